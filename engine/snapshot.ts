@@ -1,0 +1,257 @@
+// The input of every decision: plain data, what was seen and when. What could not be read is unknown, never absent.
+import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import type { LabelSelector } from '../policies/schema/scalars.ts';
+
+/** Stands where a value could not be read, with the reason. */
+export interface Unknown {
+  readonly unknown: string;
+}
+
+export type Known<Value> = Value | Unknown;
+
+/** Whether a value could not be read. */
+export function isUnknown<Value>(value: Known<Value>): value is Unknown {
+  return typeof value === 'object' && value !== null && 'unknown' in value;
+}
+
+/** What the engine reads of a StatefulSet (`apps/v1`). */
+export interface StatefulSetView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** `spec.replicas`; 1 when the object names none. */
+  readonly replicas: number;
+  /** `spec.ordinals.start`. */
+  readonly firstOrdinal: number;
+  readonly updateStrategy: 'OnDelete' | 'RollingUpdate';
+  readonly partition: number;
+  readonly podManagementPolicy: 'OrderedReady' | 'Parallel';
+  readonly minReadySeconds: number;
+  readonly serviceName: string;
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly isTerminating: boolean;
+  readonly status: {
+    readonly observedGeneration: number;
+    readonly replicas: number;
+    readonly readyReplicas: number;
+    readonly updatedReplicas: number;
+    readonly currentRevision: string;
+    readonly updateRevision: string;
+  };
+}
+
+/** What the engine reads of a pod. */
+export interface PodView {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly ordinal: number;
+  /** Label `controller-revision-hash`; empty when absent, which counts as outdated. */
+  readonly revision: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+  /** Condition Ready. */
+  readonly isReady: boolean;
+  /** Every container status is ready and running; true when there is none. */
+  readonly containersReady: boolean;
+  /** Since when the pod has been ready, or not ready, whichever it is now. */
+  readonly readyChangedMs: number;
+  readonly isTerminating: boolean;
+  /** Reasons of containers that wait, such as CrashLoopBackOff. */
+  readonly waitingReasons: readonly string[];
+  readonly node: string;
+  readonly nodeReady: boolean;
+  /** Annotation grafana.com/ready-time, when it is an instant. */
+  readonly readyTimeMs?: number;
+}
+
+/** The pods of one StatefulSet, owned by it. */
+export interface PodsView {
+  readonly namespace: string;
+  readonly statefulSet: string;
+  readonly pods: Known<readonly PodView[]>;
+}
+
+/** A ZoneAwarePodDisruptionBudget (`rollout-operator.grafana.com/v1`). */
+export interface ZoneBudgetView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly matchLabels: Readonly<Record<string, string>>;
+  readonly maxUnavailable?: number;
+  readonly maxUnavailablePercent?: number;
+  readonly partition?: { readonly pattern: string; readonly group: number };
+  readonly crossZoneDelayMs: number;
+}
+
+/** A PodDisruptionBudget (`policy/v1`), which the eviction API enforces. */
+export interface PodBudgetView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly selector: LabelSelector;
+  readonly maxUnavailable?: number | string;
+  readonly minAvailable?: number | string;
+}
+
+/** A resource that replicas are mirrored from. */
+export interface ReplicaSourceView {
+  readonly namespace: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly replicas: Known<number>;
+  readonly statusReplicas?: number;
+}
+
+export type GateReading =
+  | { readonly atMs: number; readonly result: 'value'; readonly value: number }
+  | { readonly atMs: number; readonly result: 'noData' }
+  | { readonly atMs: number; readonly result: 'error'; readonly message: string };
+
+/** The readings of one gate, in any order. */
+export interface GateReadingsView {
+  readonly namespace: string;
+  readonly group: string;
+  readonly gate: string;
+  readonly readings: readonly GateReading[];
+}
+
+/** A metric that a RolloutPolicy declared as input. */
+export interface MetricView {
+  readonly namespace: string;
+  readonly policy: string;
+  readonly input: string;
+  readonly value: Known<number>;
+  readonly atMs: number;
+}
+
+/** What a person asked for (RolloutIntent). `requestedBy` is absent when no webhook stamped it. */
+export interface IntentView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly group: string;
+  readonly action:
+    | 'pause'
+    | 'approve'
+    | 'reject'
+    | 'promote'
+    | 'abort'
+    | 'retry'
+    | 'undo'
+    | 'restart'
+    | 'scale'
+    | 'cancel'
+    | 'protect'
+    | 'hold';
+  readonly zone?: string;
+  readonly wave?: string;
+  readonly rule?: string;
+  readonly runId?: string;
+  readonly reason?: string;
+  readonly expiresMs?: number;
+  readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
+}
+
+/** A disruption that was announced and is not yet seen to be over. */
+export interface Claim {
+  readonly verb: 'deletePod' | 'evictPod' | 'scaleDown';
+  readonly zone: string;
+  /** UID of the pod, or of the StatefulSet for scaleDown. */
+  readonly uid: string;
+  readonly ordinal?: number;
+  readonly from?: number;
+  readonly to?: number;
+  readonly atMs: number;
+}
+
+/** What a pod answered when it was asked to prepare for its removal. */
+export interface Preparation {
+  readonly zone: string;
+  readonly ordinal: number;
+  readonly podUid: string;
+  readonly call: 'delayed' | 'prepare';
+  readonly state: 'prepared' | 'failed';
+  /** The pod's own timestamp; absent for `prepare`. */
+  readonly reportedMs?: number;
+  /** When the agent first saw it prepared. */
+  readonly seenMs: number;
+  readonly message?: string;
+}
+
+/** One rollout of one target, as far as it has come. */
+export interface RunState {
+  readonly id: string;
+  readonly kind: 'rollout' | 'rollback';
+  /** Update revision per zone. */
+  readonly target: Readonly<Record<string, string>>;
+  /** Revision per zone before the run. */
+  readonly previous: Readonly<Record<string, string>>;
+  readonly startedMs: number;
+  /** Index of the wave under way; the number of waves when all are done. */
+  readonly wave: number;
+  /** Since when all pods of the wave have been available. */
+  readonly waveAvailableMs?: number;
+  /** The zone in which pods are being replaced. */
+  readonly openZone?: string;
+  /** Last time a pod became available or was replaced. */
+  readonly progressMs: number;
+  readonly lastDisruptionMs?: number;
+  /** Time in which the group was free to move, up to `movableAsOfMs`. */
+  readonly movableMs: number;
+  readonly movableAsOfMs: number;
+  readonly isMovable: boolean;
+  readonly outcome: 'running' | 'completed' | 'failed';
+  readonly failure?: string;
+}
+
+/** What is remembered of a group between turns: claims, dated downscales, preparations, the run. */
+export interface Ledger {
+  readonly namespace: string;
+  readonly group: string;
+  readonly claims: readonly Claim[];
+  readonly downscales: readonly { readonly zone: string; readonly atMs: number; readonly from: number; readonly to: number }[];
+  readonly preparations: readonly Preparation[];
+  readonly run?: RunState;
+}
+
+/** Everything a decision may depend on. */
+export interface Snapshot {
+  /** The instant of the decision, in milliseconds since 1970-01-01T00:00:00Z. */
+  readonly nowMs: number;
+  readonly policyDigest: string;
+  readonly groups: readonly GroupDefinition[];
+  readonly policies: readonly PolicyDefinition[];
+  readonly exceptions: readonly ExceptionDefinition[];
+  readonly intents: Known<readonly IntentView[]>;
+  readonly statefulSets: readonly StatefulSetView[];
+  readonly pods: readonly PodsView[];
+  readonly zoneBudgets: Known<readonly ZoneBudgetView[]>;
+  readonly podBudgets: Known<readonly PodBudgetView[]>;
+  readonly replicaSources: readonly ReplicaSourceView[];
+  readonly gateReadings: readonly GateReadingsView[];
+  readonly metrics: readonly MetricView[];
+  readonly ledgers: readonly Ledger[];
+}
+
+/** A snapshot of nothing, to be filled. */
+export function emptySnapshot(nowMs: number): Snapshot {
+  return {
+    nowMs,
+    policyDigest: '',
+    groups: [],
+    policies: [],
+    exceptions: [],
+    intents: [],
+    statefulSets: [],
+    pods: [],
+    zoneBudgets: [],
+    podBudgets: [],
+    replicaSources: [],
+    gateReadings: [],
+    metrics: [],
+    ledgers: [],
+  };
+}

@@ -1,0 +1,209 @@
+// What the engine reads of the policies: groups with every default filled in, every override resolved and every duration in milliseconds.
+import type { ApprovalSpec, CompatibilitySpec, EndpointSpec, GateSpec } from './schema/rollout-group.ts';
+import type { PolicyAction } from './schema/rollout-policy.ts';
+import type { CountOrPercent, LabelSelector } from './schema/scalars.ts';
+
+/** Where something is written: a place in a file, or a field of an object in the cluster. Never part of a digest. */
+export interface Source {
+  readonly file?: string;
+  /** 1-based. */
+  readonly line?: number;
+  /** 1-based. */
+  readonly column?: number;
+  /** `kind namespace/name` of an object. */
+  readonly object?: string;
+  /** Annotation, label or field of that object. */
+  readonly field?: string;
+}
+
+export type ReplicasDefinition =
+  | { readonly kind: 'count'; readonly count: number }
+  | {
+      readonly kind: 'mirror';
+      readonly apiVersion: string;
+      readonly resourceKind: string;
+      readonly name: string;
+      readonly read: 'scale' | 'desiredReplicas' | 'fieldPath';
+      readonly fieldPath?: readonly string[];
+      readonly writeBack: 'none' | 'status';
+      readonly onMissing: 'hold' | 'fail';
+    }
+  | { readonly kind: 'leader' };
+
+export interface BoundsDefinition {
+  readonly min?: number;
+  readonly max?: number;
+  readonly multipleOf: number;
+  readonly parity: 'any' | 'odd' | 'even';
+}
+
+export interface PrepareDefinition {
+  readonly endpoint: EndpointSpec;
+  readonly onFailure: 'deny' | 'hold';
+}
+
+export interface DelayedDefinition {
+  readonly afterMs: number;
+  readonly endpoint: EndpointSpec;
+  readonly onUnreachable: 'hold' | 'fail';
+}
+
+export interface ZoneDefinition {
+  readonly name: string;
+  readonly statefulSet: string;
+  /** Name of the zone it follows. */
+  readonly follows?: string;
+  readonly replicas: ReplicasDefinition;
+  readonly bounds: BoundsDefinition;
+  readonly maxUnavailable: CountOrPercent | 'fromBudget';
+  readonly paused: boolean;
+  readonly forceReplicas?: number;
+  /** Why the zone is not scaled at all. */
+  readonly scalingHold?: string;
+  /** Why the zone does not shrink. */
+  readonly scaleDownHold?: string;
+  readonly duringRollout: 'wait' | 'allow';
+  readonly followersWaitFor: 'leaderReady' | 'nothing';
+  readonly betweenZonesMs?: number;
+  readonly delayed?: DelayedDefinition;
+  readonly prepare?: PrepareDefinition;
+  readonly noDownscale: boolean;
+  readonly noDelete: boolean;
+  readonly noEviction: boolean;
+}
+
+/** Pods per zone, or a percentage of them (`spec/phased-bedrock-quarks.md` B.4 decides the rounding). */
+export type WaveAmount = { readonly pods: number } | { readonly percent: number };
+
+export interface ApprovalDefinition {
+  readonly count: ApprovalSpec['count'];
+  readonly from: readonly string[];
+  readonly expiresMs?: number;
+}
+
+export interface WaveDefinition {
+  readonly name: string;
+  readonly zones: readonly string[];
+  readonly amount: WaveAmount;
+  readonly before: { readonly approval?: ApprovalDefinition; readonly gates: readonly string[] };
+  readonly after: { readonly soakMs: number; readonly approval?: ApprovalDefinition; readonly gates: readonly string[] };
+}
+
+export interface GateDefinition {
+  readonly name: string;
+  readonly mode: 'enforce' | 'observe';
+  readonly provider: Pick<GateSpec, 'prometheus' | 'consul' | 'http' | 'podsAvailable'>;
+  readonly initialDelayMs: number;
+  readonly everyMs: number;
+  readonly consecutive: number;
+  /** 0 means that no number of failures fails the run. */
+  readonly failureLimit: number;
+  readonly noData: 'fail' | 'hold' | 'pass';
+  readonly onError: 'hold' | 'fail';
+  /** JsonLogic over `value`. */
+  readonly pass: unknown;
+}
+
+export interface DisruptionDefinition {
+  readonly maxUnavailable?: number;
+  readonly maxUnavailablePercent?: number;
+  readonly partition?: { readonly pattern: string; readonly group: number };
+  readonly crossZoneDelayMs: number;
+}
+
+export interface RolloutDefinition {
+  readonly engine: 'promote' | 'partition' | 'onDelete';
+  readonly order: 'descending' | 'ascending';
+  readonly rotateBy: 'evict' | 'delete';
+  readonly minIntervalMs: number;
+  readonly replaceUnready: { readonly when: 'any' | 'crashing' | 'none'; readonly afterMs: number };
+  /** At least one: without waves in the file, one wave brings every zone to 100 percent. */
+  readonly waves: readonly WaveDefinition[];
+  readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
+  readonly onFailure: 'pause' | 'rollback';
+  readonly skipOnRollback: boolean;
+}
+
+export interface GroupDefinition {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly zones: readonly ZoneDefinition[];
+  readonly rollout: RolloutDefinition;
+  readonly gates: readonly GateDefinition[];
+  readonly disruption?: DisruptionDefinition;
+  readonly compatibility: Omit<CompatibilitySpec, 'groupLabel'>;
+  /**
+   * Where each setting is written, by path: `''` is the group itself, `rollout.maxUnavailable`, `zones.b.maxUnavailable`,
+   * `waves.canary.before.approval`, `gates.errors`. A missing path means a default.
+   */
+  readonly sources: Readonly<Record<string, Source>>;
+}
+
+export interface PolicyRuleDefinition {
+  readonly name: string;
+  readonly actions: readonly PolicyAction[];
+  readonly effect: 'deny' | 'hold' | 'requireApproval' | 'warn';
+  /** JsonLogic; undefined means always. */
+  readonly when?: unknown;
+  readonly onUnknown: 'deny' | 'hold' | 'requireApproval' | 'warn' | 'allow';
+  readonly approval: ApprovalDefinition;
+  readonly message?: string;
+  readonly source: Source;
+}
+
+export interface WindowDefinition {
+  readonly name: string;
+  readonly kind: 'allow' | 'deny';
+  readonly actions: readonly PolicyAction[];
+  readonly schedule?: { readonly cron: string; readonly durationMs: number; readonly timeZone: string };
+  readonly ranges?: readonly { readonly fromMs: number; readonly toMs: number; readonly reason?: string }[];
+  readonly inFlight: 'finishPod' | 'finishZone' | 'finishAll';
+  readonly source: Source;
+}
+
+export interface LimitsDefinition {
+  readonly maxUnavailable?: CountOrPercent;
+  readonly minReplicas?: number;
+  readonly maxReplicas?: number;
+  readonly betweenZonesMs?: number;
+  readonly minIntervalMs?: number;
+}
+
+export interface PolicyDefinition {
+  readonly namespace: string;
+  readonly name: string;
+  readonly targets: {
+    readonly groups?: readonly string[];
+    readonly selector?: LabelSelector;
+    readonly all?: true;
+    readonly namespaces?: readonly string[];
+  };
+  readonly metrics: Readonly<
+    Record<string, { readonly source: string; readonly query: string; readonly noData: 'unknown' | 'zero'; readonly maxAgeMs: number }>
+  >;
+  readonly rules: readonly PolicyRuleDefinition[];
+  readonly windows: readonly WindowDefinition[];
+  readonly limits: LimitsDefinition;
+  readonly limitSources: Readonly<Record<string, Source>>;
+}
+
+export interface ExceptionDefinition {
+  readonly namespace: string;
+  readonly name: string;
+  readonly rule: string;
+  readonly group: string;
+  readonly zone?: string;
+  readonly allow: { readonly replicasAtLeast?: number; readonly podsAtMost?: number; readonly anything?: true };
+  readonly reason: string;
+  readonly notBeforeMs?: number;
+  readonly expiresMs: number;
+  readonly source: Source;
+}
+
+/** Everything that policies say, ready for the engine. */
+export interface PolicyBundle {
+  readonly groups: readonly GroupDefinition[];
+  readonly policies: readonly PolicyDefinition[];
+  readonly exceptions: readonly ExceptionDefinition[];
+}

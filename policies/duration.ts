@@ -1,0 +1,64 @@
+// Durations in the three notations that people meet: ours, Go's and Prometheus'.
+
+const unitMs: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+  y: 31_536_000_000,
+};
+
+/** Milliseconds of a duration that the schema accepted (`12h`, `1h30m`, `7d`, `0`). Throws a RangeError on anything else. */
+export function durationMs(text: string): number {
+  const value = sumOfUnits(text, ['ms', 's', 'm', 'h', 'd', 'w']);
+  if (value === undefined) throw new RangeError(`not a duration: ${text}`);
+  return value;
+}
+
+/**
+ * Milliseconds of a Go duration (`12h`, `1.5h`, `90m`, `-5s`, `0`), or undefined. Days are no unit of Go's
+ * (label grafana.com/min-time-between-zones-downscale).
+ */
+export function goDurationMs(text: string): number | undefined {
+  const sign = /^[+-]/.exec(text)?.[0];
+  const value = sumOfUnits(sign ? text.slice(1) : text, ['ns', 'us', 'µs', 'ms', 's', 'm', 'h'], true);
+  return value === undefined ? undefined : sign === '-' ? -value : value;
+}
+
+/** Milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`): whole numbers, units from large to small, each at most once; or undefined. */
+export function prometheusDurationMs(text: string): number | undefined {
+  if (text === '0') return 0;
+  const match = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text);
+  if (!match || text === '') return undefined;
+  const units = ['y', 'w', 'd', 'h', 'm', 's', 'ms'];
+  return units.reduce((sum, unit, index) => sum + Number(match[index + 1] ?? 0) * (unitMs[unit] ?? 0), 0);
+}
+
+/** The shortest exact text of a duration in our notation: `90m` becomes `1h30m`; 0 is `0s`. Fractions of a millisecond are dropped. */
+export function formatDuration(ms: number): string {
+  let rest = Math.trunc(Math.abs(ms));
+  if (rest === 0) return '0s';
+  let text = ms < 0 ? '-' : '';
+  for (const unit of ['d', 'h', 'm', 's', 'ms'] as const) {
+    const size = unitMs[unit] ?? 1;
+    const count = Math.floor(rest / size);
+    if (count > 0) text += `${count}${unit}`;
+    rest -= count * size;
+  }
+  return text;
+}
+
+function sumOfUnits(text: string, units: readonly string[], allowLeadingDot = false): number | undefined {
+  if (text === '0') return 0;
+  const number = allowLeadingDot ? String.raw`(?:\d+\.?\d*|\.\d+)` : String.raw`\d+(?:\.\d+)?`;
+  const pattern = `(${number})(${[...units].sort((a, b) => b.length - a.length).join('|')})`;
+  if (!new RegExp(`^(?:${pattern})+$`).test(text)) return undefined;
+  let sum = 0;
+  for (const [, count, unit] of text.matchAll(new RegExp(pattern, 'g'))) sum += Number(count) * (unitMs[unit ?? ''] ?? 0);
+  return sum;
+}

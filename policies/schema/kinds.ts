@@ -1,0 +1,91 @@
+// The registry of kinds: what each is called, where it may live, and its schema. Types, JSON Schemas and CRDs come from here.
+import { z } from 'zod';
+import { policyTestSpec } from './policy-test.ts';
+import { rolloutExceptionSpec } from './rollout-exception.ts';
+import { rolloutGroupSpec, rolloutGroupStatus } from './rollout-group.ts';
+import { rolloutIntentSpec } from './rollout-intent.ts';
+import { rolloutPolicySpec } from './rollout-policy.ts';
+import { objectName } from './scalars.ts';
+import { metricSourceSpec, notificationChannelSpec } from './sources.ts';
+
+export const apiGroup = 'rollout-group.dev';
+export const apiVersion = `${apiGroup}/v1alpha1`;
+
+const metadata = z.strictObject({
+  name: objectName,
+  namespace: objectName.optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+});
+
+function kindSchema<Kind extends string, Spec extends z.ZodType>(kind: Kind, spec: Spec) {
+  return z.strictObject({ apiVersion: z.literal(apiVersion), kind: z.literal(kind), metadata, spec });
+}
+
+/** The schema of every kind, as a document of a policy file. */
+export const schemas = {
+  RolloutGroup: kindSchema('RolloutGroup', rolloutGroupSpec),
+  RolloutPolicy: kindSchema('RolloutPolicy', rolloutPolicySpec),
+  RolloutException: kindSchema('RolloutException', rolloutExceptionSpec),
+  RolloutIntent: kindSchema('RolloutIntent', rolloutIntentSpec),
+  MetricSource: kindSchema('MetricSource', metricSourceSpec),
+  NotificationChannel: kindSchema('NotificationChannel', notificationChannelSpec),
+  PolicyTest: kindSchema('PolicyTest', policyTestSpec),
+} as const;
+
+export type Kind = keyof typeof schemas;
+
+export type RolloutGroup = z.infer<typeof schemas.RolloutGroup>;
+export type RolloutPolicy = z.infer<typeof schemas.RolloutPolicy>;
+export type RolloutException = z.infer<typeof schemas.RolloutException>;
+export type RolloutIntent = z.infer<typeof schemas.RolloutIntent>;
+export type MetricSource = z.infer<typeof schemas.MetricSource>;
+export type NotificationChannel = z.infer<typeof schemas.NotificationChannel>;
+export type PolicyTest = z.infer<typeof schemas.PolicyTest>;
+export type PolicyDocument =
+  | RolloutGroup
+  | RolloutPolicy
+  | RolloutException
+  | RolloutIntent
+  | MetricSource
+  | NotificationChannel
+  | PolicyTest;
+
+/** How a kind appears in the API; kinds without a resource are files only. */
+export interface KindInfo {
+  readonly plural?: string;
+  readonly singular?: string;
+  readonly shortNames?: readonly string[];
+  readonly status?: z.ZodType;
+  readonly hasScale?: boolean;
+  readonly summary: string;
+}
+
+export const kinds: Readonly<Record<Kind, KindInfo>> = {
+  RolloutGroup: {
+    plural: 'rolloutgroups',
+    singular: 'rolloutgroup',
+    shortNames: ['rg'],
+    status: rolloutGroupStatus,
+    hasScale: true,
+    summary: 'A group of StatefulSets, one per zone: who follows whom, where replicas come from, how it scales and rolls.',
+  },
+  RolloutPolicy: { plural: 'rolloutpolicies', singular: 'rolloutpolicy', summary: 'Rules, windows and limits over groups.' },
+  RolloutException: {
+    plural: 'rolloutexceptions',
+    singular: 'rolloutexception',
+    summary: 'One rule, one target, the least that must be allowed, until an end.',
+  },
+  RolloutIntent: { plural: 'rolloutintents', singular: 'rolloutintent', summary: 'What a person asked of a group.' },
+  MetricSource: {
+    plural: 'metricsources',
+    singular: 'metricsource',
+    summary: 'Where metrics come from, with which credentials, for which namespaces.',
+  },
+  NotificationChannel: {
+    plural: 'notificationchannels',
+    singular: 'notificationchannel',
+    summary: 'Where messages go, with which credentials, for which namespaces.',
+  },
+  PolicyTest: { summary: 'Cases: given a state and a request, expect a decision.' },
+};

@@ -1,0 +1,24 @@
+// The kind RolloutIntent: what a person asked of a group, with a reason.
+import { z } from 'zod';
+import { instant, objectName, shortName } from './scalars.ts';
+
+/** `spec` of a RolloutIntent. `requestedBy` is stamped by the webhook from the API server's own identity. */
+export const rolloutIntentSpec = z.strictObject({
+  group: objectName,
+  action: z.enum(['pause', 'approve', 'reject', 'promote', 'abort', 'retry', 'undo', 'restart', 'scale', 'cancel', 'protect', 'hold']),
+  zone: shortName.optional(),
+  wave: shortName.optional().describe('The wave that is approved, rejected or promoted.'),
+  rule: z.string().max(317).optional().describe('The rule an approval is for, as `policy/rule`.'),
+  gate: shortName.optional(),
+  replicas: z.int().min(0).max(100_000).optional(),
+  toRevision: z.string().max(253).optional(),
+  runId: z.string().max(64).optional().describe('The run the intent is for; an approval for another run is void.'),
+  reason: z.string().max(1024).optional(),
+  expires: instant.optional(),
+  requestedBy: z
+    .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
+    .optional()
+    .describe('Who asked, as the API server knows it; users cannot set it.'),
+});
+
+export type RolloutIntentSpec = z.infer<typeof rolloutIntentSpec>;

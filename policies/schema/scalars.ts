@@ -1,0 +1,70 @@
+// The scalar types that several kinds share: durations, counts or percentages, names, instants, conditions.
+import { z } from 'zod';
+
+/** A length of time as people write it: `30s`, `12h`, `1h30m`, `7d`. Units: ms, s, m, h, d, w; no sign, no spaces. */
+export const duration = z
+  .string()
+  .max(32)
+  .regex(/^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+$|^0$/)
+  .meta({ title: 'duration', description: 'A length of time, such as 30s, 12h, 1h30m or 7d.' });
+
+/** A number of pods, or a percentage of the zone's replicas (`1%` to `100%`, rounded down, at least one). */
+export const countOrPercent = z
+  .union([z.int().min(0).max(100_000), z.string().regex(/^(?:[1-9]\d?|100)%$/)])
+  .meta({ title: 'count or percent', 'x-kubernetes-int-or-string': true });
+
+/** A name as Kubernetes accepts it for most objects (RFC 1123 subdomain). */
+export const objectName = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/)
+  .meta({ title: 'object name' });
+
+/** A short name used inside a policy: of a zone, wave, gate, rule or window (RFC 1123 label). */
+export const shortName = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(/^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/)
+  .meta({ title: 'short name' });
+
+/** An instant with an explicit offset (RFC 3339). */
+export const instant = z
+  .string()
+  .max(40)
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/)
+  .meta({ title: 'instant', description: 'An instant with an offset, such as 2026-12-18T18:00:00+01:00.' });
+
+/** A TCP port. */
+export const port = z.int().min(1).max(65_535).meta({ title: 'port' });
+
+/**
+ * A condition in the JsonLogic dialect. The schema only says that it is JSON; `policies/condition.ts` checks operators, arity, types and
+ * variables, because only that check can name what is wrong at the right place.
+ */
+export const condition = z.unknown().meta({
+  title: 'condition',
+  description: 'A JsonLogic condition; see docs/conditions.md.',
+  'x-kubernetes-preserve-unknown-fields': true,
+});
+
+/** `matchLabels` and `matchExpressions` as in every Kubernetes selector. */
+export const labelSelector = z
+  .strictObject({
+    matchLabels: z.record(z.string(), z.string()).optional(),
+    matchExpressions: z
+      .array(
+        z.strictObject({
+          key: z.string().min(1),
+          operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+          values: z.array(z.string()).optional(),
+        }),
+      )
+      .max(32)
+      .optional(),
+  })
+  .meta({ title: 'label selector' });
+
+export type LabelSelector = z.infer<typeof labelSelector>;
+export type CountOrPercent = z.infer<typeof countOrPercent>;

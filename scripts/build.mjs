@@ -1,0 +1,39 @@
+// Bundles the executables into dist/: ES modules split into chunks, so that each command loads only what it uses.
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+const outdir = 'dist';
+const executables = { 'kubectl-rollout_group': 'plugin/main.ts', 'kubectl_complete-rollout_group': 'plugin/complete.ts' };
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+
+rmSync(outdir, { recursive: true, force: true });
+await build({
+  entryPoints: Object.entries(executables).map(([out, source]) => ({ in: source, out })),
+  outdir,
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+  outExtension: { '.js': '.mjs' },
+  chunkNames: 'chunks/[name]-[hash]',
+  loader: { '.yaml': 'text', '.css': 'text' },
+  define: { "process.env['ROLLOUT_GROUP_VERSION']": JSON.stringify(version) },
+  // CommonJS packages inside an ES module bundle still ask for `require`.
+  banner: {
+    js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
+  },
+  legalComments: 'linked',
+  logLevel: 'error',
+});
+for (const name of Object.keys(executables)) {
+  const bundled = join(outdir, `${name}.mjs`);
+  // kubectl looks for a file without extension; Node reads such a file as an ES module only when a package.json beside it says so.
+  writeFileSync(bundled, `#!/usr/bin/env node\n${readFileSync(bundled, 'utf8')}`);
+  renameSync(bundled, join(outdir, name));
+  chmodSync(join(outdir, name), 0o755);
+}
+writeFileSync(join(outdir, 'package.json'), `${JSON.stringify({ name: 'kubectl-rollout-group', version, type: 'module' }, null, 2)}\n`);
+if (existsSync('LICENSE')) writeFileSync(join(outdir, 'LICENSE'), readFileSync('LICENSE'));
+if (!process.argv.includes('--quiet')) process.stdout.write(`built ${Object.keys(executables).join(', ')} in ${outdir}/\n`);

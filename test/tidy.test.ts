@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const folders = ['policies', 'engine', 'cluster', 'agent', 'webhook', 'plugin'] as const;
+type Folder = (typeof folders)[number];
+
+/** What each part may import of ours (ARCHITECTURE.md). */
+const mayImport: Readonly<Record<Folder, readonly Folder[]>> = {
+  policies: [],
+  engine: ['policies'],
+  cluster: [],
+  agent: ['policies', 'engine', 'cluster'],
+  webhook: ['policies', 'engine', 'cluster'],
+  plugin: ['policies', 'engine', 'cluster'],
+};
+
+/** Packages that only some parts may import. */
+const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
+  yaml: ['policies', 'plugin', 'agent'],
+  'json-logic-js': ['policies'],
+  zod: ['policies'],
+  croner: ['policies'],
+  luxon: ['policies'],
+  commander: ['plugin', 'agent'],
+  'log-update': ['plugin'],
+  diff: ['plugin'],
+  express: ['webhook'],
+  'node-forge': ['webhook'],
+  '@kubernetes/client-node': ['cluster'],
+};
+
+/** What the pure parts may not touch, with what to use instead. */
+const impure: readonly (readonly [RegExp, string])[] = [
+  [/\bDate\.now\(|\bnew Date\(\)/, 'time is a parameter: snapshot.nowMs'],
+  [/\bMath\.random\(/, 'randomness is a parameter'],
+  [/\bset(?:Timeout|Interval|Immediate)\(/, 'the engine names the instant; a shell waits for it'],
+  [/\bprocess\./, 'a shell reads the process'],
+  [/\bconsole\./, 'findings and results are values'],
+  [/\bfetch\(/, 'inputs are gathered beforehand'],
+  [/\bperformance\./, 'time is a parameter'],
+];
+
+function sources(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+function imports(text: string): readonly string[] {
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+}
+
+describe('the import rule', () => {
+  for (const folder of folders) {
+    it(`${folder}/ imports only what ARCHITECTURE.md allows`, () => {
+      const broken: string[] = [];
+      for (const file of sources(folder)) {
+        for (const target of imports(readFileSync(file, 'utf8'))) {
+          if (target.startsWith('.')) {
+            const part = join(file, '..', target).split('/')[0] as Folder;
+            if (part !== folder && folders.includes(part) && !mayImport[folder].includes(part)) broken.push(`${file} imports ${target}`);
+            if (!/\.(ts|yaml|css)$/.test(target)) broken.push(`${file} imports ${target} without its extension`);
+          } else if (target.startsWith('node:')) {
+            if (folder === 'policies' || folder === 'engine') broken.push(`${file} imports ${target}: ${folder}/ does no I/O`);
+          } else {
+            const name = target
+              .split('/')
+              .slice(0, target.startsWith('@') ? 2 : 1)
+              .join('/');
+            if (!packagesOf[name]?.includes(folder)) broken.push(`${file} imports the package ${name}`);
+          }
+        }
+      }
+      expect(broken).toEqual([]);
+    });
+  }
+
+  it('policies/ and engine/ read no clock, no randomness and no environment', () => {
+    const broken: string[] = [];
+    for (const file of [...sources('policies'), ...sources('engine')]) {
+      const text = readFileSync(file, 'utf8').replace(/\/\/.*$|\/\*[\s\S]*?\*\//gm, '');
+      for (const [pattern, instead] of impure) if (pattern.test(text)) broken.push(`${file}: ${pattern.source}: ${instead}`);
+    }
+    expect(broken).toEqual([]);
+  });
+});
+
+describe('the house style', () => {
+  const all = [...folders, 'scripts', 'test'].flatMap(sources);
+
+  it('keeps files to one idea: at most 400 lines', () => {
+    expect(all.filter((file) => readFileSync(file, 'utf8').split('\n').length > 401)).toEqual([]);
+  });
+
+  it('starts every source file with a sentence that says what it knows', () => {
+    const silent = folders.flatMap(sources).filter((file) => !/^(?:#!.*\n)?(?:\/\/|\/\*\*)/.test(readFileSync(file, 'utf8')));
+    expect(silent).toEqual([]);
+  });
+
+  it('leaves no reminder behind', () => {
+    const words = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X'].map((word) => `\\b${word}\\b`).join('|'));
+    expect(all.filter((file) => words.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+});
