@@ -1,0 +1,34 @@
+// What a plan assumes of the world: how long pods take, that gates pass, when people answer. Part of every plan, and settable by a file.
+
+/** A duration that is met in half of all cases, and in nine of ten. */
+export interface Quantiles {
+  readonly p50Seconds: number;
+  readonly p90Seconds: number;
+}
+
+export interface PodTimes {
+  /** From the request to delete a pod until it is gone. */
+  readonly drain: Quantiles;
+  /** From the creation of a pod until it is ready. */
+  readonly start: Quantiles;
+}
+
+export interface Assumptions {
+  readonly pods: PodTimes;
+  /** Times of single groups, by name, where they differ. */
+  readonly groups: Readonly<Record<string, Partial<PodTimes>>>;
+  readonly gates: 'pass' | 'fail';
+  /** Approvals are taken as given at once, and the time of people is left out of every total. */
+  readonly approvals: 'given' | 'missing';
+  /** What pods answer when they are asked to prepare. */
+  readonly preparations: 'succeed' | 'fail';
+}
+
+/** Plain defaults, stated in every plan; measure your own and put them into a file. */
+export const defaultAssumptions: Assumptions = {
+  pods: { drain: { p50Seconds: 30, p90Seconds: 120 }, start: { p50Seconds: 60, p90Seconds: 180 } },
+  groups: {},
+  gates: 'pass',
+  approvals: 'given',
+  preparations: 'succeed',
+};

@@ -1,0 +1,40 @@
+// The model of what surrounds us: the values that `step` moves from one state to the next.
+import type { Assumptions } from './assumptions.ts';
+import type { Action } from './decision.ts';
+import type { PodView, Snapshot } from './snapshot.ts';
+
+/** How long the pods of one StatefulSet take. Milliseconds. */
+export interface PodDurations {
+  readonly drainMs: number;
+  readonly startMs: number;
+}
+
+/** A pod, and what will become of it by time alone. */
+export interface ModelPod {
+  readonly view: PodView;
+  /** When a terminating pod is gone. */
+  readonly goneAtMs?: number;
+  /** When a starting pod becomes ready; absent for one that never does. */
+  readonly readyAtMs?: number;
+}
+
+/** The state of the model: what an observer would see, and what will happen by itself. */
+export interface World {
+  /** What an observer sees now. `snapshot.pods` and `snapshot.statefulSets` are kept true by `step`. */
+  readonly snapshot: Snapshot;
+  /** Pods by `namespace/statefulSet`, sorted by ordinal. */
+  readonly pods: ReadonlyMap<string, readonly ModelPod[]>;
+  readonly durations: ReadonlyMap<string, PodDurations>;
+  readonly assumptions: Assumptions;
+  /** Serial number for UIDs and resource versions, so that the model needs no randomness. */
+  readonly serial: number;
+}
+
+/** What moves the world: an action of ours, a write of somebody else, or time. */
+export type WorldInput =
+  | { readonly kind: 'action'; readonly action: Action }
+  | { readonly kind: 'elapse'; readonly toMs: number }
+  | { readonly kind: 'setTemplate'; readonly namespace: string; readonly statefulSet: string; readonly revision: string }
+  | { readonly kind: 'setReplicas'; readonly namespace: string; readonly statefulSet: string; readonly replicas: number }
+  | { readonly kind: 'podFails'; readonly namespace: string; readonly pod: string; readonly reason?: string }
+  | { readonly kind: 'podDies'; readonly namespace: string; readonly pod: string };
