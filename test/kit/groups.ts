@@ -1,0 +1,131 @@
+// Builders of groups as the engine reads them, with the defaults of native groups and a preset for adopted ones.
+import type { GateDefinition, GroupDefinition, RolloutDefinition, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
+
+type Compatibility = GroupDefinition['compatibility'];
+
+export type GroupOverrides = Partial<Omit<GroupDefinition, 'zones' | 'rollout' | 'compatibility'>> & {
+  /** Names of zones, or zones with what differs. */
+  readonly zones?: readonly (string | ZoneOverrides)[];
+  readonly rollout?: Partial<RolloutDefinition>;
+  readonly compatibility?: Partial<Compatibility>;
+};
+
+export type ZoneOverrides = Partial<ZoneDefinition> & { readonly name: string };
+
+/** Group `ingester` in `mimir` with the zones a, b and c, scaled directly, rolled by deletion of one pod at a time. */
+export function group(overrides: GroupOverrides = {}): GroupDefinition {
+  const { zones, rollout, compatibility, ...rest } = overrides;
+  const name = rest.name ?? 'ingester';
+  const members = (zones ?? ['a', 'b', 'c']).map((member) => zone(typeof member === 'string' ? { name: member } : member, name));
+  return {
+    namespace: 'mimir',
+    name,
+    labels: {},
+    gates: [],
+    sources: {},
+    ...rest,
+    zones: members,
+    rollout: { ...nativeRollout(members.map((member) => member.name)), ...rollout },
+    compatibility: { ...nativeCompatibility, ...compatibility },
+  };
+}
+
+/** A group as it is adopted from labels and annotations of grafana/rollout-operator. */
+export function adopted(overrides: GroupOverrides = {}): GroupDefinition {
+  return group({
+    ...overrides,
+    rollout: { order: 'ascending', rotateBy: 'delete', replaceUnready: { when: 'crashing', afterMs: 0 }, ...overrides.rollout },
+    compatibility: { ...adoptedCompatibility, ...overrides.compatibility },
+  });
+}
+
+/** A zone whose StatefulSet is named after group and zone, such as `ingester-zone-a`. */
+export function zone(overrides: ZoneOverrides, groupName = 'ingester'): ZoneDefinition {
+  return {
+    statefulSet: `${groupName}-zone-${overrides.name}`,
+    replicas: { kind: 'leader' },
+    bounds: { multipleOf: 1, parity: 'any' },
+    maxUnavailable: 1,
+    paused: false,
+    duringRollout: 'wait',
+    followersWaitFor: 'nothing',
+    noDownscale: false,
+    noDelete: false,
+    noEviction: false,
+    ...overrides,
+  };
+}
+
+/** A wave without approvals, gates or soak. */
+export function wave(
+  name: string,
+  zones: readonly string[],
+  overrides: Partial<Omit<WaveDefinition, 'name' | 'zones'>> = {},
+): WaveDefinition {
+  return { name, zones, amount: { percent: 100 }, before: { gates: [] }, after: { soakMs: 0, gates: [] }, ...overrides };
+}
+
+/** A Prometheus gate that passes on its first reading of at most 0.5. */
+export function gate(overrides: Partial<GateDefinition> = {}): GateDefinition {
+  return {
+    name: 'errors',
+    mode: 'enforce',
+    provider: { prometheus: { source: 'prod', query: 'errors' } },
+    initialDelayMs: 0,
+    everyMs: 60_000,
+    consecutive: 1,
+    failureLimit: 1,
+    noData: 'fail',
+    onError: 'hold',
+    pass: { '<=': [{ var: 'value' }, 0.5] },
+    ...overrides,
+  };
+}
+
+function nativeRollout(zones: readonly string[]): RolloutDefinition {
+  return {
+    engine: 'onDelete',
+    order: 'descending',
+    rotateBy: 'delete',
+    minIntervalMs: 0,
+    replaceUnready: { when: 'any', afterMs: 300_000 },
+    waves: [wave('all', zones)],
+    deadlines: {},
+    onFailure: 'pause',
+    skipOnRollback: true,
+  };
+}
+
+const nativeCompatibility: Compatibility = {
+  readiness: 'condition',
+  podsBy: 'owner',
+  openZone: 'finish',
+  podChoice: 'unreadyFirst',
+  pausedZone: 'counts',
+  stuckPodCap: 'capped',
+  zoneGapReads: 'group',
+  prepareGapReads: 'group',
+  preparedSince: 'seen',
+  scaleDownChecks: 'full',
+  scaleFloor: 'one',
+  lastDownscale: 'ledger',
+  strategyOfAllMembers: false,
+  currentRevision: 'ignored',
+};
+
+const adoptedCompatibility: Compatibility = {
+  readiness: 'containers',
+  podsBy: 'nameLabel',
+  openZone: 'reselect',
+  podChoice: 'ordinal',
+  pausedZone: 'ignored',
+  stuckPodCap: 'none',
+  zoneGapReads: 'follower',
+  prepareGapReads: 'otherZone',
+  preparedSince: 'pod',
+  scaleDownChecks: 'prepareOnly',
+  scaleFloor: 'none',
+  lastDownscale: 'annotation',
+  strategyOfAllMembers: true,
+  currentRevision: 'advanced',
+};

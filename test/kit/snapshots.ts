@@ -1,0 +1,37 @@
+// Builders of whole snapshots: what a test leaves out is filled in as a healthy cluster would look.
+import { emptySnapshot, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { kitNowMs, type PodChanges, podsOf, type StatefulSetOverrides, statefulSet } from './objects.ts';
+
+export type SnapshotOverrides = Partial<Snapshot> & {
+  /** What every StatefulSet that the test does not list has in common, such as `replicas`. */
+  readonly everySet?: StatefulSetOverrides;
+  /** What differs of pods, by name of the StatefulSet and ordinal. */
+  readonly podChanges?: Readonly<Record<string, PodChanges>>;
+};
+
+/**
+ * A snapshot at `kitNowMs`. Zones of the groups that have no StatefulSet get one, and StatefulSets that have no pods get all of them,
+ * ready and at their current revision.
+ */
+export function snapshotOf(overrides: SnapshotOverrides = {}): Snapshot {
+  const { everySet, podChanges, ...rest } = overrides;
+  const listed = rest.statefulSets ?? [];
+  const missing = (rest.groups ?? []).flatMap((one) => missingSets(one, listed, everySet));
+  const statefulSets = [...listed, ...missing];
+  const pods = statefulSets
+    .filter((set) => !rest.pods?.some((view) => view.namespace === set.namespace && view.statefulSet === set.name))
+    .map((set) => podsOf(set, podChanges?.[set.name]));
+  return { ...emptySnapshot(kitNowMs), ...rest, statefulSets, pods: [...(rest.pods ?? []), ...pods] };
+}
+
+function missingSets(
+  one: GroupDefinition,
+  listed: readonly StatefulSetView[],
+  everySet?: StatefulSetOverrides,
+): readonly StatefulSetView[] {
+  const { namespace } = one;
+  return one.zones
+    .filter((zone) => !listed.some((set) => set.namespace === namespace && set.name === zone.statefulSet))
+    .map((zone) => statefulSet({ ...everySet, namespace, name: zone.statefulSet }));
+}
