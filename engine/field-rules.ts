@@ -1,0 +1,88 @@
+// What the API server does with fields on its own: defaults that it fills in, fields that it writes, fields that never change.
+
+/** Defaults of Kubernetes by field, list keys left out. A trailing part matches below any pod template. */
+const defaults: Readonly<Record<string, unknown>> = {
+  'spec.replicas': 1,
+  'spec.podManagementPolicy': 'OrderedReady',
+  'spec.revisionHistoryLimit': 10,
+  'spec.minReadySeconds': 0,
+  'spec.updateStrategy.type': 'RollingUpdate',
+  'spec.updateStrategy.rollingUpdate.partition': 0,
+  'spec.persistentVolumeClaimRetentionPolicy.whenDeleted': 'Retain',
+  'spec.persistentVolumeClaimRetentionPolicy.whenScaled': 'Retain',
+  'spec.volumeClaimTemplates[].spec.volumeMode': 'Filesystem',
+  'spec.template.spec.restartPolicy': 'Always',
+  'spec.template.spec.dnsPolicy': 'ClusterFirst',
+  'spec.template.spec.schedulerName': 'default-scheduler',
+  'spec.template.spec.terminationGracePeriodSeconds': 30,
+  'spec.template.spec.enableServiceLinks': true,
+  'spec.template.spec.containers[].terminationMessagePath': '/dev/termination-log',
+  'spec.template.spec.containers[].terminationMessagePolicy': 'File',
+  'spec.template.spec.containers[].ports[].protocol': 'TCP',
+  'spec.template.spec.containers[].env[].valueFrom.fieldRef.apiVersion': 'v1',
+  'spec.template.spec.volumes[].configMap.defaultMode': 420,
+  'spec.template.spec.volumes[].secret.defaultMode': 420,
+  'spec.template.spec.volumes[].projected.defaultMode': 420,
+};
+
+const probeDefaults: Readonly<Record<string, unknown>> = {
+  timeoutSeconds: 1,
+  periodSeconds: 10,
+  successThreshold: 1,
+  failureThreshold: 3,
+  'httpGet.scheme': 'HTTP',
+};
+
+/** What the API server fills in where `pattern` is left out, as far as we know it. `siblings` are the fields beside it. */
+export function fieldDefault(pattern: string, siblings: Readonly<Record<string, unknown>>): unknown {
+  const field = pattern.replace('.initContainers[]', '.containers[]');
+  if (field === 'spec.template.spec.containers[].imagePullPolicy') return imagePullPolicy(String(siblings['image'] ?? ''));
+  const probe = /\.(?:liveness|readiness|startup)Probe\.(.+)$/.exec(field);
+  return probe?.[1] === undefined ? defaults[field] : probeDefaults[probe[1]];
+}
+
+/** `Always` for the tag latest and for no tag, as the API server decides when the pod template is stored. */
+function imagePullPolicy(image: string): string {
+  const name = image.slice(image.lastIndexOf('/') + 1);
+  return !image.includes('@') && (!name.includes(':') || name.endsWith(':latest')) ? 'Always' : 'IfNotPresent';
+}
+
+const serverFields: ReadonlySet<string> = new Set([
+  'status',
+  'metadata.uid',
+  'metadata.resourceVersion',
+  'metadata.generation',
+  'metadata.creationTimestamp',
+  'metadata.deletionTimestamp',
+  'metadata.deletionGracePeriodSeconds',
+  'metadata.managedFields',
+  'metadata.selfLink',
+  // A copy of an earlier manifest, with whatever secrets it held.
+  'metadata.annotations.kubectl.kubernetes.io/last-applied-configuration',
+  'spec.template.metadata.creationTimestamp',
+  'spec.volumeClaimTemplates[].status',
+  'spec.volumeClaimTemplates[].apiVersion',
+  'spec.volumeClaimTemplates[].kind',
+  'spec.volumeClaimTemplates[].metadata.creationTimestamp',
+]);
+
+/** Whether the API server or a client's bookkeeping writes the field, so that no manifest means anything by it. */
+export function isServerField(pattern: string): boolean {
+  return serverFields.has(pattern);
+}
+
+const mutableOfStatefulSet: readonly string[] = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+];
+
+/** Whether the API server refuses to change the field of a StatefulSet: all of `spec` but a short list is fixed at creation. */
+export function isImmutableField(pattern: string): boolean {
+  const field = /^spec\.(\w+)/.exec(pattern)?.[1];
+  return field !== undefined && !mutableOfStatefulSet.includes(field);
+}
