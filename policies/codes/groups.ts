@@ -1,0 +1,184 @@
+// Codes RG2101 to RG2299: names and settings of groups that fit their schema but not each other.
+export const groupCodes = {
+  RG2101: {
+    title: 'An object is defined twice',
+    severity: 'error',
+    explanation:
+      'Two documents define an object of the same kind, namespace and name. The first one stands and the second is ignored, so whatever differs between them never acts.',
+    hint: 'remove one of them',
+  },
+  RG2102: {
+    title: 'A StatefulSet is in two groups',
+    severity: 'error',
+    explanation:
+      'Two groups claim the same StatefulSet. Each would scale and roll it by its own rules without knowing of the other, so both are held until one lets go.',
+    hint: 'leave it to one group',
+  },
+  RG2103: {
+    title: 'A zone name is used twice',
+    severity: 'error',
+    explanation: 'Zones are addressed by name in waves, commands and exceptions. Two zones of one name cannot be told apart.',
+    hint: 'rename one of the zones',
+  },
+  RG2104: {
+    title: 'Two zones name the same StatefulSet',
+    severity: 'error',
+    explanation: 'A zone is one StatefulSet. If two zones share one, rolling zone after zone would roll it twice and protect nothing.',
+  },
+  RG2105: {
+    title: 'The zone does not exist',
+    severity: 'error',
+    explanation: 'The name is not one of the zones of the group. A setting for a zone that does not exist never acts.',
+  },
+  RG2106: {
+    title: 'Zones follow each other in a circle',
+    severity: 'error',
+    explanation:
+      'A follower has the replicas of its leader. In a circle nobody says how many that are. At least one zone must follow nobody.',
+    hint: 'remove follows from one of them',
+  },
+  RG2107: {
+    title: 'The gate does not exist',
+    severity: 'error',
+    explanation: 'A wave names a gate that the group does not define. A gate that does not exist can neither pass nor fail.',
+  },
+  RG2108: {
+    title: 'A name is used twice in a list',
+    severity: 'error',
+    explanation:
+      'Waves, gates, rules and windows are addressed by name in approvals, exceptions and messages. Two of one name cannot be told apart.',
+    hint: 'rename one of them',
+  },
+  RG2109: {
+    title: 'The gate is never used',
+    severity: 'warning',
+    explanation: 'No wave names this gate, so it never holds anything. Most often the name in the wave was forgotten.',
+    hint: 'name it in a wave, or remove it',
+  },
+  RG2110: {
+    title: 'The StatefulSet of a zone is not in the files',
+    severity: 'error',
+    explanation:
+      'The files hold StatefulSets of this namespace, but not the one that the zone names. Most often the name is misspelled; then the zone would be neither scaled nor protected.',
+  },
+  RG2111: {
+    title: 'Only the cluster knows the StatefulSets',
+    severity: 'notice',
+    explanation:
+      'The files hold no StatefulSet of this namespace, so names, replicas and templates of the members were not checked. Give the manifests together with the policies to check them.',
+  },
+  RG2112: {
+    title: 'The selector does not find what is expected',
+    severity: 'error',
+    explanation:
+      'The StatefulSets that the selector matches differ from what `expect` says, or there are none. The group is not used, because a missing member would be left without protection.',
+  },
+  RG2113: {
+    title: 'The selector has no expectation',
+    severity: 'warning',
+    explanation:
+      'A selector silently follows the labels: a renamed label takes a member out of the group. With `expect` the loss is noticed.',
+    hint: 'add expect with a count or names',
+  },
+  RG2114: {
+    title: 'The selector is empty',
+    severity: 'error',
+    explanation: 'An empty selector matches every object of the namespace, also those that come later. It is most often a slip.',
+    hint: 'name the objects, or write all: true where that exists',
+  },
+  RG2115: {
+    title: 'The selector can never match',
+    severity: 'error',
+    explanation:
+      'A requirement of the selector is incomplete or contradicts another one, so that no object can match. In and NotIn need values; Exists and DoesNotExist take none.',
+  },
+  RG2116: {
+    title: 'Selectors of two groups overlap',
+    severity: 'error',
+    explanation:
+      'Whatever one selector matches, the other one matches too. The StatefulSet would belong to both groups, and both would be held.',
+    hint: 'add a label to one of the selectors that tells them apart',
+  },
+  RG2201: {
+    title: 'A later wave updates fewer pods than an earlier one',
+    severity: 'error',
+    explanation:
+      'The amounts of waves are cumulative for each zone: they say how many pods are updated when the wave is done. A smaller amount later has nothing left to do.',
+    hint: 'let the amounts of a zone grow from wave to wave',
+  },
+  RG2202: {
+    title: 'An approval after the last wave acts on nothing',
+    severity: 'error',
+    explanation:
+      'An approval holds what comes after it. After the last wave nothing comes, so every pod is updated before anybody is asked.',
+    hint: 'move it before the last wave',
+  },
+  RG2203: {
+    title: 'The waves never finish a zone',
+    severity: 'warning',
+    explanation:
+      'No wave brings the zone to 100 percent, so that its last pods stay on the old revision for ever. That is a rollout that never completes.',
+    hint: 'add a last wave with percent: 100',
+  },
+  RG2204: {
+    title: 'Rollback is not possible with this engine',
+    severity: 'error',
+    explanation:
+      'With the engine onDelete pods are replaced one by one from the template in force, and the previous template is not kept for a way back. onFailure: rollback would promise what cannot be kept.',
+    hint: 'set onFailure: pause',
+  },
+  RG2205: {
+    title: 'Nothing acts on this yet',
+    severity: 'notice',
+    explanation: 'The field belongs to the schema, but this version of the program does not act on it. What it says has no effect so far.',
+  },
+  RG2206: {
+    title: 'Only the agent knows this',
+    severity: 'notice',
+    explanation:
+      'The name refers to something that is configured where the agent runs: a metric source, a channel, or a group of the authenticator. Files cannot tell whether it exists.',
+  },
+  RG2207: {
+    title: 'Replicas are forced',
+    severity: 'warning',
+    explanation:
+      'forceReplicas sets the replicas at once, whatever the source, the readiness of pods and the delays say. It is meant for emergencies and is easily forgotten.',
+    hint: 'remove it when the emergency is over',
+  },
+  RG2208: {
+    title: 'The minimum is above the maximum',
+    severity: 'error',
+    explanation: 'No number lies between the two bounds, so no replica count would ever be allowed.',
+  },
+  RG2209: {
+    title: 'The count is outside its own bounds',
+    severity: 'error',
+    explanation:
+      'The number of replicas is not one that the bounds beside it allow. It would be changed to another number as soon as it is used.',
+  },
+  RG2210: {
+    title: 'The bounds allow no number at all',
+    severity: 'error',
+    explanation:
+      'Minimum, maximum, multiple and parity together leave no number: for example no multiple of 2 is odd. Every replica count would be refused.',
+  },
+  RG2211: {
+    title: 'The time between zones can never act',
+    severity: 'warning',
+    explanation: 'The group has a single zone. A time between the downscales of two zones needs two zones.',
+    hint: 'remove it',
+  },
+  RG2212: {
+    title: 'The pattern of partitions is not usable',
+    severity: 'error',
+    explanation:
+      'The pattern does not compile, or uses look-around or back-references, which can take exponential time and which the pattern language of the original does not have. Use plain groups, classes and repetition.',
+  },
+  RG2213: {
+    title: 'The capture group does not exist',
+    severity: 'error',
+    explanation:
+      'The partition of a pod is what a capture group of the pattern matches in its name. The pattern has no group of this number, so that no pod would have a partition.',
+    hint: 'put the part that names the partition in parentheses',
+  },
+} as const;

@@ -1,0 +1,48 @@
+// Codes RG5001 to RG5099: risks that a plan can see.
+export const planCodes = {
+  RG5001: {
+    title: 'The disruption budget makes replacement serial',
+    severity: 'warning',
+    explanation:
+      'A PodDisruptionBudget over the pods of the group allows fewer disruptions than maxUnavailable. Evictions wait for each other, so the rollout takes as long as one pod at a time.',
+  },
+  RG5002: {
+    title: 'OrderedReady gains nothing from parallel replacement',
+    severity: 'notice',
+    explanation:
+      'With podManagementPolicy OrderedReady the StatefulSet controller creates one pod at a time and waits until it is ready. Several deleted pods come back one after the other, so a maxUnavailable above 1 only lowers availability.',
+    hint: 'use podManagementPolicy: Parallel, or maxUnavailable: 1',
+  },
+  RG5003: {
+    title: 'The pods have no readiness probe',
+    severity: 'warning',
+    explanation:
+      'Without a readiness probe a pod is ready as soon as its containers run. The rollout goes on before the pod serves, and a broken version passes unnoticed.',
+  },
+  RG5004: {
+    title: 'The grace period is shorter than the drain',
+    severity: 'warning',
+    explanation:
+      'terminationGracePeriodSeconds is shorter than the time that the pods are assumed to need for shutting down. The kubelet kills them before their data is handed over.',
+  },
+  RG5005: {
+    title: 'Git sets the replicas of a zone that follows',
+    severity: 'warning',
+    explanation:
+      'The manifest sets spec.replicas of a zone whose replicas come from a leader or a mirrored source. Every sync of the manifests undoes what the agent wrote.',
+    hint: 'leave spec.replicas out of the manifest',
+  },
+  RG5006: {
+    title: 'An image has no fixed version',
+    severity: 'warning',
+    explanation:
+      'The image has the tag latest or no tag. Pods that restart on their own take another version than their neighbours, outside of any rollout.',
+    hint: 'name a version or a digest',
+  },
+  RG5007: {
+    title: 'The templates of the zones differ',
+    severity: 'notice',
+    explanation:
+      'Zones of one group run the same software. Their templates differ in more than names, labels, affinity and zone settings, so that what one zone proves says less about the next.',
+  },
+} as const;
