@@ -1,0 +1,8 @@
+// The verb completion.
+import type { CommandContext } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+
+export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
+  stderr.write('error: completion is not in this build\n');
+  return exitCodes.internal;
+}

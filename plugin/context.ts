@@ -1,0 +1,44 @@
+// What a command sees of the process around it: streams, environment, folder and clock. Tests hand in their own.
+import type { Writable } from 'node:stream';
+import type { Paint } from './output/colour.ts';
+import type { Glyphs } from './output/terminal.ts';
+
+/** One output stream with all that is known about who reads it. */
+export interface OutputStream {
+  /** Writes text for people or programs. Control characters of foreign text are shown, never sent. */
+  readonly write: (text: string) => void;
+  /** Writes bytes as they are: files that are printed, and programs that move the cursor themselves. */
+  readonly raw: Writable;
+  readonly isTerminal: boolean;
+  /** Columns to fit into; undefined when nothing may be cut or wrapped, as in a pipe. */
+  readonly columns: number | undefined;
+  /** Styles text when colour is on, and returns it unchanged otherwise. */
+  readonly paint: Paint;
+  readonly hasColour: boolean;
+  /** Marks and lines in Unicode or ASCII, as the locale allows. */
+  readonly glyphs: Glyphs;
+}
+
+export interface CommandContext {
+  /** The result, and nothing else. */
+  readonly stdout: OutputStream;
+  /** Progress, warnings and hints. */
+  readonly stderr: OutputStream;
+  /** Reads standard input to its end; the same text on every call. */
+  readonly readStdin: () => Promise<string>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Milliseconds since 1970. */
+  readonly nowMs: () => number;
+  /** No hints on standard error. */
+  readonly quiet: boolean;
+  /** How often -v was given. */
+  readonly verbosity: number;
+}
+
+/** Prints up to two commands that may come next: for people only, and not with --quiet. */
+export function suggestNext(context: CommandContext, ...commands: readonly string[]): void {
+  const { quiet, stderr } = context;
+  if (quiet || !stderr.isTerminal) return;
+  for (const command of commands.slice(0, 2)) stderr.write(`${stderr.paint('dim', `next: kubectl rollout-group ${command}`)}\n`);
+}

@@ -1,0 +1,52 @@
+// How a run ends that did not end well: a failure with its reason and next step, or a defect with a number to report.
+import { createHash } from 'node:crypto';
+import { type ExitCode, exitCodes } from './exit-code.ts';
+import { Failure, failureLines } from './failure.ts';
+import { outputStream } from './output/terminal.ts';
+import { version } from './version.ts';
+
+export interface Circumstances {
+  readonly words: readonly string[];
+  readonly stderr: NodeJS.WriteStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Prints what happened on standard error and returns the exit code. */
+export function reportEnding(error: unknown, { words, stderr, env }: Circumstances): ExitCode {
+  const stream = outputStream(stderr, { env, ...colourFlag(words) });
+  const [first = '', ...rest] = error instanceof Failure ? failureLines(error.details) : defectLines(error, words);
+  stream.write(`${[stream.paint('red', first), ...rest].join('\n')}\n`);
+  return collapsed(error instanceof Failure ? error.exitCode : exitCodes.internal, words);
+}
+
+/** With --detailed-exitcode 1 means any error, as in Terraform, so that 2 can mean changes; verdicts keep their own numbers. */
+function collapsed(exitCode: ExitCode, words: readonly string[]): ExitCode {
+  const isVerdict = exitCode === exitCodes.findings || exitCode === exitCodes.refused;
+  return words.includes('--detailed-exitcode') && !isVerdict ? exitCodes.differences : exitCode;
+}
+
+/** The parser may not have come as far as the flags. */
+function colourFlag(words: readonly string[]): { readonly color?: 'always' | 'never' } {
+  if (words.includes('--no-color') || words.includes('--color=never')) return { color: 'never' };
+  return words.includes('--color=always') ? { color: 'always' } : {};
+}
+
+function defectLines(error: unknown, words: readonly string[]): readonly string[] {
+  const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
+  const lines = [
+    `error: kubectl rollout-group stopped because of a defect in itself (crash ${crashId(name, stack)}).`,
+    `  why: ${name}: ${message.split('\n')[0] ?? ''}`,
+    `  do:  report the crash id, the version ${version} and the command line; -v adds the details to include`,
+  ];
+  const isVerbose = words.some((word) => /^-v+$/.test(word) || word === '--verbose');
+  return isVerbose ? [...lines, stack] : lines;
+}
+
+/** The same defect has the same id on every machine: paths and the message, which may hold names of the user, are left out. */
+function crashId(name: string, stack: string): string {
+  const frames = [...stack.matchAll(/^\s+at (?:async )?([\w$.<> ]+?) \(/gm)].map((match) => match[1]);
+  return createHash('sha256')
+    .update([version, name, ...frames].join('\n'))
+    .digest('hex')
+    .slice(0, 8);
+}

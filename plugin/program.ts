@@ -1,0 +1,163 @@
+// The command line: turns the described verbs into a parser, and one invocation into an exit code.
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { CommandContext } from './context.ts';
+import { type ExitCode, exitCodes } from './exit-code.ts';
+import { usageFailure } from './failure.ts';
+import { outputStream } from './output/terminal.ts';
+import { globalOptions, verbs } from './verbs/all.ts';
+import type { ArgumentSpec, OptionSpec, Verb } from './verbs/verb.ts';
+import { version } from './version.ts';
+
+/** The process as the program sees it. */
+export interface ProcessView {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly readStdin: () => Promise<string>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly nowMs: () => number;
+}
+
+interface GlobalFlags {
+  readonly quiet?: boolean;
+  readonly verbose?: number;
+  readonly color?: 'auto' | 'always' | 'never' | false;
+  readonly ascii?: boolean;
+  readonly width?: number;
+}
+
+/**
+ * Parses `words` (without the program's name) and runs the verb.
+ *
+ * @throws Failure when the command line cannot be understood, and whatever the verb throws.
+ */
+export async function runProgram(words: readonly string[], view: ProcessView): Promise<ExitCode> {
+  let exitCode: ExitCode = exitCodes.done;
+  const program = buildProgram(view, async (verb, options, flags) => {
+    const run = await verb.load();
+    exitCode = await run(contextOf(view, flags), options as never);
+  });
+  try {
+    if (words.length === 0) program.outputHelp();
+    else await program.parseAsync(words, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Help and version that were asked for are thrown too.
+    if (error.exitCode !== 0) throw usageFailure(...usageMessage(error, words));
+  }
+  return exitCode;
+}
+
+type Action = (verb: Verb, options: unknown, flags: GlobalFlags) => Promise<void>;
+
+function buildProgram(view: ProcessView, action: Action): Command {
+  const program = new Command('kubectl rollout-group')
+    .description('Plan, explain and enforce rollouts of groups of StatefulSets, one zone at a time.')
+    .helpCommand(false)
+    .helpOption('-h, --help', 'Show help.')
+    .version(`kubectl rollout-group ${version}`, '--version', 'Print the version.')
+    .configureHelp({ showGlobalOptions: true, visibleGlobalOptions: globalOptionsOf })
+    .configureOutput({
+      writeOut: (text) => outputStream(view.stdout, { env: view.env }).write(text),
+      // The sentence is in the error that is thrown; it is printed once, by the entry point.
+      writeErr: () => undefined,
+      getOutHelpWidth: () => helpWidth(view),
+      getOutHasColors: () => false,
+    })
+    .addHelpText(
+      'after',
+      '\nRun kubectl rollout-group VERB --help for the flags and examples of a verb.\nFlags of kubectl go after the verb.',
+    )
+    .exitOverride();
+  for (const option of globalOptions) program.addOption(toOption(option));
+  for (const verb of verbs) program.addCommand(toCommand(program, verb, action), { hidden: verb.isHidden === true });
+  return program;
+}
+
+function toCommand(program: Command, verb: Verb, action: Action): Command {
+  const command = new Command(verb.name)
+    .copyInheritedSettings(program)
+    .helpGroup(`${verb.group}:`)
+    .summary(verb.summary)
+    .description(verb.description === undefined ? `${verb.summary}.` : `${verb.summary}.\n\n${verb.description}`)
+    .addHelpText('after', helpAfter(verb));
+  for (const argument of verb.arguments ?? []) command.addArgument(toArgument(argument));
+  for (const option of verb.options) command.addOption(toOption(option));
+  command.action(async () => {
+    const byName = (verb.arguments ?? []).map((argument, index) => [argument.name, command.processedArgs[index]] as const);
+    const present = byName.filter(([, value]) => value !== undefined);
+    await action(verb, { ...command.opts(), ...Object.fromEntries(present) }, program.opts<GlobalFlags>());
+  });
+  return command;
+}
+
+function toOption(spec: OptionSpec): Option {
+  const option = new Option(spec.flags, spec.description);
+  if (spec.choices !== undefined) option.choices([...spec.choices]);
+  if (spec.default !== undefined) option.default(spec.default);
+  const { atLeast } = spec;
+  if (atLeast !== undefined) option.argParser((text) => wholeNumber(text, atLeast));
+  if (spec.isRepeatable === true) option.default([], 'none').argParser((text, before: readonly string[]) => [...before, text]);
+  if (option.attributeName() === 'verbose') option.default(0, 'none').argParser((_text, before: number) => before + 1);
+  return option;
+}
+
+function toArgument(spec: ArgumentSpec): Argument {
+  const name = spec.isVariadic === true ? `${spec.name}...` : spec.name;
+  const argument = new Argument(spec.isRequired === true ? `<${name}>` : `[${name}]`, spec.description);
+  if (spec.choices !== undefined) argument.choices([...spec.choices]);
+  return argument;
+}
+
+function wholeNumber(text: string, atLeast: number): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < atLeast) throw new InvalidArgumentError(`It must be a whole number of at least ${atLeast}.`);
+  return value;
+}
+
+function globalOptionsOf(command: Command): Option[] {
+  return command.parent === null ? [] : command.parent.options.filter((option) => option.long !== '--version');
+}
+
+function helpAfter({ examples, exits }: Verb): string {
+  const lines = ['', 'Examples:', ...examples.map((example) => `  kubectl rollout-group ${example}`)];
+  if (exits !== undefined)
+    lines.push('', 'Exit codes:', ...Object.entries(exits).map(([code, meaning]) => `  ${code.padStart(2)}  ${meaning}`));
+  return lines.join('\n');
+}
+
+function helpWidth(view: ProcessView): number {
+  return Math.min(view.stdout.isTTY ? view.stdout.columns || 80 : 80, 120);
+}
+
+/** Commander's sentence as ours: what happened, and what to do. */
+function usageMessage(error: CommanderError, words: readonly string[]): [string, string] {
+  const [first = '', suggestion] = error.message.split('\n');
+  const what = first
+    .replace(/^error: /, '')
+    .replaceAll("'", '"')
+    .replace(/\.$/, '');
+  const meant = suggestion?.match(/^\((Did you mean .*)\)$/)?.[1];
+  const verb = verbs.find(({ name }) => words.includes(name));
+  const help = `kubectl rollout-group ${verb === undefined ? '' : `${verb.name} `}--help`;
+  return [what, meant === undefined ? help : `${meant} See ${help}`];
+}
+
+function contextOf(view: ProcessView, flags: GlobalFlags): CommandContext {
+  const settings = {
+    env: view.env,
+    color: flags.color === false ? ('never' as const) : (flags.color ?? 'auto'),
+    ascii: flags.ascii === true,
+    ...(flags.width === undefined ? {} : { width: flags.width }),
+  };
+  return {
+    stdout: outputStream(view.stdout, settings),
+    stderr: outputStream(view.stderr, settings),
+    readStdin: view.readStdin,
+    env: view.env,
+    cwd: view.cwd,
+    nowMs: view.nowMs,
+    quiet: flags.quiet === true,
+    verbosity: flags.verbose ?? 0,
+  };
+}

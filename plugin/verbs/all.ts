@@ -1,0 +1,16 @@
+// All verbs, in the order of the help, and the flags that every verb takes.
+import { authorVerbs } from './author.ts';
+import { metaVerbs } from './meta.ts';
+import { previewVerbs } from './preview.ts';
+import type { OptionSpec, Verb } from './verb.ts';
+
+export const verbs: readonly Verb[] = [...authorVerbs, ...previewVerbs, ...metaVerbs];
+
+export const globalOptions: readonly OptionSpec[] = [
+  { flags: '-q, --quiet', description: 'No hints on standard error.' },
+  { flags: '-v, --verbose', description: 'Say more on standard error; twice for still more.' },
+  { flags: '--color <when>', description: 'Colour of the output.', choices: ['auto', 'always', 'never'] },
+  { flags: '--no-color', description: 'The same as --color=never.' },
+  { flags: '--ascii', description: 'No characters outside ASCII in tables and charts.' },
+  { flags: '--width <columns>', description: 'Fit into this many columns, in pipes too.', atLeast: 40 },
+];

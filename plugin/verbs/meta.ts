@@ -1,0 +1,38 @@
+// The verbs about the program itself.
+import { outputOption, type Verb } from './verb.ts';
+
+const completion: Verb = {
+  name: 'completion',
+  group: 'Meta',
+  summary: 'Print the completion script of a shell, or install completion for kubectl',
+  description: 'kubectl asks a second program, kubectl_complete-rollout_group, for completions; install writes it beside this one.',
+  arguments: [
+    { name: 'shell', description: 'A shell, or install.', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell', 'install'] },
+  ],
+  options: [{ flags: '--dir <directory>', description: 'With install: a directory on the PATH.', completes: 'directory' }],
+  examples: ['completion install', 'completion bash > /etc/bash_completion.d/kubectl-rollout-group'],
+  exits: { 5: 'a different file is in the way', 10: 'the directory does not exist' },
+  load: async () => (await import('../commands/completion.ts')).run,
+};
+
+const docs: Verb = {
+  name: 'docs',
+  group: 'Meta',
+  summary: 'Read about a topic or a finding code, offline',
+  arguments: [{ name: 'topic', description: 'A topic or a code such as RG2001; all topics when left out.', completes: 'topic' }],
+  options: [outputOption('text', 'json')],
+  examples: ['docs', 'docs exit-codes', 'docs RG2001'],
+  exits: { 10: 'there is no such topic' },
+  load: async () => (await import('../commands/docs.ts')).run,
+};
+
+const version: Verb = {
+  name: 'version',
+  group: 'Meta',
+  summary: 'Print the version',
+  options: [outputOption('text', 'json', 'yaml')],
+  examples: ['version', 'version -o json'],
+  load: async () => (await import('../commands/version.ts')).run,
+};
+
+export const metaVerbs: readonly Verb[] = [completion, docs, version];
