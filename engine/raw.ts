@@ -1,0 +1,71 @@
+// Typed reads out of JSON of unknown shape: what is absent or null is undefined, and what has the wrong type is noted, never thrown.
+
+/** Reads of one JSON value. Paths are keys joined by dots. */
+export interface Reader {
+  text(path: string): string | undefined;
+  /** A whole number that JavaScript represents exactly. */
+  whole(path: string): number | undefined;
+  flag(path: string): boolean | undefined;
+  /** Milliseconds of an RFC 3339 instant. */
+  instant(path: string): number | undefined;
+  /** A map of strings; empty when absent. */
+  texts(path: string): Readonly<Record<string, string>>;
+  /** The members of a list; empty when absent. */
+  list(path: string): readonly unknown[];
+  has(path: string): boolean;
+  /** The first field that was read and had the wrong type, as a sentence part such as `spec.replicas is not a whole number`. */
+  problem(): string | undefined;
+}
+
+/** A reader of the value; any value will do. */
+export function reader(value: unknown): Reader {
+  let first: string | undefined;
+  const read = <Type>(path: string, what: string, parse: (found: unknown) => Type | undefined): Type | undefined => {
+    const found = fieldAt(value, path.split('.'));
+    if (found === undefined) return undefined;
+    const parsed = parse(found);
+    if (parsed === undefined) first ??= `${path} is not ${what}`;
+    return parsed;
+  };
+  return {
+    text: (path) => read(path, 'text', asText),
+    whole: (path) => read(path, 'a whole number', asWhole),
+    flag: (path) => read(path, 'true or false', (found) => (typeof found === 'boolean' ? found : undefined)),
+    instant: (path) => read(path, 'an instant', (found) => (typeof found === 'string' ? instantMs(found) : undefined)),
+    texts: (path) => read(path, 'a map of text', asTexts) ?? {},
+    list: (path) => read(path, 'a list', (found): readonly unknown[] | undefined => (Array.isArray(found) ? found : undefined)) ?? [],
+    has: (path) => fieldAt(value, path.split('.')) !== undefined,
+    problem: () => first,
+  };
+}
+
+/** The field under the keys; undefined when a key is absent, null or not in an object of its own. */
+export function fieldAt(value: unknown, keys: readonly string[]): unknown {
+  let found = value;
+  for (const key of keys) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
+    found = (found as Readonly<Record<string, unknown>>)[key];
+  }
+  return found ?? undefined;
+}
+
+/** Milliseconds since 1970 of an RFC 3339 instant with its offset, or undefined. */
+export function instantMs(text: string): number | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.test(text)) return undefined;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function asText(found: unknown): string | undefined {
+  return typeof found === 'string' ? found : undefined;
+}
+
+function asWhole(found: unknown): number | undefined {
+  return typeof found === 'number' && Number.isSafeInteger(found) ? found : undefined;
+}
+
+function asTexts(found: unknown): Readonly<Record<string, string>> | undefined {
+  if (typeof found !== 'object' || found === null || Array.isArray(found)) return undefined;
+  const entries = Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return entries.length === Object.keys(found).length ? Object.fromEntries(entries) : undefined;
+}
