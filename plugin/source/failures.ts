@@ -1,0 +1,54 @@
+// What can go wrong with a source, in words for the person who named it.
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { maxFileCount } from './limits.ts';
+
+/** What the operating system says about a path that cannot be read, as a failure. */
+export function unreadable(name: string, error: NodeJS.ErrnoException): Failure {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
+    return new Failure({
+      exitCode: exitCodes.notFound,
+      what: `${name} does not exist`,
+      todo: 'name a file, a directory, - or git:REV[:PATH]',
+    });
+  }
+  const why = error.code === 'EACCES' ? 'the permission to read it is missing' : (error.code ?? error.message);
+  return new Failure({ exitCode: exitCodes.notFound, what: `${name} cannot be read`, why });
+}
+
+/** A source without a single file to look at: most often a wrong path, which must not pass for "no findings". */
+export function emptySource(shownAs: string): Failure {
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what: `${shownAs} holds no file that ends in .yaml, .yml or .json`,
+    todo: 'name the directory that holds policies or manifests',
+  });
+}
+
+/** Too many files for one source. */
+export function tooMany(shownAs: string): Failure {
+  return new Failure({
+    exitCode: exitCodes.usage,
+    what: `${shownAs} holds more than ${maxFileCount} files`,
+    todo: 'name only the directories that hold policies and manifests',
+  });
+}
+
+/** A source that is larger than any policy or manifest should be. */
+export function tooLarge(name: string, bytes: number, limitBytes: number): Failure {
+  return new Failure({
+    exitCode: exitCodes.usage,
+    what: `${name} is larger than ${limitBytes / 1_048_576} MiB`,
+    why: `${bytes} bytes were found, and a source is read into memory as a whole`,
+    todo: 'name only the files that hold policies and manifests',
+  });
+}
+
+/** `-` was given and nothing is piped in. */
+export function nothingPiped(): Failure {
+  return new Failure({
+    exitCode: exitCodes.usage,
+    what: 'standard input is a terminal, so that - has nothing to read',
+    todo: 'pipe a file into the command, or name a file or directory',
+  });
+}

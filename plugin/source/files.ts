@@ -1,0 +1,85 @@
+// Files and directories: what belongs to a source, in a stable order, and never beyond its root.
+import { createReadStream } from 'node:fs';
+import { readdir, realpath } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { emptySource, tooLarge, tooMany, unreadable } from './failures.ts';
+import type { InputFile } from './input.ts';
+import { maxDepth, maxFileCount, maxTotalBytes } from './limits.ts';
+import { readLimited } from './stdin.ts';
+
+/** Whether a file of a directory is read: by its name, and not when it or a folder above it is hidden or belongs to npm. */
+export function isDocumentFile(path: string): boolean {
+  return /\.(?:ya?ml|json)$/i.test(path) && !path.split('/').some(isLeftOut);
+}
+
+/** Reads everything below `root` that may hold documents. `shownAs` is the directory as it was typed. */
+export async function readDirectory(root: string, shownAs: string): Promise<readonly InputFile[]> {
+  const paths = await list(root, shownAs);
+  if (paths.length === 0) throw emptySource(shownAs);
+  const files: InputFile[] = [];
+  let bytes = 0;
+  for (const path of paths) {
+    const text = await readFile(join(root, path), shownPath(shownAs, path));
+    bytes += text.length;
+    if (bytes > maxTotalBytes) throw tooLarge(shownAs, bytes, maxTotalBytes);
+    files.push({ name: shownPath(shownAs, path), text });
+  }
+  return files;
+}
+
+/** Reads one file, a pipe or a device as UTF-8. */
+export async function readFile(path: string, shownAs: string): Promise<string> {
+  try {
+    return await readLimited(createReadStream(path), shownAs);
+  } catch (error) {
+    throw error instanceof Failure ? error : unreadable(shownAs, error as NodeJS.ErrnoException);
+  }
+}
+
+/** Paths below the root, with slashes, sorted. */
+async function list(root: string, shownAs: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const folders = [''];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+      throw unreadable(shownPath(shownAs, folder ?? ''), error);
+    });
+    for (const entry of entries) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (isLeftOut(entry.name)) continue;
+      if (entry.isDirectory()) folders.push(withinDepth(path, shownAs));
+      else if (isDocumentFile(entry.name)) found.push(entry.isSymbolicLink() ? await withinRoot(root, path, shownAs) : path);
+    }
+    if (found.length > maxFileCount) throw tooMany(shownAs);
+  }
+  return found.sort();
+}
+
+function isLeftOut(name: string): boolean {
+  return name.startsWith('.') || name === 'node_modules';
+}
+
+function withinDepth(path: string, shownAs: string): string {
+  if (path.split('/').length <= maxDepth) return path;
+  throw new Failure({ exitCode: exitCodes.usage, what: `${shownAs} has folders more than ${maxDepth} deep` });
+}
+
+/** Mounted ConfigMaps consist of links to files beside them; a link that leads elsewhere could show any file of the machine in an excerpt. */
+async function withinRoot(root: string, path: string, shownAs: string): Promise<string> {
+  const target = await realpath(join(root, path)).catch((error: NodeJS.ErrnoException) => {
+    throw unreadable(shownPath(shownAs, path), error);
+  });
+  const fromRoot = relative(await realpath(root), target);
+  if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) return path;
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: `${shownPath(shownAs, path)} is a link that leads out of ${shownAs}`,
+    todo: 'name the file that it leads to',
+  });
+}
+
+function shownPath(shownAs: string, path: string): string {
+  return join(shownAs, path).split(sep).join('/');
+}

@@ -1,0 +1,113 @@
+// Revisions of a Git repository: blobs from the object database, never a checkout, so that no link, hook or filter can act.
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { emptySource, tooLarge, tooMany } from './failures.ts';
+import { isDocumentFile } from './files.ts';
+import { runGit } from './git-process.ts';
+import type { InputAccess, InputFile } from './input.ts';
+import { maxFileBytes, maxFileCount, maxTotalBytes } from './limits.ts';
+
+interface TreeEntry {
+  readonly mode: string;
+  readonly type: string;
+  readonly id: string;
+  readonly bytes: number;
+  readonly path: string;
+}
+
+/**
+ * Reads `git:REV[:PATH]`. PATH starts at the root of the repository, wherever the command runs, as in Git's own `REV:PATH`.
+ *
+ * @throws Failure with exit code 10 when there is no repository, revision or path, and when a link or submodule would have to be followed.
+ */
+export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
+  const { revision, path } = parseSpec(spec);
+  const tree = await resolveTree(revision, access);
+  const entries = await listTree(tree, path, access);
+  if (path !== '' && entries.length === 0) throw missing(`${spec} does not exist`, `revision ${revision} has no ${path}`);
+  const wanted = entries.filter((entry) => entry.path === path || isDocumentFile(relativePath(entry.path, path)));
+  for (const entry of wanted) refuseLinks(entry, revision);
+  const blobs = wanted.filter(({ type }) => type === 'blob').sort((a, b) => (a.path < b.path ? -1 : 1));
+  if (blobs.length === 0) throw emptySource(spec);
+  checkLimits(blobs, spec);
+  const texts = await readBlobs(blobs, access);
+  return blobs.map((blob, index) => ({ name: `git:${revision}:${blob.path}`, text: texts[index] ?? '' }));
+}
+
+function parseSpec(spec: string): { readonly revision: string; readonly path: string } {
+  const [, revision = '', rawPath = ''] = /^git:([^:]*)(?::(.*))?$/s.exec(spec) ?? [];
+  const isRevision = revision !== '' && !/^-|\.\.|\p{Cc}|\s/u.test(revision);
+  if (!isRevision) {
+    throw new Failure({
+      exitCode: exitCodes.usage,
+      what: `${spec} names no revision`,
+      todo: 'write git:REV or git:REV:PATH, such as git:main:policies',
+    });
+  }
+  const segments = rawPath.split('/').filter((segment) => segment !== '' && segment !== '.');
+  if (segments.includes('..')) {
+    throw new Failure({
+      exitCode: exitCodes.usage,
+      what: `${spec} has a path that leaves the repository`,
+      todo: 'write the path from the root of the repository',
+    });
+  }
+  return { revision, path: segments.join('/') };
+}
+
+async function resolveTree(revision: string, access: InputAccess): Promise<string> {
+  const result = await runGit(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{tree}`], access);
+  const id = result.stdout.toString('utf8').trim();
+  if (result.status === 0 && /^[0-9a-f]{40,64}$/.test(id)) return id;
+  // With --quiet Git says nothing about a revision that it does not know, and a sentence about everything else.
+  if (result.message === '')
+    throw missing(`revision ${revision} does not exist`, `the repository of ${access.cwd} has no such commit, branch or tag`);
+  throw missing(`revision ${revision} cannot be read`, result.message);
+}
+
+async function listTree(tree: string, path: string, access: InputAccess): Promise<readonly TreeEntry[]> {
+  const result = await runGit(['ls-tree', '-r', '-z', '-l', '--full-tree', tree, ...(path === '' ? [] : ['--', path])], access);
+  if (result.status !== 0) throw missing('the files of the revision cannot be listed', result.message);
+  const records = result.stdout.toString('utf8').split('\0').filter(Boolean);
+  return records.map((record) => {
+    const tab = record.indexOf('\t');
+    const [mode = '', type = '', id = '', bytes = ''] = record.slice(0, tab).split(/ +/);
+    return { mode, type, id, bytes: Number(bytes) || 0, path: record.slice(tab + 1) };
+  });
+}
+
+function relativePath(path: string, root: string): string {
+  return root === '' ? path : path.slice(root.length + 1);
+}
+
+/** A link may name any file of the machine that reads it, and a submodule another repository: a policy that hides behind one is refused, not skipped. */
+function refuseLinks({ mode, path }: TreeEntry, revision: string): void {
+  const what = mode === '120000' ? 'a symbolic link' : mode === '160000' ? 'a submodule' : undefined;
+  if (what === undefined) return;
+  throw missing(`git:${revision}:${path} is ${what}`, 'links and submodules are not followed in revisions', 'name the file that is meant');
+}
+
+function checkLimits(blobs: readonly TreeEntry[], spec: string): void {
+  if (blobs.length > maxFileCount) throw tooMany(spec);
+  for (const { path, bytes } of blobs) if (bytes > maxFileBytes) throw tooLarge(path, bytes, maxFileBytes);
+  const total = blobs.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (total > maxTotalBytes) throw tooLarge(spec, total, maxTotalBytes);
+}
+
+/** The answer of `cat-file --batch` is, per object, a line `ID TYPE SIZE`, that many bytes, and a line feed. */
+async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Promise<readonly string[]> {
+  const result = await runGit(['cat-file', '--batch'], access, blobs.map(({ id }) => `${id}\n`).join(''));
+  let offset = 0;
+  return blobs.map(({ id, path }) => {
+    const lineEnd = result.stdout.indexOf(0x0a, offset);
+    const [foundId, type, size] = result.stdout.toString('utf8', offset, lineEnd).split(' ');
+    if (foundId !== id || type !== 'blob') throw missing(`${path} cannot be read`, 'its content is not in this clone', 'git fetch');
+    const start = lineEnd + 1;
+    offset = start + Number(size) + 1;
+    return result.stdout.toString('utf8', start, offset - 1);
+  });
+}
+
+function missing(what: string, why: string, todo?: string): Failure {
+  return new Failure({ exitCode: exitCodes.notFound, what, why, ...(todo === undefined ? {} : { todo }) });
+}
