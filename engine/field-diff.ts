@@ -1,6 +1,7 @@
 // What differs between two versions of a Kubernetes object, field by field and by meaning, and what each difference leads to.
 import { fieldDefault, isImmutableField, isServerField } from './field-rules.ts';
 import { masked } from './field-secrets.ts';
+import { canonicalJson } from './hash.ts';
 import { sameQuantity } from './quantity.ts';
 
 export type Consequence = 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
@@ -96,10 +97,10 @@ function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], aft
 /** What is left of a list when each entry of another is taken out once. */
 function without(list: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
   const rest = new Map<string, number>();
-  for (const entry of other) rest.set(stableText(entry), (rest.get(stableText(entry)) ?? 0) + 1);
+  for (const entry of other) rest.set(canonicalJson(entry), (rest.get(canonicalJson(entry)) ?? 0) + 1);
   return list.filter((entry) => {
-    const count = rest.get(stableText(entry)) ?? 0;
-    rest.set(stableText(entry), count - 1);
+    const count = rest.get(canonicalJson(entry)) ?? 0;
+    rest.set(canonicalJson(entry), count - 1);
     return count <= 0;
   });
 }
@@ -164,16 +165,7 @@ function sameValue(place: Place, before: unknown, after: unknown): boolean {
 }
 
 function isSame(before: unknown, after: unknown): boolean {
-  return stableText(before) === stableText(after);
-}
-
-/** JSON with sorted keys, so that the order in which a file names fields means nothing. */
-function stableText(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) => (isMap(part) ? Object.fromEntries(Object.entries(part).sort(byKey)) : part)) ?? '';
-}
-
-function byKey([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number {
-  return left < right ? -1 : left > right ? 1 : 0;
+  return canonicalJson(before) === canonicalJson(after);
 }
 
 function isMap(value: unknown): value is ObjectContent {

@@ -1,0 +1,219 @@
+// How the parts of a plan are put into words: durations, pods, steps, changes and sources, the same in every format.
+import type { Assumptions, Quantiles } from '../../engine/assumptions.ts';
+import type { RuleResult } from '../../engine/decision.ts';
+import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan-document.ts';
+import type { Source } from '../../policies/definition.ts';
+
+/** A length of time in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` when nobody can know it. */
+export function spanText(seconds: number | undefined): string {
+  if (seconds === undefined) return '?';
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 600) return twoUnits(Math.floor(whole / 60), 'm', whole % 60, 's');
+  const minutes = Math.round(whole / 60);
+  if (minutes < 1440) return twoUnits(Math.floor(minutes / 60), 'h', minutes % 60, 'm');
+  const hours = Math.round(minutes / 60);
+  return twoUnits(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+function twoUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  if (large === 0) return `${small}${smallUnit}`;
+  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
+}
+
+/** `1 pod`, `58 pods`; thousands are not separated, so that the number can be searched for. */
+export function countText(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}
+
+/** Ordinals of pods in their order, as ranges: `19..0`, `19..12, 10`. Names that end in no number stand as they are. */
+export function podsText(pods: readonly string[]): string {
+  const runs: { first: number; last: number }[] = [];
+  const others: string[] = [];
+  for (const pod of pods) {
+    const ordinal = Number(/-(\d{1,10})$/.exec(pod)?.[1] ?? Number.NaN);
+    const run = runs.at(-1);
+    if (Number.isNaN(ordinal)) others.push(pod);
+    else if (run !== undefined && continues(run, ordinal)) run.last = ordinal;
+    else runs.push({ first: ordinal, last: ordinal });
+  }
+  return [...runs.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
+}
+
+/** A run goes on in the direction in which it began. */
+function continues(run: { readonly first: number; readonly last: number }, ordinal: number): boolean {
+  if (run.first === run.last) return Math.abs(ordinal - run.last) === 1;
+  return ordinal - run.last === Math.sign(run.last - run.first);
+}
+
+const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
+  roll: 'roll',
+  scaleUp: 'scale up',
+  scaleDown: 'scale down',
+  prepare: 'prepare',
+  check: 'check',
+  soak: 'soak',
+  approval: 'approve',
+  wait: 'wait',
+};
+
+/** What a step does, such as `roll`. */
+export function stepVerb(step: PlannedStep): string {
+  return stepVerbs[step.kind];
+}
+
+/** What a step does it to: `zone-a 19..0`, `zone-c 20 -> 18`, the gate, or what is waited for. */
+export function stepObject(step: PlannedStep): string {
+  const replicas = step.from === undefined || step.to === undefined ? undefined : `${step.from} -> ${step.to}`;
+  const parts = [step.zone, replicas ?? podsText(step.pods)].filter((part) => part !== undefined && part !== '');
+  if (parts.length > 0 && (step.kind === 'roll' || step.kind === 'scaleUp' || step.kind === 'scaleDown' || step.kind === 'prepare')) {
+    return parts.join(' ');
+  }
+  return [step.waitsFor, step.zone].filter((part) => part !== undefined).join(' ');
+}
+
+/** What lets the next step begin. */
+export function stepGate(step: PlannedStep): string {
+  switch (step.kind) {
+    case 'roll':
+    case 'scaleUp':
+      return step.waitsFor ?? 'ready';
+    case 'scaleDown':
+    case 'prepare':
+      return step.waitsFor ?? '-';
+    case 'approval':
+      return 'people';
+    case 'soak':
+    case 'wait':
+      return 'time';
+    case 'check':
+      return 'readings';
+  }
+}
+
+/** How many pods a step touches; undefined when it touches none. */
+export function stepPodCount(step: PlannedStep): number | undefined {
+  if (step.pods.length > 0) return step.pods.length;
+  return step.from === undefined || step.to === undefined ? undefined : Math.abs(step.to - step.from);
+}
+
+/** Where something is written: `policy/ingester.yaml:41:7`, or the field of an object; undefined when nothing is known. */
+export function sourceText(source: Source | undefined): string | undefined {
+  if (source?.file !== undefined) return [source.file, source.line, source.column].filter((part) => part !== undefined).join(':');
+  const parts = [source?.object, source?.field].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(' ');
+}
+
+/** The fact of a rule with what it was compared with. */
+export function factText(result: RuleResult): string {
+  return result.limit === undefined ? result.fact : `${result.fact}; ${result.limit}`;
+}
+
+/** The instant at which a plan begins, in milliseconds; undefined when nothing in it depends on the calendar. */
+export function startMs(plan: Plan): number | undefined {
+  const parsed = Date.parse(plan.metadata.startsAt ?? '');
+  return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+/** An instant to the minute: `2026-08-22 02:10 UTC`. */
+export function instantText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** When a result that holds something would let it pass. */
+export function passesText(result: RuleResult, nowMs: number | undefined): string {
+  if (result.earliestMs !== undefined && nowMs !== undefined) {
+    return `passes at ${instantText(result.earliestMs)} (in ${spanText((result.earliestMs - nowMs) / 1000)}) if nothing else changes`;
+  }
+  if (result.earliestMs !== undefined) return 'passes with time if nothing else changes';
+  switch (result.outcome) {
+    case 'no':
+      return 'passes when a person changes what is asked for, or the rule';
+    case 'unknown':
+      return 'passes when it can be read';
+    case 'wait':
+      return 'passes with progress elsewhere';
+    case 'ok':
+    case 'skip':
+      return 'holds nothing';
+  }
+}
+
+/** The policy digest as far as people compare it. */
+export function shortDigest(digest: string): string {
+  return digest.replace(/^[a-z0-9]+:/, '').slice(0, 7);
+}
+
+/** `58 restarts, 0 scale changes, 3 waves, 2 gates`, and the approvals when there are any. */
+export function totalsText(totals: GroupPlan['totals']): string {
+  const counts = [
+    countText(totals.restarts, 'restart'),
+    countText(totals.scaleChanges, 'scale change'),
+    countText(totals.waves, 'wave'),
+    countText(totals.gates, 'gate'),
+  ];
+  if (totals.approvals === 0) return `${counts.join(', ')}.`;
+  return `${[...counts, countText(totals.approvals, 'approval')].join(', ')}; the time of people is not counted.`;
+}
+
+/** What becomes of a group, in a word or two. */
+export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
+  complete: 'completes',
+  unchanged: 'no changes',
+  blocked: 'blocked',
+  waits: 'waits',
+};
+
+/** The groups that need attention first: blocked, then waiting, then those that change; otherwise in the order of the plan. */
+export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] {
+  const order: readonly GroupPlan['outcome'][] = ['blocked', 'waits', 'complete', 'unchanged'];
+  const rank = (group: GroupPlan) => (group.refused.length > 0 ? 0 : order.indexOf(group.outcome));
+  return groups
+    .map((group, index) => ({ group, index }))
+    .sort((a, b) => rank(a.group) - rank(b.group) || a.index - b.index)
+    .map(({ group }) => group);
+}
+
+/** `100 groups: 2 blocked, 1 waits, 40 complete, 57 without changes`. */
+export function groupsText(groups: readonly GroupPlan[]): string {
+  const count = (outcome: GroupPlan['outcome']) => groups.filter((group) => group.outcome === outcome).length;
+  const parts = [
+    [count('blocked'), 'blocked'],
+    [count('waits'), 'waiting'],
+    [count('complete'), 'with changes'],
+    [count('unchanged'), 'without changes'],
+  ] as const;
+  const shown = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
+  return `${countText(groups.length, 'group')}: ${shown.join(', ')}`;
+}
+
+/** What the times stand on, in one sentence part. */
+export function assumptionsText(assumptions: Assumptions): string {
+  const own = Object.keys(assumptions.groups).length;
+  return [
+    `pods stop in ${quantilesText(assumptions.pods.drain)} and start in ${quantilesText(assumptions.pods.start)}`,
+    ...(own === 0 ? [] : [`${countText(own, 'group')} with other times`]),
+    `gates ${assumptions.gates}`,
+    `approvals ${assumptions.approvals}`,
+    `preparations ${assumptions.preparations}`,
+  ].join(', ');
+}
+
+function quantilesText(quantiles: Quantiles): string {
+  return `${spanText(quantiles.p50Seconds)} (p90 ${spanText(quantiles.p90Seconds)})`;
+}
+
+/**
+ * Whether the plan itself shows that no two zones are disturbed together: pods of different zones are never replaced or removed at the same
+ * time in its timeline. False also when there is nothing to show.
+ */
+export function isOneZoneAtATime(group: GroupPlan): boolean {
+  const disturbing = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
+  if (group.zones.length < 2 || disturbing.length === 0) return false;
+  const spans = [...disturbing].sort((a, b) => a.startSeconds - b.startSeconds);
+  const ends = new Map<string, number>();
+  for (const span of spans) {
+    for (const [zone, end] of ends) if (zone !== span.zone && end > span.startSeconds) return false;
+    ends.set(span.zone, Math.max(ends.get(span.zone) ?? 0, span.endSeconds));
+  }
+  return true;
+}

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import type { PlannedChange } from '../../engine/plan-document.ts';
+import { changeText } from '../../plugin/output/plan-changes.ts';
+import { renderPlanTable } from '../../plugin/output/plan-table.ts';
+import { alignRows, paragraph, shorten } from '../../plugin/output/plan-table-layout.ts';
+import { byAttention, isOneZoneAtATime, podsText, spanText } from '../../plugin/output/plan-words.ts';
+import { blocked, ingester, look, mirrorDownscale, planOf, refusedDownscale, unchanged } from './plan-kit.ts';
+
+const plans = {
+  rollout: planOf([ingester()]),
+  refused: planOf([refusedDownscale()]),
+  downscale: planOf([mirrorDownscale()]),
+  many: planOf([unchanged('compactor'), ingester(), blocked(), refusedDownscale(), unchanged()], { startsAt: '2026-11-18T17:20:00Z' }),
+};
+
+const looks = {
+  '80-unicode': { columns: 80 },
+  '120-unicode': { columns: 120 },
+  '80-ascii-colour': { columns: 80, ascii: true, colour: true },
+  '120-unicode-colour': { columns: 120, colour: true },
+  '120-wide': { columns: 120, wide: true },
+  pipe: {},
+};
+
+describe('the table of a plan', () => {
+  for (const [name, plan] of Object.entries(plans)) {
+    for (const [size, options] of Object.entries(looks)) {
+      it(`shows ${name} as ${size}`, async () => {
+        await expect(renderPlanTable(plan, look(options))).toMatchFileSnapshot(`golden/plan-${name}-${size}.txt`);
+      });
+    }
+  }
+
+  it('fits into 80 and 120 columns', () => {
+    for (const columns of [80, 120]) {
+      for (const plan of Object.values(plans)) {
+        for (const wide of [false, true]) {
+          const long = renderPlanTable(plan, look({ columns, wide }))
+            .split('\n')
+            .filter((line) => line.length > columns);
+          expect(long).toEqual([]);
+        }
+      }
+    }
+  });
+
+  it('says the same with and without colour, and uses no characters outside ASCII when asked', () => {
+    for (const plan of Object.values(plans)) {
+      const plain = renderPlanTable(plan, look({ columns: 100, ascii: true }));
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: colour is made of them.
+      expect(renderPlanTable(plan, look({ columns: 100, ascii: true, colour: true })).replace(/\u001b\[\d+m/g, '')).toBe(plain);
+      expect(plain).toMatch(/^[\n -~]*$/);
+    }
+  });
+
+  it('cuts names in the middle on a narrow terminal, and never in a pipe', () => {
+    const zone = 'a-zone-with-a-name-of-some-length-in-europe-west-4';
+    const [first, ...rest] = ingester().waves;
+    const steps = first?.steps.map((step) => (step.kind === 'roll' ? { ...step, zone } : step)) ?? [];
+    const plan = planOf([ingester({ waves: [{ name: 'canary', steps }, ...rest] })]);
+    expect(renderPlanTable(plan, look({ columns: 80 }))).toContain('…');
+    expect(renderPlanTable(plan, look({}))).toContain(`${zone} 19`);
+  });
+
+  it('claims safety only where the timeline shows it', () => {
+    const group = ingester();
+    expect(isOneZoneAtATime(group)).toBe(true);
+    const overlapping = group.timeline.map((span) => (span.zone === 'zone-c' ? { ...span, startSeconds: 5900, endSeconds: 5990 } : span));
+    expect(isOneZoneAtATime({ ...group, timeline: overlapping })).toBe(false);
+    expect(isOneZoneAtATime(unchanged())).toBe(false);
+    expect(renderPlanTable(planOf([{ ...group, timeline: overlapping }]), look())).not.toContain('SAFETY');
+  });
+});
+
+describe('the words of a plan', () => {
+  it.each([
+    [0, '0s'],
+    [59.4, '59s'],
+    [60, '1m'],
+    [190, '3m10s'],
+    [1320, '22m'],
+    [4500, '1h15m'],
+    [86_400 * 2 + 3 * 3600, '2d3h'],
+    [undefined, '?'],
+  ])('writes %s seconds as %s', (seconds, text) => {
+    expect(spanText(seconds)).toBe(text);
+  });
+
+  it.each([
+    [['a-3', 'a-2', 'a-1', 'a-0'], '3..0'],
+    [['a-0', 'a-1', 'a-5'], '0..1, 5'],
+    [['a-1', 'a-2', 'a-1'], '1..2, 1'],
+    [['a-19'], '19'],
+    [['job'], 'job'],
+    [[], ''],
+  ])('writes pods %j as %s', (pods, text) => {
+    expect(podsText(pods)).toBe(text);
+  });
+
+  it.each([
+    [{ before: 'r.io/a/b:1', after: 'r.io/a/b:2' }, 'r.io/a/b:1 -> 2'],
+    [{ before: 'a/b:1', after: 'a/c:2' }, 'a/b:1 -> a/c:2'],
+    [{ before: 'localhost:5000/b:1', after: 'localhost:5000/b:2' }, 'localhost:5000/b:1 -> 2'],
+    [{ before: 3, after: 2 }, '3 -> 2'],
+    [{ after: { cpu: 1 } }, 'added {"cpu":1}'],
+    [{ before: true }, 'removed true'],
+    [{ before: ['-a'], after: ['-b', '-c'] }, 'added -b -c, removed -a'],
+    [{}, 'the order of the entries'],
+  ] satisfies [Partial<PlannedChange>, string][])('writes the change %j as %s', (change, text) => {
+    expect(changeText({ kind: 'template', zones: [], field: 'x', consequence: 'none', ...change })).toBe(text);
+  });
+
+  it('puts groups that need attention first and keeps the order of the rest', () => {
+    const groups = [unchanged('a'), ingester(), blocked(), refusedDownscale(), unchanged('b')];
+    expect(byAttention(groups).map((group) => group.outcome)).toEqual(['blocked', 'waits', 'complete', 'unchanged', 'unchanged']);
+  });
+});
+
+describe('the layout of a table', () => {
+  it('aligns columns, right and left', () => {
+    const columns = [
+      { title: 'A', align: 'left' },
+      { title: 'B', align: 'right' },
+    ] as const;
+    const rows = [{ cells: ['A', 'B'] }, { cells: ['long', '1'] }, { cells: ['x', '100'] }];
+    expect(alignRows(columns, rows, { width: undefined, ellipsis: '.' })).toEqual(['A       B', 'long    1', 'x     100']);
+  });
+
+  it('shortens in the middle', () => {
+    expect(shorten('ingester-zone-a', 9, '…')).toBe('inge…ne-a');
+    expect(shorten('short', 9, '…')).toBe('short');
+  });
+
+  it('wraps behind its label', () => {
+    expect(paragraph('NOTE  ', 'one two three', 14)).toEqual(['NOTE  one two', '      three']);
+    expect(paragraph('NOTE  ', 'one two three', undefined)).toEqual(['NOTE  one two three']);
+  });
+});
