@@ -21,7 +21,7 @@ export interface Fit {
 }
 
 const gap = '  ';
-const leastFlexible = 8;
+const leastFlexible = 12;
 
 /** The rows as lines of equal columns, titles not included. Every line ends with its last character. */
 export function alignRows(columns: readonly Column[], rows: readonly Row[], fit: Fit): readonly string[] {
