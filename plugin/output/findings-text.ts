@@ -1,0 +1,22 @@
+// Findings for people: place, message, excerpt, way out, and one line that sums up.
+import { renderFinding } from '../../policies/render-finding.ts';
+import type { OutputStream } from '../context.ts';
+import type { Style } from './colour.ts';
+import { type FindingsReport, summarySentence } from './findings.ts';
+
+/** The words say it all without colour; colour only makes them easier to find. */
+const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' | 'caret' | 'hint', Style>> = {
+  place: 'bold',
+  error: 'red',
+  warning: 'yellow',
+  notice: 'cyan',
+  code: 'dim',
+  caret: 'red',
+  hint: 'green',
+};
+
+/** The text of the whole report. */
+export function findingsText(report: FindingsReport, { paint }: Pick<OutputStream, 'paint'>): string {
+  const blocks = report.findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
+  return `${[...blocks, summarySentence(report)].join('\n')}\n`;
+}
