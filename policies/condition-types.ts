@@ -1,0 +1,99 @@
+// The static types of conditions: what a variable holds and what an operator returns, as far as it is known before evaluation.
+
+export type ConditionType =
+  | { readonly kind: 'any' }
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'boolean' }
+  | { readonly kind: 'number' }
+  /** Milliseconds since 1970-01-01T00:00:00Z. */
+  | { readonly kind: 'instant' }
+  /** Milliseconds. */
+  | { readonly kind: 'duration' }
+  /** With `values`, one of them and no other. */
+  | { readonly kind: 'text'; readonly values?: readonly string[] }
+  | { readonly kind: 'list'; readonly of: ConditionType }
+  /** A fixed set of fields. */
+  | { readonly kind: 'record'; readonly fields: Readonly<Record<string, ConditionType>> }
+  /** Any keys, such as labels; a key may contain dots. */
+  | { readonly kind: 'map'; readonly of: ConditionType };
+
+export const any: ConditionType = { kind: 'any' };
+export const boolean: ConditionType = { kind: 'boolean' };
+export const number: ConditionType = { kind: 'number' };
+export const instant: ConditionType = { kind: 'instant' };
+export const duration: ConditionType = { kind: 'duration' };
+export const text: ConditionType = { kind: 'text' };
+
+export function oneOf(values: readonly string[]): ConditionType {
+  return { kind: 'text', values };
+}
+
+export function listOf(of: ConditionType): ConditionType {
+  return { kind: 'list', of };
+}
+
+export function mapOf(of: ConditionType): ConditionType {
+  return { kind: 'map', of };
+}
+
+export function record(fields: Readonly<Record<string, ConditionType>>): ConditionType {
+  return { kind: 'record', fields };
+}
+
+/** The type as people read it, with its article. */
+export function describeType(type: ConditionType): string {
+  switch (type.kind) {
+    case 'any':
+      return 'a value';
+    case 'nothing':
+      return 'null';
+    case 'boolean':
+      return 'true or false';
+    case 'instant':
+      return 'an instant';
+    case 'record':
+    case 'map':
+      return 'an object';
+    default:
+      return `a ${type.kind}`;
+  }
+}
+
+/** The type that holds for both; `any` when they have nothing in common. */
+export function commonType(a: ConditionType, b: ConditionType): ConditionType {
+  if (a.kind !== b.kind) return any;
+  if (a.kind === 'text') return text;
+  if (a.kind === 'list' && b.kind === 'list') return listOf(commonType(a.of, b.of));
+  if (a.kind === 'record' || a.kind === 'map') return a === b ? a : any;
+  return a;
+}
+
+/** A step that does not exist: its index, and the names that do exist there. */
+export interface MissingStep {
+  readonly index: number;
+  readonly names: readonly string[];
+  /** Whether the steps from `index` on could be one key of a map that contains dots. */
+  readonly isDottedKey: boolean;
+}
+
+/** The type at the end of `steps`, or the first step that does not exist. */
+export function typeAt(root: ConditionType, steps: readonly string[]): ConditionType | MissingStep {
+  let type = root;
+  for (const [index, step] of steps.entries()) {
+    if (type.kind === 'any') return any;
+    if (type.kind === 'record' && Object.hasOwn(type.fields, step)) type = type.fields[step] ?? any;
+    else if (type.kind === 'map') type = type.of;
+    else if (type.kind === 'list' && /^\d+$/.test(step)) type = type.of;
+    else return missingStep(root, steps, index, type);
+  }
+  return type;
+}
+
+function missingStep(root: ConditionType, steps: readonly string[], index: number, at: ConditionType): MissingStep {
+  const parent = index >= 2 ? typeAt(root, steps.slice(0, index - 1)) : undefined;
+  return {
+    index,
+    names: at.kind === 'record' ? Object.keys(at.fields).sort() : [],
+    isDottedKey: at.kind !== 'record' && parent !== undefined && 'kind' in parent && parent.kind === 'map',
+  };
+}

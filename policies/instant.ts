@@ -1,0 +1,19 @@
+// Instants as people write them: RFC 3339 with an explicit offset.
+
+const pattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
+
+/** Milliseconds since 1970-01-01T00:00:00Z, or undefined for text that is no instant, has no offset, or names a day that does not exist. */
+export function instantMs(text: string): number | undefined {
+  if (!pattern.test(text)) return undefined;
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms)) return undefined;
+  // Date.parse takes 30 February for 2 March; the day that was written must come back.
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  return day.toISOString().startsWith(text.slice(0, 10)) ? ms : undefined;
+}
+
+/** The instant in RFC 3339 and UTC, without milliseconds when there are none; undefined outside the years 0 to 9999. */
+export function instantText(ms: number): string | undefined {
+  if (!(ms >= -62_167_219_200_000 && ms < 253_402_300_800_000)) return undefined;
+  return new Date(ms).toISOString().replace('.000Z', 'Z');
+}
