@@ -1,0 +1,144 @@
+// From the texts of policy files to typed documents, with everything that is wrong with each in one run.
+import { didYouMean } from './did-you-mean.ts';
+import { type Finding, finding, sortFindings } from './finding.ts';
+import { apiGroup, apiVersion, type Kind, schemas } from './schema/kinds.ts';
+import { schemaFindings } from './schema-findings.ts';
+import { isRecord, valueAt } from './schema-walk.ts';
+import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml-document.ts';
+
+export interface PolicyFile {
+  /** As findings show it. */
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface ObjectName {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A document of one of our kinds that has no error, with every default filled in. */
+export interface Loaded<K extends Kind> extends ObjectName, Places {
+  readonly kind: K;
+  readonly file: string;
+  readonly value: ReturnType<(typeof schemas)[K]['parse']>;
+}
+
+export type LoadedDocument = { readonly [K in Kind]: Loaded<K> }[Kind];
+
+/** A Kubernetes object of another API group, as it stands in the file. */
+export interface Manifest extends ObjectName, Places {
+  readonly apiVersion: string;
+  readonly file: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+export interface LoadResult {
+  readonly documents: readonly LoadedDocument[];
+  readonly manifests: readonly Manifest[];
+  /** Documents of our kinds that have errors: they are not used, but what names them is not wrong for that. */
+  readonly unusable: readonly ObjectName[];
+  readonly findings: readonly Finding[];
+}
+
+export interface LoadOptions {
+  /** Namespace of objects that name none; `default` when left out. */
+  readonly namespace?: string;
+}
+
+/**
+ * Reads policy files and the Kubernetes objects beside them. Never throws. The order of the files does not matter for findings; documents
+ * and manifests come in the order of file names, then as they stand in the file.
+ */
+export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions = {}): LoadResult {
+  const namespace = options.namespace ?? 'default';
+  const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const parsed = sorted.map((file) => parseDocuments(file.name, file.text));
+  const results = parsed.flatMap((file) => file.documents).map((document) => readDocument(document, namespace));
+  return {
+    documents: results.flatMap((result) => result.document ?? []),
+    manifests: results.flatMap((result) => result.manifests ?? []),
+    unusable: results.flatMap((result) => result.unusable ?? []),
+    findings: sortFindings([...parsed.flatMap((file) => file.findings), ...results.flatMap((result) => result.findings)]),
+  };
+}
+
+interface ReadResult {
+  readonly findings: readonly Finding[];
+  readonly document?: LoadedDocument;
+  readonly manifests?: readonly Manifest[];
+  readonly unusable?: ObjectName;
+}
+
+function readDocument(document: YamlDocument, namespace: string): ReadResult {
+  const { value } = document;
+  if (document.errors.length > 0) return { findings: document.errors };
+  const version = valueAt(value, ['apiVersion']);
+  const kind = valueAt(value, ['kind']);
+  if (!isRecord(value) || typeof version !== 'string' || typeof kind !== 'string') {
+    return { findings: [...document.dialect, finding('RG1012', document.place([]), notAnObject(value))] };
+  }
+  const isOurs = version === apiGroup || version.startsWith(`${apiGroup}/`) || isKind(kind);
+  if (!isOurs) return { findings: [], manifests: manifestsOf(document, value, namespace) };
+  if (version !== apiVersion) {
+    const message = `the kind ${kind} has the apiVersion ${version}, known is ${apiVersion}`;
+    return { findings: [...document.dialect, finding('RG2002', document.place(['apiVersion']), message)] };
+  }
+  if (!isKind(kind)) {
+    const known = Object.keys(schemas);
+    const guess = didYouMean(kind, known);
+    const hint = guess === undefined ? `kinds are ${known.join(', ')}` : `did you mean ${guess}`;
+    return { findings: [...document.dialect, finding('RG2001', document.place(['kind']), `the kind ${kind} does not exist`, { hint })] };
+  }
+  return readOurs(document, kind, namespace);
+}
+
+function readOurs(document: YamlDocument, kind: Kind, namespace: string): ReadResult {
+  const findings = [...document.dialect, ...schemaFindings(schemas[kind], document.value, document)];
+  const name = {
+    kind,
+    namespace: textAt(document.value, ['metadata', 'namespace']) ?? namespace,
+    name: textAt(document.value, ['metadata', 'name']) ?? '',
+  };
+  const parsed = schemas[kind].safeParse(document.value);
+  if (findings.length > 0 || !parsed.success) return { findings, unusable: name };
+  // The schema of the kind made the value, which the type of a lookup by a union of kinds cannot say.
+  const loaded = { ...name, file: document.file, value: parsed.data, find: document.find, place: document.place } as LoadedDocument;
+  return { findings, document: loaded };
+}
+
+/** The object itself, or the items of a `List` as `kubectl get -o yaml` prints it. */
+function manifestsOf(places: YamlDocument, value: Readonly<Record<string, unknown>>, namespace: string): readonly Manifest[] {
+  const items = value['kind'] === 'List' ? value['items'] : undefined;
+  if (!Array.isArray(items)) return [manifest(places, value, [], namespace)];
+  return items.flatMap((item, index) => (isRecord(item) ? [manifest(places, item, ['items', index], namespace)] : []));
+}
+
+function manifest(document: YamlDocument, value: Readonly<Record<string, unknown>>, prefix: Path, namespace: string): Manifest {
+  return {
+    apiVersion: textAt(value, ['apiVersion']) ?? '',
+    kind: textAt(value, ['kind']) ?? '',
+    namespace: textAt(value, ['metadata', 'namespace']) ?? namespace,
+    name: textAt(value, ['metadata', 'name']) ?? '',
+    file: document.file,
+    value,
+    find: (path, part) => document.find([...prefix, ...path], part),
+    place: (path, part) => document.place([...prefix, ...path], part),
+  };
+}
+
+function textAt(value: unknown, path: Path): string | undefined {
+  const found = valueAt(value, path);
+  return typeof found === 'string' && found !== '' ? found : undefined;
+}
+
+function isKind(kind: string): kind is Kind {
+  return Object.hasOwn(schemas, kind);
+}
+
+function notAnObject(value: unknown): string {
+  if (!isRecord(value)) return 'the document is no mapping with apiVersion and kind';
+  const missing = ['apiVersion', 'kind'].filter((key) => typeof value[key] !== 'string');
+  return `the document has no ${missing.join(' and no ')}`;
+}
