@@ -116,6 +116,8 @@ export interface GroupDecision {
   readonly waits: readonly RuleResult[];
   /** Results of policies that only warn, and of gates that only observe. */
   readonly warnings: readonly RuleResult[];
+  /** Gates whose readings count from an instant on; whoever gathers readings begins there. */
+  readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
   /** The earliest instant at which time alone could change this decision. */
   readonly wakeAtMs?: number;
   /** The run after this decision; to be remembered in the ledger. */

@@ -192,12 +192,13 @@ export interface RunState {
   readonly startedMs: number;
   /** Index of the wave under way; the number of waves when all are done. */
   readonly wave: number;
+  /** When the wave before this one was done. */
+  readonly waveStartedMs: number;
   /** Since when all pods of the wave have been available. */
   readonly waveAvailableMs?: number;
   /** The zone in which pods are being replaced. */
   readonly openZone?: string;
-  /** Last time a pod became available or was replaced. */
-  readonly progressMs: number;
+  /** When a pod was last replaced. */
   readonly lastDisruptionMs?: number;
   /** Time in which the group was free to move, up to `movableAsOfMs`. */
   readonly movableMs: number;
@@ -205,6 +206,8 @@ export interface RunState {
   readonly isMovable: boolean;
   readonly outcome: 'running' | 'completed' | 'failed';
   readonly failure?: string;
+  readonly failedMs?: number;
+  readonly completedMs?: number;
 }
 
 /** What is remembered of a group between turns: claims, dated downscales, preparations, the run. */

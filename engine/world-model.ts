@@ -25,6 +25,8 @@ export interface World {
   /** Pods by `namespace/statefulSet`, sorted by ordinal. */
   readonly pods: ReadonlyMap<string, readonly ModelPod[]>;
   readonly durations: ReadonlyMap<string, PodDurations>;
+  /** When the next thing happens by itself, for StatefulSets in which something will. */
+  readonly pending: ReadonlyMap<string, number>;
   readonly assumptions: Assumptions;
   /** Serial number for UIDs and resource versions, so that the model needs no randomness. */
   readonly serial: number;

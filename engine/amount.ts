@@ -1,0 +1,46 @@
+// The arithmetic of counts and percentages: integers only, one rounding rule per question.
+import type { WaveAmount } from '../policies/definition.ts';
+import type { CountOrPercent } from '../policies/schema/scalars.ts';
+
+/**
+ * Updated pods of a zone of `replicas` pods when a wave is done. A percentage is rounded up, and below 100 at least one pod stays old when
+ * there are two or more, so that a first wave is never empty and never everything.
+ */
+export function waveTarget(amount: WaveAmount, replicas: number): number {
+  if ('pods' in amount) return Math.min(amount.pods, replicas);
+  if (amount.percent <= 0) return 0;
+  if (amount.percent >= 100) return replicas;
+  const rounded = Math.max(1, Math.ceil((amount.percent * replicas) / 100));
+  return replicas > 1 ? Math.min(rounded, replicas - 1) : Math.min(rounded, replicas);
+}
+
+/** Pods of a zone that may be unavailable at once. A percentage is rounded down, at least 1, as Kubernetes does for StatefulSets. */
+export function unavailableLimit(limit: CountOrPercent, replicas: number): number {
+  if (typeof limit === 'number') return limit;
+  return Math.max(1, Math.floor((Number(limit.slice(0, -1)) * replicas) / 100));
+}
+
+/** A percentage or count of a PodDisruptionBudget, rounded up as the disruption controller does. */
+export function budgetAmount(value: number | string, expected: number): number {
+  if (typeof value === 'number') return value;
+  const percent = /^(\d+)%$/.exec(value)?.[1];
+  return percent === undefined ? 0 : Math.ceil((Number(percent) * expected) / 100);
+}
+
+/** Ordinals as ranges, ascending: `0-3,5`. */
+export function ordinalRanges(ordinals: readonly number[]): string {
+  const sorted = [...ordinals].sort((a, b) => a - b);
+  const ranges: string[] = [];
+  for (let start = 0; start < sorted.length; ) {
+    let end = start;
+    while (end + 1 < sorted.length && sorted[end + 1] === (sorted[end] ?? 0) + 1) end += 1;
+    ranges.push(start === end ? `${sorted[start]}` : `${sorted[start]}-${sorted[end]}`);
+    start = end + 1;
+  }
+  return ranges.join(',');
+}
+
+/** `1 pod`, `2 pods`. */
+export function pods(count: number): string {
+  return `${count} ${count === 1 ? 'pod' : 'pods'}`;
+}

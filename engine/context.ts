@@ -1,0 +1,62 @@
+// Everything about one group that its rules may ask for, gathered once per decision.
+import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
+import { joinLimits, policiesFor } from '../policies/join.ts';
+import { type IntentView, isUnknown, type Known, type Snapshot } from './snapshot.ts';
+import { type GroupView, viewGroup, type ZoneView } from './view.ts';
+
+export interface GroupContext {
+  readonly snapshot: Snapshot;
+  readonly nowMs: number;
+  readonly group: GroupDefinition;
+  readonly view: GroupView;
+  /** The policies that bind this group, by name. */
+  readonly policies: readonly PolicyDefinition[];
+  /** The strictest of their numbers. */
+  readonly limits: LimitsDefinition;
+  readonly exceptions: readonly ExceptionDefinition[];
+  /** What people asked of this group and is still in force. */
+  readonly intents: Known<readonly IntentView[]>;
+}
+
+/** Gathers the context of a group. Policies and exceptions are sorted by name, so that the order of the input cannot matter. */
+export function contextOf(snapshot: Snapshot, group: GroupDefinition): GroupContext {
+  const policies = policiesFor(snapshot.policies, group);
+  return {
+    snapshot,
+    nowMs: snapshot.nowMs,
+    group,
+    view: viewGroup(snapshot, group),
+    policies,
+    limits: joinLimits(policies.map((policy) => policy.limits)),
+    exceptions: snapshot.exceptions.filter((exception) => exception.namespace === group.namespace && exception.group === group.name),
+    intents: intentsOf(snapshot, group),
+  };
+}
+
+function intentsOf(snapshot: Snapshot, group: GroupDefinition): Known<readonly IntentView[]> {
+  if (isUnknown(snapshot.intents)) return snapshot.intents;
+  return snapshot.intents
+    .filter((intent) => intent.namespace === group.namespace && intent.group === group.name)
+    .filter((intent) => intent.expiresMs === undefined || intent.expiresMs > snapshot.nowMs)
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+/** The view of a zone by its name. */
+export function zoneNamed(context: GroupContext, name: string | undefined): ZoneView | undefined {
+  return name === undefined ? undefined : context.view.zones.find((candidate) => candidate.zone.name === name);
+}
+
+/** Where a setting of the group is written: the place of the zone's own value when it has one, else of the group's. */
+export function sourceOf(context: GroupContext, ...paths: readonly string[]): Source | undefined {
+  for (const path of paths) {
+    const source = context.group.sources[path];
+    if (source !== undefined) return source;
+  }
+  return undefined;
+}
+
+/** Where the policy that sets a number is written. */
+export function limitSource(context: GroupContext, field: keyof LimitsDefinition): Source | undefined {
+  const strictest = context.limits[field];
+  return context.policies.find((policy) => policy.limits[field] === strictest)?.limitSources[field];
+}

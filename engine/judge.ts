@@ -1,0 +1,242 @@
+// judge: may this API request pass, and why not. The same rules as decide, asked by somebody else.
+import type { GroupDefinition } from '../policies/definition.ts';
+import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
+import { contextOf, type GroupContext, sourceOf } from './context.ts';
+import type { Action, AdmissionRequest, Judgement, RuleResult } from './decision.ts';
+import { disruptionVerdict } from './disruption.ts';
+import { hashText } from './hash.ts';
+import { holds, result } from './rule.ts';
+import { withException } from './rules/exception.ts';
+import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
+import { prepareDownscale } from './rules/prepare.ts';
+import { type ScaleQuestion, scaleDownRules } from './rules/scale.ts';
+import { windowResult } from './rules/window.ts';
+import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import { viewGroup, type ZoneView } from './view.ts';
+
+interface Verdict {
+  readonly results: readonly RuleResult[];
+  readonly policies?: PolicyAnswer;
+  readonly warnings?: readonly string[];
+  /** Calls that must be made before the request can pass. */
+  readonly actions?: readonly Action[];
+  /** HTTP status of a denial. */
+  readonly code?: number;
+}
+
+/**
+ * Judges one API request. Pure, like decide. Objects that no group and no label protects are always allowed. Whatever is unknown about a
+ * protected object denies. With outcome `prepare` the caller makes the calls, adds the answers to the ledger and asks again.
+ */
+export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement {
+  const verdict = verdictOn(snapshot, request);
+  const warnings = [...(verdict.warnings ?? []), ...(verdict.policies?.warnings ?? []).map((answer) => `${answer.rule}: ${answer.fact}`)];
+  const refusals = verdict.results.filter(holds);
+  const actions = verdict.actions ?? [];
+  const waitsForCalls = actions.length > 0 && refusals.every((answer) => answer.rule === 'prepare-downscale' && answer.outcome === 'wait');
+  const outcome = refusals.length === 0 ? 'allow' : waitsForCalls ? 'prepare' : 'deny';
+  const first = [...refusals].sort((a, b) => severity(b) - severity(a))[0];
+  return {
+    outcome,
+    code: outcome === 'deny' ? (verdict.code ?? 403) : 200,
+    message: first === undefined ? `${describe(request)} is allowed` : refusal(request, first),
+    effect: effectOf(refusals, verdict.policies),
+    results: verdict.results,
+    warnings,
+    actions: outcome === 'prepare' ? actions : [],
+    decisionId: decisionId(snapshot, request, first),
+  };
+}
+
+function severity(answer: RuleResult): number {
+  return { no: 3, unknown: 2, wait: 1, ok: 0, skip: 0 }[answer.outcome];
+}
+
+function effectOf(refusals: readonly RuleResult[], policies: PolicyAnswer | undefined): Judgement['effect'] {
+  const effects = policies?.effects ?? [];
+  const own = refusals.filter((answer) => !answer.rule.includes('/'));
+  if (own.some((answer) => answer.outcome !== 'wait')) return 'deny';
+  const ofPolicies = refusals.length > own.length ? effects : [];
+  if (ofPolicies.includes('deny')) return 'deny';
+  if (own.length > 0 || ofPolicies.includes('hold')) return 'hold';
+  if (ofPolicies.includes('requireApproval')) return 'requireApproval';
+  return effects.includes('warn') ? 'warn' : 'allow';
+}
+
+function describe(request: AdmissionRequest): string {
+  switch (request.kind) {
+    case 'scale':
+    case 'update':
+      return request.from === request.to ? `update of statefulset/${request.statefulSet}` : `scale of statefulset/${request.statefulSet} from ${request.from} to ${request.to}`;
+    case 'deleteStatefulSet':
+      return `delete of statefulset/${request.statefulSet}`;
+    case 'deletePod':
+      return `delete of pod/${request.pod}`;
+    case 'evictPod':
+      return `eviction of pod/${request.pod}`;
+    case 'restart':
+      return `restart of statefulset/${request.statefulSet}`;
+  }
+}
+
+/** Why a request is refused, in one sentence: the rule, the fact, the limit, and when it passes. */
+function refusal(request: AdmissionRequest, answer: RuleResult): string {
+  const limit = answer.limit === undefined ? '' : ` (limit: ${answer.limit})`;
+  const passes = answer.earliestMs === undefined ? '' : `; passes at ${new Date(answer.earliestMs).toISOString()} at the earliest`;
+  return `${describe(request)} in namespace ${request.namespace} is refused by ${answer.rule}: ${answer.fact}${limit}${passes}`;
+}
+
+function decisionId(snapshot: Snapshot, request: AdmissionRequest, first: RuleResult | undefined): string {
+  const { dryRun: _dryRun, user: _user, ...object } = { user: '', ...request };
+  return hashText(`${first?.rule ?? 'allow'} ${JSON.stringify(object)} ${snapshot.policyDigest}`).slice(0, 12);
+}
+
+function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
+  switch (request.kind) {
+    case 'scale':
+      return onScale(snapshot, request);
+    case 'update':
+      return onUpdate(snapshot, request);
+    case 'deleteStatefulSet':
+      return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'delete', protection(context, zone, 'no-delete', zone.zone.noDelete, 'must not be deleted'), request.user));
+    case 'restart':
+      return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'restart', [], request.user));
+    case 'deletePod':
+    case 'evictPod':
+      return onPod(snapshot, request);
+  }
+}
+
+/** The group that a StatefulSet belongs to. */
+function groupOf(snapshot: Snapshot, namespace: string, statefulSet: string): GroupDefinition | undefined {
+  return snapshot.groups
+    .filter((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
+}
+
+type Judge = (context: GroupContext, zone: ZoneView) => Verdict;
+
+function onMember(snapshot: Snapshot, request: { readonly namespace: string; readonly statefulSet: string }, judgeMember: Judge): Verdict {
+  const group = groupOf(snapshot, request.namespace, request.statefulSet);
+  if (group === undefined) return { results: [] };
+  const context = contextOf(snapshot, group);
+  const zone = context.view.zones.find((view) => view.zone.statefulSet === request.statefulSet);
+  return zone === undefined ? { results: [] } : judgeMember(context, zone);
+}
+
+function protection(context: GroupContext, zone: ZoneView, rule: string, isProtected: boolean, what: string): readonly RuleResult[] {
+  if (!isProtected) return [];
+  return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect') })];
+}
+
+function guarded(context: GroupContext, zone: ZoneView, action: PolicyAction, own: readonly RuleResult[], user: string | undefined): Verdict {
+  const policies = policyAnswer({ context, action, zone, ...(user === undefined ? {} : { user }) });
+  const results = [...own, windowResult(context, action, 'nothing'), ...policies.results];
+  return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, podCount: 1 })), policies };
+}
+
+type ScaleRequest = Extract<AdmissionRequest, { kind: 'scale' }>;
+
+function onScale(snapshot: Snapshot, request: ScaleRequest): Verdict {
+  const group = groupOf(snapshot, request.namespace, request.statefulSet);
+  if (group === undefined) return onScaleOutsideGroups(snapshot, request);
+  if (group.compatibility.scaleDownChecks === 'prepareOnly' && (request.from === undefined || request.to === undefined)) {
+    return { results: [], warnings: request.from === request.to ? [] : ['old or new replicas are null'] };
+  }
+  // The API server fills in 1 where a manifest names no replicas, so that is what a null asks for.
+  const from = request.from ?? 1;
+  const to = request.to ?? 1;
+  return onMember(snapshot, request, (context, zone) => (to < from ? onShrink(context, zone, { ...request, from, to }) : onGrow(context, zone, from, to, request.user)));
+}
+
+/** StatefulSets of no group are protected by the label of grafana/rollout-operator alone. */
+function onScaleOutsideGroups(snapshot: Snapshot, request: ScaleRequest): Verdict {
+  const set = setNamed(snapshot, request.namespace, request.statefulSet);
+  if (request.from === undefined || request.to === undefined || request.to >= request.from) return { results: [] };
+  if (set?.labels['grafana.com/no-downscale'] !== 'true') return { results: [] };
+  const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'metadata.labels[grafana.com/no-downscale]' };
+  return { results: [result('no-downscale', 'no', `${set.name} must not shrink`, { limit: 'grafana.com/no-downscale=true', source })] };
+}
+
+function setNamed(snapshot: Snapshot, namespace: string, name: string): StatefulSetView | undefined {
+  return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
+}
+
+function onGrow(context: GroupContext, zone: ZoneView, from: number, to: number, user: string | undefined): Verdict {
+  if (from === to) return { results: [] };
+  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: { from, to }, ...(user === undefined ? {} : { user }) });
+  return { results: [windowResult(context, 'scaleUp', 'nothing'), ...policies.results], policies };
+}
+
+function onShrink(context: GroupContext, zone: ZoneView, request: ScaleRequest & { readonly from: number; readonly to: number }): Verdict {
+  const question: ScaleQuestion = { context, zone, from: request.from, to: request.to, isForced: false, run: context.view.ledger.run, asker: 'admission' };
+  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: question, ...(request.user === undefined ? {} : { user: request.user }) });
+  const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to: request.to });
+  const first = [...scaleDownRules.map((rule) => rule.evaluate(question)), windowResult(context, 'scaleDown', 'nothing'), ...policies.results].map(permit);
+  if (first.some(holds)) return { results: first, policies };
+  const prepared = prepareDownscale(question, request.to);
+  // A dry run must not call a pod, so it is answered as if they were prepared.
+  if (request.dryRun && holds(prepared.result)) return { results: first, policies, warnings: ['pods would be asked to prepare'] };
+  return { results: [...first, permit(prepared.result)], policies, actions: prepared.actions };
+}
+
+function onUpdate(snapshot: Snapshot, request: Extract<AdmissionRequest, { kind: 'update' }>): Verdict {
+  const scale = onScale(snapshot, { ...request, kind: 'scale' });
+  if (scale.results.some(holds)) return scale;
+  const change = onMember(snapshot, request, (context, zone) => {
+    const strategy = strategyKept(context, zone, request.strategy);
+    if (!request.isTemplateChanged) return { results: strategy };
+    const policies = policyAnswer({ context, action: 'rollout', zone, ...(request.user === undefined ? {} : { user: request.user }) });
+    // A template may be written at any time, and the agent holds the rollout; only what policy denies is refused at the door.
+    return { results: [...strategy, ...policies.results.filter((answer) => answer.outcome === 'no')], policies };
+  });
+  return { ...scale, ...change, results: [...scale.results, ...change.results] };
+}
+
+function strategyKept(context: GroupContext, zone: ZoneView, strategy: 'OnDelete' | 'RollingUpdate'): readonly RuleResult[] {
+  if (zone.set === undefined || zone.set.updateStrategy === strategy || context.group.compatibility.strategyOfAllMembers) return [];
+  if (zone.outdated.length === 0) return [];
+  const fact = `${zone.outdated.length} pods of ${zone.zone.statefulSet} are not at the update revision, and another strategy would replace them at once`;
+  return [result('update-strategy', 'no', fact, { limit: zone.set.updateStrategy, source: sourceOf(context, 'rollout.engine') })];
+}
+
+type PodRequest = Extract<AdmissionRequest, { kind: 'deletePod' | 'evictPod' }>;
+
+function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
+  const owner = ownerOf(snapshot, request.namespace, request.pod);
+  if (owner === undefined) return { results: [] };
+  const { set, pod } = owner;
+  const group = groupOf(snapshot, request.namespace, set.name);
+  const isEviction = request.kind === 'evictPod';
+  if (group === undefined) return isEviction ? underBudget(snapshot, undefined, set, pod) : { results: [] };
+  // A pod that already goes is let go: the kubelet's final removal passes the same way.
+  if (!isEviction && (pod.isTerminating || group.disruption === undefined)) {
+    return pod.isTerminating ? { results: [] } : onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) => guarded(context, zone, 'delete', [], request.user));
+  }
+  const guard = onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) =>
+    guarded(context, zone, isEviction ? 'evict' : 'delete', isEviction ? protection(context, zone, 'no-eviction', zone.zone.noEviction, 'lets no pod be evicted') : [], request.user),
+  );
+  const budget = underBudget(snapshot, group, set, pod);
+  return guard.results.some(holds) ? { ...guard, results: [...guard.results, ...budget.results] } : { ...guard, ...budget, results: [...guard.results, ...budget.results] };
+}
+
+function underBudget(snapshot: Snapshot, group: GroupDefinition | undefined, set: StatefulSetView, pod: PodView): Verdict {
+  if (isUnknown(snapshot.zoneBudgets)) {
+    return { results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${snapshot.zoneBudgets.unknown}`)], code: 500 };
+  }
+  const claims = group === undefined ? [] : viewGroup(snapshot, group).ledger.claims;
+  const verdict = disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction', ...(group === undefined ? {} : { group }) });
+  const source = verdict.budget === undefined ? group?.sources['disruption'] : { object: verdict.budget };
+  const details = { source, earliestMs: verdict.earliestMs, ...(verdict.limit === undefined ? {} : { limit: `${verdict.limit}` }) };
+  return { results: [result('disruption-budget', verdict.allowed ? 'ok' : verdict.code === 429 ? 'wait' : 'no', verdict.message, details)], code: verdict.code };
+}
+
+function ownerOf(snapshot: Snapshot, namespace: string, podName: string): { readonly set: StatefulSetView; readonly pod: PodView } | undefined {
+  for (const view of snapshot.pods) {
+    if (view.namespace !== namespace || isUnknown(view.pods)) continue;
+    const pod = view.pods.find((candidate) => candidate.name === podName);
+    const set = pod === undefined ? undefined : setNamed(snapshot, namespace, view.statefulSet);
+    if (pod !== undefined && set !== undefined) return { set, pod };
+  }
+  return undefined;
+}

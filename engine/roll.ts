@@ -1,0 +1,157 @@
+// The decision to replace pods: which zone, which pods, or why none.
+import { type GroupContext, zoneNamed } from './context.ts';
+import type { Action, RuleResult, Step } from './decision.ts';
+import { holds, result, stepOutcome } from './rule.ts';
+import { type ChosenPod, choosePods } from './rules/budget.ts';
+import { deadlineFailure, progressDeadline, runDeadline } from './rules/deadline.ts';
+import { withException } from './rules/exception.ts';
+import { policyAnswer } from './rules/policy.ts';
+import { type RollQuestion, rollRules } from './rules/roll.ts';
+import { beforeWave } from './rules/wave.ts';
+import { windowResult } from './rules/window.ts';
+import { type AdvancedRun, fail, type WaveProgress, type ZoneProgress } from './run.ts';
+import type { PodView, RunState } from './snapshot.ts';
+import type { ZoneView } from './view.ts';
+
+export interface RollDecision {
+  readonly steps: readonly Step[];
+  readonly actions: readonly Action[];
+  readonly warnings: readonly RuleResult[];
+  readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
+  readonly run?: RunState;
+}
+
+/** Decides what to replace now. `isScaling` says that this turn already changes replicas, so nothing rolls. */
+export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
+  if (advanced === undefined) return { steps: [], actions: [], warnings: [], wantedReadings: [] };
+  const { progress, run } = advanced;
+  const base = { warnings: advanced.observations, wantedReadings: advanced.wantedReadings };
+  if (progress === undefined) return { ...base, steps: [], actions: advanceRevisions(context, isScaling), run };
+  if (progress.isFilled) return { ...base, ...waitAfterWave(context, progress, advanced, isScaling) };
+  return rollWave(context, progress, run, isScaling, base.warnings);
+}
+
+/** The wave has all its updated pods: they must become available, then soak, gates and approval follow. */
+function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, after }: AdvancedRun, isScaling: boolean): Pick<RollDecision, 'steps' | 'actions' | 'run'> {
+  const zone = progress.zones.find(({ view }) => !view.isReady)?.view ?? progress.zones.at(-1)?.view;
+  const deadline = deadlineFailure(context, run);
+  const current = run.outcome === 'running' && deadline !== undefined ? fail(run, deadline, context.nowMs) : run;
+  const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure ?? 'the run failed')] : [];
+  const results = progress.isAvailable ? [...failed, ...after] : [...failed, ...unavailableZones(context), progressDeadline(context, current)];
+  const step: Step = { id: `after/${progress.wave.name}`, kind: 'roll', zone: zone?.zone.name ?? '', pods: [], outcome: stepOutcome(results), results };
+  return { steps: [step], actions: advanceRevisions(context, isScaling), run: measured(context, current, true) };
+}
+
+function unavailableZones(context: GroupContext): readonly RuleResult[] {
+  return context.view.zones
+    .filter((view) => !view.isReady)
+    .map((view) =>
+      view.unknown === undefined
+        ? result('wave-available', 'wait', `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`, { earliestMs: view.availableAtMs })
+        : result('wave-available', 'unknown', view.unknown),
+    );
+}
+
+function rollWave(context: GroupContext, progress: WaveProgress, run: RunState, isScaling: boolean, observations: readonly RuleResult[]): RollDecision {
+  const steps: Step[] = [];
+  for (const zone of zoneOrder(context, progress, run)) {
+    if (zone.remaining === 0) continue;
+    const attempt = rollZone(context, progress, run, zone, isScaling);
+    steps.push(attempt.step);
+    // A paused zone is passed over; every other answer decides for the group, since zones go one at a time.
+    if (zone.view.zone.paused) continue;
+    const warnings = [...observations, ...attempt.warnings];
+    return { steps, actions: attempt.actions, warnings, wantedReadings: attempt.wantedReadings, run: attempt.run };
+  }
+  return { steps, actions: [], warnings: observations, wantedReadings: [], run: measured(context, run, false) };
+}
+
+/** The started zone first; else the one zone that is not whole; else in listed order. */
+function zoneOrder(context: GroupContext, progress: WaveProgress, run: RunState): readonly ZoneProgress[] {
+  const down = context.view.zones.filter((view) => !view.isReady);
+  const started = context.group.compatibility.openZone === 'finish' ? zoneNamed(context, run.openZone) : undefined;
+  const first = started ?? (down.length === 1 ? down[0] : undefined);
+  if (first === undefined || !progress.zones.some(({ view }) => view === first)) return progress.zones;
+  return [...progress.zones].sort((a, b) => Number(b.view === first) - Number(a.view === first));
+}
+
+interface Attempt {
+  readonly step: Step;
+  readonly actions: readonly Action[];
+  readonly warnings: readonly RuleResult[];
+  readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
+  readonly run: RunState;
+}
+
+function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, zone: ZoneProgress, isScaling: boolean): Attempt {
+  const deadline = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
+  const current = deadline === undefined ? run : fail(run, deadline, context.nowMs);
+  const question: RollQuestion = { context, run: current, zone, isScaling };
+  const name = zone.view.zone.name;
+  const hasBegun = (current.lastDisruptionMs ?? -1) >= current.waveStartedMs;
+  const before = hasBegun ? { results: [], observations: [], wantedReadings: [] } : beforeWave(context, progress.wave, current);
+  const gated = before.failure === undefined || current.outcome === 'failed' ? current : fail(current, before.failure, context.nowMs);
+  const policies = policyAnswer({ context, action: 'rollout', zone: zone.view, runId: current.id });
+  const underWay = current.openZone === name ? 'zone' : current.lastDisruptionMs === undefined ? 'nothing' : 'run';
+  const choice = choosePods(question);
+  const results = [
+    ...rollRules.map((rule) => rule.evaluate({ ...question, run: gated })),
+    ...before.results,
+    windowResult(context, 'rollout', underWay),
+    ...policies.results,
+    progressDeadline(context, gated),
+    runDeadline(context, gated),
+    ...choice.results,
+  ].map((answer) => withException(context, answer, { zone: name, podCount: choice.chosen.length }));
+  const outcome = stepOutcome(results);
+  const isActing = outcome === 'act' && choice.chosen.length > 0;
+  const step: Step = { id: `roll/${name}`, kind: 'roll', zone: name, pods: choice.queue.map((pod) => pod.name), outcome: isActing ? 'act' : outcome === 'act' ? 'wait' : outcome, results: isActing || outcome !== 'act' ? results : [...results, inFlightWait(zone.view)] };
+  const next = measured(context, isActing ? { ...gated, openZone: name, lastDisruptionMs: context.nowMs } : gated, !results.some(isPersonOrCalendar));
+  return {
+    step,
+    actions: isActing ? choice.chosen.map((chosen) => replacement(context, zone.view, chosen)) : [],
+    warnings: [...before.observations, ...policies.warnings],
+    wantedReadings: before.wantedReadings,
+    run: next,
+  };
+}
+
+/** No rule holds, yet no pod may go: those that remain are on their way out already. */
+function inFlightWait(view: ZoneView): RuleResult {
+  return result('pods-in-flight', 'wait', `${view.inFlight} pods of zone ${view.zone.name} are on their way`, { earliestMs: view.availableAtMs });
+}
+
+/** Time spent behind these rules is not the group's own. */
+function isPersonOrCalendar(answer: RuleResult): boolean {
+  return holds(answer) && (answer.rule === 'window' || answer.rule === 'paused' || answer.rule === 'approval');
+}
+
+/** Adds the time since the last decision to the time in which the group was free to move. */
+function measured(context: GroupContext, run: RunState, isMovable: boolean): RunState {
+  const passed = run.isMovable ? Math.max(0, context.nowMs - run.movableAsOfMs) : 0;
+  return { ...run, movableMs: run.movableMs + passed, movableAsOfMs: context.nowMs, isMovable };
+}
+
+function replacement(context: GroupContext, view: ZoneView, { pod, because }: ChosenPod): Action {
+  const target = podTarget(context, view, pod);
+  if (because === 'stuck' || context.group.rollout.rotateBy === 'delete') return { kind: 'deletePod', ...target, resourceVersion: pod.resourceVersion, because };
+  return { kind: 'evictPod', ...target, because };
+}
+
+function podTarget(context: GroupContext, view: ZoneView, pod: PodView) {
+  return { namespace: context.group.namespace, zone: view.zone.name, statefulSet: view.zone.statefulSet, pod: pod.name, ordinal: pod.ordinal, uid: pod.uid };
+}
+
+/** Adopted groups advance status.currentRevision of a complete zone, which Kubernetes does not under OnDelete. */
+function advanceRevisions(context: GroupContext, isScaling: boolean): readonly Action[] {
+  if (context.group.compatibility.currentRevision !== 'advanced' || isScaling) return [];
+  if (context.view.zones.some((view) => view.set?.updateStrategy !== 'OnDelete')) return [];
+  return context.view.zones.flatMap((view): Action[] => {
+    const { set } = view;
+    if (set === undefined || view.zone.paused || !view.isReady || view.outdated.length > 0) return [];
+    const { currentRevision, updateRevision } = set.status;
+    if (currentRevision === updateRevision || currentRevision === '' || updateRevision === '') return [];
+    const { namespace, name: statefulSet, uid, resourceVersion } = set;
+    return [{ kind: 'advanceCurrentRevision', namespace, zone: view.zone.name, statefulSet, uid, resourceVersion, revision: updateRevision }];
+  });
+}

@@ -1,0 +1,61 @@
+// Who approved what. An approval counts only with an identity that the API server vouches for.
+import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import type { GroupContext } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { earliest, result } from '../rule.ts';
+import { type IntentView, isUnknown } from '../snapshot.ts';
+
+export interface ApprovalQuestion {
+  readonly context: GroupContext;
+  readonly rule: string;
+  readonly approval: ApprovalDefinition;
+  /** The wave or the policy's rule that is to be approved. */
+  readonly subject: { readonly wave?: string; readonly rule?: string };
+  /** Approvals that name another run do not count. */
+  readonly runId?: string;
+  readonly source: Source | undefined;
+}
+
+/** Whether enough different people of the right groups approved, and nobody rejected. */
+export function approvalResult({ context, rule, approval, subject, runId, source }: ApprovalQuestion): RuleResult {
+  if (isUnknown(context.intents)) return result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source });
+  const about = context.intents.filter(
+    (intent) => intent.wave === subject.wave && intent.rule === subject.rule && (intent.runId === undefined || intent.runId === runId),
+  );
+  const from = approval.from.length === 0 ? '' : ` from ${approval.from.join(' or ')}`;
+  const limit = `${approval.count}${from}`;
+  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval));
+  if (rejection !== undefined) {
+    return result(rule, 'no', `${rejection.requestedBy?.user} rejected it${rejection.reason ? `: ${rejection.reason}` : ''}`, { limit, source });
+  }
+  const approvals = about.filter((intent) => intent.action === 'approve');
+  const counted = approvals.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
+  const users = [...new Set(counted.map((intent) => intent.requestedBy?.user ?? ''))].sort();
+  const anonymous = approvals.filter((intent) => intent.requestedBy === undefined).length;
+  if (users.length >= approval.count) {
+    return result(rule, 'ok', `approved by ${users.join(', ')}`, { limit, source, earliestMs: earliest(counted.map((intent) => expiryOf(intent, approval))) });
+  }
+  if (anonymous > 0) return result(rule, 'unknown', `${anonymous} of the approvals carry no identity; the webhook must stamp them`, { limit, source });
+  return result(rule, 'wait', `${users.length} of ${approval.count} approvals${from}`, { limit, source });
+}
+
+function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {
+  if (intent.requestedBy === undefined) return false;
+  return approval.from.length === 0 || intent.requestedBy.groups.some((group) => approval.from.includes(group));
+}
+
+function expiryOf(intent: IntentView, approval: ApprovalDefinition): number | undefined {
+  return approval.expiresMs === undefined || intent.requestedBy === undefined ? intent.expiresMs : intent.requestedBy.atMs + approval.expiresMs;
+}
+
+function isExpired(intent: IntentView, approval: ApprovalDefinition, nowMs: number): boolean {
+  const expiry = expiryOf(intent, approval);
+  return expiry !== undefined && expiry <= nowMs;
+}
+
+/** How an approval reads in a plan: `1 of oncall`. */
+export function describeApproval(approval: ApprovalDefinition): string {
+  const expires = approval.expiresMs === undefined ? '' : `, valid ${formatDuration(approval.expiresMs)}`;
+  return `${approval.count}${approval.from.length === 0 ? '' : ` of ${approval.from.join(' or ')}`}${expires}`;
+}

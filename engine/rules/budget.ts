@@ -1,0 +1,217 @@
+// Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
+import { exceptionFor } from '../../policies/join.ts';
+import { matchesSelector } from '../../policies/label-selector.ts';
+import { budgetAmount, pods, unavailableLimit } from '../amount.ts';
+import { limitSource, sourceOf } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { disruptionVerdict } from '../disruption.ts';
+import { earliest, result } from '../rule.ts';
+import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
+import { isAvailable, isCrashing } from '../view.ts';
+import type { RollQuestion } from './roll.ts';
+
+export interface ChosenPod {
+  readonly pod: PodView;
+  readonly because: 'outdated' | 'stuck';
+}
+
+export interface PodChoice {
+  readonly chosen: readonly ChosenPod[];
+  /** Every pod still to go in this wave, in its order. */
+  readonly queue: readonly PodView[];
+  readonly results: readonly RuleResult[];
+}
+
+/** Pods of the zone that may be unavailable at once, with the place that says so. */
+function zoneLimit({ context, zone }: RollQuestion): { readonly limit: number; readonly source: RuleResult['source'] } {
+  const { view } = zone;
+  const { maxUnavailable, name } = view.zone;
+  const own = maxUnavailable === 'fromBudget' ? budgetLimit({ context, zone }) : unavailableLimit(maxUnavailable, view.replicas);
+  const cap = context.limits.maxUnavailable === undefined ? undefined : unavailableLimit(context.limits.maxUnavailable, view.replicas);
+  const excepted = exceptionFor(context.exceptions, 'zone-budget', context.group.name, name, context.nowMs);
+  const permitted = excepted.kind === 'one' ? excepted.exception : undefined;
+  const most = permitted?.allow.anything === true ? view.replicas : (permitted?.allow.podsAtMost ?? 0);
+  if (permitted !== undefined && most > Math.min(own, cap ?? own)) return { limit: most, source: permitted.source };
+  if (cap !== undefined && cap < own) return { limit: cap, source: limitSource(context, 'maxUnavailable') };
+  return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
+}
+
+/** The most pods of the zone that its PodDisruptionBudgets would let go; 1 when there is none. */
+function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): number {
+  const budgets = budgetsOf({ context, zone }, zone.view.set?.podLabels ?? {});
+  if (budgets.length === 0) return 1;
+  return Math.min(...budgets.map((budget) => zone.view.replicas - desiredHealthy(budget, zone.view.replicas)));
+}
+
+/** Chooses the pods that go now. Nothing here depends on the order of any list. */
+export function choosePods(question: RollQuestion): PodChoice {
+  const { view } = question.zone;
+  const { limit, source } = zoneLimit(question);
+  const queue = rollQueue(question);
+  const free = Math.max(0, limit - view.unavailableCount);
+  const adopted = question.context.group.compatibility.podChoice === 'ordinal';
+  const picked = adopted ? pickFirst(question, queue, free) : pickUnreadyFirst(question, queue, free, Math.max(1, limit));
+  const fact = `${view.unavailableCount} of ${pods(limit)} in use in zone ${view.zone.name}`;
+  const budget = picked.length > 0 || free > 0 ? result('zone-budget', 'ok', fact, { limit: `${limit}`, source }) : spent(question, queue, fact, limit, source);
+  const disruption = underDisruptionBudget(question, picked, limit);
+  const evicted = underEvictionBudget(question, disruption.chosen);
+  return { chosen: evicted.chosen, queue, results: [budget, ...disruption.results, ...evicted.results] };
+}
+
+/** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. */
+function spent(question: RollQuestion, queue: readonly PodView[], fact: string, limit: number, source: RuleResult['source']): RuleResult {
+  const { replaceUnready } = question.context.group.rollout;
+  const stuckAt = queue
+    .filter((pod) => replaceUnready.when === 'any' && !isUp(question, pod) && !pod.isTerminating)
+    .map((pod) => pod.readyChangedMs + replaceUnready.afterMs)
+    .filter((instant) => instant > question.context.nowMs);
+  return result('zone-budget', 'wait', fact, { limit: `${limit}`, source, earliestMs: earliest([question.zone.view.availableAtMs, ...stuckAt]) });
+}
+
+function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
+  return isAvailable(pod, context.group, zone.view.set?.minReadySeconds ?? 0, context.nowMs);
+}
+
+/**
+ * The outdated pods in the order in which they go: unready ones first (unless ordinals alone decide), those that wait to leave last, the rest
+ * by ordinal.
+ */
+function rollQueue(question: RollQuestion): readonly PodView[] {
+  const { context, zone } = question;
+  const direction = context.group.rollout.order === 'descending' ? -1 : 1;
+  const leaving = new Set(context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid));
+  const unreadyFirst = context.group.compatibility.podChoice === 'unreadyFirst';
+  const rank = (pod: PodView): number => (unreadyFirst && !isUp(question, pod) ? 0 : leaving.has(pod.uid) ? 2 : 1);
+  const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) }));
+  ranked.sort((a, b) => a.rank - b.rank || direction * (a.pod.ordinal - b.pod.ordinal));
+  return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
+}
+
+/** Adopted groups: the first n by ordinal, a slot being used up by a pod that already goes; crashing pods in addition, outside the budget. */
+function pickFirst(question: RollQuestion, queue: readonly PodView[], free: number): readonly ChosenPod[] {
+  const curesCrashes = question.context.group.rollout.replaceUnready.when !== 'none';
+  return queue.flatMap((pod, index): ChosenPod[] => {
+    if (pod.isTerminating) return [];
+    if (curesCrashes && isCrashing(pod)) return [{ pod, because: 'stuck' }];
+    return index < free ? [{ pod, because: 'outdated' }] : [];
+  });
+}
+
+/**
+ * Native groups: stuck pods go outside the budget, for they are unavailable already, but never more than the limit in flight at once; then
+ * others while the budget lasts. A pod that is unready without being stuck yet costs nothing either, so it goes before a healthy one.
+ */
+function pickUnreadyFirst(question: RollQuestion, queue: readonly PodView[], free: number, cap: number): readonly ChosenPod[] {
+  const chosen: ChosenPod[] = [];
+  let room = cap - question.zone.view.inFlight;
+  let left = minIntervalCap(question, free);
+  for (const pod of queue) {
+    if (room <= 0) break;
+    if (pod.isTerminating || isClaimed(question, pod)) continue;
+    if (isStuck(question, pod)) chosen.push({ pod, because: 'stuck' });
+    else if (left > 0) {
+      chosen.push({ pod, because: 'outdated' });
+      if (isUp(question, pod)) left -= 1;
+    } else continue;
+    room -= 1;
+  }
+  return question.context.group.rollout.minIntervalMs > 0 ? chosen.slice(0, 1) : chosen;
+}
+
+/** With an interval between replacements one pod goes at a time. */
+function minIntervalCap({ context }: RollQuestion, free: number): number {
+  const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
+  return intervalMs > 0 ? Math.min(1, free) : free;
+}
+
+function isClaimed({ zone }: RollQuestion, pod: PodView): boolean {
+  return zone.view.claims.some((claim) => claim.uid === pod.uid);
+}
+
+/** Unready on an old revision, on a node that is ready, for long enough or for a reason that waiting does not cure. */
+function isStuck(question: RollQuestion, pod: PodView): boolean {
+  const { when, afterMs } = question.context.group.rollout.replaceUnready;
+  if (when === 'none' || pod.isTerminating || isUp(question, pod) || !pod.nodeReady) return false;
+  if (isCrashing(pod)) return true;
+  return when === 'any' && !pod.isReady && question.context.nowMs - pod.readyChangedMs >= afterMs;
+}
+
+interface Filtered {
+  readonly chosen: readonly ChosenPod[];
+  readonly results: readonly RuleResult[];
+}
+
+/** Asks the zone-aware disruption budget pod by pod; each pod that may go counts against the next. */
+function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPod[], limit: number): Filtered {
+  const { context, zone } = question;
+  const { set } = zone.view;
+  const { zoneBudgets } = context.snapshot;
+  if (set === undefined || picked.length === 0) return { chosen: picked, results: [] };
+  if (isUnknown(zoneBudgets)) return { chosen: [], results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`)] };
+  if (zoneBudgets.length === 0 && context.group.disruption === undefined) return { chosen: picked, results: [] };
+  const chosen: ChosenPod[] = [];
+  const claims: Claim[] = [...context.view.ledger.claims];
+  let denial: RuleResult | undefined;
+  let allowance: RuleResult | undefined;
+  for (const candidate of picked) {
+    const verdict = disruptionVerdict({ snapshot: context.snapshot, group: context.group, set, pod: candidate.pod, claims, override: limit, requester: 'rollout' });
+    const source = verdict.budget === undefined ? sourceOf(context, 'disruption') : { object: verdict.budget };
+    if (!verdict.allowed) {
+      denial ??= result('disruption-budget', 'wait', `${candidate.pod.name}: ${verdict.message}`, { limit: `${verdict.limit}`, source, earliestMs: verdict.earliestMs });
+      continue;
+    }
+    allowance ??= result('disruption-budget', 'ok', verdict.message, { limit: `${verdict.limit}`, source });
+    chosen.push(candidate);
+    claims.push({ verb: 'deletePod', zone: zone.view.zone.name, uid: candidate.pod.uid, ordinal: candidate.pod.ordinal, atMs: context.nowMs });
+  }
+  const answer = chosen.length > 0 ? allowance : denial;
+  return { chosen, results: answer === undefined ? [] : [answer] };
+}
+
+/** The eviction API would refuse what PodDisruptionBudgets do not allow, so no more is asked of it. Stuck pods are deleted, not evicted. */
+function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[]): Filtered {
+  const { context, zone } = question;
+  if (context.group.rollout.rotateBy !== 'evict' || picked.length === 0) return { chosen: picked, results: [] };
+  if (isUnknown(context.snapshot.podBudgets)) return { chosen: [], results: [result('eviction-budget', 'unknown', `PodDisruptionBudgets could not be read: ${context.snapshot.podBudgets.unknown}`)] };
+  const budgets = budgetsOf(question, picked[0]?.pod.labels ?? {});
+  const budget = budgets[0];
+  if (budget === undefined) return { chosen: picked, results: [] };
+  const source = { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` };
+  if (budgets.length > 1) {
+    const fact = `${budgets.length} PodDisruptionBudgets select these pods (${budgets.map(({ name }) => name).join(', ')}), and the eviction API refuses such pods`;
+    return { chosen: picked.filter(({ because }) => because === 'stuck'), results: [result('eviction-budget', 'no', fact, { source })] };
+  }
+  const { healthy, expected } = healthOf(question, budget);
+  const desired = desiredHealthy(budget, expected);
+  let left = Math.max(0, healthy - desired);
+  const chosen = picked.filter((candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired));
+  const fact = `${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
+  return { chosen, results: [result('eviction-budget', chosen.length > 0 ? 'ok' : 'wait', fact, { limit: `${desired} healthy`, source, earliestMs: zone.view.availableAtMs })] };
+}
+
+function budgetsOf({ context }: Pick<RollQuestion, 'context' | 'zone'>, labels: Readonly<Record<string, string>>): readonly PodBudgetView[] {
+  const { podBudgets } = context.snapshot;
+  if (isUnknown(podBudgets)) return [];
+  return podBudgets
+    .filter((budget) => budget.namespace === context.group.namespace && matchesSelector(budget.selector, labels))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function desiredHealthy(budget: PodBudgetView, expected: number): number {
+  if (budget.maxUnavailable !== undefined) return Math.max(0, expected - budgetAmount(budget.maxUnavailable, expected));
+  return budget.minAvailable === undefined ? expected - 1 : budgetAmount(budget.minAvailable, expected);
+}
+
+/** A budget counts the pods of every StatefulSet that it selects, by the replicas they should have. */
+function healthOf({ context }: RollQuestion, budget: PodBudgetView): { readonly healthy: number; readonly expected: number } {
+  let healthy = 0;
+  let expected = 0;
+  for (const set of context.snapshot.statefulSets) {
+    if (set.namespace !== budget.namespace || !matchesSelector(budget.selector, set.podLabels)) continue;
+    expected += set.replicas;
+    const known = context.snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
+    if (known === undefined || isUnknown(known)) continue;
+    for (const pod of known) if (pod.isReady && !pod.isTerminating && pod.phase === 'Running') healthy += 1;
+  }
+  return { healthy, expected };
+}

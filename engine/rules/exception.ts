@@ -1,0 +1,29 @@
+// Exceptions: one rule, one target, the least that must be allowed. Asked after the rule, so that both stand in the answer.
+import { exceptionFor } from '../../policies/join.ts';
+import type { GroupContext } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { holds } from '../rule.ts';
+
+export interface ExceptionSubject {
+  readonly zone: string;
+  /** Replicas after the change. */
+  readonly to?: number;
+  /** Pods that would be disturbed now. */
+  readonly podCount?: number;
+}
+
+/** The answer of a rule, permitted when exactly one exception in force allows this much. */
+export function withException(context: GroupContext, answer: RuleResult, subject: ExceptionSubject): RuleResult {
+  if (!holds(answer)) return answer;
+  const found = exceptionFor(context.exceptions, answer.rule, context.group.name, subject.zone, context.nowMs);
+  if (found.kind === 'none') return answer;
+  if (found.kind === 'several') return { ...answer, fact: `${answer.fact}; ${found.names.length} exceptions match, so none applies` };
+  const { allow, expiresMs, name, reason, source } = found.exception;
+  const isEnough =
+    allow.anything === true ||
+    (allow.replicasAtLeast !== undefined && subject.to !== undefined && subject.to >= allow.replicasAtLeast) ||
+    (allow.podsAtMost !== undefined && subject.podCount !== undefined && subject.podCount <= allow.podsAtMost);
+  if (!isEnough) return { ...answer, fact: `${answer.fact}; exception ${name} does not allow as much` };
+  const until = new Date(expiresMs).toISOString();
+  return { ...answer, outcome: 'ok', fact: `${answer.fact}; permitted by exception ${name} until ${until} (${reason})`, source, earliestMs: expiresMs };
+}

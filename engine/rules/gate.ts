@@ -1,0 +1,69 @@
+// Gates: readings in, verdict out. Absent, failed and old readings never pass.
+import { evaluateCondition } from '../../policies/condition.ts';
+import type { GateDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import { type GroupContext, sourceOf } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { result } from '../rule.ts';
+import type { GateReading } from '../snapshot.ts';
+
+export interface GateVerdict {
+  readonly answer: RuleResult;
+  /** Whether the gate failed more often than it may. */
+  readonly hasFailed: boolean;
+  /** From when on readings count. */
+  readonly fromMs: number;
+}
+
+type Judged = 'success' | 'failure' | 'neutral';
+
+/** A reading older than this many periods no longer says anything about now. */
+const stalePeriods = 3;
+
+/** The verdict on one gate, counting the readings since `sinceMs` plus the gate's initial delay. */
+export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs: number): GateVerdict {
+  const rule = 'gate';
+  const fromMs = sinceMs + gate.initialDelayMs;
+  const source = sourceOf(context, `gates.${gate.name}`);
+  const limit = `${gate.consecutive} in a row, every ${formatDuration(gate.everyMs)}`;
+  const readings = readingsOf(context, gate).filter((reading) => reading.atMs >= fromMs && reading.atMs <= context.nowMs);
+  const judged = readings.map((reading) => judgeReading(gate, reading, context.nowMs));
+  const failures = judged.filter((verdict) => verdict === 'failure').length;
+  const streak = judged.length - 1 - judged.findLastIndex((verdict) => verdict !== 'success');
+  const last = readings.at(-1);
+  const hasFailed = gate.mode === 'enforce' && gate.failureLimit > 0 && failures >= gate.failureLimit;
+  const fact = `${gate.name} ${describeReading(last)}; ${streak} of ${gate.consecutive} successes in a row, ${failures} failed`;
+  if (hasFailed) return { answer: result(rule, 'no', fact, { limit: `fewer than ${gate.failureLimit} failures`, source }), hasFailed, fromMs };
+  if (last === undefined) {
+    return { answer: result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: Math.max(fromMs, context.nowMs + 1) }), hasFailed, fromMs };
+  }
+  const next = last.atMs + gate.everyMs;
+  if (context.nowMs - last.atMs > stalePeriods * gate.everyMs) {
+    return { answer: result(rule, 'unknown', `${gate.name} was last read ${formatDuration(context.nowMs - last.atMs)} ago`, { limit, source }), hasFailed, fromMs };
+  }
+  const outcome = streak >= gate.consecutive ? 'ok' : last.result === 'error' ? 'unknown' : 'wait';
+  return { answer: result(rule, outcome, fact, { limit, source, ...(outcome === 'wait' ? { earliestMs: Math.max(next, context.nowMs + 1) } : {}) }), hasFailed, fromMs };
+}
+
+function readingsOf(context: GroupContext, gate: GateDefinition): readonly GateReading[] {
+  const found = context.snapshot.gateReadings.find(
+    (candidate) => candidate.namespace === context.group.namespace && candidate.group === context.group.name && candidate.gate === gate.name,
+  );
+  return [...(found?.readings ?? [])].sort((a, b) => a.atMs - b.atMs || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}
+
+function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {
+  if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : gate.noData === 'fail' ? 'failure' : 'neutral';
+  if (reading.result === 'error') return gate.onError === 'fail' ? 'failure' : 'neutral';
+  // A value that is no finite number is no evidence, whatever the comparison would make of it.
+  if (!Number.isFinite(reading.value)) return gate.noData === 'fail' ? 'failure' : 'neutral';
+  const answer = evaluateCondition(gate.pass, { value: reading.value }, { nowMs });
+  if (answer.kind === 'unknown') return gate.onError === 'fail' ? 'failure' : 'neutral';
+  return answer.isTrue ? 'success' : 'failure';
+}
+
+function describeReading(reading: GateReading | undefined): string {
+  if (reading === undefined) return 'has no reading';
+  if (reading.result === 'value') return `is ${reading.value}`;
+  return reading.result === 'noData' ? 'has no data' : `could not be read: ${reading.message}`;
+}

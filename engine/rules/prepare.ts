@@ -1,0 +1,143 @@
+// The two-phase protocol of a downscale: pods are asked to prepare, and leave only when they did, and long enough ago.
+import { formatDuration } from '../../policies/duration.ts';
+import { pods } from '../amount.ts';
+import { sourceOf } from '../context.ts';
+import type { Action, RuleResult } from '../decision.ts';
+import { earliest, result } from '../rule.ts';
+import type { Preparation } from '../snapshot.ts';
+import type { ZoneView } from '../view.ts';
+import type { ScaleQuestion } from './scale.ts';
+
+export interface PrepareAnswer {
+  readonly result: RuleResult;
+  /** The replicas that may be written now; at least what was asked for. */
+  readonly permitted: number;
+  readonly actions: readonly Action[];
+}
+
+/** A failed preparation is tried again after this long. */
+const retryAfterMs = 30_000;
+
+/** A pod that says it prepared later than this ahead of our clock is not believed. */
+const believableAheadMs = 30_000;
+
+/**
+ * The delayed downscale: every leaving pod was asked, and the pods from the top down that were prepared for at least the delay may go. A
+ * matured pod below an immature one waits.
+ */
+export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
+  const { context, zone, from, to } = question;
+  const delayed = appliesTo(question) ? zone.zone.delayed : undefined;
+  if (delayed === undefined) return { result: result('delayed-downscale', 'skip', 'no delay is set'), permitted: to, actions: [] };
+  const source = sourceOf(context, `zones.${zone.zone.name}.delayed`, 'scaling.down.delayed');
+  const limit = formatDuration(delayed.afterMs);
+  const entries = leavingPods(question, 'delayed');
+  const failed = entries.filter(({ entry }) => entry?.state === 'failed');
+  const missing = entries.filter(({ entry }) => entry?.state !== 'prepared');
+  const mayCall = failed.every(({ entry }) => context.nowMs - (entry?.seenMs ?? 0) >= retryAfterMs);
+  const actions = missing.length > 0 && mayCall ? [callPods(question, 'delayed', 'POST', ascending(question))] : [];
+  if (failed.length > 0) {
+    const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
+    const fact = `${failed[0]?.name} did not prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
+    return { result: result('delayed-downscale', outcome, fact, { limit, source, earliestMs: retryTime(question, failed) }), permitted: from, actions };
+  }
+  if (missing.length > 0) return { result: result('delayed-downscale', 'wait', `${pods(missing.length)} must prepare`, { limit, source }), permitted: from, actions };
+  const since = entries.map(({ entry }) => preparedSince(question, entry));
+  const isRipe = (instant: number | undefined): boolean => instant !== undefined && context.nowMs - instant >= delayed.afterMs;
+  const ripe = since.findIndex((instant) => !isRipe(instant));
+  const count = ripe === -1 ? since.length : ripe;
+  const ripeAt = since[count] === undefined ? undefined : since[count] + delayed.afterMs;
+  const youngest = since[count] ?? context.nowMs;
+  if (count === 0) return { result: result('delayed-downscale', 'wait', `${entries[0]?.name} is prepared since ${formatDuration(Math.max(0, context.nowMs - youngest))}`, { limit, source, earliestMs: ripeAt }), permitted: from, actions };
+  return { result: result('delayed-downscale', 'ok', `${pods(count)} from the top are prepared for ${limit}`, { limit, source, earliestMs: ripeAt }), permitted: from - count, actions };
+}
+
+/** Adopted groups delay mirrored zones alone; a number that a person forces does not wait, except in mirrored zones of adopted groups. */
+function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
+  const isAdopted = context.group.compatibility.scaleDownChecks === 'prepareOnly';
+  return isAdopted ? zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined : !isForced;
+}
+
+/** The preparation immediately before the removal. */
+export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAnswer {
+  const { context, zone, from } = question;
+  const prepare = question.isForced && context.group.compatibility.scaleDownChecks === 'full' ? undefined : zone.zone.prepare;
+  if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'pods need not prepare'), permitted: to, actions: [] };
+  const source = sourceOf(context, `zones.${zone.zone.name}.prepare`, 'scaling.down.prepare');
+  const entries = leavingPods({ ...question, to }, 'prepare');
+  const failed = entries.filter(({ entry }) => entry?.state === 'failed');
+  if (failed.length > 0 && failed.some(({ entry }) => context.nowMs - (entry?.seenMs ?? 0) < retryAfterMs)) {
+    // Whatever was prepared is taken back, so that a pod that stays is not left half closed.
+    const actions = entries.some(({ entry }) => entry?.state === 'prepared') ? [callPods(question, 'prepare', 'DELETE', descending(question, to))] : [];
+    const outcome = prepare.onFailure === 'deny' ? 'no' : 'wait';
+    const fact = `${failed[0]?.name} did not prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
+    return { result: result('prepare-downscale', outcome, fact, { source, earliestMs: retryTime(question, failed) }), permitted: from, actions };
+  }
+  const missing = entries.filter(({ entry }) => entry?.state !== 'prepared');
+  if (missing.length === 0) return { result: result('prepare-downscale', 'ok', `${pods(entries.length)} are prepared`, { source }), permitted: to, actions: [] };
+  const actions = [callPods(question, 'prepare', 'POST', descending(question, to))];
+  return { result: result('prepare-downscale', 'wait', `${pods(missing.length)} must prepare`, { source }), permitted: from, actions };
+}
+
+/** Withdraws the preparation of pods that stay, or that came back under the same name. */
+export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, staying: number): readonly Action[] {
+  const { context, zone } = question;
+  const first = zone.set?.firstOrdinal ?? 0;
+  const actions: Action[] = [];
+  for (const call of ['delayed', 'prepare'] as const) {
+    const ordinals = context.view.ledger.preparations
+      .filter((entry) => entry.zone === zone.zone.name && entry.call === call && entry.ordinal < first + staying)
+      .map((entry) => entry.ordinal);
+    const distinct = [...new Set(ordinals)].sort((a, b) => a - b);
+    if (distinct.length > 0) actions.push(callPods(question, call, 'DELETE', distinct));
+  }
+  return actions;
+}
+
+interface LeavingPod {
+  readonly name: string;
+  readonly entry: Preparation | undefined;
+}
+
+/** The leaving pods from the highest ordinal down, each with what it answered. A successor of the same name has not been asked. */
+function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' | 'to'>, call: Preparation['call']): readonly LeavingPod[] {
+  const { context, zone, from, to } = question;
+  const first = zone.set?.firstOrdinal ?? 0;
+  const leaving: LeavingPod[] = [];
+  for (let ordinal = first + from - 1; ordinal >= first + to; ordinal -= 1) {
+    const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
+    // A pod that does not exist has nothing to prepare.
+    if (pod === undefined) continue;
+    const entry = context.view.ledger.preparations.find(
+      (candidate) => candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod.uid,
+    );
+    leaving.push({ name: pod.name, entry });
+  }
+  return leaving;
+}
+
+/** Native groups trust what the agent saw; adopted ones the pod's own clock. A time far in the future counts as of when it was seen. */
+function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefined): number | undefined {
+  if (entry === undefined) return undefined;
+  const reported = entry.reportedMs ?? entry.seenMs;
+  if (context.group.compatibility.preparedSince === 'pod') return reported;
+  return reported > context.nowMs + believableAheadMs ? entry.seenMs : Math.max(reported, entry.seenMs);
+}
+
+function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): number | undefined {
+  return earliest(failed.map(({ entry }) => (entry === undefined ? undefined : entry.seenMs + retryAfterMs)).filter((instant) => (instant ?? 0) > context.nowMs));
+}
+
+function ascending({ zone, from, to }: ScaleQuestion): readonly number[] {
+  const first = zone.set?.firstOrdinal ?? 0;
+  return Array.from({ length: from - to }, (_, index) => first + to + index);
+}
+
+function descending({ zone, from }: Pick<ScaleQuestion, 'zone' | 'from'>, to: number): readonly number[] {
+  const first = zone.set?.firstOrdinal ?? 0;
+  return Array.from({ length: from - to }, (_, index) => first + from - 1 - index);
+}
+
+function callPods({ context, zone }: { readonly context: ScaleQuestion['context']; readonly zone: ZoneView }, call: Preparation['call'], method: 'POST' | 'DELETE', ordinals: readonly number[]): Action {
+  return { kind: 'callPods', namespace: context.group.namespace, zone: zone.zone.name, statefulSet: zone.zone.statefulSet, call, method, ordinals };
+}

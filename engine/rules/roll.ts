@@ -1,0 +1,166 @@
+// The rules that a zone must pass before one of its pods is replaced.
+import { formatDuration } from '../../policies/duration.ts';
+import { type GroupContext, limitSource, sourceOf } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { type Rule, result } from '../rule.ts';
+import type { ZoneProgress } from '../run.ts';
+import { isUnknown, type RunState } from '../snapshot.ts';
+
+export interface RollQuestion {
+  readonly context: GroupContext;
+  readonly run: RunState;
+  readonly zone: ZoneProgress;
+  /** Whether this turn already changes replicas. */
+  readonly isScaling: boolean;
+}
+
+/** The engines whose decisions exist in this code. */
+const availableEngines: ReadonlySet<string> = new Set(['onDelete']);
+
+/** Open claims of one group; more would let the ledger outgrow its object. */
+export const maxOpenClaims = 100;
+
+const engineAvailable: Rule<RollQuestion> = {
+  id: 'engine-unavailable',
+  title: 'the rollout engine that the group names exists',
+  evaluate: ({ context }) => {
+    const { engine } = context.group.rollout;
+    const source = sourceOf(context, 'rollout.engine');
+    if (availableEngines.has(engine)) return result('engine-unavailable', 'ok', `engine ${engine} is available`, { source });
+    return result('engine-unavailable', 'wait', `engine ${engine} is not available in this version`, { limit: [...availableEngines].join(', '), source });
+  },
+};
+
+const updateStrategy: Rule<RollQuestion> = {
+  id: 'update-strategy',
+  title: 'the StatefulSets have the update strategy that the engine needs',
+  evaluate: ({ context, zone }) => {
+    const asked = context.group.compatibility.strategyOfAllMembers ? context.view.zones : [zone.view];
+    const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== 'OnDelete');
+    if (other === undefined) return result('update-strategy', 'ok', 'the update strategy is OnDelete', { limit: 'OnDelete' });
+    return result('update-strategy', 'no', `${other.zone.statefulSet} has the update strategy ${other.set?.updateStrategy}`, {
+      limit: 'OnDelete',
+      source: { object: `StatefulSet ${context.group.namespace}/${other.zone.statefulSet}`, field: 'spec.updateStrategy.type' },
+    });
+  },
+};
+
+const viewComplete: Rule<RollQuestion> = {
+  id: 'view-complete',
+  title: 'every zone of the group was read, and is as new as its spec',
+  evaluate: ({ context }) => {
+    const unread = context.view.zones.find((view) => view.unknown !== undefined);
+    if (unread?.unknown !== undefined) return result('view-complete', 'unknown', unread.unknown);
+    if (context.group.compatibility.readiness === 'containers') return result('view-complete', 'ok', 'every zone was read');
+    const old = context.view.zones.find(({ set }) => set !== undefined && set.status.observedGeneration < set.generation);
+    if (old?.set !== undefined) {
+      const fact = `the status of ${old.zone.statefulSet} is of generation ${old.set.status.observedGeneration}`;
+      return result('view-complete', 'wait', fact, { limit: `generation ${old.set.generation}` });
+    }
+    return result('view-complete', 'ok', 'every zone was read');
+  },
+};
+
+const notFailed: Rule<RollQuestion> = {
+  id: 'run-failed',
+  title: 'the run has not failed',
+  evaluate: ({ context, run }) => {
+    if (run.outcome !== 'failed') return result('run-failed', 'ok', 'the run has not failed');
+    return result('run-failed', 'no', run.failure ?? 'the run failed', { source: sourceOf(context, 'rollout.onFailure') });
+  },
+};
+
+const notPaused: Rule<RollQuestion> = {
+  id: 'paused',
+  title: 'neither policy nor a person paused the zone',
+  evaluate: ({ context, zone }) => {
+    const { zone: definition } = zone.view;
+    if (definition.paused) {
+      return result('paused', 'wait', `zone ${definition.name} is paused by its settings`, { source: sourceOf(context, `zones.${definition.name}.paused`) });
+    }
+    return pausedByPerson(context, definition.name);
+  },
+};
+
+/** Whether a person paused, held or aborted the group or the zone. */
+export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
+  if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
+  const pause = context.intents.find(
+    ({ action, zone: only }) => (action === 'pause' || action === 'hold' || action === 'abort') && (only === undefined || only === zone),
+  );
+  if (pause === undefined) return result('paused', 'ok', 'nobody paused it');
+  const who = pause.requestedBy === undefined ? '' : ` by ${pause.requestedBy.user}`;
+  const why = pause.reason === undefined ? '' : ` (${pause.reason})`;
+  return result('paused', 'wait', `${pause.zone === undefined ? 'the group' : `zone ${pause.zone}`} is paused${who}${why}`, {
+    source: { object: `RolloutIntent ${pause.namespace}/${pause.name}` },
+    earliestMs: pause.expiresMs,
+  });
+}
+
+const noReplicaWrite: Rule<RollQuestion> = {
+  id: 'replica-write-in-flight',
+  title: 'no zone is growing or shrinking at this moment',
+  evaluate: ({ context, isScaling }) => {
+    if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
+    if (context.group.compatibility.readiness === 'containers') return result('replica-write-in-flight', 'ok', 'no replicas change');
+    const shrinking = context.view.zones.find((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
+    if (shrinking === undefined) return result('replica-write-in-flight', 'ok', 'no zone is shrinking');
+    return result('replica-write-in-flight', 'wait', `zone ${shrinking.zone.name} is shrinking, ${shrinking.surplus.length} surplus pods are left`);
+  },
+};
+
+const otherZonesReady: Rule<RollQuestion> = {
+  id: 'other-zones-ready',
+  title: 'every other zone of the group is whole',
+  evaluate: ({ context, zone }) => {
+    const { name } = zone.view.zone;
+    const down = context.view.zones.filter((view) => !view.isReady);
+    const isLenient = context.group.compatibility.pausedZone === 'ignored' && down.length <= 1;
+    const others = down.filter((view) => view.zone.name !== name && !(isLenient && view.zone.paused));
+    if (others.length === 0) {
+      const whole = context.view.zones.filter((view) => view.zone.name !== name).map((view) => `${view.zone.name} ${view.replicas}/${view.replicas}`);
+      return result('other-zones-ready', 'ok', whole.length === 0 ? 'there is no other zone' : `other zones are whole: ${whole.join(', ')}`);
+    }
+    const facts = others.map((view) => `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`);
+    return result('other-zones-ready', 'wait', facts.join(', '), { limit: 'all available', earliestMs: others[0]?.availableAtMs });
+  },
+};
+
+const minInterval: Rule<RollQuestion> = {
+  id: 'min-interval',
+  title: 'the last replacement is long enough ago',
+  evaluate: ({ context, run }) => {
+    const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
+    if (intervalMs === 0) return result('min-interval', 'skip', 'no interval is set');
+    const source = context.limits.minIntervalMs === intervalMs ? limitSource(context, 'minIntervalMs') : sourceOf(context, 'rollout.minInterval');
+    const limit = formatDuration(intervalMs);
+    if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'no pod was replaced yet', { limit, source });
+    const passed = context.nowMs - run.lastDisruptionMs;
+    const fact = `the last replacement was ${formatDuration(passed)} ago`;
+    return passed >= intervalMs
+      ? result('min-interval', 'ok', fact, { limit, source })
+      : result('min-interval', 'wait', fact, { limit, source, earliestMs: run.lastDisruptionMs + intervalMs });
+  },
+};
+
+const ledgerHasRoom: Rule<RollQuestion> = {
+  id: 'ledger-full',
+  title: 'fewer disruptions are announced than the ledger holds',
+  evaluate: ({ context }) => {
+    const open = context.view.ledger.claims.length;
+    return result('ledger-full', open < maxOpenClaims ? 'ok' : 'wait', `${open} disruptions are announced`, { limit: `${maxOpenClaims}` });
+  },
+};
+
+/** The rules of a roll that need no look at single pods, in the order in which people read them. */
+export const rollRules: readonly Rule<RollQuestion>[] = [
+  engineAvailable,
+  updateStrategy,
+  viewComplete,
+  notFailed,
+  notPaused,
+  noReplicaWrite,
+  otherZonesReady,
+  minInterval,
+  ledgerHasRoom,
+];

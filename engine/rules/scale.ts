@@ -1,0 +1,182 @@
+// The rules that a change of replicas must pass, upwards and downwards.
+import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
+import { type Rule, result } from '../rule.ts';
+import type { RunState } from '../snapshot.ts';
+import type { ZoneView } from '../view.ts';
+import { pausedByPerson } from './roll.ts';
+import { zoneGap } from './zone-gap.ts';
+
+export interface ScaleQuestion {
+  readonly context: GroupContext;
+  readonly zone: ZoneView;
+  readonly from: number;
+  readonly to: number;
+  /** Whether a person forced the number. */
+  readonly isForced: boolean;
+  readonly run: RunState | undefined;
+  /** The agent asks for its own writes, admission for those of others. */
+  readonly asker: 'agent' | 'admission';
+}
+
+const viewComplete: Rule<ScaleQuestion> = {
+  id: 'view-complete',
+  title: 'every zone of the group was read',
+  evaluate: ({ context, zone }) => {
+    const unread = zone.unknown ?? context.view.zones.find((view) => view.unknown !== undefined)?.unknown;
+    return unread === undefined ? result('view-complete', 'ok', 'every zone was read') : result('view-complete', 'unknown', unread);
+  },
+};
+
+const mayScale: Rule<ScaleQuestion> = {
+  id: 'scaling-hold',
+  title: 'the settings of the zone can be read and let it scale',
+  evaluate: ({ context, zone, from, to, asker }) => {
+    const { name, scalingHold, scaleDownHold } = zone.zone;
+    const why = (asker === 'agent' ? scalingHold : undefined) ?? (to < from ? scaleDownHold : undefined);
+    if (why === undefined) return result('scaling-hold', 'ok', 'nothing holds its scaling');
+    return result('scaling-hold', 'no', why, { source: sourceOf(context, `zones.${name}.scaling`, 'scaling') });
+  },
+};
+
+const leaderReady: Rule<ScaleQuestion> = {
+  id: 'leader-ready',
+  title: 'a follower grows when all pods of its leader are ready',
+  evaluate: ({ context, zone }) => {
+    const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.up');
+    if (zone.zone.follows === undefined || zone.zone.followersWaitFor === 'nothing') return result('leader-ready', 'skip', 'it need not wait for a leader', { source });
+    const leader = zoneNamed(context, zone.zone.follows);
+    if (leader?.set === undefined) return result('leader-ready', 'unknown', `zone ${zone.zone.follows}, which it follows, could not be read`, { source });
+    const ready = context.group.compatibility.readiness === 'containers' ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable.size;
+    const fact = `zone ${leader.zone.name}, which it follows, has ${ready} of ${leader.replicas} pods ready`;
+    return result('leader-ready', ready === leader.replicas ? 'ok' : 'wait', fact, { limit: 'all ready', source, earliestMs: leader.availableAtMs });
+  },
+};
+
+const noPodInFlight: Rule<ScaleQuestion> = {
+  id: 'rollout-in-progress',
+  title: 'a zone grows between two replacements, not during one',
+  evaluate: ({ context, zone, run }) => {
+    const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
+    if (zone.zone.duringRollout === 'allow') return result('rollout-in-progress', 'ok', 'it may grow during a rollout', { source });
+    const open = run?.outcome === 'running' ? zoneNamed(context, run.openZone) : undefined;
+    const rolling = open !== undefined && open.inFlight > 0 ? open : undefined;
+    if (rolling === undefined) return result('rollout-in-progress', 'ok', 'no pod is being replaced', { source });
+    return result('rollout-in-progress', 'wait', `pods of zone ${rolling.zone.name} are being replaced`, { source });
+  },
+};
+
+const noDownscale: Rule<ScaleQuestion> = {
+  id: 'no-downscale',
+  title: 'the zone may shrink at all',
+  evaluate: ({ context, zone }) => {
+    const source = sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect');
+    return zone.zone.noDownscale ? result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit: 'noDownscale', source }) : result('no-downscale', 'ok', 'it may shrink');
+  },
+};
+
+const scaleFloor: Rule<ScaleQuestion> = {
+  id: 'scale-floor',
+  title: 'a zone keeps at least one pod, and what its bounds and policies ask for',
+  evaluate: ({ context, zone, to, isForced }) => {
+    if (context.group.compatibility.scaleFloor === 'none') return result('scale-floor', 'skip', 'no floor is set');
+    if (isForced) return result('scale-floor', 'skip', 'replicas are forced');
+    const floor = Math.max(1, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
+    const source = floor === context.limits.minReplicas ? limitSource(context, 'minReplicas') : sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
+    return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${to} replicas`, { limit: `at least ${floor}`, source });
+  },
+};
+
+const leaderFloor: Rule<ScaleQuestion> = {
+  id: 'leader-floor',
+  title: 'a follower does not shrink below its leader',
+  evaluate: ({ context, zone, to, isForced }) => {
+    const leader = zoneNamed(context, zone.zone.follows);
+    if (leader?.set === undefined || isForced || context.group.compatibility.scaleDownChecks !== 'full') return result('leader-floor', 'skip', 'it follows no zone');
+    const floor = Math.max(leader.replicas, leader.pods.length);
+    const fact = `zone ${leader.zone.name}, which it follows, has ${leader.replicas} replicas and ${leader.pods.length} pods`;
+    return result('leader-floor', to >= floor ? 'ok' : 'wait', fact, { limit: `at least ${floor}`, source: sourceOf(context, `zones.${zone.zone.name}.follows`) });
+  },
+};
+
+const otherZonesReady: Rule<ScaleQuestion> = {
+  id: 'other-zones-ready',
+  title: 'every other zone of the group is whole, and of one version',
+  evaluate: ({ context, zone, isForced }) => {
+    const isAdopted = context.group.compatibility.scaleDownChecks === 'prepareOnly';
+    if (isForced || (isAdopted && zone.zone.prepare === undefined)) return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
+    for (const view of context.view.zones) {
+      if (view.zone.name === zone.zone.name) continue;
+      const ready = view.pods.filter((pod) => !pod.isTerminating && pod.containersReady && pod.phase === 'Running').length;
+      const status = view.set?.status;
+      if (isAdopted && status !== undefined && (ready !== status.replicas || ready !== status.updatedReplicas)) {
+        const fact = `zone ${view.zone.name} has ${status.replicas - ready} pods that are not ready and ${status.replicas - status.updatedReplicas} that are not updated`;
+        return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
+      }
+      if (!isAdopted && !view.isReady) {
+        const fact = `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`;
+        return result('other-zones-ready', 'wait', fact, { limit: 'all available', earliestMs: view.availableAtMs });
+      }
+    }
+    return result('other-zones-ready', 'ok', 'every other zone is whole');
+  },
+};
+
+const rolloutOver: Rule<ScaleQuestion> = {
+  id: 'rollout-in-progress',
+  title: 'no zone shrinks while the group rolls',
+  evaluate: ({ context, zone, run, isForced }) => {
+    const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
+    if (isForced || context.group.compatibility.scaleDownChecks === 'prepareOnly') return result('rollout-in-progress', 'skip', 'its downscale does not wait for a rollout', { source });
+    const isRunning = run !== undefined && run.outcome === 'running';
+    if (!isRunning) return result('rollout-in-progress', 'ok', 'the group does not roll', { source });
+    if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout is under way', { source });
+    const elsewhere = run.openZone !== undefined && run.openZone !== zone.zone.name;
+    return result('rollout-in-progress', elsewhere ? 'wait' : 'ok', elsewhere ? `zone ${run.openZone} rolls` : 'no other zone rolls', { source });
+  },
+};
+
+const gap: Rule<ScaleQuestion> = {
+  id: 'zone-gap',
+  title: 'the last decrease of another zone is long enough ago',
+  evaluate: (question) => (question.isForced ? result('zone-gap', 'skip', 'replicas are forced') : zoneGap(question)),
+};
+
+const notPaused: Rule<ScaleQuestion> = {
+  id: 'paused',
+  title: 'nobody paused the group',
+  evaluate: ({ context, zone, asker }) =>
+    asker === 'agent' ? pausedByPerson(context, zone.zone.name) : result('paused', 'skip', 'a pause binds the agent alone'),
+};
+
+const replicasOwned: Rule<ScaleQuestion> = {
+  id: 'replicas-owned',
+  title: 'replicas of a member are written where the group says that they come from',
+  evaluate: ({ context, zone, to, asker }) => {
+    const { replicas } = zone.zone;
+    if (asker === 'agent' || context.group.compatibility.scaleDownChecks === 'prepareOnly') return result('replicas-owned', 'skip', 'the write is its owner\'s');
+    const source = sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
+    const announced = zone.claims.some((claim) => claim.verb === 'scaleDown' && claim.to === to);
+    if (announced) return result('replicas-owned', 'ok', 'the decrease was announced by the agent', { source });
+    if (zone.zone.follows !== undefined) return result('replicas-owned', 'no', `zone ${zone.zone.name} follows zone ${zone.zone.follows}; scale that zone instead`, { source });
+    if (replicas.kind === 'count') return result('replicas-owned', 'no', `its replicas come from the group; scale RolloutGroup ${context.group.name} instead`, { source });
+    if (replicas.kind === 'mirror') return result('replicas-owned', 'no', `its replicas are mirrored; scale ${replicas.resourceKind} ${replicas.name} instead`, { source });
+    return result('replicas-owned', 'ok', 'its replicas are written directly', { source });
+  },
+};
+
+/** Upwards. A paused group still grows: more pods endanger nothing. */
+export const scaleUpRules: readonly Rule<ScaleQuestion>[] = [viewComplete, mayScale, leaderReady, noPodInFlight];
+
+/** Downwards, before any pod is asked to prepare. */
+export const scaleDownRules: readonly Rule<ScaleQuestion>[] = [
+  viewComplete,
+  mayScale,
+  notPaused,
+  replicasOwned,
+  noDownscale,
+  scaleFloor,
+  leaderFloor,
+  rolloutOver,
+  otherZonesReady,
+  gap,
+];

@@ -1,0 +1,73 @@
+// What is asked around a wave: approval and gates before its first pod, soak, gates and approval after its last.
+import type { WaveDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import { type GroupContext, sourceOf } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { result } from '../rule.ts';
+import type { RunState } from '../snapshot.ts';
+import { approvalResult } from './approval.ts';
+import { gateVerdict } from './gate.ts';
+
+export interface WaveAnswer {
+  readonly results: readonly RuleResult[];
+  /** Results of gates that only observe. */
+  readonly observations: readonly RuleResult[];
+  readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
+  /** Why the run fails, when a gate failed too often. */
+  readonly failure?: string;
+}
+
+/** Whether a run back to the previous template skips soak and approvals. */
+function isFastTrack(context: GroupContext, run: RunState): boolean {
+  return run.kind === 'rollback' && context.group.rollout.skipOnRollback;
+}
+
+/** What must hold before the first pod of a wave. */
+export function beforeWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
+  const results: RuleResult[] = [];
+  if (wave.before.approval !== undefined) {
+    results.push(approval(context, wave, run, wave.before.approval, 'before'));
+  }
+  return withGates(context, wave.before.gates, run.waveStartedMs, results);
+}
+
+/** What must hold after the last pod of a wave is available. */
+export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
+  const sinceMs = run.waveAvailableMs ?? context.nowMs;
+  const results: RuleResult[] = [];
+  if (wave.after.soakMs > 0) results.push(soakResult(context, wave, run, sinceMs));
+  if (wave.after.approval !== undefined) results.push(approval(context, wave, run, wave.after.approval, 'after'));
+  return withGates(context, wave.after.gates, sinceMs, results);
+}
+
+function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, sinceMs: number): RuleResult {
+  const source = sourceOf(context, `waves.${wave.name}.after.soak`, `waves.${wave.name}`);
+  const limit = formatDuration(wave.after.soakMs);
+  if (isFastTrack(context, run)) return result('soak', 'skip', 'a run back to the previous template does not soak', { limit, source });
+  const passed = context.nowMs - sinceMs;
+  const fact = `wave ${wave.name} has soaked ${formatDuration(passed)}`;
+  return passed >= wave.after.soakMs
+    ? result('soak', 'ok', fact, { limit, source })
+    : result('soak', 'wait', fact, { limit, source, earliestMs: sinceMs + wave.after.soakMs });
+}
+
+function approval(context: GroupContext, wave: WaveDefinition, run: RunState, definition: NonNullable<WaveDefinition['before']['approval']>, when: 'before' | 'after'): RuleResult {
+  const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
+  if (isFastTrack(context, run)) return result('approval', 'skip', 'a run back to the previous template needs no approval', { source });
+  return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, runId: run.id, source });
+}
+
+function withGates(context: GroupContext, names: readonly string[], sinceMs: number, before: readonly RuleResult[]): WaveAnswer {
+  const results = [...before];
+  const observations: RuleResult[] = [];
+  const wantedReadings: { gate: string; fromMs: number }[] = [];
+  let failure: string | undefined;
+  for (const gate of context.group.gates.filter((candidate) => names.includes(candidate.name))) {
+    const verdict = gateVerdict(context, gate, sinceMs);
+    wantedReadings.push({ gate: gate.name, fromMs: verdict.fromMs });
+    if (gate.mode === 'observe') observations.push(verdict.answer);
+    else results.push(verdict.answer);
+    if (verdict.hasFailed) failure ??= `gate ${verdict.answer.fact}`;
+  }
+  return { results, observations, wantedReadings, ...(failure === undefined ? {} : { failure }) };
+}

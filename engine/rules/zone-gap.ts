@@ -1,0 +1,86 @@
+// The least time between replica decreases of two zones.
+import { formatDuration } from '../../policies/duration.ts';
+import { limitSource, sourceOf } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { result } from '../rule.ts';
+import type { ZoneView } from '../view.ts';
+import type { ScaleQuestion } from './scale.ts';
+
+interface Shrunk {
+  readonly view: ZoneView;
+  readonly atMs: number;
+}
+
+/** The annotation in which grafana/rollout-operator keeps the time of the last downscale. */
+const lastDownscaleAnnotation = 'grafana.com/last-downscale';
+
+/** A stored time this far ahead of the clock is a fault of the writer, and is not believed. */
+const believableAheadMs = 30_000;
+
+/**
+ * Whether the last decrease of another zone is long enough ago. Native groups: the group's value binds every zone. Adopted groups: a follower
+ * reads its own value (strictly more than it must have passed), and a prepared downscale moreover that of the zone that shrank.
+ */
+export function zoneGap(question: ScaleQuestion): RuleResult {
+  const { context, zone } = question;
+  const others = shrunkZones(question);
+  if (typeof others === 'string') return result('zone-gap', 'unknown', others);
+  const { zoneGapReads, prepareGapReads } = context.group.compatibility;
+  const answers: RuleResult[] = [];
+  const isOwnAsked = zoneGapReads === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent');
+  if (isOwnAsked) answers.push(ownGap(question, others));
+  if (prepareGapReads === 'otherZone' && zone.zone.prepare !== undefined) answers.push(...others.map((other) => gapOf(question, other, other.view.zone.betweenZonesMs, other.view.zone.name, false)));
+  const rank = ['no', 'unknown', 'wait', 'ok', 'skip'];
+  const worst = answers.sort((a, b) => rank.indexOf(a.outcome) - rank.indexOf(b.outcome) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
+  return worst ?? result('zone-gap', 'skip', 'no time between zones is set');
+}
+
+function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult {
+  const { context, zone } = question;
+  const isFollower = context.group.compatibility.zoneGapReads === 'follower';
+  const last = others[0];
+  if (last === undefined) return result('zone-gap', 'ok', 'no other zone shrank', { source: gapSource(question, zone.zone.name) });
+  const own = zone.zone.betweenZonesMs;
+  const limitMs = isFollower ? own : Math.max(own ?? 0, context.limits.betweenZonesMs ?? 0);
+  if (isFollower && own === undefined) {
+    return result('zone-gap', 'no', `zone ${last.view.zone.name} shrank and ${zone.zone.statefulSet} says no time between zones`, {
+      limit: 'the label grafana.com/min-time-between-zones-downscale',
+      source: gapSource(question, zone.zone.name),
+    });
+  }
+  return gapOf(question, last, limitMs, zone.zone.name, isFollower);
+}
+
+function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefined, owner: string, isStrict: boolean): RuleResult {
+  const source = gapSource(question, owner);
+  if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no time between zones is set', { source });
+  const passed = question.context.nowMs - other.atMs;
+  const fact = `zone ${other.view.zone.name} shrank ${formatDuration(Math.max(0, passed))} ago`;
+  const limit = formatDuration(limitMs);
+  if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });
+  return result('zone-gap', 'wait', fact, { limit, source, earliestMs: other.atMs + limitMs + (isStrict ? 1 : 0) });
+}
+
+function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source'] {
+  const own = sourceOf(context, `zones.${zone}.betweenZones`, 'scaling.down.betweenZones');
+  const limitMs = context.limits.betweenZonesMs ?? 0;
+  return limitMs > (context.view.zones.find((view) => view.zone.name === zone)?.zone.betweenZonesMs ?? 0) ? limitSource(context, 'betweenZonesMs') : own;
+}
+
+/** The other zones that shrank, the latest first; text when a time cannot be read. An announced decrease counts as of its announcement. */
+function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | string {
+  const shrunk: Shrunk[] = [];
+  for (const view of context.view.zones) {
+    if (view.zone.name === zone.zone.name) continue;
+    for (const claim of view.claims) if (claim.verb === 'scaleDown') shrunk.push({ view, atMs: claim.atMs });
+    for (const record of context.view.ledger.downscales) if (record.zone === view.zone.name) shrunk.push({ view, atMs: record.atMs });
+    const text = context.group.compatibility.lastDownscale === 'annotation' ? view.set?.annotations[lastDownscaleAnnotation] : undefined;
+    if (text === undefined) continue;
+    const atMs = Date.parse(text);
+    if (Number.isNaN(atMs)) return `annotation ${lastDownscaleAnnotation} of ${view.zone.statefulSet} is no instant: ${text.slice(0, 40)}`;
+    shrunk.push({ view, atMs });
+  }
+  return shrunk
+    .filter(({ atMs }) => atMs <= context.nowMs + believableAheadMs)
+    .sort((a, b) => b.atMs - a.atMs || (a.view.zone.name < b.view.zone.name ? -1 : 1));
+}

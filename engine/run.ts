@@ -1,0 +1,170 @@
+// The run: which revision the group moves to, which wave it is in, and since when. Moved forward by every decision.
+import type { WaveDefinition } from '../policies/definition.ts';
+import { waveTarget } from './amount.ts';
+import { type GroupContext, zoneNamed } from './context.ts';
+import type { RuleResult } from './decision.ts';
+import { hashText } from './hash.ts';
+import { holds } from './rule.ts';
+import { afterWave } from './rules/wave.ts';
+import { isUnknown, type RunState } from './snapshot.ts';
+import type { ZoneView } from './view.ts';
+
+export interface ZoneProgress {
+  readonly view: ZoneView;
+  /** Updated pods when the wave is done. */
+  readonly target: number;
+  /** Pods of this zone still to be replaced in this wave. */
+  readonly remaining: number;
+}
+
+export interface WaveProgress {
+  readonly wave: WaveDefinition;
+  readonly zones: readonly ZoneProgress[];
+  /** Whether every zone has its amount of updated pods. */
+  readonly isFilled: boolean;
+  /** Whether, moreover, every pod of the group is available. */
+  readonly isAvailable: boolean;
+}
+
+export interface AdvancedRun {
+  readonly run: RunState;
+  /** The wave under way; absent when the run is over. */
+  readonly progress?: WaveProgress;
+  /** What was asked after the wave under way, when all its pods are available. */
+  readonly after: readonly RuleResult[];
+  readonly observations: readonly RuleResult[];
+  readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
+}
+
+/** How far the zones of a wave are. */
+export function waveProgress(context: GroupContext, wave: WaveDefinition): WaveProgress {
+  const zones = wave.zones.flatMap((name) => {
+    const view = zoneNamed(context, name);
+    if (view === undefined) return [];
+    const target = waveTarget(wave.amount, view.replicas);
+    return [{ view, target, remaining: Math.max(0, Math.min(target - view.updated, view.outdated.length)) }];
+  });
+  const isFilled = zones.every((zone) => zone.remaining === 0 && zone.view.unknown === undefined);
+  return { wave, zones, isFilled, isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };
+}
+
+/**
+ * The run as it stands at this instant: a new one when the template changed, the next wave when the last one is done. undefined when nothing
+ * was ever rolled and nothing is outdated.
+ */
+export function advanceRun(context: GroupContext): AdvancedRun | undefined {
+  const started = currentRun(context);
+  return started === undefined ? undefined : advanceWaves(context, started);
+}
+
+function currentRun(context: GroupContext): RunState | undefined {
+  const known = context.view.ledger.run;
+  const target = targetOf(context);
+  const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
+  if (known === undefined) return hasOutdated ? newRun(context, target, majorityRevisions(context)) : undefined;
+  if (!isSame(known.target, target)) {
+    if (!hasOutdated) return { ...known, target, outcome: 'completed', wave: context.group.rollout.waves.length };
+    return newRun(context, target, known.outcome === 'completed' ? known.target : known.previous, known);
+  }
+  if (known.outcome === 'completed' && hasOutdated) return newRun(context, target, known.previous, known);
+  if (known.outcome === 'failed' && isRetried(context, known)) {
+    const { failure: _failure, failedMs: _failedMs, ...rest } = known;
+    return { ...rest, outcome: 'running', lastDisruptionMs: context.nowMs };
+  }
+  return known;
+}
+
+/** A zone that cannot be read keeps the revision it had, so that a failed read starts no new run. */
+function targetOf(context: GroupContext): Readonly<Record<string, string>> {
+  const known = context.view.ledger.run?.target ?? {};
+  const entries = context.view.zones.flatMap((view): [string, string][] => {
+    const revision = view.set?.status.updateRevision ?? known[view.zone.name];
+    return revision === undefined ? [] : [[view.zone.name, revision]];
+  });
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
+}
+
+/** What most pods of each zone ran before anything was recorded. */
+function majorityRevisions(context: GroupContext): Readonly<Record<string, string>> {
+  const revisions: Record<string, string> = {};
+  for (const view of context.view.zones) {
+    const counts = new Map<string, number>();
+    for (const pod of view.pods) counts.set(pod.revision, (counts.get(pod.revision) ?? 0) + 1);
+    const most = [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0];
+    if (most !== undefined) revisions[view.zone.name] = most[0];
+  }
+  return revisions;
+}
+
+function newRun(context: GroupContext, target: RunState['target'], previous: RunState['previous'], before?: RunState): RunState {
+  const { nowMs, group } = context;
+  const id = hashText(`${group.namespace}/${group.name} ${JSON.stringify(target)} ${nowMs}`).slice(0, 10);
+  const open = before?.openZone !== undefined && zoneNamed(context, before.openZone)?.isReady === false ? before.openZone : undefined;
+  return {
+    id,
+    kind: isSame(target, previous) ? 'rollback' : 'rollout',
+    target,
+    previous,
+    startedMs: nowMs,
+    wave: 0,
+    waveStartedMs: nowMs,
+    ...(open === undefined ? {} : { openZone: open }),
+    ...(before?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: before.lastDisruptionMs }),
+    movableMs: 0,
+    movableAsOfMs: nowMs,
+    isMovable: false,
+    outcome: 'running',
+  };
+}
+
+function isRetried(context: GroupContext, run: RunState): boolean {
+  if (isUnknown(context.intents)) return false;
+  return context.intents.some((intent) => intent.action === 'retry' && intent.requestedBy !== undefined && intent.requestedBy.atMs > (run.failedMs ?? 0));
+}
+
+function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
+  const { waves } = context.group.rollout;
+  let run = settleOpenZone(context, started);
+  for (let guard = 0; guard <= waves.length; guard += 1) {
+    const wave = waves[run.wave];
+    if (wave === undefined || run.outcome === 'completed') {
+      const { openZone: _openZone, waveAvailableMs: _waveAvailableMs, ...rest } = run;
+      const over: RunState = run.outcome === 'completed' ? rest : { ...rest, outcome: 'completed', completedMs: context.nowMs };
+      return { run: over, after: [], observations: [], wantedReadings: [] };
+    }
+    const progress = waveProgress(context, wave);
+    if (!progress.isAvailable) {
+      const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
+      return { run: rest, progress, after: [], observations: [], wantedReadings: [] };
+    }
+    const available: RunState = { ...run, waveAvailableMs: run.waveAvailableMs ?? context.nowMs };
+    const asked = afterWave(context, wave, available);
+    if (run.outcome === 'failed' || asked.results.some(holds)) {
+      const failed = asked.failure === undefined || run.outcome === 'failed' ? available : fail(available, asked.failure, context.nowMs);
+      return { run: failed, progress, after: asked.results, observations: asked.observations, wantedReadings: asked.wantedReadings };
+    }
+    const { waveAvailableMs: _waveAvailableMs, ...rest } = available;
+    run = { ...rest, wave: run.wave + 1, waveStartedMs: context.nowMs };
+  }
+  return { run, after: [], observations: [], wantedReadings: [] };
+}
+
+function settleOpenZone(context: GroupContext, run: RunState): RunState {
+  const open = zoneNamed(context, run.openZone);
+  const wave = context.group.rollout.waves[run.wave];
+  if (open === undefined || !open.isReady || wave === undefined) return run;
+  const stillWanted = wave.zones.includes(open.zone.name) && waveTarget(wave.amount, open.replicas) > open.updated && open.outdated.length > 0;
+  if (stillWanted) return run;
+  const { openZone: _openZone, ...rest } = run;
+  return rest;
+}
+
+/** The run with a failure recorded; what follows is the group's `onFailure`. */
+export function fail(run: RunState, failure: string, nowMs: number): RunState {
+  return { ...run, outcome: 'failed', failure, failedMs: nowMs };
+}

@@ -1,0 +1,128 @@
+// The decision to change replicas: which zone, to which number, after which preparations, or why not.
+import type { GroupContext } from './context.ts';
+import type { Action, RuleResult, Step } from './decision.ts';
+import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
+import { holds, stepOutcome } from './rule.ts';
+import { withException } from './rules/exception.ts';
+import { policyAnswer } from './rules/policy.ts';
+import { delayedDownscale, prepareDownscale, withdrawals } from './rules/prepare.ts';
+import { type ScaleQuestion, scaleDownRules, scaleUpRules } from './rules/scale.ts';
+import { windowResult } from './rules/window.ts';
+import type { RunState } from './snapshot.ts';
+import type { ZoneView } from './view.ts';
+
+export interface ScaleDecision {
+  readonly steps: readonly Step[];
+  readonly actions: readonly Action[];
+  readonly warnings: readonly RuleResult[];
+  /** Whether this turn writes replicas. At most one zone is written per turn. */
+  readonly isScaling: boolean;
+}
+
+/** Decides which zone changes its replicas now. Zones that follow another are asked first, then those whose number is read elsewhere. */
+export function decideScale(context: GroupContext, run: RunState | undefined): ScaleDecision {
+  const zones = [...context.view.zones].sort((a, b) => Number(b.zone.follows !== undefined) - Number(a.zone.follows !== undefined));
+  const steps: Step[] = [];
+  const actions: Action[] = [];
+  const warnings: RuleResult[] = [];
+  for (const zone of zones) {
+    const desired = desiredReplicas(context, zone);
+    if (desired === undefined) continue;
+    const outcome = decideZone(context, zone, desired, run);
+    if (outcome.step !== undefined) steps.push(outcome.step);
+    actions.push(...outcome.actions);
+    warnings.push(...outcome.warnings);
+    if (outcome.isScaling) return { steps, actions: onlyLastWriteBack(actions), warnings, isScaling: true };
+  }
+  return { steps, actions: onlyLastWriteBack(actions), warnings, isScaling: false };
+}
+
+interface ZoneOutcome {
+  readonly step?: Step;
+  readonly actions: readonly Action[];
+  readonly warnings: readonly RuleResult[];
+  readonly isScaling: boolean;
+}
+
+function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredReplicas, run: RunState | undefined): ZoneOutcome {
+  const question: ScaleQuestion = { context, zone, from: zone.replicas, to: desired.replicas, isForced: desired.isForced, run, asker: 'agent' };
+  const id = `scale/${zone.zone.name}`;
+  if (holds(desired.answer)) {
+    const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], outcome: stepOutcome([desired.answer]), results: [desired.answer] };
+    return { step, actions: [], warnings: [], isScaling: false };
+  }
+  if (question.to === question.from) {
+    return { actions: [...withdrawals(question, question.to), ...writeBack(context, desired, question.to)], warnings: [], isScaling: false };
+  }
+  return question.to > question.from ? grow(question, desired, id) : shrink(question, desired, id);
+}
+
+function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
+  const { context, zone, from, to } = question;
+  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: { from, to } });
+  const asked = desired.isForced ? [] : scaleUpRules.map((rule) => rule.evaluate(question));
+  const results = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleUp', 'nothing'), ...policies.results]);
+  const outcome = stepOutcome(results);
+  const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], from, to, outcome, results };
+  const calls = withdrawals(question, from);
+  if (outcome !== 'act') return { step, actions: [...calls, ...writeBack(context, desired, from)], warnings: policies.warnings, isScaling: false };
+  return { step, actions: [...calls, scaleAction(question, to), ...writeBack(context, desired, to)], warnings: policies.warnings, isScaling: true };
+}
+
+function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
+  const { context, zone, from, to } = question;
+  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: { from, to } });
+  const asked = scaleDownRules.map((rule) => rule.evaluate(question));
+  const first = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleDown', 'nothing'), ...policies.results]);
+  const staying = withdrawals(question, to);
+  const end = (results: readonly RuleResult[], actions: readonly Action[], permitted?: number): ZoneOutcome => {
+    const step: Step = { id, kind: 'scaleDown', zone: zone.zone.name, pods: [], from, to: permitted ?? to, outcome: stepOutcome(results), results };
+    const write = permitted === undefined ? [] : [scaleAction(question, permitted)];
+    const back = writeBack(context, desired, permitted ?? from);
+    return { step, actions: [...staying, ...actions, ...write, ...back], warnings: policies.warnings, isScaling: permitted !== undefined };
+  };
+  // Pods are asked to prepare only when nothing else holds: a prepared pod serves less, so it must not be prepared for a wait of another kind.
+  if (first.some(holds)) return end(first, []);
+  const delayed = delayedDownscale(question);
+  const second = excepted(question, [...first, delayed.result]);
+  if (second.some(holds)) return end(second, delayed.actions);
+  const permitted = holds(delayed.result) ? to : delayed.permitted;
+  const prepared = prepareDownscale(question, permitted);
+  const third = excepted(question, [...second, prepared.result]);
+  if (third.some(holds)) return end(third, [...delayed.actions, ...prepared.actions]);
+  return end(third, delayed.actions, permitted);
+}
+
+function excepted(question: ScaleQuestion, results: readonly RuleResult[]): readonly RuleResult[] {
+  return results.map((answer) => withException(question.context, answer, { zone: question.zone.zone.name, to: question.to }));
+}
+
+function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action {
+  return {
+    kind: 'scaleStatefulSet',
+    namespace: context.group.namespace,
+    zone: zone.zone.name,
+    statefulSet: zone.zone.statefulSet,
+    uid: zone.set?.uid ?? '',
+    resourceVersion: zone.set?.resourceVersion ?? '',
+    from,
+    to,
+  };
+}
+
+/** Tells the mirrored object the number in force, when it asked for that and says another. */
+function writeBack(context: GroupContext, { mirrored }: DesiredReplicas, replicas: number): readonly Action[] {
+  const wanted = context.group.zones.some((zone) => zone.replicas.kind === 'mirror' && zone.replicas.name === mirrored?.name && zone.replicas.writeBack === 'status');
+  if (mirrored === undefined || !wanted || mirrored.statusReplicas === replicas) return [];
+  const { namespace, apiVersion, kind, name } = mirrored;
+  return [{ kind: 'writeBackReplicas', namespace, apiVersion, resourceKind: kind, name, replicas }];
+}
+
+/** Several zones may mirror one object; only the last number would stand, so only that is written. */
+function onlyLastWriteBack(actions: readonly Action[]): readonly Action[] {
+  return actions.filter(
+    (action, index) =>
+      action.kind !== 'writeBackReplicas' ||
+      !actions.slice(index + 1).some((later) => later.kind === 'writeBackReplicas' && later.name === action.name && later.resourceKind === action.resourceKind),
+  );
+}

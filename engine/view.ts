@@ -1,0 +1,151 @@
+// One group as the rules see it: its zones with their pods sorted, what is outdated, what is unavailable, what is announced.
+import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
+import { earliest } from './rule.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
+
+export interface ZoneView {
+  readonly zone: ZoneDefinition;
+  /** Absent when there is no such StatefulSet. */
+  readonly set?: StatefulSetView;
+  /** Why the zone cannot be judged. */
+  readonly unknown?: string;
+  /** `spec.replicas`. */
+  readonly replicas: number;
+  /** Owned pods, by ordinal. */
+  readonly pods: readonly PodView[];
+  /** Pods beyond `spec.replicas`, which are on their way out. */
+  readonly surplus: readonly PodView[];
+  /** Pods within `spec.replicas` whose revision is not the update revision, by ordinal. */
+  readonly outdated: readonly PodView[];
+  /** Pods within `spec.replicas` at the update revision. */
+  readonly updated: number;
+  /** Ordinals within `spec.replicas` that have no available pod, or whose disruption is announced. */
+  readonly unavailable: ReadonlySet<number>;
+  /** How many pods count against the budget of the zone. */
+  readonly unavailableCount: number;
+  /** Pods that are terminating, missing, or at the update revision and not yet available. */
+  readonly inFlight: number;
+  /** Whether nothing is unavailable and nothing is on its way out. */
+  readonly isReady: boolean;
+  readonly claims: readonly Claim[];
+  /** When a pod that is ready becomes available by time alone. */
+  readonly availableAtMs?: number;
+}
+
+export interface GroupView {
+  readonly group: GroupDefinition;
+  /** In the order of the group. */
+  readonly zones: readonly ZoneView[];
+  readonly ledger: Ledger;
+}
+
+/** The reasons for which a waiting container counts as crashing (grafana/rollout-operator 0.39). */
+const crashReasons: ReadonlySet<string> = new Set([
+  'CrashLoopBackOff',
+  'ImagePullBackOff',
+  'ErrImagePull',
+  'InvalidImageName',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+]);
+
+/** Whether a container of the pod waits for a reason that waiting does not cure. */
+export function isCrashing(pod: PodView): boolean {
+  return pod.waitingReasons.some((reason) => crashReasons.has(reason));
+}
+
+/**
+ * Whether a pod counts as available: running, not terminating, and ready. What ready means is a setting of the group: the Ready condition for
+ * `minReadySeconds` on a node that is ready, or, for adopted groups, running containers alone.
+ */
+export function isAvailable(pod: PodView, group: GroupDefinition, minReadySeconds: number, nowMs: number): boolean {
+  if (pod.phase !== 'Running' || pod.isTerminating) return false;
+  if (group.compatibility.readiness === 'containers') return pod.containersReady;
+  return pod.isReady && pod.nodeReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;
+}
+
+/** The view of one group. Zones whose StatefulSet or pods could not be read are marked, never left out. */
+export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView {
+  const ledger = snapshot.ledgers.find((candidate) => candidate.namespace === group.namespace && candidate.group === group.name) ?? {
+    namespace: group.namespace,
+    group: group.name,
+    claims: [],
+    downscales: [],
+    preparations: [],
+  };
+  return { group, ledger, zones: group.zones.map((zone) => viewZone(snapshot, group, zone, ledger)) };
+}
+
+function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition, ledger: Ledger): ZoneView {
+  const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
+  const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
+  const nothing = { replicas: 0, pods: [], surplus: [], outdated: [], updated: 0, unavailable: new Set<number>(), unavailableCount: 0, inFlight: 0, isReady: false };
+  if (set === undefined) return { zone, claims, ...nothing, unknown: `StatefulSet ${zone.statefulSet} does not exist` };
+  const known = snapshot.pods.find((candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet)?.pods;
+  if (known === undefined || isUnknown(known)) {
+    return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: `the pods of ${zone.statefulSet} could not be read${known ? `: ${known.unknown}` : ''}` };
+  }
+  const pods = membersInOrder(known, group, set);
+  return { zone, set, claims, replicas: set.replicas, pods, ...countPods(snapshot.nowMs, group, set, pods, claims) };
+}
+
+/** Sorting costs more than looking, and observers keep their lists sorted. */
+function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: StatefulSetView): readonly PodView[] {
+  const nameLabel = set.podLabels['name'];
+  const members = group.compatibility.podsBy === 'nameLabel' ? pods.filter((pod) => pod.labels['name'] === nameLabel) : pods;
+  for (let index = 1; index < members.length; index += 1) {
+    if ((members[index - 1]?.ordinal ?? 0) > (members[index]?.ordinal ?? 0)) return [...members].sort((a, b) => a.ordinal - b.ordinal);
+  }
+  return members;
+}
+
+function countPods(nowMs: number, group: GroupDefinition, set: StatefulSetView, pods: readonly PodView[], claims: readonly Claim[]) {
+  const end = set.firstOrdinal + set.replicas;
+  const claimed = new Set(claims.map((claim) => claim.uid));
+  const target = set.status.updateRevision;
+  const surplus: PodView[] = [];
+  const outdated: PodView[] = [];
+  const available = new Set<number>();
+  const waking: number[] = [];
+  let updated = 0;
+  let present = 0;
+  let starting = 0;
+  let notReadyPods = 0;
+  for (const pod of pods) {
+    const isUp = isAvailable(pod, group, set.minReadySeconds, nowMs);
+    if (!isUp) notReadyPods += 1;
+    if (pod.ordinal < set.firstOrdinal || pod.ordinal >= end) {
+      surplus.push(pod);
+      continue;
+    }
+    present += 1;
+    if (pod.revision !== target) outdated.push(pod);
+    else updated += 1;
+    if (isUp && !claimed.has(pod.uid)) available.add(pod.ordinal);
+    else if (pod.isTerminating || pod.revision === target || claimed.has(pod.uid)) starting += 1;
+    if (!isUp && pod.isReady && !pod.isTerminating) waking.push(pod.readyChangedMs + set.minReadySeconds * 1000);
+  }
+  const unavailable = new Set<number>();
+  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) if (!available.has(ordinal)) unavailable.add(ordinal);
+  const gap = statusGap(group, set, pods.length, notReadyPods);
+  const availableAtMs = group.compatibility.readiness === 'condition' ? earliest(waking.filter((instant) => instant > nowMs)) : undefined;
+  return {
+    surplus,
+    outdated,
+    updated,
+    unavailable,
+    unavailableCount: Math.max(unavailable.size, gap),
+    inFlight: starting + (set.replicas - present),
+    isReady: unavailable.size === 0 && surplus.length === 0 && gap === 0,
+    ...(availableAtMs === undefined ? {} : { availableAtMs }),
+  };
+}
+
+/**
+ * Adopted groups also believe the counters of the StatefulSet: whichever of the status, the number of pods and the pods themselves says
+ * that more are down counts.
+ */
+function statusGap(group: GroupDefinition, set: StatefulSetView, found: number, notReadyPods: number): number {
+  if (group.compatibility.readiness !== 'containers') return 0;
+  return Math.max(set.status.replicas - set.status.readyReplicas, set.status.replicas - found, notReadyPods, 0);
+}
