@@ -1,0 +1,30 @@
+// The labels and annotations of grafana/rollout-operator that adoption reads, and what people get wrong about them.
+
+/** Keys that count only as labels of the StatefulSet. */
+export const labelKeys = {
+  group: 'rollout-group',
+  noDownscale: 'grafana.com/no-downscale',
+  prepareDownscale: 'grafana.com/prepare-downscale',
+  minTimeBetweenZones: 'grafana.com/min-time-between-zones-downscale',
+} as const;
+
+/** Keys that count only as annotations of the StatefulSet. */
+export const annotationKeys = {
+  maxUnavailable: 'rollout-max-unavailable',
+  leader: 'grafana.com/rollout-downscale-leader',
+  upscaleOnlyWhenLeaderReady: 'grafana.com/rollout-upscale-only-when-leader-ready',
+  lastDownscale: 'grafana.com/last-downscale',
+  preparePath: 'grafana.com/prepare-downscale-http-path',
+  preparePort: 'grafana.com/prepare-downscale-http-port',
+  mirrorName: 'grafana.com/rollout-mirror-replicas-from-resource-name',
+  mirrorKind: 'grafana.com/rollout-mirror-replicas-from-resource-kind',
+  mirrorApiVersion: 'grafana.com/rollout-mirror-replicas-from-resource-api-version',
+  mirrorWriteBack: 'grafana.com/rollout-mirror-replicas-from-resource-write-back',
+  delay: 'grafana.com/rollout-delayed-downscale',
+  delayedUrl: 'grafana.com/rollout-prepare-delayed-downscale-url',
+  forceReplicas: 'grafana.com/rollout-force-replicas',
+  paused: 'grafana.com/rollout-paused',
+} as const;
+
+/** The label of the pod template by which the original finds pods. */
+export const podNameLabel = 'name';

@@ -1,0 +1,47 @@
+// URLs as Go's net/url reads them, as far as adoption needs it: which texts are none, and the parts that remain when the pod is the host.
+
+/** The parts of a URL that are kept for each pod. */
+export interface UrlParts {
+  /** In lower case; empty when the text names none. */
+  readonly scheme: string;
+  readonly hasUserInformation: boolean;
+  /** Digits; empty when the text names none. */
+  readonly port: string;
+  /** Path and query, from the first slash on; a fragment is never sent. */
+  readonly pathAndQuery: string;
+  /** Whether there is a host, so that a pod's name can stand in its place. */
+  readonly hasHost: boolean;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Go refuses exactly these.
+const controlCharacter = /[\u0000-\u001f\u007f]/;
+const brokenEscape = /%(?![0-9a-fA-F]{2})/;
+const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):/;
+
+/** The parts of a URL, or undefined for a text that Go's url.Parse refuses. */
+export function urlParts(text: string): UrlParts | undefined {
+  if (controlCharacter.test(text)) return undefined;
+  const [beforeFragment = '', ...fragment] = text.split('#');
+  if (beforeFragment.startsWith(':') || brokenEscape.test(fragment.join('#'))) return undefined;
+  const scheme = schemePattern.exec(beforeFragment)?.[1] ?? '';
+  const rest = scheme === '' ? beforeFragment : beforeFragment.slice(scheme.length + 1);
+  const [beforeQuery = ''] = rest.split('?', 1);
+  const query = rest.slice(beforeQuery.length);
+  const [, authority, path = ''] = /^\/\/([^/]*)(.*)$/s.exec(beforeQuery) ?? [undefined, undefined, beforeQuery];
+  const isOpaque = scheme !== '' && !beforeQuery.startsWith('/');
+  if (!isOpaque && brokenEscape.test(path)) return undefined;
+  // Without a scheme, `a:b` in the first segment would read as one.
+  if (scheme === '' && !path.startsWith('/') && (path.split('/', 1)[0] ?? '').includes(':')) return undefined;
+  const address = authority === undefined ? { hasUserInformation: false, port: '', hasHost: false } : authorityParts(authority);
+  return address && { scheme: scheme.toLowerCase(), ...address, pathAndQuery: path + query };
+}
+
+function authorityParts(authority: string): Pick<UrlParts, 'hasUserInformation' | 'port' | 'hasHost'> | undefined {
+  const at = authority.lastIndexOf('@');
+  const userInformation = at < 0 ? '' : authority.slice(0, at);
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(userInformation) || brokenEscape.test(userInformation)) return undefined;
+  const [, host, port] = /^(\[[^\]]*\]|[^:]*|.*(?=:))(?::(\d*))?$/.exec(authority.slice(at + 1)) ?? [];
+  // A host may hold no spaces, and percent signs only in the zone of an IPv6 address.
+  if (host === undefined || !/^(?:\[[0-9a-fA-F:.]+(?:%25[^\s%]+)?\]|[^\s[\]\\^`{|}%]*)$/.test(host)) return undefined;
+  return { hasUserInformation: at >= 0, port: port ?? '', hasHost: host !== '' };
+}
