@@ -12,28 +12,34 @@ type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
 export function applyAction(draft: StepDraft, action: Action): void {
   switch (action.kind) {
     case 'deletePod':
-      return deletePod(draft, action);
+      deletePod(draft, action);
+      break;
     case 'evictPod':
-      return evictPod(draft, action);
+      evictPod(draft, action);
+      break;
     case 'scaleStatefulSet':
-      if (stateOf(draft, setKey(action.namespace, action.statefulSet))?.set.uid !== action.uid) return;
-      return scaleTo(draft, action.namespace, action.statefulSet, action.to);
+      if (stateOf(draft, setKey(action.namespace, action.statefulSet))?.set.uid === action.uid) {
+        scaleTo(draft, action.namespace, action.statefulSet, action.to);
+      }
+      break;
     case 'callPods':
-      return callPods(draft, action);
+      callPods(draft, action);
+      break;
     case 'writeBackReplicas':
       draft.replicaSources = draft.replicaSources.map((source) => {
         const isTarget = source.namespace === action.namespace && source.kind === action.resourceKind && source.name === action.name;
         return isTarget ? { ...source, statusReplicas: action.replicas } : source;
       });
-      return;
+      break;
     case 'advanceCurrentRevision':
-      return changeSet(draft, setKey(action.namespace, action.statefulSet), (state) => {
+      changeSet(draft, setKey(action.namespace, action.statefulSet), (state) => {
         if (state.set.uid !== action.uid) return state;
         const status = { ...state.set.status, currentRevision: action.revision };
         return { ...state, set: { ...state.set, resourceVersion: `${draft.nextSerial()}`, status } };
       });
+      break;
     default:
-      return action satisfies never;
+      action satisfies never;
   }
 }
 
@@ -147,8 +153,10 @@ function changeLedger(
   const group = draft.world.snapshot.groups.find((candidate) => candidate.namespace === namespace && isMember(candidate))?.name;
   if (group === undefined) return;
   const isLedger = (ledger: Ledger): boolean => ledger.namespace === namespace && ledger.group === group;
-  const before = draft.ledgers.find(isLedger) ?? { namespace, group, claims: [], downscales: [], preparations: [] };
-  draft.ledgers = [...draft.ledgers.filter((ledger) => !isLedger(ledger)), change(before)];
+  const empty: Ledger = { namespace, group, claims: [], downscales: [], preparations: [] };
+  draft.ledgers = draft.ledgers.some(isLedger)
+    ? draft.ledgers.map((ledger) => (isLedger(ledger) ? change(ledger) : ledger))
+    : [...draft.ledgers, change(empty)];
 }
 
 /** An instant as the webhook writes it: UTC, whole seconds. */

@@ -4,7 +4,7 @@ import type { Assumptions, PodTimes } from './assumptions.ts';
 import { isUnknown, type Snapshot } from './snapshot.ts';
 import { applyAction, scaleTo } from './world-action.ts';
 import { beginStep, changePod, changeSet, finishStep, type StepDraft, setKey } from './world-draft.ts';
-import type { PodDurations, World, WorldInput } from './world-model.ts';
+import type { ModelPod, PodDurations, World, WorldInput } from './world-model.ts';
 import { adoptPod, breakPod } from './world-pod.ts';
 
 /** Which of the assumed times holds in a world. */
@@ -15,7 +15,7 @@ export type Quantile = 'p50' | 'p90';
  * StatefulSets whose pods are unknown stay as they are.
  */
 export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quantile: Quantile): World {
-  const pods = new Map<string, World['pods'] extends ReadonlyMap<string, infer Pods> ? Pods : never>();
+  const pods = new Map<string, readonly ModelPod[]>();
   const durations = new Map<string, PodDurations>();
   for (const view of snapshot.pods) {
     if (isUnknown(view.pods)) continue;
@@ -65,22 +65,27 @@ function elapse(world: World, toMs: number): World {
 function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' }>): void {
   switch (input.kind) {
     case 'action':
-      return applyAction(draft, input.action);
+      applyAction(draft, input.action);
+      break;
     case 'setTemplate':
-      return changeSet(draft, setKey(input.namespace, input.statefulSet), (state) => {
+      changeSet(draft, setKey(input.namespace, input.statefulSet), (state) => {
         if (state.set.status.updateRevision === input.revision) return state;
         const generation = state.set.generation + 1;
         const status = { ...state.set.status, updateRevision: input.revision, observedGeneration: generation };
         return { ...state, set: { ...state.set, generation, resourceVersion: `${draft.nextSerial()}`, status } };
       });
+      break;
     case 'setReplicas':
-      return scaleTo(draft, input.namespace, input.statefulSet, input.replicas);
+      scaleTo(draft, input.namespace, input.statefulSet, input.replicas);
+      break;
     case 'podFails':
-      return changePod(draft, input, (pod) => breakPod(pod, input.reason, draft));
+      changePod(draft, input, (pod) => breakPod(pod, input.reason, draft));
+      break;
     case 'podDies':
-      return changePod(draft, input, () => undefined);
+      changePod(draft, input, () => undefined);
+      break;
     default:
-      return input satisfies never;
+      input satisfies never;
   }
 }
 
