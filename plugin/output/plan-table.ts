@@ -21,21 +21,28 @@ const labelWidth = 9;
 
 /** The text of a plan, ending in a line break. Groups that change come in the order of the plan, with those that need attention first. */
 export function renderPlanTable(plan: Plan, look: TableLook): string {
-  const [only] = plan.groups;
-  const single = plan.groups.length === 1 ? only : undefined;
-  const policy = plan.metadata.policyDigest === '' ? '' : `   policy ${words.shortDigest(plan.metadata.policyDigest)}`;
-  const head = single === undefined ? words.groupsText(plan.groups) : `${single.namespace}/${single.group}`;
+  const isSingle = plan.groups.length === 1;
   const changed = words.byAttention(plan.groups).filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
   const unchanged = plan.groups.filter((group) => !changed.includes(group));
   const lines = [
-    `${look.paint('bold', 'Plan')}  ${look.paint('bold', head)}${single === undefined ? '' : `   ${words.outcomeWords[single.outcome]}`}${look.paint('dim', policy)}`,
-    ...changed.flatMap((group) => ['', ...(single === undefined ? [groupTitle(group, look)] : []), ...groupLines(plan, group, look)]),
-    ...unchangedLines(unchanged, look),
+    ...headLines(plan, look),
+    ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
+    ...(isSingle ? [] : unchangedLines(unchanged, look)),
     '',
     ...labelled('ASSUMES', words.assumptionsText(plan.assumptions), look),
     ...startLines(plan, look),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function headLines(plan: Plan, look: TableLook): readonly string[] {
+  const [first] = plan.groups;
+  const title =
+    first !== undefined && plan.groups.length === 1
+      ? `${first.namespace}/${first.group}   ${words.outcomeWords[first.outcome]}`
+      : undefined;
+  const policy = plan.metadata.policyDigest === '' ? '' : `   policy ${words.shortDigest(plan.metadata.policyDigest)}`;
+  return paragraph('Plan  ', `${title ?? words.groupsText(plan.groups)}${policy}`, look.columns).map((line) => look.paint('bold', line));
 }
 
 function groupTitle(group: GroupPlan, { paint }: TableLook): string {
