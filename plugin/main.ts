@@ -10,6 +10,9 @@ process.stderr.on('error', ignoreClosedPipe);
 
 if (words.length === 1 && (words[0] === 'version' || words[0] === '--version')) {
   process.stdout.write(`kubectl rollout-group ${version}\n`);
+} else if (words[0] === '__complete') {
+  const { completionsFor, completionText } = await import('./candidates.ts');
+  process.stdout.write(completionText(await completionsFor(words.slice(1))));
 } else {
   // The exit code is set and the process left to end by itself: process.exit would cut off what a slow pipe has not taken yet.
   process.exitCode = await run();

@@ -61,7 +61,7 @@ describe('the import rule', () => {
           if (target.startsWith('.')) {
             const part = join(file, '..', target).split('/')[0] as Folder;
             if (part !== folder && folders.includes(part) && !mayImport[folder].includes(part)) broken.push(`${file} imports ${target}`);
-            if (!/\.(ts|yaml|css)$/.test(target)) broken.push(`${file} imports ${target} without its extension`);
+            if (!/\.(ts|yaml|css|md)$/.test(target)) broken.push(`${file} imports ${target} without its extension`);
           } else if (target.startsWith('node:')) {
             if (folder === 'policies' || folder === 'engine') broken.push(`${file} imports ${target}: ${folder}/ does no I/O`);
           } else {

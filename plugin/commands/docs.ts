@@ -1,8 +1,78 @@
-// The verb docs.
-import type { CommandContext } from '../context.ts';
+// The verb docs: the pages of docs/ and the table of finding codes, embedded.
+import { didYouMean } from '../../policies/did-you-mean.ts';
+import { type CodeEntry, explainCode, findingCodes } from '../../policies/finding-codes.ts';
+import type { Candidate } from '../candidates.ts';
+import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { writeDocument } from '../output/formats.ts';
+import { topics } from './docs-topics.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: docs is not in this build\n');
-  return exitCodes.internal;
+export interface DocsOptions {
+  readonly topic?: string;
+  readonly output: 'text' | 'json';
+}
+
+export async function run(context: CommandContext, { topic, output }: DocsOptions): Promise<ExitCode> {
+  const { stdout } = context;
+  if (topic === undefined) {
+    await writeTopics(stdout, output);
+    suggestNext(context, 'docs command-line', 'docs RG2003');
+    return exitCodes.done;
+  }
+  const code = topic.toUpperCase();
+  const entry = explainCode(code);
+  if (entry !== undefined) await writeCode(stdout, output, code, entry);
+  else await writeTopic(stdout, output, topic);
+  return exitCodes.done;
+}
+
+/** Topics and codes, for completion. */
+export function topicCandidates(): readonly Candidate[] {
+  const codes: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes);
+  return [
+    ...Object.entries(topics).map(([value, text]) => ({ value, description: titleOf(text) })),
+    ...codes.map(([value, { title }]) => ({ value, description: title })),
+  ];
+}
+
+async function writeTopics(stdout: OutputStream, output: DocsOptions['output']): Promise<void> {
+  const all = Object.entries(topics).map(([name, text]) => ({ name, title: titleOf(text) }));
+  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'TopicList', topics: all, codes: Object.keys(findingCodes).sort() });
+  const width = Math.max(...all.map(({ name }) => name.length));
+  const lines = all.map(({ name, title }) => `  ${name.padEnd(width)}  ${title}`);
+  stdout.write(`${['Topics:', ...lines, '', `And ${Object.keys(findingCodes).length} finding codes, such as docs RG2003.`].join('\n')}\n`);
+}
+
+async function writeCode(stdout: OutputStream, output: DocsOptions['output'], code: string, entry: CodeEntry): Promise<void> {
+  const { title, severity, explanation, hint } = entry;
+  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'FindingCode', code, title, severity, explanation, hint });
+  const lines = [
+    stdout.paint('bold', `${code} ${title}`),
+    `severity: ${severity}`,
+    '',
+    explanation,
+    ...(hint === undefined ? [] : ['', `fix: ${hint}`]),
+  ];
+  stdout.write(`${lines.join('\n')}\n`);
+}
+
+async function writeTopic(stdout: OutputStream, output: DocsOptions['output'], topic: string): Promise<void> {
+  const text = Object.hasOwn(topics, topic) ? topics[topic] : undefined;
+  if (text === undefined) throw unknownTopic(topic);
+  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'Topic', name: topic, title: titleOf(text), markdown: text });
+  stdout.write(text.replace(/^#+ .*$/gm, (heading) => stdout.paint('bold', heading)));
+}
+
+function unknownTopic(topic: string): Failure {
+  const meant = didYouMean(topic, [...Object.keys(topics), ...Object.keys(findingCodes)]);
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what: `there is no topic "${topic}"`,
+    todo: `${meant === undefined ? '' : `did you mean ${meant}? `}kubectl rollout-group docs lists all topics`,
+  });
+}
+
+function titleOf(markdown: string): string {
+  return /^# (.*)$/m.exec(markdown)?.[1] ?? '';
 }

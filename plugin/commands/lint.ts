@@ -1,8 +1,31 @@
-// The verb lint.
+// The verb lint: everything that is wrong with policies and manifests, in one run.
+import { countFindings, type Finding } from '../../policies/finding.ts';
+import { loadPolicies } from '../../policies/load.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { usageFailure } from '../failure.ts';
+import { type FindingsFormat, writeFindings } from '../output/findings.ts';
+import { readInputs } from '../source/input.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: lint is not in this build\n');
-  return exitCodes.internal;
+export interface LintOptions {
+  readonly files?: readonly string[];
+  readonly file: readonly string[];
+  readonly output: FindingsFormat;
+  readonly strict?: boolean;
+}
+
+export async function run(context: CommandContext, { files = [], file, output, strict: isStrict = false }: LintOptions): Promise<ExitCode> {
+  const specs = [...files, ...file];
+  if (specs.length === 0) throw usageFailure('lint needs a file, a directory, - or git:REV[:PATH]', 'kubectl rollout-group lint --help');
+  const inputs = await readInputs(specs, context);
+  const { findings } = loadPolicies(inputs);
+  const exitCode = verdict(findings, isStrict);
+  await writeFindings(context.stdout, output, { findings, files: inputs.map(({ name }) => name), isStrict, exitCode });
+  return exitCode;
+}
+
+/** Errors and warnings fail; notices say what only the agent can know and fail only when asked. */
+function verdict(findings: readonly Finding[], isStrict: boolean): ExitCode {
+  const { error, warning, notice } = countFindings(findings);
+  return error + warning + (isStrict ? notice : 0) > 0 ? exitCodes.findings : exitCodes.done;
 }

@@ -78,7 +78,7 @@ const init: Verb = {
     { flags: '--force', description: 'Overwrite files that exist.' },
   ],
   examples: ['init --from-dir manifests/ --out policies/'],
-  exits: { 4: 'an annotation cannot be understood', 5: 'a file exists and --force was not given', 10: 'no group was found' },
+  exits: { 4: 'an annotation cannot be understood', 10: 'no group was found' },
   load: async () => (await import('../commands/init.ts')).run,
 };
 

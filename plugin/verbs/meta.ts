@@ -11,7 +11,7 @@ const completion: Verb = {
   ],
   options: [{ flags: '--dir <directory>', description: 'With install: a directory on the PATH.', completes: 'directory' }],
   examples: ['completion install', 'completion bash > /etc/bash_completion.d/kubectl-rollout-group'],
-  exits: { 5: 'a different file is in the way', 10: 'the directory does not exist' },
+  exits: { 10: 'the directory does not exist', 11: 'the directory cannot be written to' },
   load: async () => (await import('../commands/completion.ts')).run,
 };
 

@@ -1,0 +1,130 @@
+// What may come next on a command line that is being typed.
+import { globalOptions, verbs } from './verbs/all.ts';
+import type { ArgumentSpec, Completes, OptionSpec, Verb } from './verbs/verb.ts';
+
+export interface Candidate {
+  readonly value: string;
+  readonly description?: string;
+}
+
+/**
+ * Numbers of Cobra, which kubectl and its shell scripts understand: 0 lets the shell offer files when there is no candidate, 4 forbids
+ * that, 16 offers directories only.
+ */
+export type Directive = 0 | 4 | 16;
+
+export interface Completion {
+  readonly candidates: readonly Candidate[];
+  readonly directive: Directive;
+}
+
+const nothing: Completion = { candidates: [], directive: 4 };
+const help: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
+
+/** Candidates for the last word, which may be empty, after the words before it; without the program's name. */
+export async function completionsFor(words: readonly string[]): Promise<Completion> {
+  const current = words.at(-1) ?? '';
+  const { verb, values, pending, isLiteral } = read(words.slice(0, -1));
+  const completion = await candidatesFor(current);
+  return { ...completion, candidates: completion.candidates.filter(({ value }) => value.startsWith(current)) };
+
+  async function candidatesFor(word: string): Promise<Completion> {
+    if (pending !== undefined) return valuesOf(pending);
+    if (!isLiteral && /^--[a-z-]+=/.test(word)) return valuesAfterEquals(word, optionsOf(verb));
+    if (!isLiteral && word.startsWith('-')) return { candidates: flagCandidates(optionsOf(verb)), directive: 4 };
+    if (verb === undefined) return { candidates: verbs.filter(({ isHidden }) => isHidden !== true).map(verbCandidate), directive: 4 };
+    const argument = argumentAt(verb, values.length);
+    return argument === undefined ? nothing : valuesOf(argument);
+  }
+}
+
+/** The text that kubectl reads: a candidate per line, its description after a tab, and the directive. */
+export function completionText({ candidates, directive }: Completion): string {
+  const lines = candidates.map(({ value, description }) => (description === undefined ? value : `${value}\t${description}`));
+  return `${[...lines, `:${directive}`].join('\n')}\n`;
+}
+
+interface Typed {
+  readonly verb: Verb | undefined;
+  /** Arguments after the verb. */
+  readonly values: readonly string[];
+  /** The flag whose value comes next. */
+  readonly pending: OptionSpec | undefined;
+  /** After `--` nothing is a flag any more. */
+  readonly isLiteral: boolean;
+}
+
+function read(words: readonly string[]): Typed {
+  let verb: Verb | undefined;
+  let pending: OptionSpec | undefined;
+  let isLiteral = false;
+  const values: string[] = [];
+  for (const word of words) {
+    if (pending !== undefined) pending = undefined;
+    else if (word === '--') isLiteral = true;
+    else if (!isLiteral && word.startsWith('-') && word !== '-')
+      pending = optionsOf(verb).find((option) => takesValue(option) && names(option).includes(word));
+    else if (verb === undefined) verb = verbs.find(({ name }) => name === word);
+    else values.push(word);
+  }
+  return { verb, values, pending, isLiteral };
+}
+
+function optionsOf(verb: Verb | undefined): readonly OptionSpec[] {
+  return [...(verb?.options ?? []), ...globalOptions, help];
+}
+
+/** `-o` and `--output` of `-o, --output <format>`. */
+function names({ flags }: OptionSpec): readonly string[] {
+  return flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
+}
+
+function takesValue({ flags }: OptionSpec): boolean {
+  return flags.includes('<');
+}
+
+function verbCandidate({ name, summary }: Verb): Candidate {
+  return { value: name, description: summary };
+}
+
+function flagCandidates(options: readonly OptionSpec[]): readonly Candidate[] {
+  return options.map((option) => ({ value: names(option).at(-1) ?? '', description: option.description }));
+}
+
+function argumentAt({ arguments: all = [] }: Verb, index: number): ArgumentSpec | undefined {
+  const last = all.at(-1);
+  return all[index] ?? (last?.isVariadic === true ? last : undefined);
+}
+
+async function valuesAfterEquals(word: string, options: readonly OptionSpec[]): Promise<Completion> {
+  const flag = word.slice(0, word.indexOf('='));
+  const option = options.find((one) => takesValue(one) && names(one).includes(flag));
+  if (option === undefined) return nothing;
+  const { candidates, directive } = await valuesOf(option);
+  return { candidates: candidates.map((candidate) => ({ ...candidate, value: `${flag}=${candidate.value}` })), directive };
+}
+
+async function valuesOf({
+  choices,
+  completes = 'nothing',
+}: {
+  readonly choices?: readonly string[];
+  readonly completes?: Completes;
+}): Promise<Completion> {
+  if (choices !== undefined) return { candidates: choices.map((value) => ({ value })), directive: 4 };
+  switch (completes) {
+    case 'file':
+    case 'source':
+      return { candidates: [], directive: 0 };
+    case 'directory':
+      return { candidates: [], directive: 16 };
+    case 'topic':
+      return { candidates: (await import('./commands/docs.ts')).topicCandidates(), directive: 4 };
+    case 'schemaPath':
+      return { candidates: (await import('./commands/schema.ts')).kindCandidates(), directive: 4 };
+    case 'nothing':
+      return nothing;
+    default:
+      return completes satisfies never;
+  }
+}

@@ -1,0 +1,13 @@
+// The pages of docs/ that the executable carries.
+import commandLine from '../../docs/command-line.md';
+import exitCodes from '../../docs/exit-codes.md';
+import output from '../../docs/output.md';
+import sources from '../../docs/sources.md';
+
+/** Markdown by topic. */
+export const topics: Readonly<Record<string, string>> = {
+  'command-line': commandLine,
+  'exit-codes': exitCodes,
+  output,
+  sources,
+};
