@@ -29,9 +29,12 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const steps = [...scale.steps, ...roll.steps];
   const actions = [...scale.actions, ...roll.actions];
   const waits = distinct(steps.flatMap((step) => step.results.filter(holds)));
-  const outcome = actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
+  const outcome =
+    actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
-  const wakeAtMs = earliest(steps.flatMap((step) => step.results).map((answer) => (answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined));
+  const wakeAtMs = earliest(
+    steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
+  );
   return {
     namespace: group.namespace,
     group: group.name,
@@ -71,7 +74,9 @@ function distinct(results: readonly RuleResult[]): readonly RuleResult[] {
 function goalOf(context: GroupContext, steps: readonly Step[]): string {
   const outdated = context.view.zones.reduce((sum, view) => sum + view.outdated.length, 0);
   const all = context.view.zones.reduce((sum, view) => sum + view.replicas, 0);
-  const scaling = steps.filter((step) => step.kind !== 'roll' && step.to !== undefined).map((step) => `zone ${step.zone} to ${step.to} replicas`);
+  const scaling = steps
+    .filter((step) => step.kind !== 'roll' && step.to !== undefined)
+    .map((step) => `zone ${step.zone} to ${step.to} replicas`);
   const parts = [...(outdated > 0 ? [`${pods(all)} on the new revision, ${outdated} left`] : []), ...scaling];
   return parts.length === 0 ? 'nothing to do' : parts.join('; ');
 }
@@ -84,7 +89,8 @@ function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDe
   if (outcome === 'blocked') return 'Blocked';
   if (steps.some((step) => step.kind !== 'roll' && step.outcome === 'act')) return 'Scaling';
   const rolls = steps.some((step) => step.kind === 'roll' && step.outcome === 'act');
-  if (rolls || (run?.openZone !== undefined && context.view.zones.some((view) => view.zone.name === run.openZone && view.inFlight > 0))) return 'Rolling';
+  if (rolls || (run?.openZone !== undefined && context.view.zones.some((view) => view.zone.name === run.openZone && view.inFlight > 0)))
+    return 'Rolling';
   return outcome === 'act' ? 'Scaling' : 'Waiting';
 }
 

@@ -145,6 +145,19 @@ export type AdmissionRequest =
       readonly dryRun: boolean;
     }
   | {
+      readonly kind: 'update';
+      readonly namespace: string;
+      readonly statefulSet: string;
+      readonly from: number | undefined;
+      readonly to: number | undefined;
+      readonly isTemplateChanged: boolean;
+      /** The update strategy after the write. */
+      readonly strategy: 'OnDelete' | 'RollingUpdate';
+      readonly via: 'update' | 'patch' | 'apply';
+      readonly user?: string;
+      readonly dryRun: boolean;
+    }
+  | {
       readonly kind: 'deleteStatefulSet';
       readonly namespace: string;
       readonly statefulSet: string;

@@ -67,7 +67,9 @@ function describe(request: AdmissionRequest): string {
   switch (request.kind) {
     case 'scale':
     case 'update':
-      return request.from === request.to ? `update of statefulset/${request.statefulSet}` : `scale of statefulset/${request.statefulSet} from ${request.from} to ${request.to}`;
+      return request.from === request.to
+        ? `update of statefulset/${request.statefulSet}`
+        : `scale of statefulset/${request.statefulSet} from ${request.from} to ${request.to}`;
     case 'deleteStatefulSet':
       return `delete of statefulset/${request.statefulSet}`;
     case 'deletePod':
@@ -98,7 +100,9 @@ function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
     case 'update':
       return onUpdate(snapshot, request);
     case 'deleteStatefulSet':
-      return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'delete', protection(context, zone, 'no-delete', zone.zone.noDelete, 'must not be deleted'), request.user));
+      return onMember(snapshot, request, (context, zone) =>
+        guarded(context, zone, 'delete', protection(context, zone, 'no-delete', zone.zone.noDelete, 'must not be deleted'), request.user),
+      );
     case 'restart':
       return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'restart', [], request.user));
     case 'deletePod':
@@ -126,10 +130,18 @@ function onMember(snapshot: Snapshot, request: { readonly namespace: string; rea
 
 function protection(context: GroupContext, zone: ZoneView, rule: string, isProtected: boolean, what: string): readonly RuleResult[] {
   if (!isProtected) return [];
-  return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect') })];
+  return [
+    result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect') }),
+  ];
 }
 
-function guarded(context: GroupContext, zone: ZoneView, action: PolicyAction, own: readonly RuleResult[], user: string | undefined): Verdict {
+function guarded(
+  context: GroupContext,
+  zone: ZoneView,
+  action: PolicyAction,
+  own: readonly RuleResult[],
+  user: string | undefined,
+): Verdict {
   const policies = policyAnswer({ context, action, zone, ...(user === undefined ? {} : { user }) });
   const results = [...own, windowResult(context, action, 'nothing'), ...policies.results];
   return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, podCount: 1 })), policies };
@@ -146,7 +158,9 @@ function onScale(snapshot: Snapshot, request: ScaleRequest): Verdict {
   // The API server fills in 1 where a manifest names no replicas, so that is what a null asks for.
   const from = request.from ?? 1;
   const to = request.to ?? 1;
-  return onMember(snapshot, request, (context, zone) => (to < from ? onShrink(context, zone, { ...request, from, to }) : onGrow(context, zone, from, to, request.user)));
+  return onMember(snapshot, request, (context, zone) =>
+    to < from ? onShrink(context, zone, { ...request, from, to }) : onGrow(context, zone, from, to, request.user),
+  );
 }
 
 /** StatefulSets of no group are protected by the label of grafana/rollout-operator alone. */
@@ -169,10 +183,28 @@ function onGrow(context: GroupContext, zone: ZoneView, from: number, to: number,
 }
 
 function onShrink(context: GroupContext, zone: ZoneView, request: ScaleRequest & { readonly from: number; readonly to: number }): Verdict {
-  const question: ScaleQuestion = { context, zone, from: request.from, to: request.to, isForced: false, run: context.view.ledger.run, asker: 'admission' };
-  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: question, ...(request.user === undefined ? {} : { user: request.user }) });
+  const question: ScaleQuestion = {
+    context,
+    zone,
+    from: request.from,
+    to: request.to,
+    isForced: false,
+    run: context.view.ledger.run,
+    asker: 'admission',
+  };
+  const policies = policyAnswer({
+    context,
+    action: 'scaleDown',
+    zone,
+    change: question,
+    ...(request.user === undefined ? {} : { user: request.user }),
+  });
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to: request.to });
-  const first = [...scaleDownRules.map((rule) => rule.evaluate(question)), windowResult(context, 'scaleDown', 'nothing'), ...policies.results].map(permit);
+  const first = [
+    ...scaleDownRules.map((rule) => rule.evaluate(question)),
+    windowResult(context, 'scaleDown', 'nothing'),
+    ...policies.results,
+  ].map(permit);
   if (first.some(holds)) return { results: first, policies };
   const prepared = prepareDownscale(question, request.to);
   // A dry run must not call a pod, so it is answered as if they were prepared.
@@ -211,27 +243,47 @@ function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
   if (group === undefined) return isEviction ? underBudget(snapshot, undefined, set, pod) : { results: [] };
   // A pod that already goes is let go: the kubelet's final removal passes the same way.
   if (!isEviction && (pod.isTerminating || group.disruption === undefined)) {
-    return pod.isTerminating ? { results: [] } : onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) => guarded(context, zone, 'delete', [], request.user));
+    return pod.isTerminating
+      ? { results: [] }
+      : onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) => guarded(context, zone, 'delete', [], request.user));
   }
   const guard = onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) =>
-    guarded(context, zone, isEviction ? 'evict' : 'delete', isEviction ? protection(context, zone, 'no-eviction', zone.zone.noEviction, 'lets no pod be evicted') : [], request.user),
+    guarded(
+      context,
+      zone,
+      isEviction ? 'evict' : 'delete',
+      isEviction ? protection(context, zone, 'no-eviction', zone.zone.noEviction, 'lets no pod be evicted') : [],
+      request.user,
+    ),
   );
   const budget = underBudget(snapshot, group, set, pod);
-  return guard.results.some(holds) ? { ...guard, results: [...guard.results, ...budget.results] } : { ...guard, ...budget, results: [...guard.results, ...budget.results] };
+  return guard.results.some(holds)
+    ? { ...guard, results: [...guard.results, ...budget.results] }
+    : { ...guard, ...budget, results: [...guard.results, ...budget.results] };
 }
 
 function underBudget(snapshot: Snapshot, group: GroupDefinition | undefined, set: StatefulSetView, pod: PodView): Verdict {
   if (isUnknown(snapshot.zoneBudgets)) {
-    return { results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${snapshot.zoneBudgets.unknown}`)], code: 500 };
+    return {
+      results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${snapshot.zoneBudgets.unknown}`)],
+      code: 500,
+    };
   }
   const claims = group === undefined ? [] : viewGroup(snapshot, group).ledger.claims;
   const verdict = disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction', ...(group === undefined ? {} : { group }) });
   const source = verdict.budget === undefined ? group?.sources['disruption'] : { object: verdict.budget };
   const details = { source, earliestMs: verdict.earliestMs, ...(verdict.limit === undefined ? {} : { limit: `${verdict.limit}` }) };
-  return { results: [result('disruption-budget', verdict.allowed ? 'ok' : verdict.code === 429 ? 'wait' : 'no', verdict.message, details)], code: verdict.code };
+  return {
+    results: [result('disruption-budget', verdict.allowed ? 'ok' : verdict.code === 429 ? 'wait' : 'no', verdict.message, details)],
+    code: verdict.code,
+  };
 }
 
-function ownerOf(snapshot: Snapshot, namespace: string, podName: string): { readonly set: StatefulSetView; readonly pod: PodView } | undefined {
+function ownerOf(
+  snapshot: Snapshot,
+  namespace: string,
+  podName: string,
+): { readonly set: StatefulSetView; readonly pod: PodView } | undefined {
   for (const view of snapshot.pods) {
     if (view.namespace !== namespace || isUnknown(view.pods)) continue;
     const pod = view.pods.find((candidate) => candidate.name === podName);

@@ -37,7 +37,11 @@ export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredR
 function forced(context: GroupContext, { zone }: ZoneView): DesiredReplicas | undefined {
   if (zone.forceReplicas === undefined) return undefined;
   const source = sourceOf(context, `zones.${zone.name}.forceReplicas`);
-  return { replicas: zone.forceReplicas, isForced: true, answer: result('replica-source', 'ok', `replicas are forced to ${zone.forceReplicas}`, { source }) };
+  return {
+    replicas: zone.forceReplicas,
+    isForced: true,
+    answer: result('replica-source', 'ok', `replicas are forced to ${zone.forceReplicas}`, { source }),
+  };
 }
 
 function fromLeader(context: GroupContext, view: ZoneView, leaderName: string): DesiredReplicas {
@@ -59,14 +63,22 @@ function fromMirror(context: GroupContext, view: ZoneView): DesiredReplicas {
   const mirrored =
     spec.kind === 'mirror'
       ? context.snapshot.replicaSources.find(
-          (candidate) => candidate.namespace === context.group.namespace && candidate.kind === spec.resourceKind && candidate.name === spec.name && apiGroupOf(candidate.apiVersion) === apiGroupOf(spec.apiVersion),
+          (candidate) =>
+            candidate.namespace === context.group.namespace &&
+            candidate.kind === spec.resourceKind &&
+            candidate.name === spec.name &&
+            apiGroupOf(candidate.apiVersion) === apiGroupOf(spec.apiVersion),
         )
       : undefined;
   const name = spec.kind === 'mirror' ? `${spec.resourceKind} ${spec.name}` : '';
   if (mirrored === undefined || isUnknown(mirrored.replicas)) {
     const why = mirrored !== undefined && isUnknown(mirrored.replicas) ? `: ${mirrored.replicas.unknown}` : '';
     const outcome = spec.kind === 'mirror' && spec.onMissing === 'fail' ? 'no' : 'unknown';
-    return { replicas: view.replicas, isForced: false, answer: result('replica-source', outcome, `${name} could not be read${why}`, { source }) };
+    return {
+      replicas: view.replicas,
+      isForced: false,
+      answer: result('replica-source', outcome, `${name} could not be read${why}`, { source }),
+    };
   }
   const desired = forced(context, view) ?? within(context, view, mirrored.replicas, `${name} asks for`);
   return { ...desired, mirrored };
@@ -81,8 +93,20 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
   const replicas = boundedReplicas(asked, view.zone.bounds, context.limits);
   if (replicas === asked) return { replicas, isForced: false, answer: result('replica-source', 'ok', `${who} ${asked} replicas`) };
   const own = sourceOf(context, `zones.${view.zone.name}.replicas`, 'replicas');
-  const source = replicas === context.limits.minReplicas ? limitSource(context, 'minReplicas') : replicas === context.limits.maxReplicas ? limitSource(context, 'maxReplicas') : own;
-  return { replicas, isForced: false, answer: result('replica-source', 'ok', `${who} ${asked} replicas, the bounds make it ${replicas}`, { limit: describeBounds(view.zone.bounds), source }) };
+  const source =
+    replicas === context.limits.minReplicas
+      ? limitSource(context, 'minReplicas')
+      : replicas === context.limits.maxReplicas
+        ? limitSource(context, 'maxReplicas')
+        : own;
+  return {
+    replicas,
+    isForced: false,
+    answer: result('replica-source', 'ok', `${who} ${asked} replicas, the bounds make it ${replicas}`, {
+      limit: describeBounds(view.zone.bounds),
+      source,
+    }),
+  };
 }
 
 /**

@@ -32,13 +32,27 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
 }
 
 /** The wave has all its updated pods: they must become available, then soak, gates and approval follow. */
-function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, after }: AdvancedRun, isScaling: boolean): Pick<RollDecision, 'steps' | 'actions' | 'run'> {
+function waitAfterWave(
+  context: GroupContext,
+  progress: WaveProgress,
+  { run, after }: AdvancedRun,
+  isScaling: boolean,
+): Pick<RollDecision, 'steps' | 'actions' | 'run'> {
   const zone = progress.zones.find(({ view }) => !view.isReady)?.view ?? progress.zones.at(-1)?.view;
   const deadline = deadlineFailure(context, run);
   const current = run.outcome === 'running' && deadline !== undefined ? fail(run, deadline, context.nowMs) : run;
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure ?? 'the run failed')] : [];
-  const results = progress.isAvailable ? [...failed, ...after] : [...failed, ...unavailableZones(context), progressDeadline(context, current)];
-  const step: Step = { id: `after/${progress.wave.name}`, kind: 'roll', zone: zone?.zone.name ?? '', pods: [], outcome: stepOutcome(results), results };
+  const results = progress.isAvailable
+    ? [...failed, ...after]
+    : [...failed, ...unavailableZones(context), progressDeadline(context, current)];
+  const step: Step = {
+    id: `after/${progress.wave.name}`,
+    kind: 'roll',
+    zone: zone?.zone.name ?? '',
+    pods: [],
+    outcome: stepOutcome(results),
+    results,
+  };
   return { steps: [step], actions: advanceRevisions(context, isScaling), run: measured(context, current, true) };
 }
 
@@ -47,12 +61,23 @@ function unavailableZones(context: GroupContext): readonly RuleResult[] {
     .filter((view) => !view.isReady)
     .map((view) =>
       view.unknown === undefined
-        ? result('wave-available', 'wait', `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`, { earliestMs: view.availableAtMs })
+        ? result(
+            'wave-available',
+            'wait',
+            `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`,
+            { earliestMs: view.availableAtMs },
+          )
         : result('wave-available', 'unknown', view.unknown),
     );
 }
 
-function rollWave(context: GroupContext, progress: WaveProgress, run: RunState, isScaling: boolean, observations: readonly RuleResult[]): RollDecision {
+function rollWave(
+  context: GroupContext,
+  progress: WaveProgress,
+  run: RunState,
+  isScaling: boolean,
+  observations: readonly RuleResult[],
+): RollDecision {
   const steps: Step[] = [];
   for (const zone of zoneOrder(context, progress, run)) {
     if (zone.remaining === 0) continue;
@@ -105,8 +130,19 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   ].map((answer) => withException(context, answer, { zone: name, podCount: choice.chosen.length }));
   const outcome = stepOutcome(results);
   const isActing = outcome === 'act' && choice.chosen.length > 0;
-  const step: Step = { id: `roll/${name}`, kind: 'roll', zone: name, pods: choice.queue.map((pod) => pod.name), outcome: isActing ? 'act' : outcome === 'act' ? 'wait' : outcome, results: isActing || outcome !== 'act' ? results : [...results, inFlightWait(zone.view)] };
-  const next = measured(context, isActing ? { ...gated, openZone: name, lastDisruptionMs: context.nowMs } : gated, !results.some(isPersonOrCalendar));
+  const step: Step = {
+    id: `roll/${name}`,
+    kind: 'roll',
+    zone: name,
+    pods: choice.queue.map((pod) => pod.name),
+    outcome: isActing ? 'act' : outcome === 'act' ? 'wait' : outcome,
+    results: isActing || outcome !== 'act' ? results : [...results, inFlightWait(zone.view)],
+  };
+  const next = measured(
+    context,
+    isActing ? { ...gated, openZone: name, lastDisruptionMs: context.nowMs } : gated,
+    !results.some(isPersonOrCalendar),
+  );
   return {
     step,
     actions: isActing ? choice.chosen.map((chosen) => replacement(context, zone.view, chosen)) : [],
@@ -118,7 +154,9 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
 
 /** No rule holds, yet no pod may go: those that remain are on their way out already. */
 function inFlightWait(view: ZoneView): RuleResult {
-  return result('pods-in-flight', 'wait', `${view.inFlight} pods of zone ${view.zone.name} are on their way`, { earliestMs: view.availableAtMs });
+  return result('pods-in-flight', 'wait', `${view.inFlight} pods of zone ${view.zone.name} are on their way`, {
+    earliestMs: view.availableAtMs,
+  });
 }
 
 /** Time spent behind these rules is not the group's own. */
@@ -134,12 +172,20 @@ function measured(context: GroupContext, run: RunState, isMovable: boolean): Run
 
 function replacement(context: GroupContext, view: ZoneView, { pod, because }: ChosenPod): Action {
   const target = podTarget(context, view, pod);
-  if (because === 'stuck' || context.group.rollout.rotateBy === 'delete') return { kind: 'deletePod', ...target, resourceVersion: pod.resourceVersion, because };
+  if (because === 'stuck' || context.group.rollout.rotateBy === 'delete')
+    return { kind: 'deletePod', ...target, resourceVersion: pod.resourceVersion, because };
   return { kind: 'evictPod', ...target, because };
 }
 
 function podTarget(context: GroupContext, view: ZoneView, pod: PodView) {
-  return { namespace: context.group.namespace, zone: view.zone.name, statefulSet: view.zone.statefulSet, pod: pod.name, ordinal: pod.ordinal, uid: pod.uid };
+  return {
+    namespace: context.group.namespace,
+    zone: view.zone.name,
+    statefulSet: view.zone.statefulSet,
+    pod: pod.name,
+    ordinal: pod.ordinal,
+    uid: pod.uid,
+  };
 }
 
 /** Adopted groups advance status.currentRevision of a complete zone, which Kubernetes does not under OnDelete. */
@@ -152,6 +198,8 @@ function advanceRevisions(context: GroupContext, isScaling: boolean): readonly A
     const { currentRevision, updateRevision } = set.status;
     if (currentRevision === updateRevision || currentRevision === '' || updateRevision === '') return [];
     const { namespace, name: statefulSet, uid, resourceVersion } = set;
-    return [{ kind: 'advanceCurrentRevision', namespace, zone: view.zone.name, statefulSet, uid, resourceVersion, revision: updateRevision }];
+    return [
+      { kind: 'advanceCurrentRevision', namespace, zone: view.zone.name, statefulSet, uid, resourceVersion, revision: updateRevision },
+    ];
   });
 }

@@ -124,7 +124,9 @@ function newRun(context: GroupContext, target: RunState['target'], previous: Run
 
 function isRetried(context: GroupContext, run: RunState): boolean {
   if (isUnknown(context.intents)) return false;
-  return context.intents.some((intent) => intent.action === 'retry' && intent.requestedBy !== undefined && intent.requestedBy.atMs > (run.failedMs ?? 0));
+  return context.intents.some(
+    (intent) => intent.action === 'retry' && intent.requestedBy !== undefined && intent.requestedBy.atMs > (run.failedMs ?? 0),
+  );
 }
 
 function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
@@ -158,7 +160,8 @@ function settleOpenZone(context: GroupContext, run: RunState): RunState {
   const open = zoneNamed(context, run.openZone);
   const wave = context.group.rollout.waves[run.wave];
   if (open === undefined || !open.isReady || wave === undefined) return run;
-  const stillWanted = wave.zones.includes(open.zone.name) && waveTarget(wave.amount, open.replicas) > open.updated && open.outdated.length > 0;
+  const stillWanted =
+    wave.zones.includes(open.zone.name) && waveTarget(wave.amount, open.replicas) > open.updated && open.outdated.length > 0;
   if (stillWanted) return run;
   const { openZone: _openZone, ...rest } = run;
   return rest;

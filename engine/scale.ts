@@ -45,14 +45,33 @@ interface ZoneOutcome {
 }
 
 function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredReplicas, run: RunState | undefined): ZoneOutcome {
-  const question: ScaleQuestion = { context, zone, from: zone.replicas, to: desired.replicas, isForced: desired.isForced, run, asker: 'agent' };
+  const question: ScaleQuestion = {
+    context,
+    zone,
+    from: zone.replicas,
+    to: desired.replicas,
+    isForced: desired.isForced,
+    run,
+    asker: 'agent',
+  };
   const id = `scale/${zone.zone.name}`;
   if (holds(desired.answer)) {
-    const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], outcome: stepOutcome([desired.answer]), results: [desired.answer] };
+    const step: Step = {
+      id,
+      kind: 'scaleUp',
+      zone: zone.zone.name,
+      pods: [],
+      outcome: stepOutcome([desired.answer]),
+      results: [desired.answer],
+    };
     return { step, actions: [], warnings: [], isScaling: false };
   }
   if (question.to === question.from) {
-    return { actions: [...withdrawals(question, question.to), ...writeBack(context, desired, question.to)], warnings: [], isScaling: false };
+    return {
+      actions: [...withdrawals(question, question.to), ...writeBack(context, desired, question.to)],
+      warnings: [],
+      isScaling: false,
+    };
   }
   return question.to > question.from ? grow(question, desired, id) : shrink(question, desired, id);
 }
@@ -65,8 +84,14 @@ function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): Zo
   const outcome = stepOutcome(results);
   const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], from, to, outcome, results };
   const calls = withdrawals(question, from);
-  if (outcome !== 'act') return { step, actions: [...calls, ...writeBack(context, desired, from)], warnings: policies.warnings, isScaling: false };
-  return { step, actions: [...calls, scaleAction(question, to), ...writeBack(context, desired, to)], warnings: policies.warnings, isScaling: true };
+  if (outcome !== 'act')
+    return { step, actions: [...calls, ...writeBack(context, desired, from)], warnings: policies.warnings, isScaling: false };
+  return {
+    step,
+    actions: [...calls, scaleAction(question, to), ...writeBack(context, desired, to)],
+    warnings: policies.warnings,
+    isScaling: true,
+  };
 }
 
 function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
@@ -76,7 +101,16 @@ function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): 
   const first = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleDown', 'nothing'), ...policies.results]);
   const staying = withdrawals(question, to);
   const end = (results: readonly RuleResult[], actions: readonly Action[], permitted?: number): ZoneOutcome => {
-    const step: Step = { id, kind: 'scaleDown', zone: zone.zone.name, pods: [], from, to: permitted ?? to, outcome: stepOutcome(results), results };
+    const step: Step = {
+      id,
+      kind: 'scaleDown',
+      zone: zone.zone.name,
+      pods: [],
+      from,
+      to: permitted ?? to,
+      outcome: stepOutcome(results),
+      results,
+    };
     const write = permitted === undefined ? [] : [scaleAction(question, permitted)];
     const back = writeBack(context, desired, permitted ?? from);
     return { step, actions: [...staying, ...actions, ...write, ...back], warnings: policies.warnings, isScaling: permitted !== undefined };
@@ -112,7 +146,9 @@ function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action
 
 /** Tells the mirrored object the number in force, when it asked for that and says another. */
 function writeBack(context: GroupContext, { mirrored }: DesiredReplicas, replicas: number): readonly Action[] {
-  const wanted = context.group.zones.some((zone) => zone.replicas.kind === 'mirror' && zone.replicas.name === mirrored?.name && zone.replicas.writeBack === 'status');
+  const wanted = context.group.zones.some(
+    (zone) => zone.replicas.kind === 'mirror' && zone.replicas.name === mirrored?.name && zone.replicas.writeBack === 'status',
+  );
   if (mirrored === undefined || !wanted || mirrored.statusReplicas === replicas) return [];
   const { namespace, apiVersion, kind, name } = mirrored;
   return [{ kind: 'writeBackReplicas', namespace, apiVersion, resourceKind: kind, name, replicas }];
@@ -123,6 +159,8 @@ function onlyLastWriteBack(actions: readonly Action[]): readonly Action[] {
   return actions.filter(
     (action, index) =>
       action.kind !== 'writeBackReplicas' ||
-      !actions.slice(index + 1).some((later) => later.kind === 'writeBackReplicas' && later.name === action.name && later.resourceKind === action.resourceKind),
+      !actions
+        .slice(index + 1)
+        .some((later) => later.kind === 'writeBackReplicas' && later.name === action.name && later.resourceKind === action.resourceKind),
   );
 }

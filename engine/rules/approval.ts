@@ -27,16 +27,24 @@ export function approvalResult({ context, rule, approval, subject, runId, source
   const limit = `${approval.count}${from}`;
   const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval));
   if (rejection !== undefined) {
-    return result(rule, 'no', `${rejection.requestedBy?.user} rejected it${rejection.reason ? `: ${rejection.reason}` : ''}`, { limit, source });
+    return result(rule, 'no', `${rejection.requestedBy?.user} rejected it${rejection.reason ? `: ${rejection.reason}` : ''}`, {
+      limit,
+      source,
+    });
   }
   const approvals = about.filter((intent) => intent.action === 'approve');
   const counted = approvals.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
   const users = [...new Set(counted.map((intent) => intent.requestedBy?.user ?? ''))].sort();
   const anonymous = approvals.filter((intent) => intent.requestedBy === undefined).length;
   if (users.length >= approval.count) {
-    return result(rule, 'ok', `approved by ${users.join(', ')}`, { limit, source, earliestMs: earliest(counted.map((intent) => expiryOf(intent, approval))) });
+    return result(rule, 'ok', `approved by ${users.join(', ')}`, {
+      limit,
+      source,
+      earliestMs: earliest(counted.map((intent) => expiryOf(intent, approval))),
+    });
   }
-  if (anonymous > 0) return result(rule, 'unknown', `${anonymous} of the approvals carry no identity; the webhook must stamp them`, { limit, source });
+  if (anonymous > 0)
+    return result(rule, 'unknown', `${anonymous} of the approvals carry no identity; the webhook must stamp them`, { limit, source });
   return result(rule, 'wait', `${users.length} of ${approval.count} approvals${from}`, { limit, source });
 }
 
@@ -46,7 +54,9 @@ function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {
 }
 
 function expiryOf(intent: IntentView, approval: ApprovalDefinition): number | undefined {
-  return approval.expiresMs === undefined || intent.requestedBy === undefined ? intent.expiresMs : intent.requestedBy.atMs + approval.expiresMs;
+  return approval.expiresMs === undefined || intent.requestedBy === undefined
+    ? intent.expiresMs
+    : intent.requestedBy.atMs + approval.expiresMs;
 }
 
 function isExpired(intent: IntentView, approval: ApprovalDefinition, nowMs: number): boolean {

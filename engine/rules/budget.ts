@@ -52,7 +52,10 @@ export function choosePods(question: RollQuestion): PodChoice {
   const adopted = question.context.group.compatibility.podChoice === 'ordinal';
   const picked = adopted ? pickFirst(question, queue, free) : pickUnreadyFirst(question, queue, free, Math.max(1, limit));
   const fact = `${view.unavailableCount} of ${pods(limit)} in use in zone ${view.zone.name}`;
-  const budget = picked.length > 0 || free > 0 ? result('zone-budget', 'ok', fact, { limit: `${limit}`, source }) : spent(question, queue, fact, limit, source);
+  const budget =
+    picked.length > 0 || free > 0
+      ? result('zone-budget', 'ok', fact, { limit: `${limit}`, source })
+      : spent(question, queue, fact, limit, source);
   const disruption = underDisruptionBudget(question, picked, limit);
   const evicted = underEvictionBudget(question, disruption.chosen);
   return { chosen: evicted.chosen, queue, results: [budget, ...disruption.results, ...evicted.results] };
@@ -65,7 +68,11 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
     .filter((pod) => replaceUnready.when === 'any' && !isUp(question, pod) && !pod.isTerminating)
     .map((pod) => pod.readyChangedMs + replaceUnready.afterMs)
     .filter((instant) => instant > question.context.nowMs);
-  return result('zone-budget', 'wait', fact, { limit: `${limit}`, source, earliestMs: earliest([question.zone.view.availableAtMs, ...stuckAt]) });
+  return result('zone-budget', 'wait', fact, {
+    limit: `${limit}`,
+    source,
+    earliestMs: earliest([question.zone.view.availableAtMs, ...stuckAt]),
+  });
 }
 
 function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
@@ -79,7 +86,9 @@ function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
 function rollQueue(question: RollQuestion): readonly PodView[] {
   const { context, zone } = question;
   const direction = context.group.rollout.order === 'descending' ? -1 : 1;
-  const leaving = new Set(context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid));
+  const leaving = new Set(
+    context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid),
+  );
   const unreadyFirst = context.group.compatibility.podChoice === 'unreadyFirst';
   const rank = (pod: PodView): number => (unreadyFirst && !isUp(question, pod) ? 0 : leaving.has(pod.uid) ? 2 : 1);
   const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) }));
@@ -147,22 +156,44 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
   const { set } = zone.view;
   const { zoneBudgets } = context.snapshot;
   if (set === undefined || picked.length === 0) return { chosen: picked, results: [] };
-  if (isUnknown(zoneBudgets)) return { chosen: [], results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`)] };
+  if (isUnknown(zoneBudgets))
+    return {
+      chosen: [],
+      results: [result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`)],
+    };
   if (zoneBudgets.length === 0 && context.group.disruption === undefined) return { chosen: picked, results: [] };
   const chosen: ChosenPod[] = [];
   const claims: Claim[] = [...context.view.ledger.claims];
   let denial: RuleResult | undefined;
   let allowance: RuleResult | undefined;
   for (const candidate of picked) {
-    const verdict = disruptionVerdict({ snapshot: context.snapshot, group: context.group, set, pod: candidate.pod, claims, override: limit, requester: 'rollout' });
+    const verdict = disruptionVerdict({
+      snapshot: context.snapshot,
+      group: context.group,
+      set,
+      pod: candidate.pod,
+      claims,
+      override: limit,
+      requester: 'rollout',
+    });
     const source = verdict.budget === undefined ? sourceOf(context, 'disruption') : { object: verdict.budget };
     if (!verdict.allowed) {
-      denial ??= result('disruption-budget', 'wait', `${candidate.pod.name}: ${verdict.message}`, { limit: `${verdict.limit}`, source, earliestMs: verdict.earliestMs });
+      denial ??= result('disruption-budget', 'wait', `${candidate.pod.name}: ${verdict.message}`, {
+        limit: `${verdict.limit}`,
+        source,
+        earliestMs: verdict.earliestMs,
+      });
       continue;
     }
     allowance ??= result('disruption-budget', 'ok', verdict.message, { limit: `${verdict.limit}`, source });
     chosen.push(candidate);
-    claims.push({ verb: 'deletePod', zone: zone.view.zone.name, uid: candidate.pod.uid, ordinal: candidate.pod.ordinal, atMs: context.nowMs });
+    claims.push({
+      verb: 'deletePod',
+      zone: zone.view.zone.name,
+      uid: candidate.pod.uid,
+      ordinal: candidate.pod.ordinal,
+      atMs: context.nowMs,
+    });
   }
   const answer = chosen.length > 0 ? allowance : denial;
   return { chosen, results: answer === undefined ? [] : [answer] };
@@ -172,7 +203,11 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
 function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[]): Filtered {
   const { context, zone } = question;
   if (context.group.rollout.rotateBy !== 'evict' || picked.length === 0) return { chosen: picked, results: [] };
-  if (isUnknown(context.snapshot.podBudgets)) return { chosen: [], results: [result('eviction-budget', 'unknown', `PodDisruptionBudgets could not be read: ${context.snapshot.podBudgets.unknown}`)] };
+  if (isUnknown(context.snapshot.podBudgets))
+    return {
+      chosen: [],
+      results: [result('eviction-budget', 'unknown', `PodDisruptionBudgets could not be read: ${context.snapshot.podBudgets.unknown}`)],
+    };
   const budgets = budgetsOf(question, picked[0]?.pod.labels ?? {});
   const budget = budgets[0];
   if (budget === undefined) return { chosen: picked, results: [] };
@@ -184,12 +219,26 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   const { healthy, expected } = healthOf(question, budget);
   const desired = desiredHealthy(budget, expected);
   let left = Math.max(0, healthy - desired);
-  const chosen = picked.filter((candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired));
+  const chosen = picked.filter(
+    (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
+  );
   const fact = `${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
-  return { chosen, results: [result('eviction-budget', chosen.length > 0 ? 'ok' : 'wait', fact, { limit: `${desired} healthy`, source, earliestMs: zone.view.availableAtMs })] };
+  return {
+    chosen,
+    results: [
+      result('eviction-budget', chosen.length > 0 ? 'ok' : 'wait', fact, {
+        limit: `${desired} healthy`,
+        source,
+        earliestMs: zone.view.availableAtMs,
+      }),
+    ],
+  };
 }
 
-function budgetsOf({ context }: Pick<RollQuestion, 'context' | 'zone'>, labels: Readonly<Record<string, string>>): readonly PodBudgetView[] {
+function budgetsOf(
+  { context }: Pick<RollQuestion, 'context' | 'zone'>,
+  labels: Readonly<Record<string, string>>,
+): readonly PodBudgetView[] {
   const { podBudgets } = context.snapshot;
   if (isUnknown(podBudgets)) return [];
   return podBudgets

@@ -23,7 +23,10 @@ export function progressDeadline(context: GroupContext, run: RunState): RuleResu
   if (!isInFlight(context)) return result('progress-deadline', 'ok', 'no pod is in flight', details);
   const since = lastProgressMs(context, run);
   const fact = `the last progress was ${formatDuration(context.nowMs - since)} ago`;
-  return result('progress-deadline', 'ok', fact, { ...details, ...(since + progressMs > context.nowMs ? { earliestMs: since + progressMs } : {}) });
+  return result('progress-deadline', 'ok', fact, {
+    ...details,
+    ...(since + progressMs > context.nowMs ? { earliestMs: since + progressMs } : {}),
+  });
 }
 
 /** The deadline of the whole run as a rule. */
@@ -32,7 +35,10 @@ export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   if (runMs === undefined) return result('run-deadline', 'skip', 'no deadline is set');
   const spent = movableMs(context, run);
   const details = { limit: formatDuration(runMs), source: sourceOf(context, 'rollout.deadlines') };
-  return result('run-deadline', 'ok', `the run has moved for ${formatDuration(spent)}`, { ...details, ...(run.isMovable && spent < runMs ? { earliestMs: context.nowMs + runMs - spent } : {}) });
+  return result('run-deadline', 'ok', `the run has moved for ${formatDuration(spent)}`, {
+    ...details,
+    ...(run.isMovable && spent < runMs ? { earliestMs: context.nowMs + runMs - spent } : {}),
+  });
 }
 
 function movableMs(context: GroupContext, run: RunState): number {

@@ -25,5 +25,11 @@ export function withException(context: GroupContext, answer: RuleResult, subject
     (allow.podsAtMost !== undefined && subject.podCount !== undefined && subject.podCount <= allow.podsAtMost);
   if (!isEnough) return { ...answer, fact: `${answer.fact}; exception ${name} does not allow as much` };
   const until = new Date(expiresMs).toISOString();
-  return { ...answer, outcome: 'ok', fact: `${answer.fact}; permitted by exception ${name} until ${until} (${reason})`, source, earliestMs: expiresMs };
+  return {
+    ...answer,
+    outcome: 'ok',
+    fact: `${answer.fact}; permitted by exception ${name} until ${until} (${reason})`,
+    source,
+    earliestMs: expiresMs,
+  };
 }

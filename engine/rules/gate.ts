@@ -33,21 +33,39 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   const last = readings.at(-1);
   const hasFailed = gate.mode === 'enforce' && gate.failureLimit > 0 && failures >= gate.failureLimit;
   const fact = `${gate.name} ${describeReading(last)}; ${streak} of ${gate.consecutive} successes in a row, ${failures} failed`;
-  if (hasFailed) return { answer: result(rule, 'no', fact, { limit: `fewer than ${gate.failureLimit} failures`, source }), hasFailed, fromMs };
+  if (hasFailed)
+    return { answer: result(rule, 'no', fact, { limit: `fewer than ${gate.failureLimit} failures`, source }), hasFailed, fromMs };
   if (last === undefined) {
-    return { answer: result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: Math.max(fromMs, context.nowMs + 1) }), hasFailed, fromMs };
+    return {
+      answer: result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: Math.max(fromMs, context.nowMs + 1) }),
+      hasFailed,
+      fromMs,
+    };
   }
   const next = last.atMs + gate.everyMs;
   if (context.nowMs - last.atMs > stalePeriods * gate.everyMs) {
-    return { answer: result(rule, 'unknown', `${gate.name} was last read ${formatDuration(context.nowMs - last.atMs)} ago`, { limit, source }), hasFailed, fromMs };
+    return {
+      answer: result(rule, 'unknown', `${gate.name} was last read ${formatDuration(context.nowMs - last.atMs)} ago`, { limit, source }),
+      hasFailed,
+      fromMs,
+    };
   }
   const outcome = streak >= gate.consecutive ? 'ok' : last.result === 'error' ? 'unknown' : 'wait';
-  return { answer: result(rule, outcome, fact, { limit, source, ...(outcome === 'wait' ? { earliestMs: Math.max(next, context.nowMs + 1) } : {}) }), hasFailed, fromMs };
+  return {
+    answer: result(rule, outcome, fact, {
+      limit,
+      source,
+      ...(outcome === 'wait' ? { earliestMs: Math.max(next, context.nowMs + 1) } : {}),
+    }),
+    hasFailed,
+    fromMs,
+  };
 }
 
 function readingsOf(context: GroupContext, gate: GateDefinition): readonly GateReading[] {
   const found = context.snapshot.gateReadings.find(
-    (candidate) => candidate.namespace === context.group.namespace && candidate.group === context.group.name && candidate.gate === gate.name,
+    (candidate) =>
+      candidate.namespace === context.group.namespace && candidate.group === context.group.name && candidate.gate === gate.name,
   );
   return [...(found?.readings ?? [])].sort((a, b) => a.atMs - b.atMs || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }

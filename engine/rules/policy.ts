@@ -58,7 +58,9 @@ function askRule(question: PolicyQuestion, policy: PolicyDefinition, rule: Polic
   if (verdict?.kind === 'value' && !verdict.isTrue) return { result: result(id, 'ok', 'its condition does not hold', { source }) };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
-  const unread = isUnknownCondition ? `${verdict.paths.join(', ') || 'its condition'} is unknown${verdict.reason ? ` (${verdict.reason})` : ''}` : undefined;
+  const unread = isUnknownCondition
+    ? `${verdict.paths.join(', ') || 'its condition'} is unknown${verdict.reason ? ` (${verdict.reason})` : ''}`
+    : undefined;
   const fact = unread ?? (rule.message === undefined ? 'its condition holds' : substitute(rule.message, data));
   switch (effect) {
     case 'allow':
@@ -71,7 +73,14 @@ function askRule(question: PolicyQuestion, policy: PolicyDefinition, rule: Polic
       return { result: result(id, isUnknownCondition ? 'unknown' : 'no', fact, { source }), effect };
     case 'requireApproval': {
       const { context, runId } = question;
-      const approval = approvalResult({ context, rule: id, approval: rule.approval, subject: { rule: id }, source, ...(runId === undefined ? {} : { runId }) });
+      const approval = approvalResult({
+        context,
+        rule: id,
+        approval: rule.approval,
+        subject: { rule: id },
+        source,
+        ...(runId === undefined ? {} : { runId }),
+      });
       return { result: approval.outcome === 'ok' ? approval : { ...approval, fact: `${fact}; ${approval.fact}` }, effect };
     }
   }
@@ -115,7 +124,15 @@ function conditionData(question: PolicyQuestion, policy: PolicyDefinition): unkn
 function zoneData(view: ZoneView): unknown {
   if (view.unknown !== undefined) {
     const unread = { unknown: view.unknown };
-    return { name: view.zone.name, statefulSet: view.zone.statefulSet, replicas: unread, ready: unread, updated: unread, available: unread, isReady: unread };
+    return {
+      name: view.zone.name,
+      statefulSet: view.zone.statefulSet,
+      replicas: unread,
+      ready: unread,
+      updated: unread,
+      available: unread,
+      isReady: unread,
+    };
   }
   const ready = view.replicas - view.unavailable.size;
   return {

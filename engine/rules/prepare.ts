@@ -39,17 +39,44 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   if (failed.length > 0) {
     const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
     const fact = `${failed[0]?.name} did not prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
-    return { result: result('delayed-downscale', outcome, fact, { limit, source, earliestMs: retryTime(question, failed) }), permitted: from, actions };
+    return {
+      result: result('delayed-downscale', outcome, fact, { limit, source, earliestMs: retryTime(question, failed) }),
+      permitted: from,
+      actions,
+    };
   }
-  if (missing.length > 0) return { result: result('delayed-downscale', 'wait', `${pods(missing.length)} must prepare`, { limit, source }), permitted: from, actions };
+  if (missing.length > 0)
+    return {
+      result: result('delayed-downscale', 'wait', `${pods(missing.length)} must prepare`, { limit, source }),
+      permitted: from,
+      actions,
+    };
   const since = entries.map(({ entry }) => preparedSince(question, entry));
   const isRipe = (instant: number | undefined): boolean => instant !== undefined && context.nowMs - instant >= delayed.afterMs;
   const ripe = since.findIndex((instant) => !isRipe(instant));
   const count = ripe === -1 ? since.length : ripe;
   const ripeAt = since[count] === undefined ? undefined : since[count] + delayed.afterMs;
   const youngest = since[count] ?? context.nowMs;
-  if (count === 0) return { result: result('delayed-downscale', 'wait', `${entries[0]?.name} is prepared since ${formatDuration(Math.max(0, context.nowMs - youngest))}`, { limit, source, earliestMs: ripeAt }), permitted: from, actions };
-  return { result: result('delayed-downscale', 'ok', `${pods(count)} from the top are prepared for ${limit}`, { limit, source, earliestMs: ripeAt }), permitted: from - count, actions };
+  if (count === 0)
+    return {
+      result: result(
+        'delayed-downscale',
+        'wait',
+        `${entries[0]?.name} is prepared since ${formatDuration(Math.max(0, context.nowMs - youngest))}`,
+        { limit, source, earliestMs: ripeAt },
+      ),
+      permitted: from,
+      actions,
+    };
+  return {
+    result: result('delayed-downscale', 'ok', `${pods(count)} from the top are prepared for ${limit}`, {
+      limit,
+      source,
+      earliestMs: ripeAt,
+    }),
+    permitted: from - count,
+    actions,
+  };
 }
 
 /** Adopted groups delay mirrored zones alone; a number that a person forces does not wait, except in mirrored zones of adopted groups. */
@@ -68,13 +95,20 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
   if (failed.length > 0 && failed.some(({ entry }) => context.nowMs - (entry?.seenMs ?? 0) < retryAfterMs)) {
     // Whatever was prepared is taken back, so that a pod that stays is not left half closed.
-    const actions = entries.some(({ entry }) => entry?.state === 'prepared') ? [callPods(question, 'prepare', 'DELETE', descending(question, to))] : [];
+    const actions = entries.some(({ entry }) => entry?.state === 'prepared')
+      ? [callPods(question, 'prepare', 'DELETE', descending(question, to))]
+      : [];
     const outcome = prepare.onFailure === 'deny' ? 'no' : 'wait';
     const fact = `${failed[0]?.name} did not prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
-    return { result: result('prepare-downscale', outcome, fact, { source, earliestMs: retryTime(question, failed) }), permitted: from, actions };
+    return {
+      result: result('prepare-downscale', outcome, fact, { source, earliestMs: retryTime(question, failed) }),
+      permitted: from,
+      actions,
+    };
   }
   const missing = entries.filter(({ entry }) => entry?.state !== 'prepared');
-  if (missing.length === 0) return { result: result('prepare-downscale', 'ok', `${pods(entries.length)} are prepared`, { source }), permitted: to, actions: [] };
+  if (missing.length === 0)
+    return { result: result('prepare-downscale', 'ok', `${pods(entries.length)} are prepared`, { source }), permitted: to, actions: [] };
   const actions = [callPods(question, 'prepare', 'POST', descending(question, to))];
   return { result: result('prepare-downscale', 'wait', `${pods(missing.length)} must prepare`, { source }), permitted: from, actions };
 }
@@ -109,7 +143,8 @@ function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' |
     // A pod that does not exist has nothing to prepare.
     if (pod === undefined) continue;
     const entry = context.view.ledger.preparations.find(
-      (candidate) => candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod.uid,
+      (candidate) =>
+        candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod.uid,
     );
     leaving.push({ name: pod.name, entry });
   }
@@ -125,7 +160,11 @@ function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefine
 }
 
 function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): number | undefined {
-  return earliest(failed.map(({ entry }) => (entry === undefined ? undefined : entry.seenMs + retryAfterMs)).filter((instant) => (instant ?? 0) > context.nowMs));
+  return earliest(
+    failed
+      .map(({ entry }) => (entry === undefined ? undefined : entry.seenMs + retryAfterMs))
+      .filter((instant) => (instant ?? 0) > context.nowMs),
+  );
 }
 
 function ascending({ zone, from, to }: ScaleQuestion): readonly number[] {
@@ -138,6 +177,19 @@ function descending({ zone, from }: Pick<ScaleQuestion, 'zone' | 'from'>, to: nu
   return Array.from({ length: from - to }, (_, index) => first + from - 1 - index);
 }
 
-function callPods({ context, zone }: { readonly context: ScaleQuestion['context']; readonly zone: ZoneView }, call: Preparation['call'], method: 'POST' | 'DELETE', ordinals: readonly number[]): Action {
-  return { kind: 'callPods', namespace: context.group.namespace, zone: zone.zone.name, statefulSet: zone.zone.statefulSet, call, method, ordinals };
+function callPods(
+  { context, zone }: { readonly context: ScaleQuestion['context']; readonly zone: ZoneView },
+  call: Preparation['call'],
+  method: 'POST' | 'DELETE',
+  ordinals: readonly number[],
+): Action {
+  return {
+    kind: 'callPods',
+    namespace: context.group.namespace,
+    zone: zone.zone.name,
+    statefulSet: zone.zone.statefulSet,
+    call,
+    method,
+    ordinals,
+  };
 }

@@ -27,7 +27,10 @@ const engineAvailable: Rule<RollQuestion> = {
     const { engine } = context.group.rollout;
     const source = sourceOf(context, 'rollout.engine');
     if (availableEngines.has(engine)) return result('engine-unavailable', 'ok', `engine ${engine} is available`, { source });
-    return result('engine-unavailable', 'wait', `engine ${engine} is not available in this version`, { limit: [...availableEngines].join(', '), source });
+    return result('engine-unavailable', 'wait', `engine ${engine} is not available in this version`, {
+      limit: [...availableEngines].join(', '),
+      source,
+    });
   },
 };
 
@@ -76,7 +79,9 @@ const notPaused: Rule<RollQuestion> = {
   evaluate: ({ context, zone }) => {
     const { zone: definition } = zone.view;
     if (definition.paused) {
-      return result('paused', 'wait', `zone ${definition.name} is paused by its settings`, { source: sourceOf(context, `zones.${definition.name}.paused`) });
+      return result('paused', 'wait', `zone ${definition.name} is paused by its settings`, {
+        source: sourceOf(context, `zones.${definition.name}.paused`),
+      });
     }
     return pausedByPerson(context, definition.name);
   },
@@ -105,7 +110,11 @@ const noReplicaWrite: Rule<RollQuestion> = {
     if (context.group.compatibility.readiness === 'containers') return result('replica-write-in-flight', 'ok', 'no replicas change');
     const shrinking = context.view.zones.find((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
     if (shrinking === undefined) return result('replica-write-in-flight', 'ok', 'no zone is shrinking');
-    return result('replica-write-in-flight', 'wait', `zone ${shrinking.zone.name} is shrinking, ${shrinking.surplus.length} surplus pods are left`);
+    return result(
+      'replica-write-in-flight',
+      'wait',
+      `zone ${shrinking.zone.name} is shrinking, ${shrinking.surplus.length} surplus pods are left`,
+    );
   },
 };
 
@@ -118,10 +127,18 @@ const otherZonesReady: Rule<RollQuestion> = {
     const isLenient = context.group.compatibility.pausedZone === 'ignored' && down.length <= 1;
     const others = down.filter((view) => view.zone.name !== name && !(isLenient && view.zone.paused));
     if (others.length === 0) {
-      const whole = context.view.zones.filter((view) => view.zone.name !== name).map((view) => `${view.zone.name} ${view.replicas}/${view.replicas}`);
-      return result('other-zones-ready', 'ok', whole.length === 0 ? 'there is no other zone' : `other zones are whole: ${whole.join(', ')}`);
+      const whole = context.view.zones
+        .filter((view) => view.zone.name !== name)
+        .map((view) => `${view.zone.name} ${view.replicas}/${view.replicas}`);
+      return result(
+        'other-zones-ready',
+        'ok',
+        whole.length === 0 ? 'there is no other zone' : `other zones are whole: ${whole.join(', ')}`,
+      );
     }
-    const facts = others.map((view) => `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`);
+    const facts = others.map(
+      (view) => `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`,
+    );
     return result('other-zones-ready', 'wait', facts.join(', '), { limit: 'all available', earliestMs: others[0]?.availableAtMs });
   },
 };
@@ -132,7 +149,8 @@ const minInterval: Rule<RollQuestion> = {
   evaluate: ({ context, run }) => {
     const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
     if (intervalMs === 0) return result('min-interval', 'skip', 'no interval is set');
-    const source = context.limits.minIntervalMs === intervalMs ? limitSource(context, 'minIntervalMs') : sourceOf(context, 'rollout.minInterval');
+    const source =
+      context.limits.minIntervalMs === intervalMs ? limitSource(context, 'minIntervalMs') : sourceOf(context, 'rollout.minInterval');
     const limit = formatDuration(intervalMs);
     if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'no pod was replaced yet', { limit, source });
     const passed = context.nowMs - run.lastDisruptionMs;

@@ -43,12 +43,19 @@ const leaderReady: Rule<ScaleQuestion> = {
   title: 'a follower grows when all pods of its leader are ready',
   evaluate: ({ context, zone }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.up');
-    if (zone.zone.follows === undefined || zone.zone.followersWaitFor === 'nothing') return result('leader-ready', 'skip', 'it need not wait for a leader', { source });
+    if (zone.zone.follows === undefined || zone.zone.followersWaitFor === 'nothing')
+      return result('leader-ready', 'skip', 'it need not wait for a leader', { source });
     const leader = zoneNamed(context, zone.zone.follows);
-    if (leader?.set === undefined) return result('leader-ready', 'unknown', `zone ${zone.zone.follows}, which it follows, could not be read`, { source });
-    const ready = context.group.compatibility.readiness === 'containers' ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable.size;
+    if (leader?.set === undefined)
+      return result('leader-ready', 'unknown', `zone ${zone.zone.follows}, which it follows, could not be read`, { source });
+    const ready =
+      context.group.compatibility.readiness === 'containers' ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable.size;
     const fact = `zone ${leader.zone.name}, which it follows, has ${ready} of ${leader.replicas} pods ready`;
-    return result('leader-ready', ready === leader.replicas ? 'ok' : 'wait', fact, { limit: 'all ready', source, earliestMs: leader.availableAtMs });
+    return result('leader-ready', ready === leader.replicas ? 'ok' : 'wait', fact, {
+      limit: 'all ready',
+      source,
+      earliestMs: leader.availableAtMs,
+    });
   },
 };
 
@@ -70,7 +77,9 @@ const noDownscale: Rule<ScaleQuestion> = {
   title: 'the zone may shrink at all',
   evaluate: ({ context, zone }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect');
-    return zone.zone.noDownscale ? result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit: 'noDownscale', source }) : result('no-downscale', 'ok', 'it may shrink');
+    return zone.zone.noDownscale
+      ? result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit: 'noDownscale', source })
+      : result('no-downscale', 'ok', 'it may shrink');
   },
 };
 
@@ -81,8 +90,14 @@ const scaleFloor: Rule<ScaleQuestion> = {
     if (context.group.compatibility.scaleFloor === 'none') return result('scale-floor', 'skip', 'no floor is set');
     if (isForced) return result('scale-floor', 'skip', 'replicas are forced');
     const floor = Math.max(1, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
-    const source = floor === context.limits.minReplicas ? limitSource(context, 'minReplicas') : sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
-    return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${to} replicas`, { limit: `at least ${floor}`, source });
+    const source =
+      floor === context.limits.minReplicas
+        ? limitSource(context, 'minReplicas')
+        : sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
+    return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${to} replicas`, {
+      limit: `at least ${floor}`,
+      source,
+    });
   },
 };
 
@@ -91,10 +106,14 @@ const leaderFloor: Rule<ScaleQuestion> = {
   title: 'a follower does not shrink below its leader',
   evaluate: ({ context, zone, to, isForced }) => {
     const leader = zoneNamed(context, zone.zone.follows);
-    if (leader?.set === undefined || isForced || context.group.compatibility.scaleDownChecks !== 'full') return result('leader-floor', 'skip', 'it follows no zone');
+    if (leader?.set === undefined || isForced || context.group.compatibility.scaleDownChecks !== 'full')
+      return result('leader-floor', 'skip', 'it follows no zone');
     const floor = Math.max(leader.replicas, leader.pods.length);
     const fact = `zone ${leader.zone.name}, which it follows, has ${leader.replicas} replicas and ${leader.pods.length} pods`;
-    return result('leader-floor', to >= floor ? 'ok' : 'wait', fact, { limit: `at least ${floor}`, source: sourceOf(context, `zones.${zone.zone.name}.follows`) });
+    return result('leader-floor', to >= floor ? 'ok' : 'wait', fact, {
+      limit: `at least ${floor}`,
+      source: sourceOf(context, `zones.${zone.zone.name}.follows`),
+    });
   },
 };
 
@@ -103,7 +122,8 @@ const otherZonesReady: Rule<ScaleQuestion> = {
   title: 'every other zone of the group is whole, and of one version',
   evaluate: ({ context, zone, isForced }) => {
     const isAdopted = context.group.compatibility.scaleDownChecks === 'prepareOnly';
-    if (isForced || (isAdopted && zone.zone.prepare === undefined)) return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
+    if (isForced || (isAdopted && zone.zone.prepare === undefined))
+      return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
     for (const view of context.view.zones) {
       if (view.zone.name === zone.zone.name) continue;
       const ready = view.pods.filter((pod) => !pod.isTerminating && pod.containersReady && pod.phase === 'Running').length;
@@ -126,12 +146,15 @@ const rolloutOver: Rule<ScaleQuestion> = {
   title: 'no zone shrinks while the group rolls',
   evaluate: ({ context, zone, run, isForced }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
-    if (isForced || context.group.compatibility.scaleDownChecks === 'prepareOnly') return result('rollout-in-progress', 'skip', 'its downscale does not wait for a rollout', { source });
+    if (isForced || context.group.compatibility.scaleDownChecks === 'prepareOnly')
+      return result('rollout-in-progress', 'skip', 'its downscale does not wait for a rollout', { source });
     const isRunning = run !== undefined && run.outcome === 'running';
     if (!isRunning) return result('rollout-in-progress', 'ok', 'the group does not roll', { source });
     if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout is under way', { source });
     const elsewhere = run.openZone !== undefined && run.openZone !== zone.zone.name;
-    return result('rollout-in-progress', elsewhere ? 'wait' : 'ok', elsewhere ? `zone ${run.openZone} rolls` : 'no other zone rolls', { source });
+    return result('rollout-in-progress', elsewhere ? 'wait' : 'ok', elsewhere ? `zone ${run.openZone} rolls` : 'no other zone rolls', {
+      source,
+    });
   },
 };
 
@@ -153,13 +176,23 @@ const replicasOwned: Rule<ScaleQuestion> = {
   title: 'replicas of a member are written where the group says that they come from',
   evaluate: ({ context, zone, to, asker }) => {
     const { replicas } = zone.zone;
-    if (asker === 'agent' || context.group.compatibility.scaleDownChecks === 'prepareOnly') return result('replicas-owned', 'skip', 'the write is its owner\'s');
+    if (asker === 'agent' || context.group.compatibility.scaleDownChecks === 'prepareOnly')
+      return result('replicas-owned', 'skip', "the write is its owner's");
     const source = sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
     const announced = zone.claims.some((claim) => claim.verb === 'scaleDown' && claim.to === to);
     if (announced) return result('replicas-owned', 'ok', 'the decrease was announced by the agent', { source });
-    if (zone.zone.follows !== undefined) return result('replicas-owned', 'no', `zone ${zone.zone.name} follows zone ${zone.zone.follows}; scale that zone instead`, { source });
-    if (replicas.kind === 'count') return result('replicas-owned', 'no', `its replicas come from the group; scale RolloutGroup ${context.group.name} instead`, { source });
-    if (replicas.kind === 'mirror') return result('replicas-owned', 'no', `its replicas are mirrored; scale ${replicas.resourceKind} ${replicas.name} instead`, { source });
+    if (zone.zone.follows !== undefined)
+      return result('replicas-owned', 'no', `zone ${zone.zone.name} follows zone ${zone.zone.follows}; scale that zone instead`, {
+        source,
+      });
+    if (replicas.kind === 'count')
+      return result('replicas-owned', 'no', `its replicas come from the group; scale RolloutGroup ${context.group.name} instead`, {
+        source,
+      });
+    if (replicas.kind === 'mirror')
+      return result('replicas-owned', 'no', `its replicas are mirrored; scale ${replicas.resourceKind} ${replicas.name} instead`, {
+        source,
+      });
     return result('replicas-owned', 'ok', 'its replicas are written directly', { source });
   },
 };

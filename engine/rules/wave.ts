@@ -51,7 +51,13 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
     : result('soak', 'wait', fact, { limit, source, earliestMs: sinceMs + wave.after.soakMs });
 }
 
-function approval(context: GroupContext, wave: WaveDefinition, run: RunState, definition: NonNullable<WaveDefinition['before']['approval']>, when: 'before' | 'after'): RuleResult {
+function approval(
+  context: GroupContext,
+  wave: WaveDefinition,
+  run: RunState,
+  definition: NonNullable<WaveDefinition['before']['approval']>,
+  when: 'before' | 'after',
+): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
   if (isFastTrack(context, run)) return result('approval', 'skip', 'a run back to the previous template needs no approval', { source });
   return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, runId: run.id, source });

@@ -1,6 +1,7 @@
 // Windows of all policies together: may this action begin now, and what may still be finished.
-import { combineWindows } from '../../policies/window.ts';
+
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
+import { combineWindows } from '../../policies/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
@@ -17,8 +18,12 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
   if (state.isOpen) return result('window', 'ok', 'the windows are open', details);
   const name = state.deniedBy ?? state.notAllowedBy?.[0];
   const source = windows.find((window) => window.name === name)?.source;
-  const fact = state.deniedBy === undefined ? `no allow window is open (${state.notAllowedBy?.join(', ')})` : `the window ${state.deniedBy} is closed to it`;
-  if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}, and work under way may be finished`, { ...details, source });
+  const fact =
+    state.deniedBy === undefined
+      ? `no allow window is open (${state.notAllowedBy?.join(', ')})`
+      : `the window ${state.deniedBy} is closed to it`;
+  if (mayFinish(state.inFlight, underWay))
+    return result('window', 'ok', `${fact}, and work under way may be finished`, { ...details, source });
   return result('window', 'wait', fact, { ...details, source });
 }
 

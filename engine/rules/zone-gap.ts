@@ -29,7 +29,8 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
   const answers: RuleResult[] = [];
   const isOwnAsked = zoneGapReads === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent');
   if (isOwnAsked) answers.push(ownGap(question, others));
-  if (prepareGapReads === 'otherZone' && zone.zone.prepare !== undefined) answers.push(...others.map((other) => gapOf(question, other, other.view.zone.betweenZonesMs, other.view.zone.name, false)));
+  if (prepareGapReads === 'otherZone' && zone.zone.prepare !== undefined)
+    answers.push(...others.map((other) => gapOf(question, other, other.view.zone.betweenZonesMs, other.view.zone.name, false)));
   const rank = ['no', 'unknown', 'wait', 'ok', 'skip'];
   const worst = answers.sort((a, b) => rank.indexOf(a.outcome) - rank.indexOf(b.outcome) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
   return worst ?? result('zone-gap', 'skip', 'no time between zones is set');
@@ -64,7 +65,9 @@ function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefin
 function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source'] {
   const own = sourceOf(context, `zones.${zone}.betweenZones`, 'scaling.down.betweenZones');
   const limitMs = context.limits.betweenZonesMs ?? 0;
-  return limitMs > (context.view.zones.find((view) => view.zone.name === zone)?.zone.betweenZonesMs ?? 0) ? limitSource(context, 'betweenZonesMs') : own;
+  return limitMs > (context.view.zones.find((view) => view.zone.name === zone)?.zone.betweenZonesMs ?? 0)
+    ? limitSource(context, 'betweenZonesMs')
+    : own;
 }
 
 /** The other zones that shrank, the latest first; text when a time cannot be read. An announced decrease counts as of its announcement. */
