@@ -42,7 +42,11 @@ export function record(fields: Readonly<Record<string, ConditionType>>): Conditi
 
 /** The type as people read it, with its article. */
 export function describeType(type: ConditionType): string {
-  switch (type.kind) {
+  return describeKind(type.kind);
+}
+
+export function describeKind(kind: ConditionType['kind']): string {
+  switch (kind) {
     case 'any':
       return 'a value';
     case 'nothing':
@@ -51,11 +55,13 @@ export function describeType(type: ConditionType): string {
       return 'true or false';
     case 'instant':
       return 'an instant';
+    case 'text':
+      return 'text';
     case 'record':
     case 'map':
       return 'an object';
     default:
-      return `a ${type.kind}`;
+      return `a ${kind}`;
   }
 }
 

@@ -1,0 +1,126 @@
+// How policies join: restrictively. The strictest effect and the strictest number win, so the order of policies and files cannot matter.
+import type { ExceptionDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
+import { matchesSelector } from './label-selector.ts';
+import type { CountOrPercent } from './schema/scalars.ts';
+
+/** What a policy can answer, the strictest first. */
+export const effects = ['deny', 'hold', 'requireApproval', 'warn', 'allow'] as const;
+
+export type Effect = (typeof effects)[number];
+
+/** The strictest of the effects; `allow` when there is none. */
+export function strictest(given: readonly Effect[]): Effect {
+  return effects.find((effect) => given.includes(effect)) ?? 'allow';
+}
+
+/**
+ * The limits that satisfy all of the given ones: the highest minimum, the lowest maximum, the longest time. Counts and percentages compare only
+ * in a zone of known size: give its `replicas` where both may occur. Without it the zone is taken to be endless, so that a count wins over any
+ * percentage; ask again per zone before a pod is disturbed.
+ */
+export function joinLimits(limits: readonly LimitsDefinition[], replicas: number = Number.POSITIVE_INFINITY): LimitsDefinition {
+  const joined: { readonly [Field in keyof LimitsDefinition]: LimitsDefinition[Field] | undefined } = {
+    maxUnavailable: smallestMaxUnavailable(valuesOf(limits, 'maxUnavailable'), replicas),
+    minReplicas: highest(valuesOf(limits, 'minReplicas')),
+    maxReplicas: lowest(valuesOf(limits, 'maxReplicas')),
+    betweenZonesMs: highest(valuesOf(limits, 'betweenZonesMs')),
+    minIntervalMs: highest(valuesOf(limits, 'minIntervalMs')),
+  };
+  return Object.fromEntries(Object.entries(joined).filter(([, value]) => value !== undefined));
+}
+
+/** The value that lets the fewest pods of a zone be unavailable; of equal ones the count, then the lower percentage. */
+function smallestMaxUnavailable(values: readonly CountOrPercent[], replicas: number): CountOrPercent | undefined {
+  const order = (value: CountOrPercent): readonly number[] =>
+    typeof value === 'number' ? [value, 0, value] : [podsOf(value, replicas), 1, Number.parseInt(value, 10)];
+  return [...values].sort((a, b) => compareAll(order(a), order(b)))[0];
+}
+
+/** A percentage is rounded down, to at least one pod: a limit of no pods at all is written as 0. */
+function podsOf(percentage: string, replicas: number): number {
+  return Math.max(1, Math.floor((Number.parseInt(percentage, 10) * replicas) / 100));
+}
+
+function compareAll(a: readonly number[], b: readonly number[]): number {
+  const index = a.findIndex((value, at) => value !== b[at]);
+  return index === -1 ? 0 : (a[index] ?? 0) < (b[index] ?? 0) ? -1 : 1;
+}
+
+function valuesOf<Field extends keyof LimitsDefinition>(
+  limits: readonly LimitsDefinition[],
+  field: Field,
+): NonNullable<LimitsDefinition[Field]>[] {
+  return limits.flatMap((limit) => limit[field] ?? []);
+}
+
+function highest(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : Math.max(...values);
+}
+
+function lowest(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : Math.min(...values);
+}
+
+/** What policies know of a group when they look for their targets. */
+export interface PolicyTarget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Labels before or after a change that is being judged: a request cannot leave a policy by removing the label that put it there. */
+  readonly otherLabels?: readonly Readonly<Record<string, string>>[];
+}
+
+/**
+ * The policies that bind a group, by namespace and name. A policy binds groups of its own namespace; one in the agent's namespace may name
+ * other namespaces instead, and those alone. Without `agentNamespace` no policy reaches beyond its own.
+ */
+export function policiesFor(
+  policies: readonly PolicyDefinition[],
+  group: PolicyTarget,
+  agentNamespace?: string,
+): readonly PolicyDefinition[] {
+  return policies
+    .filter((policy) => reaches(policy, group.namespace, agentNamespace) && targets(policy, group))
+    .sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
+}
+
+function reaches({ namespace, targets: { namespaces } }: PolicyDefinition, wanted: string, agentNamespace: string | undefined): boolean {
+  const mayReach = wanted === namespace || namespace === agentNamespace;
+  return mayReach && (namespaces === undefined ? wanted === namespace : namespaces.includes(wanted));
+}
+
+function targets({ targets: { groups, selector, all } }: PolicyDefinition, group: PolicyTarget): boolean {
+  if (all === true || groups?.includes(group.name)) return true;
+  if (selector === undefined) return false;
+  return [group.labels, ...(group.otherLabels ?? [])].some((labels) => matchesSelector(selector, labels));
+}
+
+export type ExceptionAnswer =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'one'; readonly exception: ExceptionDefinition }
+  /** More than one is in force, so none applies: the laxer one would otherwise win without anybody having decided so. */
+  | { readonly kind: 'several'; readonly names: readonly string[] };
+
+/**
+ * The exception in force for a rule, a group and a zone at the instant `nowMs`. `exceptions` are those of the group's namespace. An exception
+ * without a zone is for all zones; it is in force from `notBefore` until just before `expires`.
+ */
+export function exceptionFor(
+  exceptions: readonly ExceptionDefinition[],
+  rule: string,
+  group: string,
+  zone: string | undefined,
+  nowMs: number,
+): ExceptionAnswer {
+  const inForce = exceptions
+    .filter((exception) => exception.rule === rule && exception.group === group)
+    .filter((exception) => exception.zone === undefined || exception.zone === zone)
+    .filter(({ notBeforeMs, expiresMs }) => nowMs < expiresMs && nowMs >= (notBeforeMs ?? Number.NEGATIVE_INFINITY));
+  const [first, ...others] = inForce;
+  if (first === undefined) return { kind: 'none' };
+  return others.length === 0 ? { kind: 'one', exception: first } : { kind: 'several', names: inForce.map(({ name }) => name).sort() };
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
