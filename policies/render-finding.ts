@@ -37,8 +37,10 @@ function renderExcerpt(place: Place, paint: Paint): readonly string[] {
   const caretStart = visible(last.text.slice(cut, place.column - 1)).length;
   const marked = last.text.slice(place.column - 1, Math.min(place.endColumn ?? place.column, cut + excerptWidth + 1) - 1);
   const caret = '^'.repeat(Math.max(1, visible(marked).length));
+  // The line before says nothing when only a part from its middle would be shown.
+  const context = cut > 0 ? [last] : lines;
   return [
-    ...lines.map(({ line, text }) => `${String(line).padStart(width)} | ${shown(text)}`),
+    ...context.map(({ line, text }) => `${String(line).padStart(width)} | ${shown(text)}`),
     `${' '.repeat(width)} | ${' '.repeat(caretStart)}${paint('caret', caret)}`,
   ].map((text) => text.trimEnd());
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { didYouMean } from './did-you-mean.ts';
 import { type Finding, finding } from './finding.ts';
+import { instantMs } from './instant.ts';
 import { fieldNames, fieldText, isRecord, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
 import type { Places } from './yaml-document.ts';
 import type { PathKey } from './yaml-value.ts';
@@ -103,7 +104,9 @@ function alternativesOf(schema: z.ZodType | undefined): readonly string[] {
 }
 
 function formFinding(checked: Checked, path: Path, value: unknown): Finding {
-  const title = schemaAt(checked.schema, path)?.meta()?.title;
+  const schema = schemaAt(checked.schema, path);
+  if (schema instanceof z.ZodUnion) return unionFinding(checked, path, value);
+  const title = schema?.meta()?.title;
   const message = `${fieldText(path)} is ${shown(value)}, which is not ${title === undefined ? 'of the form that it needs' : withArticle(title)}`;
   return finding('RG2007', checked.places.place(path), message, { hint: title === undefined ? undefined : forms[title] });
 }
@@ -129,14 +132,9 @@ function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path
 
 function instantFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
   if (schema.meta()?.title !== 'instant' || typeof value !== 'string' || !schema.safeParse(value).success) return [];
-  const exists = !Number.isNaN(Date.parse(value)) && dayExists(value);
-  return exists ? [] : [finding('RG2010', checked.places.place(path), `${fieldText(path)} is ${value}, an instant that does not exist`)];
-}
-
-/** `Date.parse` takes 30 February for 2 March. */
-function dayExists(instant: string): boolean {
-  const [year = 0, month = 0, day = 0] = instant.slice(0, 10).split('-').map(Number);
-  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
+  return instantMs(value) !== undefined
+    ? []
+    : [finding('RG2010', checked.places.place(path), `${fieldText(path)} is ${value}, an instant that does not exist`)];
 }
 
 function missingHint(checked: Checked, path: Path): string | undefined {

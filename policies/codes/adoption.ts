@@ -98,4 +98,41 @@ export const adoptionCodes = {
     explanation: 'The switch is on only when its value is exactly `true`, in lower case. Any other value means off, also True, yes and 1.',
     hint: 'write "true", or remove it',
   },
+  RG4016: {
+    title: 'User information in a URL is dropped',
+    severity: 'warning',
+    explanation:
+      'The URL holds a user name or a password. Credentials do not belong into annotations, which everybody who may read the object can see; the call is made without them.',
+    hint: 'remove the user information',
+  },
+  RG4017: {
+    title: 'A label or annotation is not text',
+    severity: 'error',
+    explanation:
+      'Values of labels and annotations are text; the API server refuses anything else. In YAML true, 1 and 1h30 without quotes are not all text.',
+    hint: 'quote the value',
+  },
+  RG4018: {
+    title: 'Leaders follow each other in a circle',
+    severity: 'error',
+    explanation:
+      'Each member of the circle takes its replicas from the next one, so that nobody says how many there are. The original does not notice; a change of one of them runs around the circle for ever.',
+    hint: 'remove the leader annotation of one of them',
+  },
+  RG4019: {
+    title: 'The group cannot be adopted',
+    severity: 'error',
+    explanation: 'The settings of the members together do not make a group that can be written down. The group is left out and left alone.',
+  },
+  RG4020: {
+    title: 'The delayed downscale acts on nothing',
+    severity: 'warning',
+    explanation:
+      'Delayed downscale works only on StatefulSets that mirror the replicas of another object, and only with both of its annotations. Otherwise it is silently ignored.',
+  },
+  RG4021: {
+    title: 'The mirrored source acts on nothing',
+    severity: 'warning',
+    explanation: 'A mirrored source needs both a name and a kind. With one of them alone the replicas are not mirrored.',
+  },
 } as const;
