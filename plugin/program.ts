@@ -3,10 +3,10 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import type { CommandContext } from './context.ts';
 import { type ExitCode, exitCodes } from './exit-code.ts';
 import { usageFailure } from './failure.ts';
+import { helpText } from './help.ts';
 import { outputStream } from './output/terminal.ts';
 import { globalOptions, verbs } from './verbs/all.ts';
 import type { ArgumentSpec, OptionSpec, Verb } from './verbs/verb.ts';
-import { version } from './version.ts';
 
 /** The process as the program sees it. */
 export interface ProcessView {
@@ -38,11 +38,10 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
     exitCode = await run(contextOf(view, flags), options as never);
   });
   try {
-    if (words.length === 0) program.outputHelp();
-    else await program.parseAsync(words, { from: 'user' });
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Help and version that were asked for are thrown too.
+    // Help that was asked for is thrown too.
     if (error.exitCode !== 0) throw usageFailure(...usageMessage(error, words));
   }
   return exitCode;
@@ -51,36 +50,26 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
 type Action = (verb: Verb, options: unknown, flags: GlobalFlags) => Promise<void>;
 
 function buildProgram(view: ProcessView, action: Action): Command {
-  const program = new Command('kubectl rollout-group')
-    .description('Plan, explain and enforce rollouts of groups of StatefulSets, one zone at a time.')
+  const program: Command = new Command('kubectl rollout-group')
     .helpCommand(false)
-    .helpOption('-h, --help', 'Show help.')
-    .version(`kubectl rollout-group ${version}`, '--version', 'Print the version.')
-    .configureHelp({ showGlobalOptions: true, visibleGlobalOptions: globalOptionsOf })
+    .helpOption('-h, --help')
+    .configureHelp({
+      formatHelp: (command) =>
+        helpText(verbs.find(({ name }) => name === command.name()) ?? 'all', contextOf(view, program.opts<GlobalFlags>()).stdout),
+    })
     .configureOutput({
-      writeOut: (text) => outputStream(view.stdout, { env: view.env }).write(text),
+      writeOut: (text) => contextOf(view, program.opts<GlobalFlags>()).stdout.write(text),
       // The sentence is in the error that is thrown; it is printed once, by the entry point.
       writeErr: () => undefined,
-      getOutHelpWidth: () => helpWidth(view),
-      getOutHasColors: () => false,
     })
-    .addHelpText(
-      'after',
-      '\nRun kubectl rollout-group VERB --help for the flags and examples of a verb.\nFlags of kubectl go after the verb.',
-    )
     .exitOverride();
   for (const option of globalOptions) program.addOption(toOption(option));
-  for (const verb of verbs) program.addCommand(toCommand(program, verb, action), { hidden: verb.isHidden === true });
+  for (const verb of verbs) program.addCommand(toCommand(program, verb, action));
   return program;
 }
 
 function toCommand(program: Command, verb: Verb, action: Action): Command {
-  const command = new Command(verb.name)
-    .copyInheritedSettings(program)
-    .helpGroup(`${verb.group}:`)
-    .summary(verb.summary)
-    .description(verb.description === undefined ? `${verb.summary}.` : `${verb.summary}.\n\n${verb.description}`)
-    .addHelpText('after', helpAfter(verb));
+  const command = new Command(verb.name).copyInheritedSettings(program);
   for (const argument of verb.arguments ?? []) command.addArgument(toArgument(argument));
   for (const option of verb.options) command.addOption(toOption(option));
   command.action(async () => {
@@ -115,23 +104,9 @@ function wholeNumber(text: string, atLeast: number): number {
   return value;
 }
 
-function globalOptionsOf(command: Command): Option[] {
-  return command.parent === null ? [] : command.parent.options.filter((option) => option.long !== '--version');
-}
-
-function helpAfter({ examples, exits }: Verb): string {
-  const lines = ['', 'Examples:', ...examples.map((example) => `  kubectl rollout-group ${example}`)];
-  if (exits !== undefined)
-    lines.push('', 'Exit codes:', ...Object.entries(exits).map(([code, meaning]) => `  ${code.padStart(2)}  ${meaning}`));
-  return lines.join('\n');
-}
-
-function helpWidth(view: ProcessView): number {
-  return Math.min(view.stdout.isTTY ? view.stdout.columns || 80 : 80, 120);
-}
-
 /** Commander's sentence as ours: what happened, and what to do. */
 function usageMessage(error: CommanderError, words: readonly string[]): [string, string] {
+  if (error.code === 'commander.help') return ['a verb is missing', 'kubectl rollout-group --help'];
   const [first = '', suggestion] = error.message.split('\n');
   const what = first
     .replace(/^error: /, '')

@@ -47,16 +47,21 @@ function writeFields(stdout: OutputStream, path: readonly string[], schema: Json
   const { columns: width, paint } = stdout;
   const about = [paint('bold', `${path.join('.')} <${typeText(schema)}>`)];
   if (path.length === 1) about.push(`  apiVersion: ${apiVersion}`);
-  if (schema.default !== undefined) about.push(`  default: ${JSON.stringify(schema.default)}`);
+  if (hasOwnDefault(schema)) about.push(`  default: ${JSON.stringify(schema.default)}`);
   if (schema.description !== undefined) about.push(...paragraph('  ', schema.description, width));
   const fields = fieldsOf(schema).flatMap((field) => ['', ...fieldLines(field, stdout)]);
   stdout.write(`${[...about, ...fields].join('\n')}\n`);
 }
 
 function fieldLines({ name, schema, isRequired }: Field, { columns: width, paint }: OutputStream): readonly string[] {
-  const standard = schema.default === undefined ? '' : ` = ${JSON.stringify(schema.default)}`;
+  const standard = hasOwnDefault(schema) ? ` = ${JSON.stringify(schema.default)}` : '';
   const head = `${paint('bold', name)} <${typeText(schema)}>${isRequired ? ' required' : standard}`;
   return [head, ...(schema.description === undefined ? [] : paragraph('    ', schema.description, width))];
+}
+
+/** An empty object as default only says that the defaults of its fields hold. */
+function hasOwnDefault({ default: standard }: JsonSchema): boolean {
+  return standard !== undefined && JSON.stringify(standard) !== '{}';
 }
 
 async function writeCrd(stdout: OutputStream, kind: Kind): Promise<void> {

@@ -1,0 +1,95 @@
+// The help of the program and of each verb, written from the same description that the parser reads.
+import type { OutputStream } from './context.ts';
+import { paragraph } from './output/plan-table-layout.ts';
+import { globalOptions, verbs } from './verbs/all.ts';
+import type { ArgumentSpec, OptionSpec, Verb, VerbGroup } from './verbs/verb.ts';
+
+const program = 'kubectl rollout-group';
+const groups: readonly VerbGroup[] = ['Author', 'Preview', 'Meta'];
+const helpOption: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
+
+/** The verb whose help the words ask for and nothing else; `all` for the help of the program; undefined for anything that needs the parser. */
+export function askedHelp(words: readonly string[]): Verb | 'all' | undefined {
+  const isFlag = (word: string | undefined) => word === '--help' || word === '-h';
+  if (words.length === 0 || (words.length === 1 && isFlag(words[0]))) return 'all';
+  return words.length === 2 && isFlag(words[1]) ? verbs.find(({ name }) => name === words[0]) : undefined;
+}
+
+/** The text with a final newline; wrapped at the width of the terminal, and at 80 columns in pipes, since nothing is lost by it. */
+export function helpText(subject: Verb | 'all', stream: Pick<OutputStream, 'columns' | 'paint'>): string {
+  const width = Math.min(stream.columns ?? 80, 120);
+  const sections = subject === 'all' ? programSections() : verbSections(subject);
+  return `${sections.flatMap((section, index) => [...(index === 0 ? [] : ['']), ...sectionLines(section, width, stream)]).join('\n')}\n`;
+}
+
+interface Section {
+  readonly title?: string;
+  /** A label with its text, or a text alone. */
+  readonly entries: readonly { readonly label?: string; readonly text: string }[];
+}
+
+function programSections(): readonly Section[] {
+  const verbSection = (group: VerbGroup): Section => ({
+    title: group,
+    entries: verbs
+      .filter((verb) => verb.group === group && verb.isHidden !== true)
+      .map(({ name, summary }) => ({ label: name, text: summary })),
+  });
+  return [
+    { entries: [{ text: 'Plan, explain and enforce rollouts of groups of StatefulSets, one zone at a time.' }] },
+    { title: 'Usage', entries: [{ text: `${program} VERB [flags]` }] },
+    ...groups.map(verbSection),
+    { title: 'Flags of every verb', entries: [...globalOptions, helpOption].map(optionEntry) },
+    {
+      entries: [
+        { text: `${program} VERB --help shows the flags, examples and exit codes of a verb.` },
+        { text: `Flags go after the verb: kubectl refuses those that stand before the name of a plugin.` },
+      ],
+    },
+  ];
+}
+
+function verbSections({ name, summary, description, arguments: values = [], options, examples, exits = {} }: Verb): readonly Section[] {
+  const usage = [program, name, ...values.map(usageOf), '[flags]'].join(' ');
+  return [
+    { entries: [{ text: `${summary}.` }, ...(description === undefined ? [] : [{ text: description }])] },
+    { title: 'Usage', entries: [{ text: usage }] },
+    { title: 'Arguments', entries: values.map(argumentEntry) },
+    { title: 'Flags', entries: options.map(optionEntry) },
+    { title: 'Flags of every verb', entries: [...globalOptions, helpOption].map(optionEntry) },
+    { title: 'Examples', entries: examples.map((example) => ({ text: `${program} ${example}` })) },
+    { title: 'Exit codes besides 0, 3 and 70', entries: Object.entries(exits).map(([code, text]) => ({ label: code.padStart(2), text })) },
+  ].filter(({ entries }) => entries.length > 0);
+}
+
+function usageOf({ name, isVariadic, isRequired }: ArgumentSpec): string {
+  const shown = `${name.toUpperCase()}${isVariadic === true ? '...' : ''}`;
+  return isRequired === true ? shown : `[${shown}]`;
+}
+
+function argumentEntry({ name, description, choices }: ArgumentSpec): { readonly label: string; readonly text: string } {
+  return { label: name.toUpperCase(), text: `${description}${choicesText(choices)}` };
+}
+
+function optionEntry({ flags, description, choices, default: standard, isRepeatable }: OptionSpec): {
+  readonly label: string;
+  readonly text: string;
+} {
+  // Long flags stand below one another, whether there is a short one or not.
+  const label = flags.startsWith('--') ? `    ${flags}` : flags;
+  const notes = [isRepeatable === true ? ' Repeatable.' : '', choicesText(choices), standard === undefined ? '' : ` Default: ${standard}.`];
+  return { label, text: `${description}${notes.join('')}` };
+}
+
+function choicesText(choices: readonly string[] | undefined): string {
+  return choices === undefined ? '' : ` One of ${choices.join(', ')}.`;
+}
+
+function sectionLines({ title, entries }: Section, width: number, { paint }: Pick<OutputStream, 'paint'>): readonly string[] {
+  const indent = title === undefined ? '' : '  ';
+  const labelWidth = Math.max(0, ...entries.map(({ label = '' }) => label.length));
+  const lines = entries.flatMap(({ label, text }) =>
+    paragraph(label === undefined ? indent : `${indent}${label.padEnd(labelWidth)}  `, text, title === 'Examples' ? undefined : width),
+  );
+  return title === undefined ? lines : [paint('bold', title), ...lines];
+}
