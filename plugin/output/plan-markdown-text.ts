@@ -1,15 +1,11 @@
 // Text of files and clusters inside Markdown: nothing in it can format, mention, link, hide or reorder.
+import { visible } from './visible.ts';
 
 /** Characters that Markdown gives a meaning to anywhere in a line; as entities they are shown and mean nothing, also inside HTML and tables. */
 const meaning = /[\\`*_[\]<>#!|~@&$%]|:(?=[\w/])/g;
 
 /** What forges turn into mentions, issues, merge requests, epics, labels, snippets and milestones when a word follows. */
 const references = /[@#!&~$%](?=[\w{"-])/;
-
-/** Characters that move or reorder what is shown, and those that show nothing at all. */
-const invisible =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /**
  * Text as part of a line of Markdown. Not to be put at the start of a line, where a dash or a number would begin a list. Forges look for
@@ -48,8 +44,4 @@ export function markdownDetails(summary: string, body: string): string {
 /** At most `length` characters, with a sign that more was there. */
 export function clip(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
-}
-
-function visible(text: string): string {
-  return text.replace(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
