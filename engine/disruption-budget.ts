@@ -1,5 +1,6 @@
 // The one form of a disruption budget that is asked: out of a ZoneAwarePodDisruptionBudget, or out of a group's own `disruption` block.
 import type { DisruptionDefinition, GroupDefinition } from '../policies/definition.ts';
+import { matchesSelector } from '../policies/label-selector.ts';
 import type { PartitionPattern } from './disruption-partition.ts';
 import type { Snapshot, StatefulSetView, ZoneBudgetView } from './snapshot.ts';
 
@@ -20,9 +21,7 @@ type Objects = Pick<Snapshot, 'statefulSets'>;
 
 /** Its members are the StatefulSets that its selector matches; it needs two, so that there is another zone to rely on. */
 export function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): DisruptionBudget {
-  const members = statefulSets
-    .filter((set) => set.namespace === budget.namespace && isSelected(budget.matchLabels, set.labels))
-    .sort(byName);
+  const members = statefulSets.filter((set) => set.namespace === budget.namespace && matchesSelector(budget, set.labels)).sort(byName);
   return {
     object: `ZoneAwarePodDisruptionBudget ${budget.namespace}/${budget.name}`,
     members,
@@ -76,9 +75,4 @@ function amountOf(limits: Pick<ZoneBudgetView, 'maxUnavailable' | 'maxUnavailabl
 
 function byName(a: StatefulSetView, b: StatefulSetView): number {
   return a.name < b.name ? -1 : 1;
-}
-
-/** Whether the labels have every pair; no pairs select everything. */
-export function isSelected(matchLabels: Readonly<Record<string, string>>, labels: Readonly<Record<string, string>>): boolean {
-  return Object.entries(matchLabels).every(([key, value]) => labels[key] === value);
 }

@@ -1,7 +1,8 @@
 // The zone-aware disruption budget: whether one pod may be disturbed now. One function for evictions, rollouts, adopted and native groups.
 import type { GroupDefinition } from '../policies/definition.ts';
+import { matchesSelector } from '../policies/label-selector.ts';
 import { pods } from './amount.ts';
-import { type DisruptionBudget, effectiveLimit, groupBudget, isSelected, zoneBudget } from './disruption-budget.ts';
+import { type DisruptionBudget, effectiveLimit, groupBudget, zoneBudget } from './disruption-budget.ts';
 import { type Counted, countPods, type ReadyTest } from './disruption-count.ts';
 import { partitionReader } from './disruption-partition.ts';
 import { earliest } from './rule.ts';
@@ -63,7 +64,7 @@ export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdi
   if (isUnknown(snapshot.zoneBudgets))
     return plain(400, 'cfg-not-found', `disruption budgets could not be read: ${snapshot.zoneBudgets.unknown}`);
   const matching = snapshot.zoneBudgets
-    .filter((budget) => (set === undefined || budget.namespace === set.namespace) && isSelected(budget.matchLabels, pod.labels))
+    .filter((budget) => (set === undefined || budget.namespace === set.namespace) && matchesSelector(budget, pod.labels))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   if (matching.length > 1) {
     const names = matching.map(({ name }) => name).join(', ');

@@ -1,9 +1,10 @@
 // What each action does to the model: the API server's preconditions, the eviction API, our webhook's notes, and the pods' answers.
 import type { Action } from './decision.ts';
 import { mayEvict } from './pod-budget.ts';
-import type { Ledger, Preparation, Snapshot } from './snapshot.ts';
+import type { Ledger, PodView, Preparation, Snapshot } from './snapshot.ts';
 import type { SetState } from './world-controller.ts';
 import { changePod, changeSet, type StepDraft, setKey, stateOf } from './world-draft.ts';
+import type { ModelPod } from './world-model.ts';
 import { terminatePod } from './world-pod.ts';
 
 type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
@@ -89,39 +90,40 @@ function drainOf(draft: StepDraft, action: { readonly namespace: string; readonl
 }
 
 /**
- * The pods' answers. A pod that is asked again keeps its first timestamp, also after a restart, since databases store it; a pod that is not
- * there does not answer.
+ * The pods' answers. A pod that is asked again keeps its first timestamp until it is told to stay, also over a restart, since databases store
+ * it; a pod that is not there does not answer.
  */
 function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
-  const state = stateOf(draft, setKey(action.namespace, action.statefulSet));
-  if (state === undefined) return;
   const asked = new Set(action.ordinals);
+  const there = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
+  if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, there);
   changeLedger(draft, action, (ledger) => {
     const isAsked = (entry: Preparation): boolean => entry.zone === action.zone && entry.call === action.call && asked.has(entry.ordinal);
-    const known = new Map(ledger.preparations.filter(isAsked).map((entry) => [entry.ordinal, entry]));
     const others = ledger.preparations.filter((entry) => !isAsked(entry));
     if (action.method === 'DELETE') return { ...ledger, preparations: others };
-    const answers = state.pods
-      .filter(({ view }) => asked.has(view.ordinal))
-      .map(({ view }) => answer(draft, action, view, known.get(view.ordinal)));
-    return { ...ledger, preparations: [...others, ...answers] };
+    const before = new Map(ledger.preparations.filter(isAsked).map((entry) => [entry.podUid, entry]));
+    return { ...ledger, preparations: [...others, ...there.map(({ view }) => answer(draft, action, view, before.get(view.uid)))] };
   });
 }
 
-function answer(
-  draft: StepDraft,
-  action: ActionOf<'callPods'>,
-  pod: { readonly uid: string; readonly ordinal: number },
-  before: Preparation | undefined,
-): Preparation {
+function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: readonly ModelPod[]): StepDraft['reported'] {
+  const reported = new Map(draft.reported);
+  for (const { view } of pods) {
+    const key = `${action.namespace}/${view.name}`;
+    if (action.method === 'DELETE') reported.delete(key);
+    else if (!reported.has(key) && draft.world.assumptions.preparations === 'succeed') reported.set(key, draft.nowMs);
+  }
+  return reported;
+}
+
+function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView, before: Preparation | undefined): Preparation {
   const identity = { zone: action.zone, ordinal: pod.ordinal, podUid: pod.uid, call: action.call };
-  const isSame = before?.podUid === pod.uid;
   if (draft.world.assumptions.preparations === 'fail') {
     return { ...identity, state: 'failed', seenMs: draft.nowMs, message: 'preparations are assumed to fail' };
   }
-  const seenMs = isSame && before.state === 'prepared' ? before.seenMs : draft.nowMs;
-  if (action.call === 'prepare') return { ...identity, state: 'prepared', seenMs };
-  return { ...identity, state: 'prepared', reportedMs: before?.reportedMs ?? draft.nowMs, seenMs };
+  const reportedMs = action.call === 'delayed' ? draft.reported.get(`${action.namespace}/${pod.name}`) : undefined;
+  const seenMs = before?.state === 'prepared' ? before.seenMs : draft.nowMs;
+  return { ...identity, state: 'prepared', ...(reportedMs === undefined ? {} : { reportedMs }), seenMs };
 }
 
 function noteDownscale(

@@ -11,6 +11,7 @@ export interface StepDraft extends Clock {
   readonly serial: { value: number };
   ledgers: readonly Ledger[];
   replicaSources: readonly ReplicaSourceView[];
+  reported: ReadonlyMap<string, number>;
 }
 
 /** The key of a StatefulSet in the maps of a world. */
@@ -25,7 +26,7 @@ export function beginStep(world: World, nowMs: number): StepDraft {
     return serial.value;
   };
   const { ledgers, replicaSources } = world.snapshot;
-  return { world, nowMs, serial, nextSerial, changed: new Map(), ledgers, replicaSources };
+  return { world, nowMs, serial, nextSerial, changed: new Map(), ledgers, replicaSources, reported: world.reported };
 }
 
 /** The StatefulSet as the step has it so far; undefined when it does not exist or its pods are unknown. */
@@ -81,7 +82,7 @@ export function finishStep(draft: StepDraft): World {
     statefulSets: replaceSets(world.snapshot.statefulSets, sets),
     pods: replacePods(world, draft.changed),
   };
-  return { ...world, snapshot, pods, pending, serial: draft.serial.value };
+  return { ...world, snapshot, pods, pending, reported: draft.reported, serial: draft.serial.value };
 }
 
 function replaceSets(before: readonly StatefulSetView[], sets: ReadonlyMap<string, StatefulSetView>): readonly StatefulSetView[] {

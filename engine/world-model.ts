@@ -27,6 +27,8 @@ export interface World {
   readonly durations: ReadonlyMap<string, PodDurations>;
   /** When the next thing happens by itself, for StatefulSets in which something will. */
   readonly pending: ReadonlyMap<string, number>;
+  /** The timestamps that pods report when they are asked to prepare for a delayed downscale, by `namespace/pod`. */
+  readonly reported: ReadonlyMap<string, number>;
   readonly assumptions: Assumptions;
   /** Serial number for UIDs and resource versions, so that the model needs no randomness. */
   readonly serial: number;

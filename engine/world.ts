@@ -27,7 +27,15 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
       [...view.pods].sort((a, b) => a.ordinal - b.ordinal).map((pod) => adoptPod(pod, times, snapshot.nowMs)),
     );
   }
-  const world: World = { snapshot, pods, durations, pending: new Map(), assumptions, serial: firstSerial(snapshot) };
+  const world: World = {
+    snapshot,
+    pods,
+    durations,
+    pending: new Map(),
+    reported: reportedIn(snapshot),
+    assumptions,
+    serial: firstSerial(snapshot),
+  };
   const draft = beginStep(world, snapshot.nowMs);
   for (const set of snapshot.statefulSets) changeSet(draft, setKey(set.namespace, set.name), (state) => state);
   return finishStep(draft);
@@ -87,6 +95,19 @@ function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' }>)
     default:
       input satisfies never;
   }
+}
+
+/** The timestamps that the ledger already knows of. */
+function reportedIn(snapshot: Snapshot): ReadonlyMap<string, number> {
+  const reported = new Map<string, number>();
+  for (const { namespace, group, preparations } of snapshot.ledgers) {
+    const zones = snapshot.groups.find((candidate) => candidate.namespace === namespace && candidate.name === group)?.zones ?? [];
+    for (const { zone, ordinal, reportedMs } of preparations) {
+      const statefulSet = zones.find((candidate) => candidate.name === zone)?.statefulSet;
+      if (statefulSet !== undefined && reportedMs !== undefined) reported.set(`${namespace}/${statefulSet}-${ordinal}`, reportedMs);
+    }
+  }
+  return reported;
 }
 
 /** The group that a StatefulSet is a member of. */
