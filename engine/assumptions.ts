@@ -22,6 +22,8 @@ export interface Assumptions {
   readonly approvals: 'given' | 'missing';
   /** What pods answer when they are asked to prepare. */
   readonly preparations: 'succeed' | 'fail';
+  /** Values of metrics that policies read, as `policy/input`; those left out get a value at which no rule of the policy holds, if there is one. */
+  readonly metrics: Readonly<Record<string, number>>;
 }
 
 /** Plain defaults, stated in every plan; measure your own and put them into a file. */
@@ -31,4 +33,5 @@ export const defaultAssumptions: Assumptions = {
   gates: 'pass',
   approvals: 'given',
   preparations: 'succeed',
+  metrics: {},
 };

@@ -2,6 +2,7 @@
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
+import { openClaimLimit } from '../ledger.ts';
 import { type Rule, result } from '../rule.ts';
 import type { ZoneProgress } from '../run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
@@ -16,9 +17,6 @@ export interface RollQuestion {
 
 /** The engines whose decisions exist in this code. */
 const availableEngines: ReadonlySet<string> = new Set(['onDelete']);
-
-/** Open claims of one group; more would let the ledger outgrow its object. */
-export const maxOpenClaims = 100;
 
 const engineAvailable: Rule<RollQuestion> = {
   id: 'engine-unavailable',
@@ -166,7 +164,9 @@ const ledgerHasRoom: Rule<RollQuestion> = {
   title: 'fewer disruptions are announced than the ledger holds',
   evaluate: ({ context }) => {
     const open = context.view.ledger.claims.length;
-    return result('ledger-full', open < maxOpenClaims ? 'ok' : 'wait', `${open} disruptions are announced`, { limit: `${maxOpenClaims}` });
+    return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} disruptions are announced`, {
+      limit: `${openClaimLimit}`,
+    });
   },
 };
 

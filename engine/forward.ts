@@ -1,0 +1,186 @@
+// The engine run forward: decide, act on the model, let time pass, decide again, until nothing is left to do. Plan and simulation are this.
+import { evaluateCondition } from '../policies/condition.ts';
+import type { GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import { decideGroup } from './decide.ts';
+import type { GroupDecision } from './decision.ts';
+import { earliest } from './rule.ts';
+import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type RunState, type Snapshot } from './snapshot.ts';
+import { nextEventMs, step } from './world.ts';
+import { modelReadings } from './world-gate.ts';
+import type { World } from './world-model.ts';
+
+/** One decision of a run forward. */
+export interface Turn {
+  readonly nowMs: number;
+  readonly decision: GroupDecision;
+}
+
+export interface ForwardRun {
+  readonly turns: readonly Turn[];
+  readonly world: World;
+  /** Why it ended: nothing left, nothing can happen any more, or a limit was met. */
+  readonly end: 'done' | 'held' | 'limit';
+}
+
+/** A run that takes longer than this, or more turns, is broken off and says so. */
+const horizonMs = 400 * 24 * 3_600_000;
+const maxTurns = 50_000;
+
+/** Turns at one instant; more mean that an action has no effect and is decided again for ever. */
+const maxTurnsAtOnce = 500;
+
+/** Runs one group forward. `onTurn` sees every decision with the world it was made on. */
+export function runForward(start: World, group: GroupDefinition, onTurn?: (turn: Turn, world: World) => void): ForwardRun {
+  const turns: Turn[] = [];
+  const endMs = start.snapshot.nowMs + horizonMs;
+  let world = withMetrics(start, group);
+  let sinceElapsed = 0;
+  for (let count = 0; count < maxTurns && sinceElapsed < maxTurnsAtOnce; count += 1) {
+    sinceElapsed += 1;
+    world = withReadings(world, group);
+    const decision = decideGroup(world.snapshot, group);
+    const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
+    turns.push(turn);
+    onTurn?.(turn, world);
+    if (decision.outcome === 'done') return { turns, world: withRun(world, group, decision.run), end: 'done' };
+    const acted = act(withRun(world, group, decision.run), decision);
+    const approved = acted === world || decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
+    if (decision.actions.length > 0 || approved !== acted) {
+      world = approved;
+      continue;
+    }
+    const next = earliest([nextEventMs(approved), decision.wakeAtMs, nextReadingMs(approved, group, decision)]);
+    if (next === undefined || next <= approved.snapshot.nowMs) return { turns, world: approved, end: 'held' };
+    if (next > endMs) return { turns, world: approved, end: 'limit' };
+    world = step(approved, { kind: 'elapse', toMs: next });
+    sinceElapsed = 0;
+  }
+  return { turns, world, end: 'limit' };
+}
+
+function act(world: World, decision: GroupDecision): World {
+  let current = world;
+  for (const action of decision.actions) current = step(current, { kind: 'action', action });
+  return current;
+}
+
+function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
+  const found = snapshot.ledgers.find((ledger) => ledger.namespace === group.namespace && ledger.group === group.name);
+  return found ?? { namespace: group.namespace, group: group.name, claims: [], downscales: [], preparations: [] };
+}
+
+function withRun(world: World, group: GroupDefinition, run: RunState | undefined): World {
+  const ledger = ledgerOf(world.snapshot, group);
+  if (run === ledger.run || run === undefined) return world;
+  const others = world.snapshot.ledgers.filter((candidate) => candidate.namespace !== group.namespace || candidate.group !== group.name);
+  return { ...world, snapshot: { ...world.snapshot, ledgers: [...others, { ...ledger, run }] } };
+}
+
+/** People answer at once, as the assumption says: the approvals that this decision waits for are given. */
+function withApproval(world: World, group: GroupDefinition, decision: GroupDecision): World {
+  if (world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
+  const { intents, nowMs } = world.snapshot;
+  const given: IntentView[] = [];
+  for (const request of approvalsAsked(world.snapshot, group, decision)) {
+    for (let person = 1; person <= request.count; person += 1) {
+      const name = `assumed-${request.wave ?? request.rule}-${person}-${nowMs}`;
+      const requestedBy = { user: `person ${person}`, groups: request.from, atMs: nowMs };
+      const about = request.wave === undefined ? { rule: request.rule ?? '' } : { wave: request.wave };
+      if (!intents.some((intent) => intent.name === name))
+        given.push({ namespace: group.namespace, name, group: group.name, action: 'approve', ...about, requestedBy });
+    }
+  }
+  return given.length === 0 ? world : { ...world, snapshot: { ...world.snapshot, intents: [...intents, ...given] } };
+}
+
+interface AskedApproval {
+  readonly wave?: string;
+  readonly rule?: string;
+  readonly count: number;
+  readonly from: readonly string[];
+}
+
+function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: GroupDecision): readonly AskedApproval[] {
+  const waiting = new Set(decision.waits.filter((answer) => answer.outcome === 'wait').map((answer) => answer.rule));
+  const asked: AskedApproval[] = [];
+  const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
+  for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
+    if (approval !== undefined && wave !== undefined) asked.push({ wave: wave.name, count: approval.count, from: approval.from });
+  }
+  for (const policy of snapshot.policies) {
+    for (const rule of policy.rules) {
+      const id = `${policy.name}/${rule.name}`;
+      if (waiting.has(id) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'))
+        asked.push({ rule: id, count: rule.approval.count, from: rule.approval.from });
+    }
+  }
+  return asked;
+}
+
+/** Gives every gate that the last decision asked for its readings up to now. */
+function withReadings(world: World, group: GroupDefinition): World {
+  const wanted = wantedReadings(world, group);
+  if (wanted.length === 0) return world;
+  const { nowMs } = world.snapshot;
+  const views = wanted.map(({ gate, fromMs }) => {
+    const readings: readonly GateReading[] = fromMs > nowMs ? [] : modelReadings(gate, fromMs, nowMs, world.assumptions.gates);
+    return { namespace: group.namespace, group: group.name, gate: gate.name, readings };
+  });
+  const others = world.snapshot.gateReadings.filter(
+    (view) => view.namespace !== group.namespace || view.group !== group.name || !views.some(({ gate }) => gate === view.gate),
+  );
+  return { ...world, snapshot: { ...world.snapshot, gateReadings: [...others, ...views] } };
+}
+
+/** The gates around the wave under way, from the instant at which the engine begins to count. */
+function wantedReadings(world: World, group: GroupDefinition) {
+  const { run } = ledgerOf(world.snapshot, group);
+  const wave = run === undefined || run.outcome !== 'running' ? undefined : group.rollout.waves[run.wave];
+  if (run === undefined || wave === undefined) return [];
+  const sinceMs = run.waveAvailableMs ?? run.waveStartedMs;
+  const names = run.waveAvailableMs === undefined ? wave.before.gates : wave.after.gates;
+  return group.gates.filter((gate) => names.includes(gate.name)).map((gate) => ({ gate, fromMs: sinceMs + gate.initialDelayMs }));
+}
+
+function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDecision): number | undefined {
+  const { nowMs } = world.snapshot;
+  return earliest(
+    decision.wantedReadings.map(({ gate: name, fromMs }) => {
+      const everyMs = group.gates.find((gate) => gate.name === name)?.everyMs ?? 60_000;
+      return fromMs > nowMs ? fromMs : fromMs + (Math.floor((nowMs - fromMs) / everyMs) + 1) * everyMs;
+    }),
+  );
+}
+
+/** Values at which a policy's rules are quiet; tried in this order. */
+const quietValues: readonly number[] = [0, 1, 100, 1_000_000, -1];
+
+/** Metrics stay fresh for the whole run: an assumption has no age. */
+function withMetrics(world: World, group: GroupDefinition): World {
+  const metrics: MetricView[] = [...world.snapshot.metrics];
+  for (const policy of world.snapshot.policies) {
+    for (const input of Object.keys(policy.metrics)) {
+      const isGiven = metrics.some(
+        (metric) => metric.namespace === policy.namespace && metric.policy === policy.name && metric.input === input,
+      );
+      const value = world.assumptions.metrics[`${policy.name}/${input}`] ?? quietValue(policy, input, group);
+      if (!isGiven && value !== undefined)
+        metrics.push({ namespace: policy.namespace, policy: policy.name, input, value, atMs: world.snapshot.nowMs + horizonMs });
+    }
+  }
+  return { ...world, snapshot: { ...world.snapshot, metrics } };
+}
+
+function quietValue(policy: PolicyDefinition, input: string, group: GroupDefinition): number | undefined {
+  return quietValues.find((value) => {
+    const metrics = Object.fromEntries(
+      Object.keys(policy.metrics).map((name) => [name, name === input ? value : { unknown: 'not assumed' }]),
+    );
+    const data = { inputs: { metrics }, group: { name: group.name, namespace: group.namespace } };
+    return policy.rules.every((rule) => {
+      if (rule.when === undefined || !JSON.stringify(rule.when).includes(`inputs.metrics.${input}`)) return true;
+      const answer = evaluateCondition(rule.when, data, { nowMs: 0 });
+      return answer.kind === 'value' && !answer.isTrue;
+    });
+  });
+}

@@ -1,0 +1,211 @@
+// The plan: what is asked for, judged; what follows, by running the engine forward; grouped into waves and steps.
+import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import type { Assumptions } from './assumptions.ts';
+import { contextOf } from './context.ts';
+import { runForward } from './forward.ts';
+import { snapshotFromManifests } from './observe-manifests.ts';
+import { plannedChanges } from './plan-changes.ts';
+import type { GroupPlan, Plan, PlannedStep, PlannedWave, Refusal, TimelineSpan } from './plan-document.ts';
+import { requestChanges } from './plan-request.ts';
+import { groupRisks } from './plan-risks.ts';
+import { type TracedStep, traceSteps } from './plan-steps.ts';
+import type { Snapshot } from './snapshot.ts';
+import { createWorld, type Quantile } from './world.ts';
+import type { World } from './world-model.ts';
+
+export interface PlanInput {
+  readonly groups: readonly GroupDefinition[];
+  /** The groups as they were before the change, where they come from labels and annotations; a request is judged under both. */
+  readonly groupsBefore?: readonly GroupDefinition[];
+  readonly policies: readonly PolicyDefinition[];
+  readonly exceptions: readonly ExceptionDefinition[];
+  readonly policyDigest: string;
+  /** Kubernetes objects that run now. */
+  readonly current: readonly unknown[];
+  /** Kubernetes objects as they are asked for. */
+  readonly desired: readonly unknown[];
+  readonly assumptions: Assumptions;
+  /** When the plan begins; without meaning for a plan that does not depend on the calendar. */
+  readonly nowMs: number;
+}
+
+/** A plan that nothing binds to the calendar begins here, so that two runs of it give the same bytes. */
+const nowhereMs = 0;
+
+/**
+ * Plans every group. The current objects stand for the running cluster, every pod ready unless a Pod manifest says otherwise; the desired ones
+ * for what is asked. What policy refuses is not carried out and stands under `refused`.
+ */
+export function planGroups(input: PlanInput): Plan {
+  const usesCalendar = dependsOnCalendar(input);
+  const nowMs = usesCalendar ? input.nowMs : nowhereMs;
+  const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot;
+  const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups }).snapshot;
+  const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
+  const groups = [...input.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((group) => planGroup(input, group, before, after));
+  return {
+    apiVersion: 'rollout-group.dev/cli/v1',
+    kind: 'Plan',
+    metadata: { policyDigest: input.policyDigest, ...(usesCalendar ? { startsAt: new Date(nowMs).toISOString() } : {}) },
+    outcome: worst(groups.map((group) => group.outcome)),
+    assumptions: input.assumptions,
+    groups,
+  };
+}
+
+/** Whether anything in the input names an instant of the calendar: windows, exceptions, conditions on the time, recorded downscales. */
+function dependsOnCalendar(input: PlanInput): boolean {
+  const { policies, exceptions, current, desired } = input;
+  if (exceptions.length > 0 || policies.some((policy) => policy.windows.length > 0)) return true;
+  if (policies.some((policy) => policy.rules.some((rule) => /"(?:now|age)"/.test(JSON.stringify(rule.when ?? ''))))) return true;
+  return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
+}
+
+function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {
+  for (const outcome of ['blocked', 'waits', 'complete'] as const) if (outcomes.includes(outcome)) return outcome;
+  return 'unchanged';
+}
+
+/** The part of a snapshot that one group depends on, so that a hundred groups cost a hundred times one. */
+function partFor(snapshot: Snapshot, group: GroupDefinition): Snapshot {
+  const names = new Set(group.zones.map((zone) => zone.statefulSet));
+  const isShared = (list: Snapshot['zoneBudgets'] | Snapshot['podBudgets']): boolean =>
+    !Array.isArray(list) || list.some((budget) => budget.namespace === group.namespace);
+  const keepsAll = isShared(snapshot.zoneBudgets) || isShared(snapshot.podBudgets);
+  const isPart = (namespace: string, name: string): boolean => namespace === group.namespace && (keepsAll || names.has(name));
+  return {
+    ...snapshot,
+    groups: [group],
+    statefulSets: snapshot.statefulSets.filter((set) => isPart(set.namespace, set.name)),
+    pods: snapshot.pods.filter((pods) => isPart(pods.namespace, pods.statefulSet)),
+  };
+}
+
+function planGroup(input: PlanInput, group: GroupDefinition, before: Snapshot, after: Snapshot): GroupPlan {
+  const part: Snapshot = {
+    ...partFor(before, group),
+    policies: input.policies,
+    exceptions: input.exceptions,
+    policyDigest: input.policyDigest,
+  };
+  const asked: Snapshot = { ...part, zoneBudgets: after.zoneBudgets, podBudgets: after.podBudgets, replicaSources: after.replicaSources };
+  const run = (quantile: Quantile): Forward => forward(input, group, asked, after, quantile);
+  const likely = run('p50');
+  const slow = run('p90');
+  const waves = groupIntoWaves(likely.steps, slow.steps, likely.startMs);
+  const steps = waves.flatMap((wave) => wave.steps);
+  const changes = plannedChanges(group, input.current, input.desired, likely.refused);
+  const zones = zoneTotals(group, part, likely.world.snapshot, steps);
+  const isBlocked = likely.refused.length > 0 || likely.waits.some((answer) => answer.outcome === 'no');
+  const isComplete = likely.end === 'done';
+  const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
+  return {
+    namespace: group.namespace,
+    group: group.name,
+    outcome,
+    changes,
+    waves,
+    refused: likely.refused,
+    risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps }),
+    waits: likely.waits,
+    zones,
+    totals: {
+      restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
+      scaleChanges: steps.filter((step) => step.kind === 'scaleUp' || step.kind === 'scaleDown').length,
+      waves: new Set(waves.filter((wave) => wave.steps.some((step) => step.kind === 'roll')).map((wave) => wave.name)).size,
+      gates: new Set(steps.filter((step) => step.kind === 'check').map((step) => step.waitsFor)).size,
+      approvals: steps.filter((step) => step.kind === 'approval').length,
+      ...(isComplete ? { p50Seconds: seconds(likely.endMs - likely.startMs) } : {}),
+      ...(slow.end === 'done' ? { p90Seconds: seconds(slow.endMs - slow.startMs) } : {}),
+    },
+    timeline: steps.flatMap(span),
+  };
+}
+
+interface Forward {
+  readonly refused: readonly Refusal[];
+  readonly steps: readonly TracedStep[];
+  readonly waits: GroupPlan['waits'];
+  readonly world: World;
+  readonly end: 'done' | 'held' | 'limit';
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+function forward(input: PlanInput, group: GroupDefinition, asked: Snapshot, after: Snapshot, quantile: Quantile): Forward {
+  const requested = requestChanges({
+    group,
+    groupsBefore: input.groupsBefore ?? [],
+    world: createWorld(asked, input.assumptions, quantile),
+    after,
+    desired: input.desired,
+  });
+  const { turns, world, end } = runForward(requested.world, group);
+  const last = turns.at(-1);
+  const startMs = asked.nowMs;
+  const waits = end === 'done' ? [] : (last?.decision.waits ?? []);
+  return { refused: requested.refused, steps: traceSteps(turns), waits, world, end, startMs, endMs: last?.nowMs ?? startMs };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms) / 1000;
+}
+
+/** Consecutive steps of one wave together; the slow run lends its durations to the steps of the same name. */
+function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep[], startMs: number): readonly PlannedWave[] {
+  const waves: { name: string; steps: PlannedStep[] }[] = [];
+  const pending = new Map<string, TracedStep[]>();
+  for (const step of slow) pending.set(step.key, [...(pending.get(step.key) ?? []), step]);
+  for (const step of likely) {
+    const twin = pending.get(step.key)?.shift();
+    const planned = plannedStep(step, twin, startMs);
+    const open = waves.at(-1);
+    if (open !== undefined && open.name === step.wave) open.steps.push(planned);
+    else waves.push({ name: step.wave, steps: [planned] });
+  }
+  return waves;
+}
+
+function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: number): PlannedStep {
+  const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
+  // How long a person takes is nobody's to assume.
+  const isTimed = step.kind !== 'approval';
+  return {
+    kind: step.kind,
+    ...(step.zone === undefined ? {} : { zone: step.zone }),
+    pods: step.pods,
+    ...(step.atOnce === undefined ? {} : { atOnce: step.atOnce }),
+    ...(step.from === undefined ? {} : { from: step.from }),
+    ...(step.to === undefined ? {} : { to: step.to }),
+    ...(step.waitsFor === undefined ? {} : { waitsFor: step.waitsFor }),
+    ...(source === undefined ? {} : { source }),
+    startSeconds: seconds(step.startMs - startMs),
+    ...(isTimed ? { p50Seconds: seconds(step.endMs - step.startMs) } : {}),
+    ...(isTimed && twin !== undefined ? { p90Seconds: seconds(twin.endMs - twin.startMs) } : {}),
+    rules: step.rules,
+  };
+}
+
+function zoneTotals(group: GroupDefinition, before: Snapshot, end: Snapshot, steps: readonly PlannedStep[]): GroupPlan['zones'] {
+  const replicasIn = (snapshot: Snapshot, name: string): number =>
+    snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name)?.replicas ?? 0;
+  return group.zones.map((zone) => ({
+    zone: zone.name,
+    statefulSet: zone.statefulSet,
+    replicasBefore: replicasIn(before, zone.statefulSet),
+    replicasAfter: replicasIn(end, zone.statefulSet),
+    restarts: steps.filter((step) => step.kind === 'roll' && step.zone === zone.name).reduce((sum, step) => sum + step.pods.length, 0),
+  }));
+}
+
+function span(step: PlannedStep): readonly TimelineSpan[] {
+  if (step.p50Seconds === undefined || step.kind === 'approval') return [];
+  const kind = step.kind === 'check' ? 'wait' : step.kind;
+  const label =
+    step.kind === 'roll'
+      ? `${step.pods.length} pods`
+      : step.kind === 'scaleUp' || step.kind === 'scaleDown'
+        ? `${step.from} to ${step.to}`
+        : (step.waitsFor ?? step.kind);
+  return [{ zone: step.zone ?? '', kind, label, startSeconds: step.startSeconds, endSeconds: step.startSeconds + step.p50Seconds }];
+}
