@@ -1,0 +1,140 @@
+// When a schedule is open: starts by cron in the time of a place, each followed by a length of elapsed time.
+import { Cron } from 'croner';
+import type { WindowDefinition } from './definition.ts';
+import { instantFromWall, isTimeZone, wallFromInstant } from './wall-clock.ts';
+
+export type Schedule = NonNullable<WindowDefinition['schedule']>;
+
+/** A stretch of time in which a window is open, or closed throughout. Half-open: `fromMs` is in it, `toMs` is not. */
+export interface Span {
+  readonly isOpen: boolean;
+  readonly fromMs: number;
+  /** Absent when nothing changes within the five years that are searched. */
+  readonly toMs?: number;
+}
+
+/** How far ahead the next opening is sought; 29 February comes round within it. */
+const searchMs = 5 * 366 * 86_400_000;
+const minuteMs = 60_000;
+/** Openings that run into one another are one span; more of them than this are cut, and the span is continued when it is asked again. */
+const mergedOpenings = 64;
+
+/** The pattern, or why it is none. Five fields of numbers, names, lists, ranges and steps, as in a Kubernetes CronJob. */
+export function parseCron(cron: string): Cron | string {
+  const fields = cron.trim().split(/\s+/);
+  if (fields.length !== 5) return `The schedule has ${fields.length} fields; five are expected`;
+  const odd = fields.find((field) => !/^[\dA-Za-z*/,-]+$/.test(field) || /\d[LW]|^[LW]$/i.test(field));
+  if (odd !== undefined) return `The field ${JSON.stringify(odd)} is not made of numbers, names, lists, ranges and steps`;
+  try {
+    // Paused and in UTC: the library only counts on the calendar here. Clock changes are ours, in instantFromWall.
+    return new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part', paused: true });
+  } catch (error) {
+    return `The schedule is not valid: ${error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error)}`;
+  }
+}
+
+/** The span around an instant; undefined for a schedule that cannot be read. Remembers its last answers by the identity of the schedule. */
+export function spanAt(schedule: Schedule, nowMs: number): Span | undefined {
+  const known = calendarOf(schedule);
+  if (known === undefined) return undefined;
+  if (!known.everStarts) return { isOpen: false, fromMs: nowMs };
+  const remembered = known.spans.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < (toMs ?? Number.NEGATIVE_INFINITY));
+  if (remembered) return remembered;
+  const span = findSpan(known, schedule.durationMs, nowMs);
+  known.spans.unshift(span);
+  known.spans.splice(8);
+  return span;
+}
+
+interface Calendar {
+  readonly cron: Cron;
+  readonly timeZone: string;
+  /** False for the 30th of February, which would be searched for in vain each time. */
+  readonly everStarts: boolean;
+  readonly spans: Span[];
+}
+
+const calendars = new WeakMap<Schedule, Calendar | 'unreadable'>();
+
+function calendarOf(schedule: Schedule): Calendar | undefined {
+  const known = calendars.get(schedule) ?? readCalendar(schedule);
+  calendars.set(schedule, known);
+  return known === 'unreadable' ? undefined : known;
+}
+
+function readCalendar({ cron: text, timeZone, durationMs }: Schedule): Calendar | 'unreadable' {
+  const cron = parseCron(text);
+  if (typeof cron === 'string' || !isTimeZone(timeZone) || !(durationMs > 0)) return 'unreadable';
+  return { cron, timeZone, everStarts: startsOf(cron, 1).length > 0, spans: [] };
+}
+
+function findSpan(calendar: Calendar, durationMs: number, nowMs: number): Span {
+  const last = lastStart(calendar, nowMs);
+  const next = nextStart(calendar, last ?? nowMs, nowMs);
+  if (last === undefined || nowMs >= last + durationMs) {
+    const fromMs = last === undefined ? nowMs : last + durationMs;
+    return { isOpen: false, fromMs, ...(next === undefined ? {} : { toMs: next }) };
+  }
+  return { isOpen: true, fromMs: openedAt(calendar, durationMs, last), toMs: closesAt(calendar, durationMs, last) };
+}
+
+/** Backwards over the openings that ran into this one. */
+function openedAt(calendar: Calendar, durationMs: number, start: number): number {
+  let openedMs = start;
+  for (let count = 0; count < mergedOpenings; count += 1) {
+    const previous = lastStart(calendar, openedMs - 1);
+    if (previous === undefined || previous + durationMs < openedMs) break;
+    openedMs = previous;
+  }
+  return openedMs;
+}
+
+/** Forwards over the openings that follow before, or just when, this one ends. */
+function closesAt(calendar: Calendar, durationMs: number, start: number): number {
+  let last = start;
+  for (let count = 0; count < mergedOpenings; count += 1) {
+    const next = nextStart(calendar, last, last);
+    if (next === undefined || next > last + durationMs) break;
+    last = next;
+  }
+  return last + durationMs;
+}
+
+/** The latest start at or before an instant. */
+function lastStart({ cron, timeZone }: Calendar, nowMs: number): number | undefined {
+  const wallMs = wallFromInstant(timeZone, nowMs);
+  // The library looks strictly before its argument, in whole seconds; starts are on whole minutes.
+  const [previous] = cron.previousRuns(1, new Date(Math.floor(wallMs / minuteMs) * minuteMs + minuteMs));
+  let last = previous === undefined ? undefined : instantFromWall(timeZone, previous.getTime());
+  // In the second pass of the repeated hour, starts that the clock shows as still to come were in the first pass.
+  for (let wall = previous?.getTime() ?? wallMs; ; ) {
+    const following = cron.nextRun(new Date(wall))?.getTime();
+    if (following === undefined) return last;
+    const startMs = instantFromWall(timeZone, following);
+    if (startMs > nowMs) return last;
+    last = startMs;
+    wall = following;
+  }
+}
+
+/** The first start after both instants, of which `afterMs` is itself a start or a place to begin. */
+function nextStart({ cron, timeZone }: Calendar, afterMs: number, nowMs: number): number | undefined {
+  let wall = wallFromInstant(timeZone, afterMs) - 1;
+  for (;;) {
+    const following = cron.nextRun(new Date(wall))?.getTime();
+    if (following === undefined || following - wallFromInstant(timeZone, nowMs) > searchMs) return undefined;
+    const startMs = instantFromWall(timeZone, following);
+    // Several starts inside the gap are one: all of them open at its end.
+    if (startMs > nowMs && startMs > afterMs) return startMs;
+    wall = following;
+  }
+}
+
+/** The first starts from 2026 on, as the clock shows them: at most `count`, and of five years. */
+export function startsOf(cron: Cron, count: number): readonly number[] {
+  const begin = Date.UTC(2026, 0, 1) - 1;
+  return cron
+    .nextRuns(count, new Date(begin))
+    .map((start) => start.getTime())
+    .filter((start) => start - begin <= searchMs);
+}
