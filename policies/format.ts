@@ -1,0 +1,147 @@
+// The canonical form of a policy file: fields in the order of the schema, two spaces, one blank line at most, and every comment kept.
+import { CST, type Document, isMap, isNode, isScalar, isSeq, Lexer, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
+import type { z } from 'zod';
+import { apiVersion, type Kind, schemas } from './schema/kinds.ts';
+import { fieldNames, schemaBelow, unwrapped } from './schema-walk.ts';
+import { textLines } from './text-lines.ts';
+import { scanYaml, yamlLimits } from './yaml-scan.ts';
+import { documentStyle, longestFlowLine, textStyle } from './yaml-style.ts';
+
+/** Each round settles one level of nesting, and nothing deeper is read at all. */
+const mostRounds = yamlLimits.depth;
+
+/**
+ * The canonical form of a text with policies. Its values stay what they are and its comments stay with what they explain. Documents of
+ * other kinds stay as they are written, and so does the whole text when it cannot be read without doubt: syntax errors, directives,
+ * content beside a `---`. Formatting a formatted text changes nothing.
+ */
+export function formatText(text: string): string {
+  const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
+  const parts = documentTexts(lines);
+  if (!parts || scanYaml(textLines('', lines)).refused) return text;
+  const formatted = parts.map((part) => (usesReferences(part) ? part : settled(part)));
+  return formatted.some((part) => part === undefined) ? text : formatted.join('---\n');
+}
+
+/** The texts between document markers, without empty ones; undefined when markers or directives carry more than a separation. */
+function documentTexts(text: string): readonly string[] | undefined {
+  if (/^(?:---[^\S\n]*[^\s]|\.\.\.(?:\s|$)|%)/m.test(text)) return undefined;
+  return text
+    .split(/^---[^\S\n]*(?:\n|$)/m)
+    .filter((part) => part.trim() !== '')
+    .map((part) => `${part.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd()}\n`);
+}
+
+/** The form in which another round changes nothing; undefined when the text cannot be read, the text itself when it must not change. */
+function settled(text: string): string | undefined {
+  let current = text;
+  for (let round = 0; round < mostRounds; round += 1) {
+    const document = parseDocument(current, documentStyle);
+    if (document.errors.length > 0) return undefined;
+    const schema = schemaOf(document);
+    if (!schema) return text;
+    reorder(document.contents, schema, true);
+    const next = withoutLongLines(document.toString(textStyle));
+    if (next === current) return current;
+    if (!isSame(current, next)) return text;
+    current = next;
+  }
+  return text;
+}
+
+/** Anchors, aliases and tags are no part of policies, and to move a field could put an alias before its anchor. */
+function usesReferences(text: string): boolean {
+  return scanYaml(textLines('', text)).properties.length > 0;
+}
+
+/** The schema of a document of one of our kinds. */
+function schemaOf(document: Document.Parsed): z.ZodType | undefined {
+  const kind = isMap(document.contents) && document.get('apiVersion') === apiVersion ? document.get('kind') : undefined;
+  return typeof kind === 'string' && Object.hasOwn(schemas, kind) ? schemas[kind as Kind] : undefined;
+}
+
+/** Puts the fields of every map in the order of the schema, without quotes; what the schema does not know comes last, as it stands. */
+function reorder(node: unknown, schema: unknown, isRoot = false): void {
+  if (isSeq(node)) for (const [index, item] of node.items.entries()) reorder(item, schemaBelow(schema, index));
+  if (!isMap(node)) return;
+  const names = fieldNames(unwrapped(schema));
+  const rank = (pair: Pair) => (names.indexOf(textOf(pair.key)) + names.length + 1) % (names.length + 1);
+  const [first] = node.items;
+  node.items.sort((a, b) => rank(a) - rank(b));
+  if (first && first !== node.items[0]) moveFirst(node, first, isRoot);
+  for (const { key, value } of node.items) {
+    if (isScalar(key) && names.includes(textOf(key))) key.type = 'PLAIN';
+    reorder(value, schemaBelow(schema, textOf(key)));
+  }
+}
+
+/** The parser gives the comment above the first field to the map. It goes where that field goes, except at the head of the document. */
+function moveFirst(map: YAMLMap, formerFirst: Pair, isRoot: boolean): void {
+  const key = map.items[0]?.key;
+  if (isNode(key)) key.spaceBefore = false;
+  if (isRoot || !map.commentBefore || !isNode(formerFirst.key)) return;
+  formerFirst.key.commentBefore = map.commentBefore;
+  map.commentBefore = '';
+}
+
+function textOf(key: unknown): string {
+  return isScalar(key) ? String(key.value) : '';
+}
+
+/** Writes the collections in braces and brackets that make a line too long as blocks, from the outside in. */
+function withoutLongLines(text: string): string {
+  let current = text;
+  for (let round = 0; round < mostRounds; round += 1) {
+    if (current.split('\n').every((line) => line.length <= longestFlowLine)) return current;
+    const document = parseDocument(current, documentStyle);
+    let isChanged = false;
+    visit(document, {
+      Collection(_, node) {
+        if (node.flow !== true) return undefined;
+        if (node.items.length > 0 && lineLength(current, node.range?.[0] ?? 0) > longestFlowLine) {
+          node.flow = false;
+          isChanged = true;
+        }
+        return visit.SKIP;
+      },
+    });
+    if (!isChanged) return current;
+    current = document.toString(textStyle);
+  }
+  return current;
+}
+
+function lineLength(text: string, offset: number): number {
+  const end = text.indexOf('\n', offset);
+  return (end < 0 ? text.length : end) - (text.lastIndexOf('\n', offset - 1) + 1);
+}
+
+/** Whether two texts of one document have the same values and the same comments. A last check: to lose either would be worse than no form. */
+function isSame(before: string, after: string): boolean {
+  const values = (text: string) => JSON.stringify(meaning(parseDocument(text, documentStyle).contents));
+  return values(before) === values(after) && comments(before) === comments(after);
+}
+
+/** Values with sorted keys. Numbers that JSON would not write, such as 0777 and those too long to hold, are compared as they stand. */
+function meaning(node: unknown): unknown {
+  if (isSeq(node)) return node.items.map(meaning);
+  if (isMap(node)) {
+    return node.items.map((pair) => [meaning(pair.key), meaning(pair.value)]).sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+  }
+  if (!isScalar(node)) return undefined;
+  return typeof node.value === 'number' && !isClearNumber(node.value, node.source ?? '') ? [node.source] : node.value;
+}
+
+function isClearNumber(value: number, source: string): boolean {
+  return Math.abs(value) <= Number.MAX_SAFE_INTEGER && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(source);
+}
+
+function comments(text: string): string {
+  const found: string[] = [];
+  let previous = '';
+  for (const lexeme of new Lexer().lex(text)) {
+    if (previous !== CST.SCALAR && CST.tokenType(lexeme) === 'comment') found.push(lexeme.trim());
+    previous = lexeme;
+  }
+  return found.sort().join('\n');
+}

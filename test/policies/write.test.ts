@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { adoptGroups } from '../../policies/adopt.ts';
+import { annotationKeys } from '../../policies/adopt-keys.ts';
+import { type PolicyDocument, schemas } from '../../policies/schema/kinds.ts';
+import { writeDocument, writeDocuments } from '../../policies/write.ts';
+import { statefulSet } from './adopt-kit.ts';
+import { sampleDocuments } from './sample-documents.ts';
+
+function readBack(text: string): PolicyDocument {
+  const value = parse(text);
+  return schemas[value.kind as PolicyDocument['kind']].parse(value) as PolicyDocument;
+}
+
+describe('a written document', () => {
+  it.each(sampleDocuments)('$kind reads back as the same document', (document) => {
+    expect(readBack(writeDocument(document))).toEqual(document);
+  });
+
+  it('has the fields in the order of the schema and leaves defaults out', () => {
+    const { groups } = adoptGroups([
+      statefulSet({ name: 'ingester-zone-b', annotations: { [annotationKeys.leader]: 'ingester-zone-a' } }),
+      statefulSet({ annotations: { [annotationKeys.maxUnavailable]: '10%', [annotationKeys.paused]: 'true' } }),
+    ]);
+    expect(groups.map((group) => writeDocument(group)).join('')).toMatchInlineSnapshot(`
+      "apiVersion: rollout-group.dev/v1alpha1
+      kind: RolloutGroup
+      metadata:
+        name: ingester
+        namespace: mimir
+      spec:
+        members:
+          zones:
+            - name: a
+              statefulSet: ingester-zone-a
+              maxUnavailable: 10%
+              paused: true
+            - { name: b, statefulSet: ingester-zone-b, follows: a }
+        replicas: { leader: true }
+        scaling:
+          duringRollout: allow
+          up: { followersWaitFor: nothing }
+        rollout:
+          engine: onDelete
+          order: ascending
+          rotateBy: delete
+          replaceUnready: { when: crashing, after: 0s }
+        compatibility:
+          readiness: containers
+          podsBy: nameLabel
+          openZone: reselect
+          podChoice: ordinal
+          pausedZone: ignored
+          stuckPodCap: none
+          zoneGapReads: follower
+          prepareGapReads: otherZone
+          preparedSince: pod
+          scaleDownChecks: prepareOnly
+          scaleFloor: none
+          lastDownscale: annotation
+          strategyOfAllMembers: true
+          currentRevision: advanced
+      "
+    `);
+  });
+
+  it('is the same for a document with its keys in another order', () => {
+    const reversed = (value: unknown): unknown =>
+      Array.isArray(value)
+        ? value.map(reversed)
+        : typeof value === 'object' && value !== null
+          ? Object.fromEntries(
+              Object.entries(value)
+                .map(([key, member]) => [key, reversed(member)])
+                .reverse(),
+            )
+          : value;
+    for (const document of sampleDocuments) {
+      expect(writeDocument(reversed(document) as PolicyDocument)).toBe(writeDocument(document));
+    }
+  });
+
+  it('quotes what YAML 1.1 reads as something else', () => {
+    const document = schemas.RolloutIntent.parse({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutIntent',
+      metadata: { name: 'y', labels: { on: 'off', number: '0777', time: '12:30:00' } },
+      spec: { group: 'no', action: 'pause', expires: '2026-01-01T00:00:00Z' },
+    });
+    expect(writeDocument(document)).toMatchInlineSnapshot(`
+      "apiVersion: rollout-group.dev/v1alpha1
+      kind: RolloutIntent
+      metadata:
+        name: "y"
+        labels: { "on": "off", number: "0777", time: "12:30:00" }
+      spec:
+        group: "no"
+        action: pause
+        expires: "2026-01-01T00:00:00Z"
+      "
+    `);
+  });
+
+  it('separates documents and names the schema once', () => {
+    const text = writeDocuments(sampleDocuments.slice(0, 2), { schemaUrl: 'https://example.com/policies.json' });
+    expect(text.split('\n').filter((line) => /^(?:#|---|kind)/.test(line))).toEqual([
+      '# yaml-language-server: $schema=https://example.com/policies.json',
+      'kind: RolloutGroup',
+      '---',
+      'kind: RolloutPolicy',
+    ]);
+  });
+});
