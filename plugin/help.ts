@@ -71,13 +71,18 @@ function argumentEntry({ name, description, choices }: ArgumentSpec): { readonly
   return { label: name.toUpperCase(), text: `${description}${choicesText(choices)}` };
 }
 
-function optionEntry({ flags, description, choices, default: standard, isRepeatable }: OptionSpec): {
+function optionEntry({ flags, description, choices, default: standard, isRepeatable, isRequired }: OptionSpec): {
   readonly label: string;
   readonly text: string;
 } {
   // Long flags stand below one another, whether there is a short one or not.
   const label = flags.startsWith('--') ? `    ${flags}` : flags;
-  const notes = [isRepeatable === true ? ' Repeatable.' : '', choicesText(choices), standard === undefined ? '' : ` Default: ${standard}.`];
+  const notes = [
+    isRequired === true ? ' Required.' : '',
+    isRepeatable === true ? ' Repeatable.' : '',
+    choicesText(choices),
+    standard === undefined ? '' : ` Default: ${standard}.`,
+  ];
   return { label, text: `${description}${notes.join('')}` };
 }
 

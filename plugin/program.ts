@@ -84,6 +84,7 @@ function toOption(spec: OptionSpec): Option {
   const option = new Option(spec.flags, spec.description);
   if (spec.choices !== undefined) option.choices([...spec.choices]);
   if (spec.default !== undefined) option.default(spec.default);
+  if (spec.isRequired === true) option.makeOptionMandatory();
   const { atLeast } = spec;
   if (atLeast !== undefined) option.argParser((text) => wholeNumber(text, atLeast));
   if (spec.isRepeatable === true) option.default([], 'none').argParser((text, before: readonly string[]) => [...before, text]);

@@ -1,8 +1,74 @@
-// The verb fmt.
+// The verb fmt: policy files in one form.
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Finding } from '../../policies/finding.ts';
+import { formatText } from '../../policies/format.ts';
+import { parseDocuments } from '../../policies/yaml-document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { findingBlocks } from '../output/findings-text.ts';
+import { plural } from '../output/words.ts';
+import { type InputFile, readInputs } from '../source/input.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: fmt is not in this build\n');
-  return exitCodes.internal;
+export interface FmtOptions {
+  readonly files: readonly string[];
+  readonly check?: boolean;
+  readonly write?: boolean;
+}
+
+interface Formatted extends InputFile {
+  readonly formatted: string;
+  /** Why it cannot be read; such a file stays as it is. */
+  readonly errors: readonly Finding[];
+}
+
+export async function run(context: CommandContext, { files, check = false, write = false }: FmtOptions): Promise<ExitCode> {
+  if (check && write) throw usageFailure('--check and --write exclude each other', 'kubectl rollout-group fmt --help');
+  if (write) refuseUnwritable(files);
+  // JSON has no comments and no freedom of form: it is left to the tools that made it.
+  const inputs = (await readInputs(files, context)).filter(({ name }) => !name.toLowerCase().endsWith('.json'));
+  const results = inputs.map(format);
+  const errors = results.flatMap((result) => result.errors);
+  for (const block of findingBlocks(errors, context.stderr)) context.stderr.write(`${block}\n`);
+  const changed = results.filter(({ text, formatted }) => formatted !== text);
+  if (check) reportUnformatted(context, changed);
+  else if (write) writeBack(context, changed);
+  else print(context, results);
+  return errors.length > 0 || (check && changed.length > 0) ? exitCodes.findings : exitCodes.done;
+}
+
+function format({ name, text }: InputFile): Formatted {
+  const { documents, findings } = parseDocuments(name, text);
+  const errors = [...findings, ...documents.flatMap((document) => document.errors)];
+  return { name, text, errors, formatted: errors.length > 0 ? text : formatText(text) };
+}
+
+function refuseUnwritable(files: readonly string[]): void {
+  const unwritable = files.find((file) => file === '-' || file.startsWith('git:'));
+  if (unwritable !== undefined) throw usageFailure(`${unwritable} cannot be written to`, 'leave --write out to print the result');
+}
+
+function reportUnformatted({ stdout, stderr, quiet }: CommandContext, changed: readonly Formatted[]): void {
+  for (const { name } of changed) stdout.write(`${name}\n`);
+  if (changed.length > 0 && !quiet) stderr.write(`${plural(changed.length, 'file')} not in form; fmt --write changes them\n`);
+}
+
+function writeBack({ stdout, cwd }: CommandContext, changed: readonly Formatted[]): void {
+  for (const { name, formatted } of changed) {
+    try {
+      writeFileSync(resolve(cwd, name), formatted);
+    } catch (error) {
+      const why = (error as NodeJS.ErrnoException).code ?? String(error);
+      throw new Failure({ exitCode: exitCodes.notAllowed, what: `${name} cannot be written`, why });
+    }
+    stdout.write(`${name}\n`);
+  }
+}
+
+/** Several files become one stream of documents. */
+function print({ stdout }: CommandContext, results: readonly Formatted[]): void {
+  const text = results.map(({ formatted }) => formatted).join('---\n');
+  if (stdout.isTerminal) stdout.write(text);
+  else stdout.raw.write(text);
 }

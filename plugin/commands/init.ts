@@ -1,8 +1,92 @@
-// The verb init.
-import type { CommandContext } from '../context.ts';
+// The verb init: policy files for the groups that exist as labels and annotations.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { adoptGroups } from '../../policies/adopt.ts';
+import { countFindings, type Finding, sortFindings } from '../../policies/finding.ts';
+import { loadPolicies } from '../../policies/load.ts';
+import type { RolloutGroup } from '../../policies/schema/kinds.ts';
+import { writeDocuments } from '../../policies/write.ts';
+import { placedFindings } from '../adoption-findings.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { findingBlocks } from '../output/findings-text.ts';
+import { plural } from '../output/words.ts';
+import { readInput } from '../source/input.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: init is not in this build\n');
-  return exitCodes.internal;
+export interface InitOptions {
+  readonly fromDir: string;
+  readonly out: string;
+  readonly force?: boolean;
+}
+
+interface PolicyPage {
+  /** Below the output directory, with slashes. */
+  readonly path: string;
+  readonly text: string;
+  readonly group: RolloutGroup;
+}
+
+export async function run(context: CommandContext, { fromDir, out, force = false }: InitOptions): Promise<ExitCode> {
+  const { stdout, stderr, cwd } = context;
+  const { manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
+  const { groups, findings } = adoptGroups(manifests.map(({ value }) => value));
+  const all = sortFindings([...fileFindings, ...placedFindings(findings, manifests)]);
+  for (const block of findingBlocks(all, stderr)) stderr.write(`${block}\n`);
+  if (groups.length === 0) throw noGroup(fromDir, all);
+  const pages = pagesOf(groups);
+  if (!force) refuseOverwriting(pages, out, cwd);
+  for (const page of pages) {
+    write(join(resolve(cwd, out), page.path), page.text);
+    const { namespace = 'default', name } = page.group.metadata;
+    const zones = page.group.spec.members.zones?.length ?? 0;
+    stdout.write(`${join(out, page.path)}  RolloutGroup ${namespace}/${name}, ${plural(zones, 'zone')}\n`);
+  }
+  suggestNext(context, `lint ${out}`, `plan --current ${fromDir} -f ${out} --set image=...`);
+  return countFindings(all).error > 0 ? exitCodes.findings : exitCodes.done;
+}
+
+/** One file per group, below a folder per namespace when there are several namespaces. */
+function pagesOf(groups: readonly RolloutGroup[]): readonly PolicyPage[] {
+  const namespaces = new Set(groups.map(({ metadata }) => metadata.namespace));
+  return groups.map((group) => {
+    const { namespace = 'default', name } = group.metadata;
+    return { path: namespaces.size > 1 ? `${namespace}/${name}.yaml` : `${name}.yaml`, text: writeDocuments([group]), group };
+  });
+}
+
+/** Before anything is written, so that a refusal leaves everything as it was. A file that would not change is in nobody's way. */
+function refuseOverwriting(pages: readonly PolicyPage[], out: string, cwd: string): void {
+  const inTheWay = pages.filter(({ path, text }) => {
+    const file = join(resolve(cwd, out), path);
+    return existsSync(file) && readFileSync(file, 'utf8') !== text;
+  });
+  const [first] = inTheWay;
+  if (first === undefined) return;
+  throw new Failure({
+    exitCode: exitCodes.usage,
+    what: `${join(out, first.path)} exists and would change`,
+    why: `${plural(inTheWay.length, 'file')} of ${pages.length} would lose what is in them`,
+    todo: 'name another directory with --out, or overwrite them with --force',
+  });
+}
+
+function write(file: string, text: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new Failure({ exitCode: exitCodes.notAllowed, what: `${file} cannot be written`, why });
+  }
+}
+
+function noGroup(source: string, findings: readonly Finding[]): Failure {
+  const { error } = countFindings(findings);
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what: `${source} has no StatefulSet with the label rollout-group`,
+    ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide one` }),
+    todo: 'name the directory with the rendered manifests',
+  });
 }

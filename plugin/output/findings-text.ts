@@ -1,4 +1,5 @@
 // Findings for people: place, message, excerpt, way out, and one line that sums up.
+import type { Finding } from '../../policies/finding.ts';
 import { renderFinding } from '../../policies/render-finding.ts';
 import type { OutputStream } from '../context.ts';
 import type { Style } from './colour.ts';
@@ -16,7 +17,11 @@ const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' 
 };
 
 /** The text of the whole report. */
-export function findingsText(report: FindingsReport, { paint }: Pick<OutputStream, 'paint'>): string {
-  const blocks = report.findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
-  return `${[...blocks, summarySentence(report)].join('\n')}\n`;
+export function findingsText(report: FindingsReport, stream: Pick<OutputStream, 'paint'>): string {
+  return `${[...findingBlocks(report.findings, stream), summarySentence(report)].join('\n')}\n`;
+}
+
+/** Each finding as the lines that belong together, without a final newline. */
+export function findingBlocks(findings: readonly Finding[], { paint }: Pick<OutputStream, 'paint'>): readonly string[] {
+  return findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
 }

@@ -73,8 +73,13 @@ const init: Verb = {
   group: 'Author',
   summary: 'Write policy files for groups that exist as annotations of grafana/rollout-operator',
   options: [
-    { flags: '--from-dir <source>', description: 'Manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
-    { flags: '--out <directory>', description: 'Where the policy files go.', completes: 'directory' },
+    {
+      flags: '--from-dir <source>',
+      description: 'Manifests: a directory, a file, - or git:REV[:PATH].',
+      isRequired: true,
+      completes: 'source',
+    },
+    { flags: '--out <directory>', description: 'Where the policy files go.', isRequired: true, completes: 'directory' },
     { flags: '--force', description: 'Overwrite files that exist.' },
   ],
   examples: ['init --from-dir manifests/ --out policies/'],

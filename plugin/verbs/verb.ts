@@ -12,6 +12,7 @@ export interface OptionSpec {
   /** The only values it takes. */
   readonly choices?: readonly string[];
   readonly default?: string;
+  readonly isRequired?: boolean;
   /** May be given several times; the command receives a list, empty when it was not given. */
   readonly isRepeatable?: boolean;
   /** A whole number, at least this large. */
