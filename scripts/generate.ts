@@ -2,12 +2,14 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { planSchema } from '../engine/plan-schema.ts';
 import { schemas } from '../policies/schema/kinds.ts';
 
 const files = new Map<string, string>();
 for (const [kind, schema] of Object.entries(schemas)) {
   files.set(`deploy/schemas/${kind.toLowerCase()}.json`, `${JSON.stringify(z.toJSONSchema(schema, { io: 'input' }), null, 2)}\n`);
 }
+files.set('deploy/schemas/plan.json', `${JSON.stringify(planSchema, null, 2)}\n`);
 
 const check = process.argv.includes('--check');
 let stale = 0;

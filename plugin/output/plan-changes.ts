@@ -1,6 +1,6 @@
 // How the changes of a plan read: a short name for the field, what was and what will be, and what follows.
 import type { GroupPlan, PlannedChange } from '../../engine/plan-document.ts';
-import { countText } from './plan-words.ts';
+import { plural } from './words.ts';
 
 export interface ChangeLine {
   readonly field: string;
@@ -102,5 +102,5 @@ function restartText(count: number): string {
 }
 
 function joinText(count: number, word: string): string {
-  return count === 0 ? 'no pod yet' : `${countText(count, 'pod')} ${word}`;
+  return count === 0 ? 'no pod yet' : `${plural(count, 'pod')} ${word}`;
 }

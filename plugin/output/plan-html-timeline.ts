@@ -3,6 +3,7 @@ import type { GroupPlan, PlannedStep } from '../../engine/plan-document.ts';
 import { type Html, html, nothing } from './plan-html-text.ts';
 import { shorten } from './plan-table-layout.ts';
 import * as words from './plan-words.ts';
+import { plural } from './words.ts';
 
 const left = 132;
 const right = 980;
@@ -152,7 +153,7 @@ function stepTitle(step: PlannedStep): string {
   const count = words.stepPodCount(step);
   return [
     `${words.stepVerb(step)} ${words.stepObject(step)}`.trim(),
-    ...(count === undefined ? [] : [words.countText(count, 'pod')]),
+    ...(count === undefined ? [] : [plural(count, 'pod')]),
     ...(step.atOnce === undefined ? [] : [`at most ${step.atOnce} at once`]),
     `from +${words.spanText(step.startSeconds)}`,
     step.p50Seconds === undefined

@@ -4,6 +4,7 @@ import type { GroupPlan } from '../../engine/plan-document.ts';
 import { changeLines } from './plan-changes.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from './plan-markdown-text.ts';
 import * as words from './plan-words.ts';
+import { plural } from './words.ts';
 
 const longestText = 300;
 
@@ -21,7 +22,7 @@ function changeList(group: GroupPlan): string {
     (change) =>
       `- ${markdownCode(clip(change.field, longestText))}: ${markdownCode(clip(change.value, longestText))}, ${change.consequence}`,
   );
-  return lines.slice(0, 10).join('\n') + (lines.length > 10 ? `\n- ${words.countText(lines.length - 10, 'more change')}` : '');
+  return lines.slice(0, 10).join('\n') + (lines.length > 10 ? `\n- ${plural(lines.length - 10, 'more change')}` : '');
 }
 
 function stepTable(group: GroupPlan): string {
@@ -51,7 +52,7 @@ function folded(group: GroupPlan): readonly string[] {
   );
   const rules = ruleRows(group);
   return [
-    ...(risks.length === 0 ? [] : [markdownDetails(words.countText(risks.length, 'risk'), risks.join('\n'))]),
+    ...(risks.length === 0 ? [] : [markdownDetails(plural(risks.length, 'risk'), risks.join('\n'))]),
     ...(rules.length === 0
       ? []
       : [markdownDetails(`Rules asked (${rules.length})`, markdownTable(['rule', 'answer', 'fact', 'limit', 'written at'], rules))]),

@@ -6,6 +6,7 @@ import { fitSections, type Section } from './plan-markdown-budget.ts';
 import { groupForms } from './plan-markdown-group.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from './plan-markdown-text.ts';
 import * as words from './plan-words.ts';
+import { plural } from './words.ts';
 
 /** GitHub takes 65,536 characters, the least of the large forges; 1,000 are spared for what a bot adds. Counted in UTF-16 units. */
 export const commentBudget = 65_536 - 1_000;
@@ -34,12 +35,7 @@ function headline(groups: readonly GroupPlan[]): string {
   const restarts = sum((group) => group.totals.restarts);
   const scaleChanges = sum((group) => group.totals.scaleChanges);
   if (refusedCount + heldCount + restarts + scaleChanges === 0 && groups.every((group) => group.changes.length === 0)) return 'no changes';
-  return [
-    words.countText(restarts, 'restart'),
-    words.countText(scaleChanges, 'scale change'),
-    `${refusedCount} refused`,
-    `${heldCount} held`,
-  ].join(', ');
+  return [plural(restarts, 'restart'), plural(scaleChanges, 'scale change'), `${refusedCount} refused`, `${heldCount} held`].join(', ');
 }
 
 const outcomeMarks: Readonly<Record<GroupPlan['outcome'], string>> = {
@@ -66,7 +62,7 @@ function overview(changed: readonly GroupPlan[]): Section {
     title: '',
     items: rows.length === 0 ? [] : [[markdownTable(['group', 'outcome', 'restarts', 'scale changes', 'p50', 'p90'], [])], ...rows],
     separator: '\n',
-    more: (count) => `${words.countText(count, 'more group')}.`,
+    more: (count) => `${plural(count, 'more group')}.`,
   };
 }
 
@@ -79,14 +75,14 @@ function refused(changed: readonly GroupPlan[], plan: Plan): Section {
       return [[first, ...lines].join('\n'), first];
     }),
   );
-  return { title: '**Refused**', items, separator: '\n', more: (count) => `${words.countText(count, 'more refusal')}.` };
+  return { title: '**Refused**', items, separator: '\n', more: (count) => `${plural(count, 'more refusal')}.` };
 }
 
 function held(changed: readonly GroupPlan[], plan: Plan): Section {
   const items = changed.flatMap((group) =>
     group.waits.map((result) => [`- ${groupName(group)} is held by ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`]),
   );
-  return { title: '**Held**', items, separator: '\n', more: (count) => `${words.countText(count, 'more wait')}.` };
+  return { title: '**Held**', items, separator: '\n', more: (count) => `${plural(count, 'more wait')}.` };
 }
 
 function ruleText(result: Parameters<typeof words.factText>[0]): string {
@@ -99,7 +95,7 @@ function details(changed: readonly GroupPlan[]): Section {
     title: '',
     items: changed.map(groupForms),
     separator: '\n\n',
-    more: (count) => `${words.countText(count, 'more group')} without room here; \`plan -o html\` shows all.`,
+    more: (count) => `${plural(count, 'more group')} without room here; \`plan -o html\` shows all.`,
   };
 }
 
@@ -109,7 +105,7 @@ function same(groups: readonly GroupPlan[], changed: readonly GroupPlan[]): Sect
     title: items.length === 0 ? '' : 'Without changes:',
     items,
     separator: ', ',
-    more: (count) => `and ${words.countText(count, 'more group')}.`,
+    more: (count) => `and ${plural(count, 'more group')}.`,
   };
 }
 

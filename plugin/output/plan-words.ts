@@ -3,6 +3,7 @@ import type { Assumptions, Quantiles } from '../../engine/assumptions.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan-document.ts';
 import type { Source } from '../../policies/definition.ts';
+import { plural } from './words.ts';
 
 /** A length of time in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` when nobody can know it. */
 export function spanText(seconds: number | undefined): string {
@@ -18,11 +19,6 @@ export function spanText(seconds: number | undefined): string {
 function twoUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
   if (large === 0) return `${small}${smallUnit}`;
   return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
-}
-
-/** `1 pod`, `58 pods`; thousands are not separated, so that the number can be searched for. */
-export function countText(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 /** Ordinals of pods in their order, as ranges: `19..0`, `19..12, 10`. Names that end in no number stand as they are. */
@@ -146,13 +142,13 @@ export function shortDigest(digest: string): string {
 /** `58 restarts, 0 scale changes, 3 waves, 2 gates`, and the approvals when there are any. */
 export function totalsText(totals: GroupPlan['totals']): string {
   const counts = [
-    countText(totals.restarts, 'restart'),
-    countText(totals.scaleChanges, 'scale change'),
-    countText(totals.waves, 'wave'),
-    countText(totals.gates, 'gate'),
+    plural(totals.restarts, 'restart'),
+    plural(totals.scaleChanges, 'scale change'),
+    plural(totals.waves, 'wave'),
+    plural(totals.gates, 'gate'),
   ];
   if (totals.approvals === 0) return `${counts.join(', ')}.`;
-  return `${[...counts, countText(totals.approvals, 'approval')].join(', ')}; the time of people is not counted.`;
+  return `${[...counts, plural(totals.approvals, 'approval')].join(', ')}; the time of people is not counted.`;
 }
 
 /** What becomes of a group, in a word or two. */
@@ -183,7 +179,7 @@ export function groupsText(groups: readonly GroupPlan[]): string {
     [count('unchanged'), 'without changes'],
   ] as const;
   const shown = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
-  return `${countText(groups.length, 'group')}: ${shown.join(', ')}`;
+  return `${plural(groups.length, 'group')}: ${shown.join(', ')}`;
 }
 
 /** What the times stand on, in one sentence part. */
@@ -191,7 +187,7 @@ export function assumptionsText(assumptions: Assumptions): string {
   const own = Object.keys(assumptions.groups).length;
   return [
     `pods stop in ${quantilesText(assumptions.pods.drain)} and start in ${quantilesText(assumptions.pods.start)}`,
-    ...(own === 0 ? [] : [`${countText(own, 'group')} with other times`]),
+    ...(own === 0 ? [] : [`${plural(own, 'group')} with other times`]),
     `gates ${assumptions.gates}`,
     `approvals ${assumptions.approvals}`,
     `preparations ${assumptions.preparations}`,
