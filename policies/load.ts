@@ -1,9 +1,9 @@
 // From the texts of policy files to typed documents, with everything that is wrong with each in one run.
-import { didYouMean } from './did-you-mean.ts';
 import { type Finding, finding, sortFindings } from './finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas } from './schema/kinds.ts';
 import { schemaFindings } from './schema-findings.ts';
 import { isRecord, valueAt } from './schema-walk.ts';
+import { listed, suggestion } from './wording.ts';
 import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml-document.ts';
 
 export interface PolicyFile {
@@ -87,8 +87,7 @@ function readDocument(document: YamlDocument, namespace: string): ReadResult {
   }
   if (!isKind(kind)) {
     const known = Object.keys(schemas);
-    const guess = didYouMean(kind, known);
-    const hint = guess === undefined ? `kinds are ${known.join(', ')}` : `did you mean ${guess}`;
+    const hint = suggestion(kind, known) ?? `kinds are ${listed(known, 'and')}`;
     return { findings: [...document.dialect, finding('RG2001', document.place(['kind']), `the kind ${kind} does not exist`, { hint })] };
   }
   return readOurs(document, kind, namespace);

@@ -1,14 +1,14 @@
 // From loaded documents to what the engine reads, with what only shows when all documents are seen together.
 import type { Adoption } from './adopt.ts';
-import type { ExceptionDefinition, GroupDefinition, PolicyBundle } from './definition.ts';
+import type { GroupDefinition, PolicyBundle } from './definition.ts';
 import { type Finding, finding, sortFindings, sourceOf } from './finding.ts';
 import { documentSources } from './group-sources.ts';
+import { matchesSelector } from './label-selector.ts';
 import type { Loaded, LoadedDocument, Manifest } from './load.ts';
 import { resolveGroup } from './resolve-group.ts';
 import { resolveException, resolvePolicy } from './resolve-policy.ts';
 import type { Kind } from './schema/kinds.ts';
 import type { ZoneSpec } from './schema/rollout-group.ts';
-import { selects } from './selector.ts';
 
 /** What resolving needs to know of a StatefulSet. */
 export interface StatefulSetLabels {
@@ -33,24 +33,22 @@ export interface Resolution {
 }
 
 /**
- * Resolves documents that loaded without errors. A second definition of an object, groups whose selector finds something unexpected, and
- * exceptions that cover the same rule and target are findings and are left out.
+ * Resolves documents that loaded without errors. A second definition of an object and groups whose selector finds something unexpected are
+ * findings and are left out. Everything else that is wrong between documents is for lint: the definitions keep it as it is written.
  */
 export function resolvePolicies(documents: readonly LoadedDocument[], options: ResolveOptions = {}): Resolution {
   const { kept, findings: repeated } = withoutRepeats(documents);
   const groups = ofKind(kept, 'RolloutGroup').map((document) => resolveWithMembers(document, options.statefulSets));
-  const exceptions = resolveExceptions(ofKind(kept, 'RolloutException'));
   const defined = groups.flatMap((one) => one.group ?? []);
-  const findings = [...repeated, ...groups.flatMap((one) => one.findings), ...exceptions.findings];
   return {
     bundle: {
       groups: byName([...defined, ...adoptedGroups(options.adoption, defined)]),
       policies: byName(ofKind(kept, 'RolloutPolicy').map(resolvePolicy)),
-      exceptions: byName(exceptions.definitions),
+      exceptions: byName(ofKind(kept, 'RolloutException').map(resolveException)),
     },
     intents: ofKind(kept, 'RolloutIntent'),
     tests: ofKind(kept, 'PolicyTest'),
-    findings: sortFindings(findings),
+    findings: sortFindings([...repeated, ...groups.flatMap((one) => one.findings)]),
   };
 }
 
@@ -94,7 +92,7 @@ function resolveWithMembers(document: Loaded<'RolloutGroup'>, statefulSets: read
     return { findings: [finding('RG2111', place, `the members of ${document.name} are found by labels, which only the cluster knows`)] };
   }
   const names = statefulSets
-    .filter((one) => one.namespace === document.namespace && selects(selector, one.labels))
+    .filter((one) => one.namespace === document.namespace && matchesSelector(selector, one.labels))
     .map((one) => one.name)
     .sort();
   const problem = expectationProblem(names, expect);
@@ -114,29 +112,6 @@ function expectationProblem(found: readonly string[], expect: Expectation): stri
   const names = expect?.names && [...expect.names].sort();
   if (names && names.join() !== found.join()) return `the selector finds ${list}, expected are ${names.join(', ')}`;
   return undefined;
-}
-
-/** Exceptions never combine: where two could hold at the same moment for the same rule and target, neither does. */
-function resolveExceptions(documents: readonly Loaded<'RolloutException'>[]) {
-  const all = documents.map((document) => ({ document, definition: resolveException(document) }));
-  const findings: Finding[] = [];
-  const definitions: ExceptionDefinition[] = [];
-  for (const { document, definition } of all) {
-    const other = all.find((one) => one.document !== document && haveCommonTarget(one.definition, definition));
-    if (!other) definitions.push(definition);
-    else {
-      const message = `the exceptions ${document.name} and ${other.document.name} cover the same rule and target; neither is used`;
-      findings.push(finding('RG2306', document.place(['spec', 'rule']), message, { related: [other.definition.source] }));
-    }
-  }
-  return { definitions, findings };
-}
-
-function haveCommonTarget(a: ExceptionDefinition, b: ExceptionDefinition): boolean {
-  const isSameTarget = a.namespace === b.namespace && a.rule === b.rule && a.group === b.group;
-  const isSameZone = a.zone === undefined || b.zone === undefined || a.zone === b.zone;
-  const start = (one: ExceptionDefinition) => one.notBeforeMs ?? Number.NEGATIVE_INFINITY;
-  return isSameTarget && isSameZone && start(a) < b.expiresMs && start(b) < a.expiresMs;
 }
 
 function adoptedGroups(adoption: ResolveOptions['adoption'], defined: readonly GroupDefinition[]): readonly GroupDefinition[] {

@@ -1,9 +1,9 @@
 // What a schema has against a value, as findings at the place of each value.
 import { z } from 'zod';
-import { didYouMean } from './did-you-mean.ts';
 import { type Finding, finding } from './finding.ts';
 import { instantMs } from './instant.ts';
 import { fieldNames, fieldText, isRecord, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
+import { listed, suggestion, withArticle } from './wording.ts';
 import type { Places } from './yaml-document.ts';
 import type { PathKey } from './yaml-value.ts';
 
@@ -55,9 +55,9 @@ function issueFindings(checked: Checked, issue: Issue): readonly Finding[] {
       ];
     case 'invalid_value': {
       const words = issue.values.map(String);
-      const hint = guess(String(value), words);
+      const hint = suggestion(String(value), words);
       return [
-        finding(typeof value === 'string' ? 'RG2006' : 'RG2005', place, `${field} is ${shown(value)}; it takes ${oneOf(words)}`, { hint }),
+        finding(typeof value === 'string' ? 'RG2006' : 'RG2005', place, `${field} is ${shown(value)}; it takes ${listed(words)}`, { hint }),
       ];
     }
     case 'too_small':
@@ -82,7 +82,7 @@ function issueFindings(checked: Checked, issue: Issue): readonly Finding[] {
 function unknownField(checked: Checked, path: Path, key: string): Finding {
   const names = fieldNames(schemaAt(checked.schema, path));
   const owner = path.length > 0 ? fieldText(path) : 'the document';
-  const hint = guess(key, names) ?? `${owner} takes ${oneOf(names, 'and')}`;
+  const hint = suggestion(key, names) ?? `${owner} takes ${listed(names, 'and')}`;
   return finding('RG2003', checked.places.place([...path, key], 'key'), `${owner} has no field ${key}`, { hint });
 }
 
@@ -90,8 +90,8 @@ function unknownField(checked: Checked, path: Path, key: string): Finding {
 function unionFinding(checked: Checked, path: Path, value: unknown): Finding {
   const code = typeof value === 'string' ? 'RG2007' : typeof value === 'number' ? 'RG2008' : 'RG2005';
   const alternatives = alternativesOf(schemaAt(checked.schema, path));
-  return finding(code, checked.places.place(path), `${fieldText(path)} is ${shown(value)}; it takes ${oneOf(alternatives)}`, {
-    hint: typeof value === 'string' ? guess(value, alternatives) : undefined,
+  return finding(code, checked.places.place(path), `${fieldText(path)} is ${shown(value)}; it takes ${listed(alternatives)}`, {
+    hint: typeof value === 'string' ? suggestion(value, alternatives) : undefined,
   });
 }
 
@@ -121,12 +121,12 @@ function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path
   const field = fieldText(path);
   if (present.length === 0) {
     return [
-      finding('RG2009', checked.places.place(path, 'key'), `${field} has none of ${oneOf(names)}`, { hint: 'write exactly one of them' }),
+      finding('RG2009', checked.places.place(path, 'key'), `${field} has none of ${listed(names)}`, { hint: 'write exactly one of them' }),
     ];
   }
   const last = present.at(-1) ?? '';
   return [
-    finding('RG2009', checked.places.place([...path, last], 'key'), `${field} has ${oneOf(present, 'and')}, which exclude each other`),
+    finding('RG2009', checked.places.place([...path, last], 'key'), `${field} has ${listed(present, 'and')}, which exclude each other`),
   ];
 }
 
@@ -139,12 +139,7 @@ function instantFindings(checked: Checked, schema: z.ZodType, value: unknown, pa
 
 function missingHint(checked: Checked, path: Path): string | undefined {
   const schema = schemaAt(checked.schema, path);
-  return schema instanceof z.ZodEnum ? `write ${oneOf(schema.options.map(String))}` : undefined;
-}
-
-function guess(word: string, words: readonly string[]): string | undefined {
-  const found = didYouMean(word, words);
-  return found === undefined ? undefined : `did you mean ${found}`;
+  return schema instanceof z.ZodEnum ? `write ${listed(schema.options.map(String))}` : undefined;
 }
 
 function typeHint(expected: string, value: unknown): string | undefined {
@@ -180,12 +175,4 @@ function sizeText(value: unknown): string {
   if (typeof value === 'string') return value.length === 1 ? 'has 1 character' : `has ${value.length} characters`;
   if (Array.isArray(value)) return value.length === 1 ? 'has 1 item' : `has ${value.length} items`;
   return `is ${String(value)}`;
-}
-
-function withArticle(noun: string): string {
-  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
-}
-
-function oneOf(words: readonly string[], joiner = 'or'): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${joiner} ${words.at(-1)}`;
 }

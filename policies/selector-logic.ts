@@ -1,27 +1,11 @@
-// Label selectors: what they match, and what can be said about them without any object.
+// What can be said about label selectors without any object: empty, contradictory, within another one.
 import type { LabelSelector } from './schema/scalars.ts';
-
-type Labels = Readonly<Record<string, string>>;
 
 /** One requirement of a selector; `matchLabels` are requirements too. */
 interface Requirement {
   readonly key: string;
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
   readonly values: readonly string[];
-}
-
-/**
- * Whether the labels satisfy every requirement, as Kubernetes decides it: NotIn and DoesNotExist also match objects without the label. An
- * empty selector matches everything.
- */
-export function selects(selector: LabelSelector, labels: Labels): boolean {
-  return requirementsOf(selector).every(({ key, operator, values }) => {
-    const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-    if (operator === 'Exists') return value !== undefined;
-    if (operator === 'DoesNotExist') return value === undefined;
-    const isListed = value !== undefined && values.includes(value);
-    return operator === 'In' ? isListed : !isListed;
-  });
 }
 
 export function isEmptySelector(selector: LabelSelector): boolean {

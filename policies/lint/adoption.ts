@@ -1,0 +1,28 @@
+// Findings of adoption, at the place of the label, annotation or field in the manifest.
+import type { AdoptionFinding } from '../adopt.ts';
+import { type Finding, finding, objectPlace, type Place } from '../finding.ts';
+import { explainCode, type FindingCode } from '../finding-codes.ts';
+import type { Manifest } from '../load.ts';
+
+/** Adoption works on plain objects; the manifests tell where each is written. Objects without a manifest are named instead. */
+export function adoptionFindings(findings: readonly AdoptionFinding[], manifests: readonly Manifest[]): readonly Finding[] {
+  return findings.flatMap((one) => {
+    const manifest = manifests.find((candidate) => `${candidate.kind} ${candidate.namespace}/${candidate.name}` === one.object);
+    return isCode(one.code)
+      ? [finding(one.code, manifest ? fieldPlace(manifest, one) : objectPlace(one.object, [one.field]), one.message)]
+      : [];
+  });
+}
+
+function fieldPlace(manifest: Manifest, { object, field }: AdoptionFinding): Place {
+  const places = [
+    manifest.find(['metadata', 'annotations', field]),
+    manifest.find(['metadata', 'labels', field]),
+    manifest.find(field.split('.')),
+  ];
+  return { ...(places.find((place) => place !== undefined) ?? manifest.place(['metadata', 'name'])), object };
+}
+
+function isCode(code: string): code is FindingCode {
+  return explainCode(code) !== undefined;
+}

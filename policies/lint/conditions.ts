@@ -1,0 +1,49 @@
+// Conditions of rules and gates, and the variables that messages name.
+import { type ConditionProblem, checkCondition } from '../condition-check.ts';
+import type { ConditionType } from '../condition-types.ts';
+import { type Finding, finding } from '../finding.ts';
+import { gateVariables, messageVariables, ruleVariables } from '../variables.ts';
+import type { Path, Places } from '../yaml-document.ts';
+import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
+
+export const ruleConditions: LintCheck = eachPolicy((policy) => {
+  const variables = ruleVariables(Object.keys(policy.value.spec.inputs?.metrics ?? {}));
+  return (policy.value.spec.rules ?? []).flatMap((rule, index) => [
+    ...(rule.when === undefined ? [] : conditionFindings(policy, ['spec', 'rules', index, 'when'], rule.when, variables)),
+    ...messageFindings(policy, ['spec', 'rules', index, 'message'], rule.message ?? '', variables),
+  ]);
+});
+
+export const gateConditions: LintCheck = eachGroup((group) =>
+  (group.value.spec.gates ?? []).flatMap(({ pass }, index) =>
+    pass === undefined ? [] : conditionFindings(group, ['spec', 'gates', index, 'pass'], pass, gateVariables),
+  ),
+);
+
+function conditionFindings(document: Places, path: Path, condition: unknown, variables: ConditionType): readonly Finding[] {
+  return checkCondition(condition, { variables }).map((problem) => {
+    const part = problem.code === 'RG3001' || problem.code === 'RG3002' ? 'key' : 'value';
+    return finding(problem.code, document.place([...path, ...problem.path], part), lowerFirst(problem.message), { hint: hintOf(problem) });
+  });
+}
+
+/** A message may name what a condition may read; checking a condition that reads it gives the same answer. */
+function messageFindings(document: Places, path: Path, message: string, variables: ConditionType): readonly Finding[] {
+  const unknown = messageVariables(message).flatMap((name) => {
+    const label = /^((?:target|group)\.(?:labels|annotations))\.(.+)$/.exec(name);
+    const read = label?.[1] === undefined ? { var: name } : { val: [...label[1].split('.'), label[2]] };
+    return checkCondition({ '==': [read, read] }, { variables }).filter((problem) => problem.code === 'RG3006');
+  });
+  const first = new Map(unknown.map((problem) => [problem.message, problem]));
+  return [...first.values()].map((problem) =>
+    finding('RG3006', document.place(path), lowerFirst(problem.message), { hint: hintOf(problem) }),
+  );
+}
+
+function hintOf({ hint }: ConditionProblem): string | undefined {
+  return hint?.replace(/\?$/, '');
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

@@ -1,0 +1,111 @@
+// The list of lint checks, and the one call that answers everything about a set of policy files.
+import { adoptGroups } from '../adopt.ts';
+import { type Finding, sortFindings } from '../finding.ts';
+import { type LoadOptions, type LoadResult, loadPolicies, type PolicyFile } from '../load.ts';
+import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve.ts';
+import { adoptionFindings } from './adoption.ts';
+import { policyBounds, replicaBounds } from './bounds.ts';
+import { gateConditions, ruleConditions } from './conditions.ts';
+import { definitionOf, type LintCheck, type LintContext } from './context.ts';
+import { exceptionsThatNeverHold, exceptionTargets, intentTargets, meetingExceptions, unknownRules } from './exceptions.ts';
+import { gatesWithoutCondition, uniqueGates, unusedGates } from './gates.ts';
+import { missingStatefulSets, overlappingSelectors, selectorsThatMatch, selectorsWithoutExpectation, sharedMembers } from './members.ts';
+import { approverGroups, fieldsWithoutEffect, namesOfTheAgent } from './notices.ts';
+import { approvals, foreignNamespaces, idleLimits, idlePolicies, uniqueRules, unknownTargets } from './policies.ts';
+import { disruptionBudget, mirroredField, partitionPattern, rollbackWithoutRevisions, wavesAndSchedule } from './rollout.ts';
+import { approvalAfterLastWave, shrinkingWaves, unfinishedZones, uniqueWaves, wavesNameGates, wavesNameZones } from './waves.ts';
+import { followersWithReplicas, forcedReplicas, knownLeaders, leaderCycles, timeBetweenOneZone, uniqueZones } from './zones.ts';
+
+/** Every check, in the order of the table of codes. */
+export const lintChecks: readonly LintCheck[] = [
+  sharedMembers,
+  uniqueZones,
+  knownLeaders,
+  leaderCycles,
+  followersWithReplicas,
+  wavesNameZones,
+  wavesNameGates,
+  uniqueWaves,
+  uniqueGates,
+  unusedGates,
+  gatesWithoutCondition,
+  missingStatefulSets,
+  selectorsThatMatch,
+  selectorsWithoutExpectation,
+  overlappingSelectors,
+  shrinkingWaves,
+  approvalAfterLastWave,
+  unfinishedZones,
+  rollbackWithoutRevisions,
+  wavesAndSchedule,
+  mirroredField,
+  disruptionBudget,
+  partitionPattern,
+  forcedReplicas,
+  replicaBounds,
+  policyBounds,
+  timeBetweenOneZone,
+  unknownTargets,
+  foreignNamespaces,
+  uniqueRules,
+  approvals,
+  idlePolicies,
+  idleLimits,
+  unknownRules,
+  meetingExceptions,
+  exceptionsThatNeverHold,
+  exceptionTargets,
+  intentTargets,
+  ruleConditions,
+  gateConditions,
+  fieldsWithoutEffect,
+  namesOfTheAgent,
+  approverGroups,
+];
+
+export interface LintOptions extends LoadOptions {
+  /** The namespace whose policies may name other namespaces; `rollout-group-system` when left out. */
+  readonly agentNamespace?: string;
+  /** Rules of the engine that exceptions may name. Without them only rules of policies are checked. */
+  readonly engineRules?: readonly string[];
+}
+
+export interface LintResult {
+  readonly load: LoadResult;
+  readonly resolution: Resolution;
+  /** Of loading, resolving, adopting and linting, in the order of files and lines. */
+  readonly findings: readonly Finding[];
+}
+
+/** Loads, resolves and checks policy files together with the manifests beside them. Never throws. */
+export function lintPolicies(files: readonly PolicyFile[], options: LintOptions = {}): LintResult {
+  const load = loadPolicies(files, options);
+  const statefulSets = statefulSetsOf(load.manifests);
+  const adoption = adoptGroups(
+    load.manifests.map((manifest) => manifest.value),
+    options,
+  );
+  const hasManifests = statefulSets.length > 0;
+  const resolution = resolvePolicies(load.documents, { adoption, ...(hasManifests ? { statefulSets } : {}) });
+  const context: LintContext = {
+    load,
+    bundle: resolution.bundle,
+    groups: ofKind(load.documents, 'RolloutGroup'),
+    policies: ofKind(load.documents, 'RolloutPolicy'),
+    exceptions: ofKind(load.documents, 'RolloutException'),
+    intents: ofKind(load.documents, 'RolloutIntent'),
+    statefulSets,
+    agentNamespace: options.agentNamespace ?? 'rollout-group-system',
+    engineRules: options.engineRules,
+  };
+  // A group that is written down replaces the adopted one, so what adoption thinks of its members does not matter.
+  const written = context.groups.flatMap((group) => definitionOf(context, group) ?? []);
+  const defined = new Set(written.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
+  const findings = [
+    ...load.findings,
+    ...resolution.findings,
+    ...adoptionFindings(adoption.findings, load.manifests).filter(({ object }) => !object || !defined.has(object)),
+    ...lintChecks.flatMap((check) => check(context)),
+  ];
+  return { load, resolution, findings: sortFindings(findings) };
+}

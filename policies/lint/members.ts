@@ -1,0 +1,95 @@
+// Members of groups: selectors, and the StatefulSets that files hold or do not hold.
+import { type Finding, finding, sourceOf } from '../finding.ts';
+import type { Loaded } from '../load.ts';
+import type { LabelSelector } from '../schema/scalars.ts';
+import { contradictionOf, isEmptySelector, isWithin } from '../selector-logic.ts';
+import { suggestion } from '../wording.ts';
+import type { Path } from '../yaml-document.ts';
+import type { LintCheck, LintContext } from './context.ts';
+
+type Group = Loaded<'RolloutGroup'>;
+
+/** A StatefulSet belongs to one group, whoever defines it. */
+export const sharedMembers: LintCheck = ({ bundle, groups }) => {
+  const owners = new Map<string, string>();
+  return bundle.groups.flatMap((group) =>
+    group.zones.flatMap((zone): readonly Finding[] => {
+      const key = `${group.namespace}/${zone.statefulSet}`;
+      const owner = owners.get(key);
+      if (owner === undefined) owners.set(key, group.name);
+      if (owner === undefined || owner === group.name) return [];
+      const document = groups.find((one) => one.namespace === group.namespace && one.name === group.name);
+      if (!document) return [];
+      const other = groups.find((one) => one.namespace === group.namespace && one.name === owner);
+      const message = `the StatefulSet ${zone.statefulSet} is a member of ${owner} and of ${group.name}`;
+      const related = other ? [sourceOf(other.place(['spec', 'members'], 'key'))] : [];
+      return [finding('RG2102', memberPlace(document, zone.statefulSet), message, { related })];
+    }),
+  );
+};
+
+function memberPlace(group: Group, statefulSet: string) {
+  const index = (group.value.spec.members.zones ?? []).findIndex((zone) => zone.statefulSet === statefulSet);
+  return index < 0 ? group.place(['spec', 'members', 'selector'], 'key') : group.place(['spec', 'members', 'zones', index, 'statefulSet']);
+}
+
+/** StatefulSets that zones name are among the manifests of the namespace, when there are any. */
+export const missingStatefulSets: LintCheck = ({ groups, statefulSets }) =>
+  groups.flatMap((group): readonly Finding[] => {
+    const zones = group.value.spec.members.zones ?? [];
+    const names = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
+    if (zones.length > 0 && names.length === 0) {
+      const message = `the files hold no StatefulSet of the namespace ${group.namespace}, so the members of ${group.name} were not checked`;
+      return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
+    }
+    return zones.flatMap((zone, index) => {
+      if (names.includes(zone.statefulSet)) return [];
+      const message = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is not in the files`;
+      const place = group.place(['spec', 'members', 'zones', index, 'statefulSet']);
+      return [finding('RG2110', place, message, { hint: suggestion(zone.statefulSet, names) })];
+    });
+  });
+
+interface SelectorAt {
+  readonly selector: LabelSelector;
+  readonly path: Path;
+  readonly document: Group | Loaded<'RolloutPolicy'>;
+}
+
+function selectorsOf({ groups, policies }: LintContext): readonly SelectorAt[] {
+  return [
+    ...groups.map((document) => ({ document, selector: document.value.spec.members.selector, path: ['spec', 'members', 'selector'] })),
+    ...policies.map((document) => ({ document, selector: document.value.spec.targets.selector, path: ['spec', 'targets', 'selector'] })),
+  ].flatMap(({ selector, ...rest }) => (selector ? [{ selector, ...rest }] : []));
+}
+
+export const selectorsThatMatch: LintCheck = (context) =>
+  selectorsOf(context).flatMap(({ selector, path, document }) => {
+    const place = document.place(path, 'key');
+    if (isEmptySelector(selector)) return [finding('RG2114', place, 'the selector is empty and matches everything')];
+    const contradiction = contradictionOf(selector);
+    return contradiction === undefined ? [] : [finding('RG2115', place, `the selector can never match: ${contradiction}`)];
+  });
+
+export const selectorsWithoutExpectation: LintCheck = ({ groups }) =>
+  groups.flatMap((group) => {
+    const { selector, expect } = group.value.spec.members;
+    if (!selector || expect?.count !== undefined || expect?.names !== undefined) return [];
+    const message = `the group ${group.name} takes whatever its selector finds`;
+    return [finding('RG2113', group.place(['spec', 'members', 'selector'], 'key'), message)];
+  });
+
+/** Only overlaps that are certain without any object: one selector asks for everything that the other one asks for. */
+export const overlappingSelectors: LintCheck = ({ groups }) =>
+  groups.flatMap((group, index) => {
+    const selector = group.value.spec.members.selector;
+    if (!selector || contradictionOf(selector) !== undefined) return [];
+    const other = groups.slice(0, index).find((one) => {
+      const earlier = one.value.spec.members.selector;
+      return one.namespace === group.namespace && earlier && (isWithin(selector, earlier) || isWithin(earlier, selector));
+    });
+    if (!other) return [];
+    const message = `the selectors of ${other.name} and ${group.name} match the same StatefulSets`;
+    const path: Path = ['spec', 'members', 'selector'];
+    return [finding('RG2116', group.place(path, 'key'), message, { related: [sourceOf(other.place(path, 'key'))] })];
+  });

@@ -1,0 +1,82 @@
+// What a reader should know though nothing is wrong: fields without effect so far, and names that only the agent can look up.
+import { type Finding, finding } from '../finding.ts';
+import type { Loaded } from '../load.ts';
+import type { ApprovalSpec } from '../schema/rollout-group.ts';
+import type { Path, Places } from '../yaml-document.ts';
+import { eachGroup, type LintCheck, type LintContext } from './context.ts';
+
+const idleFields: readonly Path[] = [
+  ['spec', 'rollout', 'schedule'],
+  ['spec', 'rollout', 'historyLimit'],
+  ['spec', 'rollout', 'onPolicyDeleted'],
+  ['spec', 'notify'],
+];
+
+/** Engines that replace pods in this version; a group with another one waits with the rule engine-unavailable. */
+const availableEngines: readonly string[] = ['onDelete'];
+
+export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
+  const { engine } = group.value.spec.rollout;
+  const engineFindings = availableEngines.includes(engine)
+    ? []
+    : [finding('RG2205', group.place(['spec', 'rollout', 'engine']), `the engine ${engine} does not replace pods yet; the group waits`)];
+  const fields = idleFields.flatMap((path) => {
+    const place = group.find(path, 'key');
+    return place ? [finding('RG2205', place, `nothing acts on ${path.slice(1).join('.')} yet`)] : [];
+  });
+  return [...engineFindings, ...fields];
+});
+
+/** Metric sources and channels that the files do not define. */
+export const namesOfTheAgent: LintCheck = (context) => {
+  const sources = definedNames(context, 'MetricSource');
+  const channels = definedNames(context, 'NotificationChannel');
+  const source = (document: Places, path: Path, name: string | undefined) =>
+    name === undefined || sources.has(name)
+      ? []
+      : [finding('RG2206', document.place(path), `only the agent knows the metric source ${name}`)];
+  return [
+    ...context.groups.flatMap((group) => [
+      ...(group.value.spec.gates ?? []).flatMap(({ prometheus, consul }, index) => [
+        ...source(group, ['spec', 'gates', index, 'prometheus', 'source'], prometheus?.source),
+        ...source(group, ['spec', 'gates', index, 'consul', 'source'], consul?.source),
+      ]),
+      ...(group.value.spec.notify ?? []).flatMap(({ channel }, index) =>
+        channels.has(channel)
+          ? []
+          : [finding('RG2206', group.place(['spec', 'notify', index, 'channel']), `only the agent knows the channel ${channel}`)],
+      ),
+    ]),
+    ...context.policies.flatMap((policy) =>
+      Object.entries(policy.value.spec.inputs?.metrics ?? {}).flatMap(([name, metric]) =>
+        source(policy, ['spec', 'inputs', 'metrics', name, 'source'], metric.source),
+      ),
+    ),
+  ];
+};
+
+function definedNames({ load }: LintContext, kind: string): ReadonlySet<string> {
+  return new Set([...load.documents, ...load.unusable].filter((one) => one.kind === kind).map((one) => one.name));
+}
+
+/** Groups of the authenticator whose members may approve. */
+export const approverGroups: LintCheck = ({ groups, policies }) => [
+  ...groups.flatMap((group) =>
+    (group.value.spec.rollout.waves ?? []).flatMap((wave, index) =>
+      (['before', 'after'] as const).flatMap((part) =>
+        approvers(group, wave[part]?.approval, ['spec', 'rollout', 'waves', index, part, 'approval', 'from']),
+      ),
+    ),
+  ),
+  ...policies.flatMap((policy: Loaded<'RolloutPolicy'>) =>
+    (policy.value.spec.rules ?? []).flatMap((rule, index) =>
+      approvers(policy, rule.approval, ['spec', 'rules', index, 'approval', 'from']),
+    ),
+  ),
+];
+
+function approvers(document: Places, approval: Pick<ApprovalSpec, 'from'> | undefined, path: Path): readonly Finding[] {
+  return (approval?.from ?? []).map((name, index) =>
+    finding('RG2206', document.place([...path, index]), `only the authenticator knows the group ${name}`),
+  );
+}

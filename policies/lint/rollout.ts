@@ -1,0 +1,61 @@
+// Settings of a group that exclude or need each other.
+import { type Finding, finding } from '../finding.ts';
+import type { Loaded } from '../load.ts';
+import { inspectPattern } from '../partition-pattern.ts';
+import type { ReplicasSpec } from '../schema/rollout-group.ts';
+import { counted } from '../wording.ts';
+import type { Path } from '../yaml-document.ts';
+import { eachGroup, type LintCheck } from './context.ts';
+
+export const rollbackWithoutRevisions: LintCheck = eachGroup((group) => {
+  const { engine, onFailure } = group.value.spec.rollout;
+  if (engine !== 'onDelete' || onFailure !== 'rollback') return [];
+  return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), 'the engine onDelete cannot roll back')];
+});
+
+export const wavesAndSchedule: LintCheck = eachGroup((group) => {
+  const { waves, schedule } = group.value.spec.rollout;
+  const place = group.place(['spec', 'rollout', 'schedule'], 'key');
+  if (waves && schedule) return [finding('RG2011', place, 'a rollout has waves or a schedule that makes waves, not both')];
+  if (schedule?.kind === 'linear' && schedule.step === undefined) return [finding('RG2011', place, 'a linear schedule needs step')];
+  if (schedule?.kind === 'geometric' && schedule.factor === undefined)
+    return [finding('RG2011', place, 'a geometric schedule needs factor')];
+  return [];
+});
+
+/** `fieldPath` and `read: fieldPath` come together. */
+export const mirroredField: LintCheck = eachGroup((group) => {
+  const { replicas, members } = group.value.spec;
+  const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
+  return [[replicas, ['spec', 'replicas']] as const, ...ofZones].flatMap(([spec, path]) => mirrorFindings(group, spec, path));
+});
+
+function mirrorFindings(group: Loaded<'RolloutGroup'>, replicas: ReplicasSpec | undefined, path: Path): readonly Finding[] {
+  const from = replicas?.mirror?.from;
+  if (!from || (from.read === 'fieldPath') === (from.fieldPath !== undefined)) return [];
+  const place = group.place([...path, 'mirror', 'from', from.fieldPath ? 'fieldPath' : 'read'], 'key');
+  const message = from.fieldPath ? 'fieldPath is only read with read: fieldPath' : 'read: fieldPath needs the field in fieldPath';
+  return [finding('RG2011', place, message)];
+}
+
+export const disruptionBudget: LintCheck = eachGroup((group) => {
+  const { maxUnavailable, maxUnavailablePercent = 0, partition } = group.value.spec.disruption ?? {};
+  const place = group.place(['spec', 'disruption', 'maxUnavailablePercent'], 'key');
+  if (maxUnavailable !== undefined && group.find(['spec', 'disruption', 'maxUnavailablePercent'])) {
+    return [finding('RG2011', place, 'the budget is a number or a percentage, not both')];
+  }
+  // Pods of a partition are few and spread over zones: a percentage of what would be anybody's guess.
+  if (partition && maxUnavailablePercent > 0) return [finding('RG2011', place, 'a budget by partition takes a number, not a percentage')];
+  return [];
+});
+
+export const partitionPattern: LintCheck = eachGroup((group) => {
+  const { partition } = group.value.spec.disruption ?? {};
+  if (!partition) return [];
+  const path: Path = ['spec', 'disruption', 'partition'];
+  const inspected = inspectPattern(partition.pattern);
+  if ('problem' in inspected) return [finding('RG2212', group.place([...path, 'pattern']), `the pattern ${inspected.problem}`)];
+  if (partition.group <= inspected.groupCount) return [];
+  const message = `the pattern has ${counted(inspected.groupCount, 'capture group')}, group ${partition.group} is asked for`;
+  return [finding('RG2213', group.find([...path, 'group']) ?? group.place([...path, 'pattern']), message)];
+});

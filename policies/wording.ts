@@ -1,0 +1,22 @@
+// Small parts of the sentences that findings are made of.
+import { didYouMean } from './did-you-mean.ts';
+
+/** `a, b or c`. */
+export function listed(words: readonly string[], joiner: 'or' | 'and' = 'or'): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${joiner} ${words.at(-1)}`;
+}
+
+export function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
+}
+
+/** `3 pods`, `1 pod`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** The hint that names what was probably meant, or undefined. */
+export function suggestion(word: string, words: readonly string[]): string | undefined {
+  const found = didYouMean(word, words);
+  return found === undefined ? undefined : `did you mean ${found}`;
+}
