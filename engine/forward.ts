@@ -7,7 +7,7 @@ import { earliest } from './rule.ts';
 import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type RunState, type Snapshot } from './snapshot.ts';
 import { nextEventMs, step } from './world.ts';
 import { modelReadings } from './world-gate.ts';
-import type { World } from './world-model.ts';
+import type { World, WorldInput } from './world-model.ts';
 
 /** One decision of a run forward. */
 export interface Turn {
@@ -29,27 +29,49 @@ const maxTurns = 50_000;
 /** Turns at one instant; more mean that an action has no effect and is decided again for ever. */
 const maxTurnsAtOnce = 500;
 
-/** Runs one group forward. `onTurn` sees every decision with the world it was made on. */
-export function runForward(start: World, group: GroupDefinition, onTurn?: (turn: Turn, world: World) => void): ForwardRun {
+/** Something that happens to the world by itself. */
+export interface ScheduledEvent {
+  readonly atMs: number;
+  readonly input: Exclude<WorldInput, { kind: 'action' | 'elapse' }>;
+}
+
+export interface ForwardOptions {
+  /** Sees every decision with the world it was made on. */
+  readonly onTurn?: (turn: Turn, world: World) => void;
+  /** What happens meanwhile, in any order. */
+  readonly events?: readonly ScheduledEvent[];
+  /** The run is broken off at this instant; 400 days after its start unless given. */
+  readonly untilMs?: number;
+}
+
+/** Runs one group forward until it is done, held for good, or out of time. */
+export function runForward(start: World, group: GroupDefinition, { onTurn, events = [], untilMs }: ForwardOptions = {}): ForwardRun {
   const turns: Turn[] = [];
-  const endMs = start.snapshot.nowMs + horizonMs;
+  const pending = [...events].sort((a, b) => a.atMs - b.atMs);
+  const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
   let world = withMetrics(start, group);
   let sinceElapsed = 0;
   for (let count = 0; count < maxTurns && sinceElapsed < maxTurnsAtOnce; count += 1) {
     sinceElapsed += 1;
+    while (pending[0] !== undefined && pending[0].atMs <= world.snapshot.nowMs) {
+      const event = pending.shift();
+      if (event !== undefined) world = step(world, event.input);
+    }
     world = withReadings(world, group);
     const decision = decideGroup(world.snapshot, group);
     const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
     turns.push(turn);
     onTurn?.(turn, world);
-    if (decision.outcome === 'done') return { turns, world: withRun(world, group, decision.run), end: 'done' };
+    if (decision.outcome === 'done' && pending.length === 0 && nextEventMs(world) === undefined) {
+      return { turns, world: withRun(world, group, decision.run), end: 'done' };
+    }
     const acted = act(withRun(world, group, decision.run), decision);
     const approved = acted === world || decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
     if (decision.actions.length > 0 || approved !== acted) {
       world = approved;
       continue;
     }
-    const next = earliest([nextEventMs(approved), decision.wakeAtMs, nextReadingMs(approved, group, decision)]);
+    const next = earliest([nextEventMs(approved), decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]);
     if (next === undefined || next <= approved.snapshot.nowMs) return { turns, world: approved, end: 'held' };
     if (next > endMs) return { turns, world: approved, end: 'limit' };
     world = step(approved, { kind: 'elapse', toMs: next });
