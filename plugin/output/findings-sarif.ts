@@ -14,6 +14,7 @@ const maxResults = 25_000;
 
 /** The log as a value. */
 export function sarifLog({ findings }: FindingsReport): unknown {
+  const fingerprint = fingerprints();
   const codes = [...new Set(findings.map(({ code }) => code))].sort();
   return {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
@@ -24,7 +25,7 @@ export function sarifLog({ findings }: FindingsReport): unknown {
         // Columns of findings count UTF-16 units, which is not what SARIF assumes.
         columnKind: 'utf16CodeUnits',
         invocations: [{ executionSuccessful: true }],
-        results: findings.slice(0, maxResults).map((finding) => result(finding, codes.indexOf(finding.code))),
+        results: findings.slice(0, maxResults).map((finding) => result(finding, codes.indexOf(finding.code), fingerprint(finding))),
       },
     ],
   };
@@ -43,7 +44,7 @@ function rule(code: Finding['code']): unknown {
   };
 }
 
-function result(finding: Finding, ruleIndex: number): unknown {
+function result(finding: Finding, ruleIndex: number, fingerprint: string): unknown {
   const related = (finding.related ?? []).filter((source) => source.file !== undefined);
   return {
     ruleId: finding.code,
@@ -52,7 +53,7 @@ function result(finding: Finding, ruleIndex: number): unknown {
     message: { text: finding.hint === undefined ? `${finding.message}.` : `${finding.message}. Fix: ${finding.hint}.` },
     locations: [location(finding)],
     ...(related.length === 0 ? {} : { relatedLocations: related.map((source, id) => ({ id, ...relatedLocation(source) })) }),
-    partialFingerprints: { primaryLocationLineHash: fingerprint(finding) },
+    partialFingerprints: { primaryLocationLineHash: fingerprint },
   };
 }
 
@@ -73,11 +74,20 @@ function relatedLocation({ file = '', line = 1, column = 1 }: Source): object {
   return { physicalLocation: { artifactLocation: { uri: sourceUri(file) }, region: { startLine: line, startColumn: column } } };
 }
 
-/** Stays the same while the text around moves: what is wrong, in which object and field, with which value. */
-function fingerprint({ code, object = '', pointer, excerpt, column, endColumn = column }: Finding): string {
-  const value = (excerpt?.at(-1)?.text ?? '').slice(column - 1, endColumn - 1).trim();
-  return `${createHash('sha256')
-    .update(JSON.stringify([code, object, pointer, value]))
-    .digest('hex')
-    .slice(0, 16)}:1`;
+/**
+ * A fingerprint stays the same while the text around moves, so that an alert is not closed and opened again: it holds what is wrong, in which
+ * object and field, with which value. Equal ones are numbered, in the form that GitHub uses for its own.
+ */
+function fingerprints(): (finding: Finding) => string {
+  const seen = new Map<string, number>();
+  return ({ code, object = '', pointer, excerpt, column, endColumn = column }) => {
+    const value = (excerpt?.at(-1)?.text ?? '').slice(column - 1, endColumn - 1).trim();
+    const hash = createHash('sha256')
+      .update(JSON.stringify([code, object, pointer, value]))
+      .digest('hex')
+      .slice(0, 16);
+    const count = (seen.get(hash) ?? 0) + 1;
+    seen.set(hash, count);
+    return `${hash}:${count}`;
+  };
 }

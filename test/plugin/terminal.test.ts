@@ -1,0 +1,68 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { type OutputSettings, outputStream } from '../../plugin/output/terminal.ts';
+
+const utf8 = { LANG: 'en_US.UTF-8' };
+
+/** What a stream receives, for a terminal of so many columns or a pipe. */
+function sink(settings: Partial<OutputSettings> = {}, columns?: number) {
+  let text = '';
+  const writable = new Writable({
+    write: (chunk, _encoding, done) => {
+      text += chunk;
+      done();
+    },
+  });
+  const stream = outputStream(Object.assign(writable, columns === undefined ? {} : { isTTY: true, columns }), { env: utf8, ...settings });
+  return { stream, text: () => text };
+}
+
+describe('text that leaves the program', () => {
+  const foreign = 'a\u001b[31mred\u001b[0m\u001b]0;title\u0007\r\u0085\u202eb\u2028c\td\n';
+
+  it('shows control characters of foreign text instead of sending them, and keeps tabs and line feeds', () => {
+    const { stream, text } = sink();
+    stream.write(foreign);
+    expect(text()).toBe('a\\u001b[31mred\\u001b[0m\\u001b]0;title\\u0007\\u000d\\u0085\\u202eb\\u2028c\td\n');
+  });
+
+  it('lets colour sequences pass when colour is on, and nothing else', () => {
+    const { stream, text } = sink({ color: 'always' });
+    stream.write(foreign);
+    expect(text()).toBe('a\u001b[31mred\u001b[0m\\u001b]0;title\\u0007\\u000d\\u0085\\u202eb\\u2028c\td\n');
+  });
+
+  it('keeps JSON valid', () => {
+    const { stream, text } = sink();
+    const value = { name: '\u001b[2J\u009b\u2028' };
+    stream.write(JSON.stringify(value));
+    expect(text()).not.toMatch(/\p{Cc}/u);
+    expect(JSON.parse(text())).toEqual(value);
+  });
+});
+
+describe('what a stream can show', () => {
+  it('has the width of the terminal, 80 columns when the terminal does not say, and none in a pipe', () => {
+    expect(
+      [sink({}, 132), sink({}, 0), sink(), sink({ width: 100 }), sink({ width: 100 }, 132)].map(({ stream }) => stream.columns),
+    ).toEqual([132, 80, undefined, 100, 100]);
+  });
+
+  it('uses Unicode in a UTF-8 locale only, asked in the order of POSIX', () => {
+    const marks = (env: OutputSettings['env'], ascii = false) => sink({ env, ascii }).stream.glyphs.ok;
+    expect([
+      marks({ LANG: 'de_DE.utf8' }),
+      marks({ LC_ALL: 'C', LANG: 'de_DE.UTF-8' }),
+      marks({ LC_ALL: '', LC_CTYPE: 'C.UTF-8', LANG: 'C' }),
+      marks({ LANG: 'POSIX' }),
+      marks(utf8, true),
+    ]).toEqual(['✓', '+', '✓', '+', '+']);
+  });
+
+  it('has marks of one column in both sets, so that tables keep their shape', () => {
+    const unicode = sink().stream.glyphs;
+    const ascii = sink({ ascii: true }).stream.glyphs;
+    for (const glyph of [...Object.values(unicode), ...Object.values(ascii)]) expect([...glyph]).toHaveLength(1);
+    for (const glyph of Object.values(ascii)) expect(glyph).toMatch(/^[\x20-\x7e]$/);
+  });
+});
