@@ -20,3 +20,8 @@ export function suggestion(word: string, words: readonly string[]): string | und
   const found = didYouMean(word, words);
   return found === undefined ? undefined : `did you mean ${found}`;
 }
+
+/** The sentence as it goes on after a place and a code. */
+export function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

@@ -2,6 +2,7 @@
 import { Composer, type Document, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { type Finding, finding, jsonPointer, type Place } from './finding.ts';
 import { placeOf, type TextLines, textLines } from './text-lines.ts';
+import { lowerFirst } from './wording.ts';
 import { type NodeProperty, scanYaml } from './yaml-scan.ts';
 import { nodeOf, type PathKey, plainValue } from './yaml-value.ts';
 
@@ -139,5 +140,5 @@ function textOf(key: unknown): string | undefined {
 
 /** Messages of the parser in our form: no capital, no full stop. */
 function sentence(message: string): string {
-  return (message.charAt(0).toLowerCase() + message.slice(1)).replace(/[.:]?\s*$/, '');
+  return lowerFirst(message).replace(/[.:]?\s*$/, '');
 }

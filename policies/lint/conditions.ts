@@ -3,6 +3,7 @@ import { type ConditionProblem, checkCondition } from '../condition-check.ts';
 import type { ConditionType } from '../condition-types.ts';
 import { type Finding, finding } from '../finding.ts';
 import { gateVariables, messageVariables, ruleVariables } from '../variables.ts';
+import { lowerFirst } from '../wording.ts';
 import type { Path, Places } from '../yaml-document.ts';
 import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
 
@@ -42,8 +43,4 @@ function messageFindings(document: Places, path: Path, message: string, variable
 
 function hintOf({ hint }: ConditionProblem): string | undefined {
   return hint?.replace(/\?$/, '');
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

@@ -14,6 +14,7 @@ import { approverGroups, fieldsWithoutEffect, namesOfTheAgent } from './notices.
 import { approvals, foreignNamespaces, idleLimits, idlePolicies, uniqueRules, unknownTargets } from './policies.ts';
 import { disruptionBudget, mirroredField, partitionPattern, rollbackWithoutRevisions, wavesAndSchedule } from './rollout.ts';
 import { approvalAfterLastWave, shrinkingWaves, unfinishedZones, uniqueWaves, wavesNameGates, wavesNameZones } from './waves.ts';
+import { windowsThatNeverMeet, windowTimes } from './windows.ts';
 import { followersWithReplicas, forcedReplicas, knownLeaders, leaderCycles, timeBetweenOneZone, uniqueZones } from './zones.ts';
 
 /** Every check, in the order of the table of codes. */
@@ -56,6 +57,8 @@ export const lintChecks: readonly LintCheck[] = [
   exceptionsThatNeverHold,
   exceptionTargets,
   intentTargets,
+  windowTimes,
+  windowsThatNeverMeet,
   ruleConditions,
   gateConditions,
   fieldsWithoutEffect,
