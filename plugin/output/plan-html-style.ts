@@ -50,7 +50,6 @@ tbody tr:last-child td { border-bottom: 0; }
 .chart .grid { stroke: var(--line); } .chart .row { stroke: var(--line); stroke-dasharray: 1 3; }
 .chart .band { fill: var(--band); } .chart .edge { stroke: var(--roll); stroke-opacity: .35; }
 .chart .roll { fill: var(--roll); } .chart .scale { fill: var(--scale); } .chart .late { opacity: .3; }
-.chart .cut { stroke: var(--page); stroke-opacity: .55; }
 .chart .hatch { stroke: var(--soak); stroke-width: 2; } .chart .dots { fill: var(--check); }
 .chart .soak { stroke: var(--soak); } .chart .check { stroke: var(--check); }
 .chart .wait { fill: none; stroke: var(--wait); stroke-width: 1.5; stroke-dasharray: 5 3; }

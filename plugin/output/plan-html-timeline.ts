@@ -36,7 +36,6 @@ ${axis(scale)}
 ${rowLines(scale)}
 ${steps.map((step) => lateShade(step, scale))}
 ${[...steps.filter(isSpan), ...steps.filter((step) => !isSpan(step))].map((step) => stepMark(step, scale))}
-${podCuts(group, scale)}
 ${heldLine(group, scale)}
 </svg></div>`;
 }
@@ -160,19 +159,6 @@ function stepTitle(step: PlannedStep): string {
       ? 'for as long as people take'
       : `p50 ${words.spanText(step.p50Seconds)}, p90 ${words.spanText(step.p90Seconds)}`,
   ].join(', ');
-}
-
-/** Notches where one batch of pods ends and the next begins, when there is room to see them. */
-function podCuts(group: GroupPlan, scale: Scale): readonly Html[] {
-  const starts = new Set(group.timeline.filter((span) => span.kind === 'roll').map((span) => `${span.startSeconds} ${span.zone}`));
-  if (starts.size > 400) return [];
-  return [...starts].map((key) => {
-    const seconds = Number.parseFloat(key);
-    const y = scale.rows.get(key.slice(key.indexOf(' ') + 1));
-    if (y === undefined || seconds === 0) return nothing;
-    const [x, start] = [scale.x(seconds), y + (rowHeight - barHeight) / 2];
-    return html`<line class="cut" x1="${x}" y1="${start + barHeight - 5}" x2="${x}" y2="${start + barHeight}"/>`;
-  });
 }
 
 /** Where the plan stops although not all is done, with the rule that holds it. */

@@ -1,0 +1,129 @@
+// What plan, diff, explain and simulate work on: what runs, what is asked for, the policies over both, and the assumptions.
+import { createHash } from 'node:crypto';
+import { type Assumptions, defaultAssumptions } from '../../engine/assumptions.ts';
+import { canonicalJson } from '../../engine/hash.ts';
+import type { PlanInput } from '../../engine/plan.ts';
+import { instantMs } from '../../engine/raw.ts';
+import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts';
+import type { Finding } from '../../policies/finding.ts';
+import type { PolicyFile } from '../../policies/load.ts';
+import type { CommandContext } from '../context.ts';
+import { exitCodes } from '../exit-code.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { readPolicyFiles } from '../policy-files.ts';
+import { readAssumptions } from './assumptions-file.ts';
+import { readInput, readInputs } from './input.ts';
+import { applyWhatIf, parseWhatIf } from './what-if.ts';
+
+export interface PlanInputOptions {
+  readonly current?: string;
+  readonly desired?: string;
+  readonly file?: readonly string[];
+  readonly set?: readonly string[];
+  readonly assumptions?: string;
+  readonly at?: string;
+  readonly group?: readonly string[];
+  readonly namespace?: string;
+}
+
+export interface PlanInputs {
+  readonly input: PlanInput;
+  /** Errors of the files; with any, the input is not to be used. */
+  readonly errors: readonly Finding[];
+}
+
+/**
+ * Reads everything that the options name. With `--current` alone the same manifests are asked for, changed by `--set`; with `--desired` alone
+ * nothing runs yet. Policies come from `--file` and from the manifests that are asked for; StatefulSets that no policy names are adopted by
+ * their annotations.
+ *
+ * @throws Failure for files that cannot be read (10), options that make no sense (3), assumptions that are not understood (4), and groups or
+ * zones that do not exist (10).
+ */
+export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<PlanInputs> {
+  const { current, desired } = options;
+  if (current === undefined && desired === undefined) {
+    throw usageFailure(
+      'neither --current nor --desired is given',
+      'name the manifests that run with --current, and those that are asked for with --desired',
+    );
+  }
+  const changes = (options.set ?? []).map(parseWhatIf);
+  const nowMs = options.at === undefined ? context.nowMs() : instantOf(options.at);
+  const assumptions = await assumptionsOf(context, options.assumptions);
+  const currentFiles = current === undefined ? [] : await readInput(current, context);
+  const desiredFiles = desired === undefined ? currentFiles : await readInput(desired, context);
+  const policyFiles = await readInputs(options.file ?? [], context);
+
+  const before = readPolicyFiles(currentFiles);
+  const after = readPolicyFiles(unique([...desiredFiles, ...policyFiles]));
+  const { bundle } = after.resolution;
+  const errors = [...before.findings, ...after.findings].filter((finding) => finding.severity === 'error');
+  const currentObjects = before.loaded.manifests.map(({ value }) => value);
+  // Manifests among the policies, such as examples beside them, are no part of what is asked for.
+  const desiredNames = new Set(desiredFiles.map(({ name }) => name));
+  const desiredObjects = after.loaded.manifests.filter(({ file }) => desiredNames.has(file)).map(({ value }) => value);
+  return {
+    errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
+    input: {
+      groups: errors.length > 0 ? bundle.groups : selectGroups(bundle.groups, options),
+      groupsBefore: before.resolution.bundle.groups,
+      policies: bundle.policies,
+      exceptions: bundle.exceptions,
+      policyDigest: digestOf(bundle),
+      current: currentObjects,
+      desired: errors.length > 0 ? desiredObjects : applyWhatIf(desiredObjects, selectGroups(bundle.groups, options), changes),
+      assumptions,
+      nowMs,
+    },
+  };
+}
+
+function instantOf(text: string): number {
+  const ms = instantMs(text);
+  if (ms === undefined) throw usageFailure(`--at ${text} is no instant`, 'write an instant with its offset, such as 2026-01-15T10:00:00Z');
+  return ms;
+}
+
+async function assumptionsOf(context: CommandContext, path: string | undefined): Promise<Assumptions> {
+  if (path === undefined) return defaultAssumptions;
+  const [file, ...others] = await readInput(path, context);
+  if (file === undefined || others.length > 0) throw usageFailure(`--assumptions ${path} is not one file`);
+  return readAssumptions(file);
+}
+
+/** Each file once; a directory may be given as desired state and as policies. */
+function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
+  return [...new Map(files.map((file) => [file.name, file])).values()];
+}
+
+function selectGroups(groups: readonly GroupDefinition[], { group: names = [], namespace }: PlanInputOptions): readonly GroupDefinition[] {
+  const selected = groups.filter(
+    (group) =>
+      (namespace === undefined || group.namespace === namespace) && (names.length === 0 || names.some((name) => isNamed(group, name))),
+  );
+  const missing = names.find((name) => !selected.some((group) => isNamed(group, name)));
+  if (missing === undefined && selected.length > 0) return selected;
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: missing === undefined ? 'there is no group' : `there is no group ${missing}`,
+    why: groups.length === 0 ? 'no StatefulSet is adopted, and no policy defines a group' : `known are ${groups.map(fullName).join(', ')}`,
+    todo: groups.length === 0 ? 'name policies with -f, or label StatefulSets with rollout-group' : 'name one of these',
+  });
+}
+
+/** Whether a group is meant by `GROUP` or `NAMESPACE/GROUP`. */
+export function isNamed(group: Pick<GroupDefinition, 'namespace' | 'name'>, name: string): boolean {
+  return group.name === name || fullName(group) === name;
+}
+
+function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
+  return `${group.namespace}/${group.name}`;
+}
+
+/** What the policies say, wherever they say it: positions in files are left out, so that moving a rule changes nothing. */
+function digestOf(bundle: PolicyBundle): string {
+  const positions = new Set(['source', 'sources', 'limitSources']);
+  const plain: unknown = JSON.parse(JSON.stringify(bundle, (key, value: unknown) => (positions.has(key) ? undefined : value)));
+  return createHash('sha256').update(canonicalJson(plain)).digest('hex');
+}
