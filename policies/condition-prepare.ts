@@ -66,7 +66,7 @@ function prepareIterator(name: string, args: readonly unknown[], scope: Scope, p
   if (name === 'count') return { [`${ourPrefix}length`]: [{ filter: [elements, price] }] };
   const prepared = { [name]: [elements, price, ...rest.map((argument) => prepareNode(argument, scope, 'value'))] };
   const isWholeRead = name === 'filter' && position === 'value';
-  return isWholeRead ? { [`${ourPrefix}whole`]: [inner.label ?? '', prepared] } : prepared;
+  return isWholeRead ? { [`${ourPrefix}whole`]: [inner.label?.slice(0, -'[]'.length) ?? '', prepared] } : prepared;
 }
 
 /** The steps of a path that is written out; undefined for a computed one. */

@@ -61,7 +61,7 @@ export function requireKnown(value: unknown, name: string): void {
   spendText(typeof value === 'string' ? value.length : 0);
   if (typeof value !== 'object' || value === null) return;
   if (isUnknownValue(value)) stop(value.unknown, name);
-  for (const [key, item] of Object.entries(value)) requireKnown(item, Array.isArray(value) ? `${name}[${key}]` : `${name}.${key}`);
+  for (const [key, item] of Object.entries(value)) requireKnown(item, Array.isArray(value) ? `${name}[]` : `${name}.${key}`);
 }
 
 /** The steps of a path: a list as it is, text cut at its dots, nothing for the data itself. */
