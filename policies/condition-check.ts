@@ -28,7 +28,7 @@ export interface CheckOptions {
 }
 
 /**
- * Everything that is wrong with a condition, in the order in which it is written; empty for a good one. A condition that passes is undecided
+ * Everything that is wrong with a condition, its shape before its types; empty for a good one. A condition that passes is undecided
  * only where a variable is not known, a division has no result, or a list is so long that the steps run out.
  */
 export function checkCondition(condition: unknown, { variables }: CheckOptions): readonly ConditionProblem[] {
@@ -91,8 +91,12 @@ function literalType(node: unknown): ConditionType {
 function hasArity(check: Check, { name, args, path }: Operation, { fewest, most }: Operator): boolean {
   if (args.length >= fewest && args.length <= most) return true;
   const expected = fewest === most ? `${fewest}` : most === Number.POSITIVE_INFINITY ? `at least ${fewest}` : `${fewest} to ${most}`;
-  const plural = expected === '1' || expected === 'at least 1' ? 'argument' : 'arguments';
-  report(check, 'RG3004', path, `The operator ${JSON.stringify(name)} has ${args.length} arguments; it takes ${expected} ${plural}`);
+  report(
+    check,
+    'RG3004',
+    path,
+    `The operator ${JSON.stringify(name)} takes ${expected} ${expected.endsWith('1') ? 'argument' : 'arguments'}, not ${args.length}`,
+  );
   return false;
 }
 
@@ -107,6 +111,8 @@ function operationType(check: Check, operation: Operation, operator: Operator, s
     case 'literal':
       return literalOperatorType(check, operation);
     case 'eager': {
+      // It measures from the instant of the evaluation.
+      if (operation.name === 'age') check.hasReference = true;
       const args = operation.args.map((node, index): Argument => ({ node, type: typeOf(check, node, scope, operation.pathOf(index)) }));
       const signature = signatures.get(operation.name);
       return signature?.(args, (index, message, hint) => report(check, 'RG3005', operation.pathOf(index), message, hint)) ?? any;
@@ -115,7 +121,8 @@ function operationType(check: Check, operation: Operation, operator: Operator, s
 }
 
 function referenceType(check: Check, operation: Operation, scope: Scope): ConditionType {
-  check.hasReference = true;
+  // Inside an iterator the element is read; whether that is data depends on the list, whose own variable counts.
+  if (scope.iterator === undefined) check.hasReference = true;
   const { name, args } = operation;
   if (name === 'missing' || name === 'missing_some') return missingType(check, operation, scope);
   const isWhole = name === 'val' || (name !== 'var' && args.length > 1);
