@@ -18,6 +18,7 @@ export interface SetState {
 export function reconcile(state: SetState, clock: Clock): SetState {
   if (state.set.isTerminating) return state;
   const isOrdered = state.set.podManagementPolicy === 'OrderedReady';
+  if (!isOrdered && isWhole(state)) return state.set.updateStrategy === 'OnDelete' ? state : updateHighest(state, clock);
   const filled = isOrdered ? createNext(state, clock) : createMissing(state, clock);
   if (filled.waits) return filled.state;
   const shrunk = isOrdered ? removeHighest(filled.state, clock) : removeSurplus(filled.state, clock);
@@ -27,12 +28,10 @@ export function reconcile(state: SetState, clock: Clock): SetState {
 
 /** Lets time do what is due: drained pods are gone, started pods are ready. */
 export function settle(state: SetState, clock: Clock): SetState {
-  const pods: ModelPod[] = [];
-  for (const pod of state.pods) {
-    if (pod.goneAtMs !== undefined && pod.goneAtMs <= clock.nowMs) continue;
-    pods.push(pod.readyAtMs !== undefined && pod.readyAtMs <= clock.nowMs ? becomeReady(pod, clock) : pod);
-  }
-  return { ...state, pods };
+  const isGone = ({ goneAtMs }: ModelPod): boolean => goneAtMs !== undefined && goneAtMs <= clock.nowMs;
+  const isStarted = ({ readyAtMs }: ModelPod): boolean => readyAtMs !== undefined && readyAtMs <= clock.nowMs;
+  if (!state.pods.some((pod) => isGone(pod) || isStarted(pod))) return state;
+  return { ...state, pods: state.pods.filter((pod) => !isGone(pod)).map((pod) => (isStarted(pod) ? becomeReady(pod, clock) : pod)) };
 }
 
 /** The StatefulSet with its counters true, and when the next thing happens by itself. */
@@ -40,14 +39,15 @@ export function summarize(state: SetState, nowMs: number): { readonly set: State
   const { set } = state;
   const waitsForAvailability =
     set.minReadySeconds > 0 && (set.podManagementPolicy === 'OrderedReady' || set.updateStrategy === 'RollingUpdate');
+  const { updateRevision } = set.status;
   let readyReplicas = 0;
   let updatedReplicas = 0;
   let nextMs = Number.POSITIVE_INFINITY;
-  for (const { view, goneAtMs, readyAtMs } of state.pods) {
+  for (const pod of state.pods) {
+    const { view } = pod;
     if (view.isReady) readyReplicas += 1;
-    if (!view.isTerminating && view.revision === set.status.updateRevision) updatedReplicas += 1;
-    if (goneAtMs !== undefined && goneAtMs < nextMs) nextMs = goneAtMs;
-    if (readyAtMs !== undefined && readyAtMs < nextMs) nextMs = readyAtMs;
+    if (!view.isTerminating && view.revision === updateRevision) updatedReplicas += 1;
+    nextMs = Math.min(nextMs, pod.goneAtMs ?? nextMs, pod.readyAtMs ?? nextMs);
     if (!waitsForAvailability || !view.isReady) continue;
     const availableAtMs = view.readyChangedMs + set.minReadySeconds * 1000;
     if (availableAtMs > nowMs && availableAtMs < nextMs) nextMs = availableAtMs;
@@ -82,13 +82,9 @@ interface Turn {
 
 function createMissing(state: SetState, clock: Clock): Turn {
   const { set } = state;
-  const end = set.firstOrdinal + set.replicas;
-  let present = 0;
-  for (const { view } of state.pods) if (view.ordinal >= set.firstOrdinal && view.ordinal < end) present += 1;
-  if (present === set.replicas) return { state, waits: false };
   const taken = new Set(state.pods.map(({ view }) => view.ordinal));
   const pods = [...state.pods];
-  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
+  for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
     if (!taken.has(ordinal)) pods.push(startPod(set, { ordinal, revision: revisionFor(set, ordinal) }, state.durations, clock));
   }
   return { state: { ...state, pods: pods.sort(byOrdinal) }, waits: false };
@@ -147,6 +143,12 @@ function revisionFor(set: StatefulSetView, ordinal: number): string {
 
 function isInRange(set: StatefulSetView, ordinal: number): boolean {
   return ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas;
+}
+
+/** Whether there is exactly one pod of every ordinal: ordinals are sorted and unique, so both ends and the number tell. */
+function isWhole({ set, pods }: SetState): boolean {
+  const isSpan = pods[0]?.view.ordinal === set.firstOrdinal && pods.at(-1)?.view.ordinal === set.firstOrdinal + set.replicas - 1;
+  return pods.length === set.replicas && (isSpan || pods.length === 0);
 }
 
 function isUp(set: StatefulSetView, { view }: ModelPod, nowMs: number): boolean {

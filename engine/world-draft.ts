@@ -1,5 +1,5 @@
 // One step of the model under way: the StatefulSets that it touches, and how they are put back so that the rest keeps its identity.
-import { isUnknown, type Ledger, type PodsView, type ReplicaSourceView, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import type { Ledger, ReplicaSourceView, Snapshot } from './snapshot.ts';
 import { reconcile, type SetState, settle, summarize } from './world-controller.ts';
 import type { ModelPod, World } from './world-model.ts';
 import type { Clock } from './world-pod.ts';
@@ -30,13 +30,11 @@ export function beginStep(world: World, nowMs: number): StepDraft {
 }
 
 /** The StatefulSet as the step has it so far; undefined when it does not exist or its pods are unknown. */
-export function stateOf(draft: StepDraft, key: string): SetState | undefined {
-  const changed = draft.changed.get(key);
-  if (changed !== undefined) return changed;
-  const pods = draft.world.pods.get(key);
-  const durations = draft.world.durations.get(key);
-  const set = draft.world.snapshot.statefulSets.find((candidate) => isSet(candidate, key));
-  return pods === undefined || durations === undefined || set === undefined ? undefined : { set, pods, durations };
+export function stateOf({ changed, world }: StepDraft, key: string): SetState | undefined {
+  const set = world.snapshot.statefulSets[world.places.get(key)?.set ?? -1];
+  const pods = world.pods.get(key);
+  const durations = world.durations.get(key);
+  return changed.get(key) ?? (pods && durations && set && { set, pods, durations });
 }
 
 /** Changes a StatefulSet or its pods; then time does what is due and the controller has its turn. */
@@ -51,9 +49,11 @@ export function changePod(
   target: { readonly namespace: string; readonly pod: string },
   change: (pod: ModelPod) => ModelPod | undefined,
 ): void {
-  const key = setKey(target.namespace, target.pod.replace(/-\d+$/, ''));
+  const dash = target.pod.lastIndexOf('-');
+  const key = setKey(target.namespace, target.pod.slice(0, dash));
+  const ordinal = Number(target.pod.slice(dash + 1));
   const state = stateOf(draft, key);
-  const index = state?.pods.findIndex(({ view }) => view.name === target.pod) ?? -1;
+  const index = state?.pods.findIndex(({ view }) => view.ordinal === ordinal) ?? -1;
   const found = state?.pods[index];
   if (found === undefined) return;
   const next = change(found);
@@ -63,48 +63,31 @@ export function changePod(
 
 /** The world after the step. */
 export function finishStep(draft: StepDraft): World {
-  const { world } = draft;
+  const { world, ledgers, replicaSources, nowMs } = draft;
   const pods = new Map(world.pods);
   const pending = new Map(world.pending);
-  const sets = new Map<string, StatefulSetView>();
+  const statefulSets = [...world.snapshot.statefulSets];
+  const podViews = [...world.snapshot.pods];
   for (const [key, state] of draft.changed) {
-    const { set, nextMs } = summarize(state, draft.nowMs);
-    sets.set(key, set);
-    pods.set(key, state.pods);
+    const place = world.places.get(key);
+    const { set, nextMs } = summarize(state, nowMs);
     if (nextMs === undefined) pending.delete(key);
     else pending.set(key, nextMs);
+    if (place === undefined) continue;
+    statefulSets[place.set] = set;
+    if (state.pods === world.pods.get(key)) continue;
+    pods.set(key, state.pods);
+    podViews[place.pods] = { namespace: set.namespace, statefulSet: set.name, pods: state.pods.map((pod) => pod.view) };
   }
-  const snapshot: Snapshot = {
-    ...world.snapshot,
-    nowMs: draft.nowMs,
-    ledgers: draft.ledgers,
-    replicaSources: draft.replicaSources,
-    statefulSets: replaceSets(world.snapshot.statefulSets, sets),
-    pods: replacePods(world, draft.changed),
+  const lists = {
+    statefulSets: sameOr(world.snapshot.statefulSets, statefulSets),
+    pods: sameOr(world.snapshot.pods, podViews),
   };
+  const snapshot: Snapshot = { ...world.snapshot, ...lists, nowMs, ledgers, replicaSources };
   return { ...world, snapshot, pods, pending, reported: draft.reported, serial: draft.serial.value };
 }
 
-function replaceSets(before: readonly StatefulSetView[], sets: ReadonlyMap<string, StatefulSetView>): readonly StatefulSetView[] {
-  if (sets.size === 0) return before;
-  const after = before.map((set) => sets.get(setKey(set.namespace, set.name)) ?? set);
-  return after.every((set, index) => set === before[index]) ? before : after;
-}
-
-function replacePods(world: World, changed: ReadonlyMap<string, SetState>): readonly PodsView[] {
-  const before = world.snapshot.pods;
-  const after = before.map((view) => {
-    const state = changed.get(setKey(view.namespace, view.statefulSet));
-    return state === undefined || isShown(view, state.pods) ? view : { ...view, pods: state.pods.map((pod) => pod.view) };
-  });
-  return after.every((view, index) => view === before[index]) ? before : after;
-}
-
-function isShown(view: PodsView, pods: readonly ModelPod[]): boolean {
-  if (isUnknown(view.pods) || view.pods.length !== pods.length) return false;
-  return view.pods.every((pod, index) => pod === pods[index]?.view);
-}
-
-function isSet(set: StatefulSetView, key: string): boolean {
-  return key.length === set.namespace.length + set.name.length + 1 && key.startsWith(set.namespace) && key.endsWith(set.name);
+/** The list as it was when nothing in it changed, so that whoever remembers answers by list may keep them. */
+function sameOr<Item>(before: readonly Item[], after: readonly Item[]): readonly Item[] {
+  return after.every((item, index) => item === before[index]) ? before : after;
 }

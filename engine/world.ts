@@ -1,14 +1,14 @@
 // The model of what surrounds us: the StatefulSet controller, the kubelet and the pods' answers, moved by actions, writes and time. Pure.
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Assumptions, PodTimes } from './assumptions.ts';
-import { isUnknown, type Snapshot } from './snapshot.ts';
+import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { applyAction, scaleTo } from './world-action.ts';
 import { beginStep, changePod, changeSet, finishStep, type StepDraft, setKey } from './world-draft.ts';
-import type { ModelPod, PodDurations, World, WorldInput } from './world-model.ts';
+import type { ModelPod, Place, PodDurations, Quantile, World, WorldInput } from './world-model.ts';
+
 import { adoptPod, breakPod } from './world-pod.ts';
 
-/** Which of the assumed times holds in a world. */
-export type Quantile = 'p50' | 'p90';
+export type { Quantile };
 
 /**
  * A world that begins as the snapshot is. The controller has its first turn at once, so pods that are missing begin to start.
@@ -17,28 +17,22 @@ export type Quantile = 'p50' | 'p90';
 export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quantile: Quantile): World {
   const pods = new Map<string, readonly ModelPod[]>();
   const durations = new Map<string, PodDurations>();
-  for (const view of snapshot.pods) {
-    if (isUnknown(view.pods)) continue;
+  const places = new Map<string, Place>();
+  const sets = new Map(snapshot.statefulSets.map((set, index) => [setKey(set.namespace, set.name), index]));
+  for (const [index, view] of snapshot.pods.entries()) {
     const key = setKey(view.namespace, view.statefulSet);
+    const set = sets.get(key);
+    if (isUnknown(view.pods) || set === undefined) continue;
     const times = durationsOf(groupOf(snapshot, view.namespace, view.statefulSet), assumptions, quantile);
+    places.set(key, { set, pods: index });
     durations.set(key, times);
     pods.set(
       key,
-      [...view.pods].sort((a, b) => a.ordinal - b.ordinal).map((pod) => adoptPod(pod, times, snapshot.nowMs)),
+      inOrder(view.pods).map((pod) => adoptPod(pod, times, snapshot.nowMs)),
     );
   }
-  const world: World = {
-    snapshot,
-    pods,
-    durations,
-    pending: new Map(),
-    reported: reportedIn(snapshot),
-    assumptions,
-    serial: firstSerial(snapshot),
-  };
-  const draft = beginStep(world, snapshot.nowMs);
-  for (const set of snapshot.statefulSets) changeSet(draft, setKey(set.namespace, set.name), (state) => state);
-  return finishStep(draft);
+  const settings = { assumptions, quantile, reported: reportedIn(snapshot), serial: firstSerial(snapshot) };
+  return firstTurn({ ...settings, snapshot, pods, durations, places, pending: new Map() }, [...places.keys()]);
 }
 
 /**
@@ -47,6 +41,7 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
  */
 export function step(world: World, input: WorldInput): World {
   if (input.kind === 'elapse') return elapse(world, input.toMs);
+  if (input.kind === 'createStatefulSet') return createSet(world, input.set);
   const draft = beginStep(world, world.snapshot.nowMs);
   apply(draft, input);
   return finishStep(draft);
@@ -70,7 +65,33 @@ function elapse(world: World, toMs: number): World {
   return toMs > current.snapshot.nowMs ? { ...current, snapshot: { ...current.snapshot, nowMs: toMs } } : current;
 }
 
-function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' }>): void {
+/** The new StatefulSet comes last in the lists. One of a name that is taken changes nothing. */
+function createSet(world: World, created: StatefulSetView): World {
+  const { snapshot } = world;
+  const { namespace, name } = created;
+  const key = setKey(namespace, name);
+  if (snapshot.statefulSets.some((set) => setKey(set.namespace, set.name) === key)) return world;
+  const durations = durationsOf(groupOf(snapshot, namespace, name), world.assumptions, world.quantile);
+  const place = { set: snapshot.statefulSets.length, pods: snapshot.pods.length };
+  const statefulSets = [...snapshot.statefulSets, created];
+  const pods = [...snapshot.pods, { namespace, statefulSet: name, pods: [] }];
+  const grown: World = {
+    ...world,
+    snapshot: { ...snapshot, statefulSets, pods },
+    pods: new Map(world.pods).set(key, []),
+    durations: new Map(world.durations).set(key, durations),
+    places: new Map(world.places).set(key, place),
+  };
+  return firstTurn(grown, [key]);
+}
+
+function firstTurn(world: World, keys: readonly string[]): World {
+  const draft = beginStep(world, world.snapshot.nowMs);
+  for (const key of keys) changeSet(draft, key, (state) => state);
+  return finishStep(draft);
+}
+
+function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' | 'createStatefulSet' }>): void {
   switch (input.kind) {
     case 'action':
       applyAction(draft, input.action);
@@ -108,6 +129,10 @@ function reportedIn(snapshot: Snapshot): ReadonlyMap<string, number> {
     }
   }
   return reported;
+}
+
+function inOrder(pods: readonly PodView[]): readonly PodView[] {
+  return [...pods].sort((a, b) => a.ordinal - b.ordinal);
 }
 
 /** The group that a StatefulSet is a member of. */

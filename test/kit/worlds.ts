@@ -1,0 +1,59 @@
+// Worlds for tests: pods drain in 30 s and start in 60 s, and one line per StatefulSet tells where they are.
+import type { Assumptions } from '../../engine/assumptions.ts';
+import { defaultAssumptions } from '../../engine/assumptions.ts';
+import type { Action } from '../../engine/decision.ts';
+import type { PodView, StatefulSetView } from '../../engine/snapshot.ts';
+import { createWorld, step } from '../../engine/world.ts';
+import type { World, WorldInput } from '../../engine/world-model.ts';
+import { knownPods } from './objects.ts';
+import { type SnapshotOverrides, snapshotOf } from './snapshots.ts';
+
+export function worldOf(overrides: SnapshotOverrides, assumptions: Partial<Assumptions> = {}): World {
+  return createWorld(snapshotOf(overrides), { ...defaultAssumptions, ...assumptions }, 'p50');
+}
+
+/** The world after the inputs, one after the other. */
+export function afterwards(world: World, ...inputs: readonly WorldInput[]): World {
+  return inputs.reduce(step, world);
+}
+
+/** Time passing by so many seconds from now. */
+export function seconds(world: World, count: number): WorldInput {
+  return { kind: 'elapse', toMs: world.snapshot.nowMs + count * 1000 };
+}
+
+export function setIn(world: World, name = 'ingester-zone-a'): StatefulSetView {
+  const set = world.snapshot.statefulSets.find((candidate) => candidate.name === name);
+  if (set === undefined) throw new Error(`the test expected a StatefulSet ${name}`);
+  return set;
+}
+
+export function podIn(world: World, name: string): PodView {
+  const owner = name.replace(/-\d+$/, '');
+  const pod = knownPods(world.snapshot.pods.find((view) => view.statefulSet === owner)).find((candidate) => candidate.name === name);
+  if (pod === undefined) throw new Error(`the test expected a pod ${name}`);
+  return pod;
+}
+
+/** A request to delete or evict a pod as it is now. */
+export function removal(world: World, name: string, kind: 'deletePod' | 'evictPod' = 'deletePod'): WorldInput {
+  const { uid, resourceVersion, ordinal } = podIn(world, name);
+  const statefulSet = name.replace(/-\d+$/, '');
+  const target = { namespace: 'mimir', zone: statefulSet.slice(-1), statefulSet, pod: name, ordinal, uid, because: 'outdated' } as const;
+  const action: Action = kind === 'deletePod' ? { kind, resourceVersion, ...target } : { kind, ...target };
+  return { kind: 'action', action };
+}
+
+/** The pods of a StatefulSet in one line: `0:rev-1 ready, 1:rev-1 leaving, 2:rev-2 starting`. */
+export function line(world: World, name = 'ingester-zone-a'): string {
+  const view = world.snapshot.pods.find((candidate) => candidate.statefulSet === name);
+  return knownPods(view)
+    .map((pod) => `${pod.ordinal}:${pod.revision} ${pod.isTerminating ? 'leaving' : pod.isReady ? 'ready' : 'starting'}`)
+    .join(', ');
+}
+
+/** What the StatefulSet counts: replicas, ready, updated. */
+export function counters(world: World, name = 'ingester-zone-a'): string {
+  const { replicas, readyReplicas, updatedReplicas } = setIn(world, name).status;
+  return `${replicas} replicas, ${readyReplicas} ready, ${updatedReplicas} updated`;
+}
