@@ -3,14 +3,13 @@ import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../
 import type { Assumptions } from './assumptions.ts';
 import { contextOf } from './context.ts';
 import { runForward } from './forward.ts';
-import { snapshotFromManifests } from './observe-manifests.ts';
 import { plannedChanges } from './plan-changes.ts';
 import type { GroupPlan, Plan, PlannedStep, PlannedWave, Refusal, TimelineSpan } from './plan-document.ts';
-import { requestChanges } from './plan-request.ts';
 import { groupRisks } from './plan-risks.ts';
 import { type TracedStep, traceSteps } from './plan-steps.ts';
+import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './plan-world.ts';
 import type { Snapshot } from './snapshot.ts';
-import { createWorld, type Quantile } from './world.ts';
+import type { Quantile } from './world.ts';
 import type { World } from './world-model.ts';
 
 export interface PlanInput {
@@ -29,20 +28,15 @@ export interface PlanInput {
   readonly nowMs: number;
 }
 
-/** A plan that nothing binds to the calendar begins here, so that two runs of it give the same bytes. */
-const nowhereMs = 0;
-
 /**
  * Plans every group. The current objects stand for the running cluster, every pod ready unless a Pod manifest says otherwise; the desired ones
  * for what is asked. What policy refuses is not carried out and stands under `refused`.
  */
 export function planGroups(input: PlanInput): Plan {
-  const usesCalendar = dependsOnCalendar(input);
-  const nowMs = usesCalendar ? input.nowMs : nowhereMs;
-  const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot;
-  const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups }).snapshot;
+  const snapshots = readPlanSnapshots(input);
+  const { usesCalendar, nowMs } = snapshots;
   const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
-  const groups = [...input.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((group) => planGroup(input, group, before, after));
+  const groups = [...input.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((group) => planGroup(input, group, snapshots));
   return {
     apiVersion: 'rollout-group.dev/cli/v1',
     kind: 'Plan',
@@ -53,49 +47,20 @@ export function planGroups(input: PlanInput): Plan {
   };
 }
 
-/** Whether anything in the input names an instant of the calendar: windows, exceptions, conditions on the time, recorded downscales. */
-function dependsOnCalendar(input: PlanInput): boolean {
-  const { policies, exceptions, current, desired } = input;
-  if (exceptions.length > 0 || policies.some((policy) => policy.windows.length > 0)) return true;
-  if (policies.some((policy) => policy.rules.some((rule) => /"(?:now|age)"/.test(JSON.stringify(rule.when ?? ''))))) return true;
-  return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
-}
-
 function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {
   for (const outcome of ['blocked', 'waits', 'complete'] as const) if (outcomes.includes(outcome)) return outcome;
   return 'unchanged';
 }
 
-/** The part of a snapshot that one group depends on, so that a hundred groups cost a hundred times one. */
-function partFor(snapshot: Snapshot, group: GroupDefinition): Snapshot {
-  const names = new Set(group.zones.map((zone) => zone.statefulSet));
-  const isShared = (list: Snapshot['zoneBudgets'] | Snapshot['podBudgets']): boolean =>
-    !Array.isArray(list) || list.some((budget) => budget.namespace === group.namespace);
-  const keepsAll = isShared(snapshot.zoneBudgets) || isShared(snapshot.podBudgets);
-  const isPart = (namespace: string, name: string): boolean => namespace === group.namespace && (keepsAll || names.has(name));
-  return {
-    ...snapshot,
-    groups: [group],
-    statefulSets: snapshot.statefulSets.filter((set) => isPart(set.namespace, set.name)),
-    pods: snapshot.pods.filter((pods) => isPart(pods.namespace, pods.statefulSet)),
-  };
-}
-
-function planGroup(input: PlanInput, group: GroupDefinition, before: Snapshot, after: Snapshot): GroupPlan {
-  const part: Snapshot = {
-    ...partFor(before, group),
-    policies: input.policies,
-    exceptions: input.exceptions,
-    policyDigest: input.policyDigest,
-  };
-  const asked: Snapshot = { ...part, zoneBudgets: after.zoneBudgets, podBudgets: after.podBudgets, replicaSources: after.replicaSources };
-  const run = (quantile: Quantile): Forward => forward(input, group, asked, after, quantile);
+function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots): GroupPlan {
+  const asked = snapshotAsked(input, snapshots, group);
+  const run = (quantile: Quantile): Forward => forward(input, group, snapshots, quantile);
   const likely = run('p50');
   const slow = run('p90');
   const waves = groupIntoWaves(likely.steps, slow.steps, likely.startMs);
   const steps = waves.flatMap((wave) => wave.steps);
   const changes = plannedChanges(group, input.current, input.desired, likely.refused);
-  const zones = zoneTotals(group, part, likely.world.snapshot, steps);
+  const zones = zoneTotals(group, asked, likely.world.snapshot, steps);
   const isBlocked = likely.refused.length > 0 || likely.waits.some((answer) => answer.outcome === 'no');
   const isComplete = likely.end === 'done';
   const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
@@ -132,17 +97,11 @@ interface Forward {
   readonly endMs: number;
 }
 
-function forward(input: PlanInput, group: GroupDefinition, asked: Snapshot, after: Snapshot, quantile: Quantile): Forward {
-  const requested = requestChanges({
-    group,
-    groupsBefore: input.groupsBefore ?? [],
-    world: createWorld(asked, input.assumptions, quantile),
-    after,
-    desired: input.desired,
-  });
+function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots, quantile: Quantile): Forward {
+  const requested = requestedWorld(input, snapshots, group, quantile);
   const { turns, world, end } = runForward(requested.world, group);
   const last = turns.at(-1);
-  const startMs = asked.nowMs;
+  const startMs = snapshots.nowMs;
   const waits = end === 'done' ? [] : (last?.decision.waits ?? []);
   return { refused: requested.refused, steps: traceSteps(turns), waits, world, end, startMs, endMs: last?.nowMs ?? startMs };
 }
