@@ -59,6 +59,8 @@ function buildProgram(view: ProcessView, action: Action): Command {
     })
     .configureOutput({
       writeOut: (text) => contextOf(view, program.opts<GlobalFlags>()).stdout.write(text),
+      // The help has been painted for its stream already; commander would take the colour off again.
+      getOutHasColors: () => true,
       // The sentence is in the error that is thrown; it is printed once, by the entry point.
       writeErr: () => undefined,
     })

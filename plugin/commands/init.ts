@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { adoptGroups } from '../../policies/adopt.ts';
 import { countFindings, type Finding, sortFindings } from '../../policies/finding.ts';
+import { adoptionFindings } from '../../policies/lint/adoption.ts';
 import { loadPolicies } from '../../policies/load.ts';
 import type { RolloutGroup } from '../../policies/schema/kinds.ts';
 import { writeDocuments } from '../../policies/write.ts';
-import { placedFindings } from '../adoption-findings.ts';
+
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
@@ -31,7 +32,7 @@ export async function run(context: CommandContext, { fromDir, out, force = false
   const { stdout, stderr, cwd } = context;
   const { manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
   const { groups, findings } = adoptGroups(manifests.map(({ value }) => value));
-  const all = sortFindings([...fileFindings, ...placedFindings(findings, manifests)]);
+  const all = sortFindings([...fileFindings, ...adoptionFindings(findings, manifests)]);
   for (const block of findingBlocks(all, stderr)) stderr.write(`${block}\n`);
   if (groups.length === 0) throw noGroup(fromDir, all);
   const pages = pagesOf(groups);

@@ -71,7 +71,7 @@ const test: Verb = {
 const init: Verb = {
   name: 'init',
   group: 'Author',
-  summary: 'Write policy files for groups that exist as annotations of grafana/rollout-operator',
+  summary: 'Write policy files for groups labelled for grafana/rollout-operator',
   options: [
     {
       flags: '--from-dir <source>',

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { sarifLog } from '../../plugin/output/findings-sarif.ts';
+import { sourceUri } from '../../plugin/output/source-uri.ts';
+import { finding, type Place } from '../../policies/finding.ts';
+import { rightGroup, wrongGroup } from './policies.ts';
+import { folderWith, runPlugin } from './process.ts';
+import { elementsOf } from './xml.ts';
+
+const golden = (name: string) => `golden/${name}`;
+const folder = () =>
+  folderWith({ 'policies/wrong.yaml': wrongGroup, 'policies/right.yaml': rightGroup.replace('name: ingester', 'name: distributor') });
+
+describe('lint', () => {
+  for (const width of [80, 120]) {
+    for (const colour of ['never', 'always']) {
+      it(`shows place, excerpt and way out at ${width} columns, colour ${colour}`, async () => {
+        const { stdout } = runPlugin(['lint', 'policies', '--width', `${width}`, `--color=${colour}`], { cwd: folder() });
+        await expect(stdout).toMatchFileSnapshot(golden(`lint-${width}${colour === 'always' ? '-colour' : ''}.txt`));
+      });
+    }
+  }
+
+  for (const [format, extension] of [
+    ['json', 'json'],
+    ['jsonl', 'jsonl'],
+    ['junit', 'xml'],
+    ['github', 'github.txt'],
+    ['markdown', 'md'],
+  ] as const) {
+    it(`has the same findings as ${format}`, async () => {
+      await expect(runPlugin(['lint', 'policies', '-o', format], { cwd: folder() }).stdout).toMatchFileSnapshot(
+        golden(`lint.${extension}`),
+      );
+    });
+  }
+
+  it('fails on notices only when asked', () => {
+    const cwd = folderWith({ 'right.yaml': rightGroup });
+    const { status, stdout } = runPlugin(['lint', '.'], { cwd });
+    expect([status, stdout.split('\n').at(-2)]).toEqual([0, '1 finding (0 errors, 0 warnings, 1 notice) in 1 file']);
+    const strict = runPlugin(['lint', '.', '--strict', '-o', 'junit'], { cwd });
+    expect([strict.status, elementsOf(strict.stdout).includes('failure')]).toEqual([4, true]);
+    expect(elementsOf(runPlugin(['lint', '.', '-o', 'junit'], { cwd }).stdout).includes('failure')).toBe(false);
+  });
+
+  it('sees what only several files together say', () => {
+    const cwd = folderWith({ 'a.yaml': rightGroup, 'b.yaml': rightGroup });
+    const { status, stdout } = runPlugin(['lint', 'a.yaml', 'b.yaml'], { cwd });
+    expect(status).toBe(4);
+    expect(stdout).toContain('b.yaml:4:9 error RG2101');
+  });
+
+  it('places findings about adopted settings at their annotation', () => {
+    const statefulSet = `apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: ingester-zone-a
+  labels: { rollout-group: ingester, name: ingester-zone-a }
+  annotations:
+    rollout-max-unavailable: many
+spec:
+  updateStrategy: { type: OnDelete }
+  template: { metadata: { labels: { name: ingester-zone-a } } }
+`;
+    expect(runPlugin(['lint', '-'], { stdin: statefulSet }).stdout).toContain('-:7:30 warning RG4001');
+  });
+});
+
+describe('lint as JUnit', () => {
+  it('is well-formed XML whatever the files hold', () => {
+    const cwd = folderWith({ '<&"\'>.yaml': `${wrongGroup}    "<b>&\\u0007]]>": "\\u001b"\n` });
+    const { stdout } = runPlugin(['lint', '.', '-o', 'junit'], { cwd });
+    expect(elementsOf(stdout).filter((name) => name === 'failure')).toHaveLength(3);
+  });
+});
+
+describe('lint as SARIF', () => {
+  const log = () => JSON.parse(runPlugin(['lint', 'policies', '-o', 'sarif'], { cwd: folder() }).stdout);
+
+  it('has one run of version 2.1.0 with a rule for each code that occurs', () => {
+    const { version, runs } = log();
+    expect(version).toBe('2.1.0');
+    expect(runs).toHaveLength(1);
+    expect(runs[0].tool.driver.rules.map(({ id }: { id: string }) => id)).toEqual(['RG2003', 'RG2006', 'RG2111']);
+    expect(runs[0].invocations).toEqual([{ executionSuccessful: true }]);
+  });
+
+  it('points at the region of each result, relative to the repository, and at its rule', () => {
+    const [{ results, tool }] = log().runs;
+    expect(
+      results.map(({ ruleId, ruleIndex, level, locations }: Result) => [
+        ruleId,
+        tool.driver.rules[ruleIndex].id,
+        level,
+        locations[0]?.physicalLocation,
+      ]),
+    ).toEqual([
+      ['RG2111', 'RG2111', 'note', location('right', 7, 3, 10)],
+      ['RG2006', 'RG2006', 'error', location('wrong', 12, 13, 20)],
+      ['RG2003', 'RG2003', 'error', location('wrong', 13, 5, 19)],
+    ]);
+  });
+
+  it('keeps the fingerprint of a finding when text above it moves, and tells equal findings apart', () => {
+    const place = (line: number, file = 'a.yaml'): Place => ({
+      file,
+      line,
+      column: 5,
+      endColumn: 8,
+      pointer: '/spec/x',
+      excerpt: [{ line, text: '    xyz: 1' }],
+    });
+    const prints = (...places: readonly Place[]) =>
+      (
+        sarifLog({ findings: places.map((one) => finding('RG2003', one, 'm')), files: [], isStrict: false, exitCode: 4 }) as Log
+      ).runs[0]?.results.map(({ partialFingerprints }) => partialFingerprints.primaryLocationLineHash);
+    const [first] = prints(place(3)) ?? [];
+    expect(prints(place(40))).toEqual([first]);
+    expect(prints(place(3), place(3, 'b.yaml'))).toEqual([first, first?.replace(/:1$/, ':2')]);
+    expect(prints({ ...place(3), pointer: '/spec/y' })).not.toEqual([first]);
+  });
+
+  it('writes names of sources as addresses', () => {
+    expect(['a b/c.yaml', './x.yaml', 'git:main:p/ä.yaml', '-', '/etc/x.yaml'].map(sourceUri)).toEqual([
+      'a%20b/c.yaml',
+      'x.yaml',
+      'p/%C3%A4.yaml',
+      'stdin',
+      'file:///etc/x.yaml',
+    ]);
+  });
+});
+
+interface Result {
+  readonly ruleId: string;
+  readonly ruleIndex: number;
+  readonly level: string;
+  readonly locations: readonly { readonly physicalLocation: unknown }[];
+  readonly partialFingerprints: { readonly primaryLocationLineHash: string };
+}
+
+interface Log {
+  readonly runs: readonly { readonly results: readonly Result[] }[];
+}
+
+function location(file: string, line: number, ...[startColumn, endColumn]: readonly [number, number]) {
+  return { artifactLocation: { uri: `policies/${file}.yaml` }, region: { startLine: line, startColumn, endLine: line, endColumn } };
+}
