@@ -337,6 +337,18 @@ describe('the model', () => {
     expect(short.snapshot).toEqual(afterwards(begun, seconds(begun, 600)).snapshot);
   });
 
+  it('makes the pods of a StatefulSet that is created, and takes a name once', () => {
+    const world = worldOf({ groups: [group({ zones: ['a'] })] });
+    const set = statefulSet({ name: 'ingester-zone-b', replicas: 2, status: { replicas: 0, readyReplicas: 0, updatedReplicas: 0 } });
+    const created = afterwards(world, { kind: 'createStatefulSet', set });
+    expect([line(created, set.name), counters(created, set.name)]).toEqual([
+      '0:rev-1 starting, 1:rev-1 starting',
+      '2 replicas, 0 ready, 2 updated',
+    ]);
+    expect(counters(afterwards(created, seconds(created, 60)), set.name)).toBe('2 replicas, 2 ready, 2 updated');
+    expect(afterwards(created, { kind: 'createStatefulSet', set })).toBe(created);
+  });
+
   it('does not go back in time', () => {
     const world = worldOf({ statefulSets: [statefulSet()] });
     expect(afterwards(world, { kind: 'elapse', toMs: 0 })).toBe(world);

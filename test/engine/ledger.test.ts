@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import type { Action } from '../../engine/decision.ts';
+import { claimsOf, observeLedger, openClaimLimit, openClaims } from '../../engine/ledger.ts';
+import type { Claim, Ledger, Preparation } from '../../engine/snapshot.ts';
+import { group } from '../kit/groups.ts';
+import { kitNowMs, type PodChanges, type StatefulSetOverrides, statefulSet } from '../kit/objects.ts';
+import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
+
+const empty: Ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] };
+const pod: Claim = { verb: 'deletePod', zone: 'a', uid: 'uid-ingester-zone-a-1', ordinal: 1, atMs: kitNowMs - 60_000 };
+const shrink: Claim = { verb: 'scaleDown', zone: 'a', uid: 'uid-ingester-zone-a', from: 3, to: 2, atMs: kitNowMs - 60_000 };
+const keep = { keepDownscalesMs: 3_600_000 };
+
+interface Seen {
+  readonly set?: StatefulSetOverrides;
+  readonly pods?: PodChanges;
+  readonly snapshot?: SnapshotOverrides;
+}
+
+function look(ledger: Partial<Ledger>, { set, pods, snapshot }: Seen = {}): Ledger {
+  const seen = snapshotOf({
+    groups: [group({ zones: ['a'] })],
+    statefulSets: [statefulSet(set)],
+    podChanges: { 'ingester-zone-a': pods ?? {} },
+    ...snapshot,
+  });
+  return observeLedger({ ...empty, ...ledger }, seen, keep);
+}
+
+const old = (claim: Claim): Claim => ({ ...claim, atMs: kitNowMs - 120_001 });
+
+describe('a claim on a pod', () => {
+  const successor = { uid: 'new' };
+
+  it.each<[string, Claim, Seen, boolean]>([
+    ['the pod is unchanged', pod, {}, true],
+    ['the pod is unchanged for 120 s', { ...pod, atMs: kitNowMs - 120_000 }, {}, true],
+    ['the pod is unchanged for longer', old(pod), {}, false],
+    ['the pod terminates, however long', old(pod), { pods: { 1: { isTerminating: true } } }, true],
+    ['the pod is gone, however long', old(pod), { pods: { 1: 'missing' } }, true],
+    ['the successor is not ready', old(pod), { pods: { 1: { ...successor, isReady: false } } }, true],
+    ['the successor terminates', old(pod), { pods: { 1: { ...successor, isTerminating: true } } }, true],
+    [
+      'the successor is not ready for minReadySeconds',
+      old(pod),
+      { set: { minReadySeconds: 10 }, pods: { 1: { ...successor, readyChangedMs: kitNowMs - 9_999 } } },
+      true,
+    ],
+    [
+      'the successor is available',
+      pod,
+      { set: { minReadySeconds: 10 }, pods: { 1: { ...successor, readyChangedMs: kitNowMs - 10_000 } } },
+      false,
+    ],
+    ['the pod is gone and has no place any more', pod, { set: { replicas: 1 } }, false],
+    ['the StatefulSet cannot be read', old(pod), { snapshot: { statefulSets: [statefulSet({ name: 'other' })], groups: [] } }, true],
+    [
+      'the pods cannot be read',
+      old(pod),
+      { snapshot: { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] } },
+      true,
+    ],
+  ])('when %s', (_case, claim, seen, isOpen) => {
+    expect(look({ claims: [claim] }, seen).claims).toEqual(isOpen ? [claim] : []);
+  });
+});
+
+describe('a claim on replicas', () => {
+  it.each<[string, Claim, Seen, boolean, boolean]>([
+    ['they are unchanged', shrink, {}, true, false],
+    ['they are unchanged for longer than 120 s', old(shrink), {}, false, false],
+    ['they are lowered and a surplus pod is still there', shrink, { set: { replicas: 2 }, snapshot: withThreePods() }, true, true],
+    ['they are lowered and no surplus pod is left', shrink, { set: { replicas: 2 } }, false, true],
+    ['they are lowered further', shrink, { set: { replicas: 1 } }, false, true],
+    ['the StatefulSet is another one', shrink, { set: { replicas: 2, uid: 'other' } }, false, false],
+  ])('when %s', (_case, claim, seen, isOpen, isDated) => {
+    const after = look({ claims: [claim] }, seen);
+    const downscale = { zone: 'a', atMs: claim.atMs, from: 3, to: 2 };
+    expect([after.claims, after.downscales]).toEqual([isOpen ? [claim] : [], isDated ? [downscale] : []]);
+  });
+
+  it('is dated once, however often it is looked at', () => {
+    const seen: Seen = { set: { replicas: 2 }, snapshot: withThreePods() };
+    const once = look({ claims: [shrink] }, seen);
+    expect(look(once, seen)).toEqual(once);
+  });
+});
+
+/** Three pods of a StatefulSet that wants two. */
+function withThreePods(): SnapshotOverrides {
+  const { pods } = snapshotOf({ statefulSets: [statefulSet()] });
+  return { pods };
+}
+
+describe('the rest of the ledger', () => {
+  it('keeps dated downscales as long as the longest delay could ask for them', () => {
+    const downscale = (ageMs: number) => ({ zone: 'a', atMs: kitNowMs - ageMs, from: 3, to: 2 });
+    expect(look({ downscales: [downscale(3_600_001), downscale(3_600_000)] }).downscales).toEqual([downscale(3_600_000)]);
+  });
+
+  it('drops preparations of pods that are gone, and keeps those that nobody can see', () => {
+    const prepared = (zone: string, podUid: string): Preparation => ({
+      zone,
+      ordinal: 1,
+      podUid,
+      call: 'prepare',
+      state: 'prepared',
+      seenMs: 0,
+    });
+    const there = prepared('a', 'uid-ingester-zone-a-1');
+    const elsewhere = prepared('z', 'x');
+    expect(look({ preparations: [there, prepared('a', 'gone'), elsewhere] }).preparations).toEqual([there, elsewhere]);
+  });
+
+  it('is the same value when nothing changed', () => {
+    const ledger: Ledger = { ...empty, claims: [pod] };
+    expect(observeLedger(ledger, snapshotOf({ groups: [group()] }), keep)).toBe(ledger);
+  });
+});
+
+describe('claims are opened', () => {
+  const target = { namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a', uid: 'u' };
+  const scale: Action = { kind: 'scaleStatefulSet', ...target, resourceVersion: '1', from: 3, to: 2 };
+
+  it('for what disturbs pods, and for nothing else', () => {
+    const actions: readonly Action[] = [
+      { kind: 'deletePod', ...target, pod: 'p', ordinal: 1, resourceVersion: '1', because: 'stuck' },
+      { kind: 'evictPod', ...target, uid: 'v', pod: 'p', ordinal: 2, because: 'outdated' },
+      scale,
+      { ...scale, to: 4 },
+      { kind: 'advanceCurrentRevision', ...target, resourceVersion: '1', revision: 'r' },
+    ];
+    expect(claimsOf(actions, 7)).toEqual([
+      { verb: 'deletePod', zone: 'a', uid: 'u', ordinal: 1, atMs: 7 },
+      { verb: 'evictPod', zone: 'a', uid: 'v', ordinal: 2, atMs: 7 },
+      { verb: 'scaleDown', zone: 'a', uid: 'u', from: 3, to: 2, atMs: 7 },
+    ]);
+  });
+
+  it('once per verb and object', () => {
+    const once = openClaims(empty, [pod, pod]);
+    expect(once?.claims).toEqual([pod]);
+    expect(once && openClaims(once, [{ ...pod, atMs: kitNowMs }])).toBe(once);
+    expect(openClaims({ ...empty, claims: [shrink] }, [{ ...shrink, to: 1 }])?.claims).toHaveLength(2);
+  });
+
+  it('up to the limit, and beyond it none', () => {
+    const claims = Array.from({ length: openClaimLimit }, (_, index): Claim => ({ ...pod, uid: `${index}` }));
+    expect(openClaims(empty, claims)?.claims).toHaveLength(100);
+    expect(openClaims({ ...empty, claims: claims.slice(1) }, [pod, { ...pod, uid: 'y' }])).toBeUndefined();
+  });
+});
