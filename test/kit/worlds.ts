@@ -3,9 +3,9 @@ import type { Assumptions } from '../../engine/assumptions.ts';
 import { defaultAssumptions } from '../../engine/assumptions.ts';
 import type { Action } from '../../engine/decision.ts';
 import type { PodView, StatefulSetView } from '../../engine/snapshot.ts';
-import { createWorld, step } from '../../engine/world.ts';
+import { createWorld, nextEventMs, step } from '../../engine/world.ts';
 import type { World, WorldInput } from '../../engine/world-model.ts';
-import { knownPods } from './objects.ts';
+import { kitNowMs, knownPods } from './objects.ts';
 import { type SnapshotOverrides, snapshotOf } from './snapshots.ts';
 
 export function worldOf(overrides: SnapshotOverrides, assumptions: Partial<Assumptions> = {}): World {
@@ -56,4 +56,15 @@ export function line(world: World, name = 'ingester-zone-a'): string {
 export function counters(world: World, name = 'ingester-zone-a'): string {
   const { replicas, readyReplicas, updatedReplicas } = setIn(world, name).status;
   return `${replicas} replicas, ${readyReplicas} ready, ${updatedReplicas} updated`;
+}
+
+/** The lines of the world at every instant at which something happens by itself, up to twenty. */
+export function story(world: World, name = 'ingester-zone-a'): readonly string[] {
+  const lines = [line(world, name)];
+  let current = world;
+  for (let next = nextEventMs(current); next !== undefined && lines.length < 20; next = nextEventMs(current)) {
+    current = step(current, { kind: 'elapse', toMs: next });
+    lines.push(`${(next - kitNowMs) / 1000}s ${line(current, name)}`);
+  }
+  return lines;
 }
