@@ -65,7 +65,8 @@ export function scanYaml(lines: TextLines): YamlScan {
 
 function brokenLimit(parser: Parser, counts: { readonly documents: number; readonly aliases: number }) {
   if (depthOf(parser) > yamlLimits.depth) return ['RG1003', `the document is nested more than ${yamlLimits.depth} deep`] as const;
-  if (counts.documents > yamlLimits.documents) return ['RG1002', `the file holds more than ${yamlLimits.documents} documents`] as const;
+  const begun = counts.documents + (parser.stack[0]?.type === 'document' ? 1 : 0);
+  if (begun > yamlLimits.documents) return ['RG1002', `the file holds more than ${yamlLimits.documents} documents`] as const;
   if (counts.aliases > yamlLimits.aliases) return ['RG1007', `the file holds more than ${yamlLimits.aliases} aliases`] as const;
   return undefined;
 }

@@ -37,11 +37,13 @@ interface Walk {
   expanded: number;
   /** How many aliases the walk is in. */
   inAlias: number;
+  /** Set once; then the walk ends without looking at the rest. */
+  isTooLarge: boolean;
 }
 
 /** The plain value of a node. Aliases are expanded up to a limit; objects keep every key as an own property. */
 export function plainValue(node: Node | undefined): YamlValue {
-  const walk: Walk = { anchors: new Map(), problems: [], path: [], expanded: 0, inAlias: 0 };
+  const walk: Walk = { anchors: new Map(), problems: [], path: [], expanded: 0, inAlias: 0, isTooLarge: false };
   const value = plainOf(node, walk);
   return { value, problems: walk.problems };
 }
@@ -49,7 +51,8 @@ export function plainValue(node: Node | undefined): YamlValue {
 function plainOf(node: Node | undefined, walk: Walk): unknown {
   if (!node) return undefined;
   if (walk.inAlias > 0) walk.expanded += 1;
-  if (walk.expanded > yamlLimits.expandedNodes) return undefined;
+  if (walk.expanded > yamlLimits.expandedNodes) walk.isTooLarge = true;
+  if (walk.isTooLarge) return undefined;
   if (isAlias(node)) return aliasValue(node.source, node, walk);
   if (node.anchor !== undefined && walk.inAlias === 0) walk.anchors.set(node.anchor, node);
   if (isMap(node)) return mapValue(node.items, walk);
@@ -63,17 +66,13 @@ function aliasValue(name: string, node: Node, walk: Walk): unknown {
   const target = walk.anchors.get(name);
   if (!target) return problem(walk, 'RG1004', true, node, `the alias ${name} names no anchor before it`);
   // A node that contains its own alias has no finite value; the depth of aliases stops it.
-  if (walk.inAlias >= yamlLimits.depth) return overflow(walk, node);
+  if (walk.inAlias >= yamlLimits.depth) walk.isTooLarge = true;
+  if (walk.isTooLarge) return undefined;
   walk.inAlias += 1;
   const value = plainOf(target, walk);
   walk.inAlias -= 1;
-  return walk.expanded > yamlLimits.expandedNodes ? overflow(walk, node) : value;
-}
-
-function overflow(walk: Walk, node: Node): undefined {
-  const message = `the aliases of the document expand to more than ${yamlLimits.expandedNodes} values`;
-  if (!walk.problems.some((one) => one.message === message)) problem(walk, 'RG1007', true, node, message);
-  return undefined;
+  if (!walk.isTooLarge || walk.inAlias > 0) return value;
+  return problem(walk, 'RG1007', true, node, `with this alias the document expands to more than ${yamlLimits.expandedNodes} values`);
 }
 
 function mapValue(items: readonly Pair[], walk: Walk): Readonly<Record<string, unknown>> {

@@ -49,7 +49,7 @@ function sources(folder: string): readonly string[] {
 }
 
 function imports(text: string): readonly string[] {
-  return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+  return [...text.matchAll(/\b(?:from\s+|import\s+|import\s*\(\s*)'([^']+)'/g)].map((match) => match[1] ?? '');
 }
 
 describe('the import rule', () => {

@@ -3,7 +3,7 @@ import type { GroupDefinition, PolicyDefinition, WindowDefinition } from '../def
 import { type Finding, finding } from '../finding.ts';
 import { policiesFor } from '../join.ts';
 import { type PolicyAction, policyAction } from '../schema/rollout-policy.ts';
-import { checkSchedule, combineWindows } from '../window.ts';
+import { checkSchedule, windowState } from '../window.ts';
 import { lowerFirst } from '../wording.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
@@ -31,7 +31,7 @@ export const windowsThatNeverMeet: LintCheck = (context) => {
       allowPairs(context, group, action).flatMap(([one, other]): readonly Finding[] => {
         const key = `${one.policy.namespace}/${one.policy.name} ${other.policy.namespace}/${other.policy.name}`;
         const document = context.policies.find((policy) => policyDefinition(context, policy) === other.policy);
-        if (reported.has(key) || !document || !neverMeet(one.windows, other.windows, action)) return [];
+        if (reported.has(key) || !document || !neverMeet(one.windows, other.windows)) return [];
         reported.add(key);
         const index = other.policy.windows.findIndex((window) => other.windows.includes(window));
         const message = `the allow windows of ${one.policy.name} and ${other.policy.name} are never open together, so ${action} of ${group.name} is blocked for ever`;
@@ -54,37 +54,51 @@ function allowPairs(
 ): readonly (readonly [AllowWindows, AllowWindows])[] {
   const bound = policiesFor(context.bundle.policies, group, context.agentNamespace)
     .map((policy) => ({ policy, windows: policy.windows.filter((one) => one.kind === 'allow' && one.actions.includes(action)) }))
-    .filter(({ windows }) => windows.length > 0 && windows.every(isReadable));
+    .filter(({ windows }) => windows.length > 0);
   return bound.flatMap((other, index) => bound.slice(0, index).map((one) => [one, other] as const));
 }
 
-/** A window that cannot be read, or never opens, is reported as such. */
-function isReadable({ schedule }: WindowDefinition): boolean {
-  return schedule === undefined || checkSchedule(schedule).length === 0;
-}
+const dayMs = 86_400_000;
 
-/** A year and a day of openings, and no more of them than this: what is not decided by then is left alone. */
-const horizonMs = 367 * 86_400_000;
-const openingsLimit = 400;
+/** Openings of one window that are walked through; what is not decided by then is left alone. */
+const openingsLimit = 200;
 
-function neverMeet(one: readonly WindowDefinition[], other: readonly WindowDefinition[], action: PolicyAction): boolean {
-  const begins = [...one, ...other].flatMap(({ ranges }) => (ranges ?? []).map(({ fromMs }) => fromMs));
-  const startMs = begins.length > 0 ? Math.min(...begins) : Date.UTC(2026, 0, 1);
+/** Whether no opening of the one side has a moment in common with one of the other. False when that cannot be told. */
+function neverMeet(one: readonly WindowDefinition[], other: readonly WindowDefinition[]): boolean {
+  const all = [...one, ...other];
+  // A window that cannot be read or never opens has a finding of its own.
+  if (all.some(({ schedule }) => schedule && checkSchedule(schedule).length > 0)) return false;
+  const begins = all.flatMap(({ ranges }) => (ranges ?? []).map(({ fromMs }) => fromMs));
+  const fromMs = begins.length > 0 ? Math.min(...begins) : Date.UTC(2026, 0, 1);
+  const toMs = fromMs + (repeatsWeekly(all) ? 15 : 367) * dayMs;
   // Ranges come to an end, so their openings are the ones to walk through.
   const [walked, met] = other.every(({ ranges }) => ranges) ? [other, one] : [one, other];
-  let atMs: number | undefined = startMs;
-  for (let count = 0; count < openingsLimit; count += 1) {
-    if (atMs === undefined || atMs > startMs + horizonMs) return true;
-    const span = combineWindows(walked, action, atMs);
-    if (span.isOpen && opensBefore(met, action, atMs, span.changesMs)) return false;
-    atMs = span.changesMs;
+  return walked.every((window) => isAlone(window, met, fromMs, toMs));
+}
+
+/** Whether a fortnight of all windows shows what every fortnight does. */
+function repeatsWeekly(windows: readonly WindowDefinition[]): boolean {
+  const zones = new Set(windows.map(({ schedule }) => schedule?.timeZone));
+  return zones.size === 1 && windows.every(({ schedule }) => /^\S+\s+\S+\s+\*\s+\*\s/.test(schedule?.cron ?? ''));
+}
+
+function isAlone(window: WindowDefinition, others: readonly WindowDefinition[], fromMs: number, toMs: number): boolean {
+  let atMs: number | undefined = fromMs;
+  for (let count = 0; count < 2 * openingsLimit; count += 1) {
+    if (atMs === undefined || atMs > toMs) return true;
+    const state = windowState(window, atMs);
+    const { closesMs = Number.POSITIVE_INFINITY } = state;
+    if (state.isOpen && opensBefore(others, atMs, closesMs)) return false;
+    atMs = state.isOpen ? state.closesMs : state.nextOpensMs;
   }
   return false;
 }
 
-function opensBefore(windows: readonly WindowDefinition[], action: PolicyAction, fromMs: number, toMs = Number.POSITIVE_INFINITY): boolean {
-  const state = combineWindows(windows, action, fromMs);
-  return state.isOpen || (state.changesMs !== undefined && state.changesMs < toMs);
+function opensBefore(windows: readonly WindowDefinition[], fromMs: number, toMs: number): boolean {
+  return windows.some((window) => {
+    const { isOpen, nextOpensMs } = windowState(window, fromMs);
+    return isOpen || (nextOpensMs !== undefined && nextOpensMs < toMs);
+  });
 }
 
 function policyDefinition(

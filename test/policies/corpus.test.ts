@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { findingCodes } from '../../policies/finding-codes.ts';
+import { lintPolicies } from '../../policies/lint/lint.ts';
+
+const folder = join(import.meta.dirname, 'corpus');
+const files = readdirSync(folder).sort();
+
+/** Families of codes whose findings need more than policy files: adoption needs StatefulSets, risks need a plan. */
+const testedElsewhere: readonly string[] = ['RG4', 'RG5'];
+
+describe('the corpus of broken policy files', () => {
+  for (const file of files) {
+    const text = readFileSync(join(folder, file), 'utf8');
+    it(`${file} is answered with its code at its place, in under a second`, () => {
+      const [, code, line, column] = /^# expect: (RG\d{4}) (\d+):(\d+)\n/.exec(text) ?? [];
+      expect(file.slice(0, 6).toUpperCase()).toBe(code);
+      const start = performance.now();
+      const { findings } = lintPolicies([{ name: file, text }]);
+      const elapsedMs = performance.now() - start;
+      expect(findings.map((one) => `${one.code} ${one.line}:${one.column}`)).toContain(`${code} ${line}:${column}`);
+      expect(elapsedMs).toBeLessThan(1000);
+    });
+  }
+
+  it('has a file for every code that policy files alone can have', () => {
+    const covered = new Set(files.map((file) => file.slice(0, 6).toUpperCase()));
+    const missing = Object.keys(findingCodes).filter(
+      (code) => !testedElsewhere.some((family) => code.startsWith(family)) && !covered.has(code),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('shows no other error or warning than the one that each file is about', () => {
+    const noisy = files.flatMap((file) => {
+      const { findings } = lintPolicies([{ name: file, text: readFileSync(join(folder, file), 'utf8') }]);
+      const others = findings.filter((one) => one.severity !== 'notice' && one.code !== file.slice(0, 6).toUpperCase());
+      return others.map((one) => `${file}: ${one.code} ${one.line}:${one.column} ${one.message}`);
+    });
+    expect(noisy).toMatchInlineSnapshot(`
+      [
+        "rg1009-boolean-key.yaml: RG2003 10:3 spec has no field on",
+        "rg1009-boolean-word.yaml: RG2005 11:24 spec.protect.noDelete is "yes"; it takes true or false",
+        "rg2107-unknown-gate.yaml: RG2109 14:19 no wave names the gate errors",
+        "rg2108-gate-twice.yaml: RG2109 12:15 no wave names the gate up",
+        "rg2108-gate-twice.yaml: RG2109 13:15 no wave names the gate up",
+      ]
+    `);
+  });
+});
