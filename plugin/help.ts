@@ -3,8 +3,8 @@ import type { OutputStream } from './context.ts';
 import { paragraph } from './output/plan-table-layout.ts';
 import { globalOptions, verbs } from './verbs/all.ts';
 import type { ArgumentSpec, OptionSpec, Verb, VerbGroup } from './verbs/verb.ts';
+import { argumentText, optionText, programName, usageText } from './verbs/wording.ts';
 
-const program = 'kubectl rollout-group';
 const groups: readonly VerbGroup[] = ['Author', 'Preview', 'Meta'];
 const helpOption: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 
@@ -22,10 +22,15 @@ export function helpText(subject: Verb | 'all', stream: Pick<OutputStream, 'colu
   return `${sections.flatMap((section, index) => [...(index === 0 ? [] : ['']), ...sectionLines(section, width, stream)]).join('\n')}\n`;
 }
 
+/** A label with its text, or a text alone. */
+interface Entry {
+  readonly label?: string;
+  readonly text: string;
+}
+
 interface Section {
   readonly title?: string;
-  /** A label with its text, or a text alone. */
-  readonly entries: readonly { readonly label?: string; readonly text: string }[];
+  readonly entries: readonly Entry[];
 }
 
 function programSections(): readonly Section[] {
@@ -37,57 +42,38 @@ function programSections(): readonly Section[] {
   });
   return [
     { entries: [{ text: 'Plan, explain and enforce rollouts of groups of StatefulSets, one zone at a time.' }] },
-    { title: 'Usage', entries: [{ text: `${program} VERB [flags]` }] },
+    { title: 'Usage', entries: [{ text: `${programName} VERB [flags]` }] },
     ...groups.map(verbSection),
     { title: 'Flags of every verb', entries: [...globalOptions, helpOption].map(optionEntry) },
     {
       entries: [
-        { text: `${program} VERB --help shows the flags, examples and exit codes of a verb.` },
+        { text: `${programName} VERB --help shows the flags, examples and exit codes of a verb.` },
         { text: `Flags go after the verb: kubectl refuses those that stand before the name of a plugin.` },
       ],
     },
   ];
 }
 
-function verbSections({ name, summary, description, arguments: values = [], options, examples, exits = {} }: Verb): readonly Section[] {
-  const usage = [program, name, ...values.map(usageOf), '[flags]'].join(' ');
+function verbSections(verb: Verb): readonly Section[] {
+  const { summary, description, arguments: values = [], options, examples, exits = {} } = verb;
   return [
     { entries: [{ text: `${summary}.` }, ...(description === undefined ? [] : [{ text: description }])] },
-    { title: 'Usage', entries: [{ text: usage }] },
+    { title: 'Usage', entries: [{ text: usageText(verb) }] },
     { title: 'Arguments', entries: values.map(argumentEntry) },
     { title: 'Flags', entries: options.map(optionEntry) },
     { title: 'Flags of every verb', entries: [...globalOptions, helpOption].map(optionEntry) },
-    { title: 'Examples', entries: examples.map((example) => ({ text: `${program} ${example}` })) },
+    { title: 'Examples', entries: examples.map((example) => ({ text: `${programName} ${example}` })) },
     { title: 'Exit codes besides 0, 3 and 70', entries: Object.entries(exits).map(([code, text]) => ({ label: code.padStart(2), text })) },
   ].filter(({ entries }) => entries.length > 0);
 }
 
-function usageOf({ name, isVariadic, isRequired }: ArgumentSpec): string {
-  const shown = `${name.toUpperCase()}${isVariadic === true ? '...' : ''}`;
-  return isRequired === true ? shown : `[${shown}]`;
+function argumentEntry(argument: ArgumentSpec): Entry {
+  return { label: argument.name.toUpperCase(), text: argumentText(argument) };
 }
 
-function argumentEntry({ name, description, choices }: ArgumentSpec): { readonly label: string; readonly text: string } {
-  return { label: name.toUpperCase(), text: `${description}${choicesText(choices)}` };
-}
-
-function optionEntry({ flags, description, choices, default: standard, isRepeatable, isRequired }: OptionSpec): {
-  readonly label: string;
-  readonly text: string;
-} {
-  // Long flags stand below one another, whether there is a short one or not.
-  const label = flags.startsWith('--') ? `    ${flags}` : flags;
-  const notes = [
-    isRequired === true ? ' Required.' : '',
-    isRepeatable === true ? ' Repeatable.' : '',
-    choicesText(choices),
-    standard === undefined ? '' : ` Default: ${standard}.`,
-  ];
-  return { label, text: `${description}${notes.join('')}` };
-}
-
-function choicesText(choices: readonly string[] | undefined): string {
-  return choices === undefined ? '' : ` One of ${choices.join(', ')}.`;
+/** Long flags stand below one another, whether there is a short one or not. */
+function optionEntry(option: OptionSpec): Entry {
+  return { label: option.flags.startsWith('--') ? `    ${option.flags}` : option.flags, text: optionText(option) };
 }
 
 function sectionLines({ title, entries }: Section, width: number, { paint }: Pick<OutputStream, 'paint'>): readonly string[] {

@@ -1,13 +1,15 @@
 // Bundles the executables into dist/: ES modules split into chunks, so that each command loads only what it uses.
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
-const outdir = 'dist';
+const dist = 'dist';
+// Built aside and moved into place at the end, so that a failed build leaves the last good one where it is.
+const outdir = mkdtempSync(join('node_modules', '.dist-'));
+process.on('exit', () => rmSync(outdir, { recursive: true, force: true }));
 const executables = { 'kubectl-rollout_group': 'plugin/main.ts', 'kubectl_complete-rollout_group': 'plugin/complete.ts' };
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 
-rmSync(outdir, { recursive: true, force: true });
 await build({
   entryPoints: Object.entries(executables).map(([out, source]) => ({ in: source, out })),
   outdir,
@@ -36,4 +38,7 @@ for (const name of Object.keys(executables)) {
 }
 writeFileSync(join(outdir, 'package.json'), `${JSON.stringify({ name: 'kubectl-rollout-group', version, type: 'module' }, null, 2)}\n`);
 if (existsSync('LICENSE')) writeFileSync(join(outdir, 'LICENSE'), readFileSync('LICENSE'));
-if (!process.argv.includes('--quiet')) process.stdout.write(`built ${Object.keys(executables).join(', ')} in ${outdir}/\n`);
+chmodSync(outdir, 0o755);
+rmSync(dist, { recursive: true, force: true });
+renameSync(outdir, dist);
+if (!process.argv.includes('--quiet')) process.stdout.write(`built ${Object.keys(executables).join(', ')} in ${dist}/\n`);

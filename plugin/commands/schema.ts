@@ -1,12 +1,12 @@
 // The verb schema: what fields there are, for people, editors and API servers.
-import { didYouMean } from '../../policies/did-you-mean.ts';
+import { editorSchema } from '../../policies/json-schema.ts';
 import { apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
+import { type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema-docs.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { paragraph } from '../output/plan-table-layout.ts';
-import { type Field, fieldsOf, type JsonSchema, jsonSchemaOf, kindNames, kindOf, schemaAt, typeText } from '../schema-path.ts';
 
 export interface SchemaOptions {
   readonly path?: string;
@@ -21,12 +21,13 @@ export async function run(context: CommandContext, { path, output }: SchemaOptio
     suggestNext(context, 'schema RolloutGroup.spec');
     return exitCodes.done;
   }
-  const [first = '', ...steps] = path.split('.').filter((step) => step !== '');
-  const kind = kindOf(first) ?? missingKind(first);
-  const schema = schemaAt(jsonSchemaOf(kind), steps) ?? missingField(kind, steps);
-  if (output === 'jsonschema') stdout.write(`${JSON.stringify(schema, null, 2)}\n`);
-  else if (output === 'crd') await writeCrd(stdout, kind);
-  else writeFields(stdout, [kind, ...steps], schema);
+  const docs = schemaDocs(path);
+  if ('unknown' in docs) throw notThere(docs.unknown, docs.suggestion);
+  if (output === 'table') writeFields(stdout, docs);
+  else if (docs.field.path !== '')
+    throw usageFailure(`-o ${output} shows a whole kind`, `kubectl rollout-group schema ${docs.kind} -o ${output}`);
+  else if (output === 'jsonschema') stdout.write(`${JSON.stringify(editorSchema(docs.kind), null, 2)}\n`);
+  else await writeCrd(stdout, docs.kind);
   return exitCodes.done;
 }
 
@@ -35,52 +36,51 @@ export function kindCandidates(): readonly Candidate[] {
   return kindNames().map((value) => ({ value, description: kinds[value].summary }));
 }
 
-function writeKinds(stdout: OutputStream): void {
-  const { columns: width, paint } = stdout;
+function kindNames(): readonly Kind[] {
+  return Object.keys(kinds) as Kind[];
+}
+
+function writeKinds({ write, columns: width, paint }: OutputStream): void {
   const nameWidth = Math.max(...kindNames().map(({ length }) => length)) + 2;
   const lines = kindNames().flatMap((kind) => paragraph(kind.padEnd(nameWidth), kinds[kind].summary, width));
-  stdout.write(`${[paint('bold', `${'KIND'.padEnd(nameWidth)}SUMMARY`), ...lines].join('\n')}\n`);
+  write(`${[paint('bold', `${'KIND'.padEnd(nameWidth)}SUMMARY`), ...lines].join('\n')}\n`);
 }
 
 /** As `kubectl explain` shows fields: name and type on a line of their own, so that long descriptions have the whole width. */
-function writeFields(stdout: OutputStream, path: readonly string[], schema: JsonSchema): void {
-  const { columns: width, paint } = stdout;
-  const about = [paint('bold', `${path.join('.')} <${typeText(schema)}>`)];
-  if (path.length === 1) about.push(`  apiVersion: ${apiVersion}`);
-  if (hasOwnDefault(schema)) about.push(`  default: ${JSON.stringify(schema.default)}`);
-  if (schema.description !== undefined) about.push(...paragraph('  ', schema.description, width));
-  const fields = fieldsOf(schema).flatMap((field) => ['', ...fieldLines(field, stdout)]);
-  stdout.write(`${[...about, ...fields].join('\n')}\n`);
+function writeFields({ write, columns: width, paint }: OutputStream, { kind, field, fields }: SchemaDocs): void {
+  const path = field.path === '' ? kind : `${kind}.${field.path}`;
+  const about = [`${paint('bold', path)} <${field.type}>${standardText(field)}`];
+  if (field.path === '') about.push(`    apiVersion: ${apiVersion}`);
+  if (field.description !== undefined) about.push(...paragraph('    ', field.description, width));
+  if (field.exactlyOneOf !== undefined) about.push(...paragraph('    ', `Exactly one of ${field.exactlyOneOf.join(', ')}.`, width));
+  const below = fields.flatMap((one) => [
+    '',
+    `${paint('bold', one.name)} <${one.type}>${standardText(one)}`,
+    ...(one.description === undefined ? [] : paragraph('    ', one.description, width)),
+  ]);
+  write(`${[...about, ...below].join('\n')}\n`);
 }
 
-function fieldLines({ name, schema, isRequired }: Field, { columns: width, paint }: OutputStream): readonly string[] {
-  const standard = hasOwnDefault(schema) ? ` = ${JSON.stringify(schema.default)}` : '';
-  const head = `${paint('bold', name)} <${typeText(schema)}>${isRequired ? ' required' : standard}`;
-  return [head, ...(schema.description === undefined ? [] : paragraph('    ', schema.description, width))];
-}
-
-/** An empty object as default only says that the defaults of its fields hold. */
-function hasOwnDefault({ default: standard }: JsonSchema): boolean {
-  return standard !== undefined && JSON.stringify(standard) !== '{}';
+function standardText({ isRequired, path, defaultText }: FieldDoc): string {
+  if (isRequired) return path === '' ? '' : ' required';
+  return defaultText === undefined ? '' : ` = ${defaultText}`;
 }
 
 async function writeCrd(stdout: OutputStream, kind: Kind): Promise<void> {
-  throw usageFailure(`${kind} ${stdout.isTerminal}`);
+  const [{ customResourceDefinition }, { toYaml }] = await Promise.all([import('../../policies/crd.ts'), import('../output/yaml.ts')]);
+  const definition = customResourceDefinition(kind);
+  if (definition !== undefined) return stdout.write(toYaml(definition));
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: `${kind} lives in files only and has no CRD`,
+    todo: `kubectl rollout-group schema ${kind} -o jsonschema`,
+  });
 }
 
-function missingKind(name: string): never {
-  throw notThere(`there is no kind ${name}`, didYouMean(name, kindNames()), 'schema');
-}
-
-function missingField(kind: Kind, steps: readonly string[]): never {
-  const known = steps.findIndex((_, index) => schemaAt(jsonSchemaOf(kind), steps.slice(0, index + 1)) === undefined);
-  const parent = steps.slice(0, known);
-  const names = fieldsOf(schemaAt(jsonSchemaOf(kind), parent) ?? {}).map(({ name }) => name);
-  const path = [kind, ...parent].join('.');
-  throw notThere(`${path} has no field ${steps[known] ?? ''}`, didYouMean(steps[known] ?? '', names), `schema ${path}`);
-}
-
-function notThere(what: string, meant: string | undefined, command: string): Failure {
-  const suggestion = meant === undefined ? '' : `did you mean ${meant}? `;
-  return new Failure({ exitCode: exitCodes.notFound, what, todo: `${suggestion}kubectl rollout-group ${command}` });
+function notThere(name: string, suggestion: string | undefined): Failure {
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what: `there is no kind or field ${name}`,
+    todo: `${suggestion === undefined ? '' : `did you mean ${suggestion}? `}kubectl rollout-group schema lists the kinds`,
+  });
 }

@@ -1,0 +1,58 @@
+// The page docs/command-line.md, written from the description of the verbs.
+import { globalOptions, verbs } from './all.ts';
+import type { ArgumentSpec, OptionSpec, Verb } from './verb.ts';
+import { argumentText, optionText, programName, usageText } from './wording.ts';
+
+/** The page with a final newline; generated, and checked in CI. */
+export function commandLineMarkdown(): string {
+  const visible = verbs.filter(({ isHidden }) => isHidden !== true);
+  return `${[...head, ...globalOptions.map(optionLine), '', ...visible.flatMap(verbLines)].join('\n').trimEnd()}\n`;
+}
+
+const head: readonly string[] = [
+  '# Command line',
+  '',
+  'Generated from `plugin/verbs/`. The same texts are in `--help` of each verb.',
+  '',
+  `\`${programName} VERB [flags]\`. Flags go after the verb: kubectl refuses flags that stand before the name of a plugin.`,
+  'None of these verbs needs a cluster, a kubeconfig or the network, and none sends anything anywhere.',
+  '',
+  'See also: [sources](sources.md), [output](output.md), [exit codes](exit-codes.md), [findings](findings.md).',
+  'All of them are in `docs TOPIC`, offline.',
+  '',
+  '## Flags of every verb',
+  '',
+];
+
+function verbLines(verb: Verb): readonly string[] {
+  const { name, summary, description, arguments: values = [], options, examples, exits = {} } = verb;
+  const exitLines = Object.entries(exits).map(([code, meaning]) => `- exit ${code}: ${meaning}`);
+  return [
+    `## ${name}`,
+    '',
+    `${summary}.${description === undefined ? '' : ` ${description}`}`,
+    '',
+    '```',
+    usageText(verb),
+    '```',
+    '',
+    ...block([...values.map(argumentLine), ...options.map(optionLine)]),
+    ...block(exitLines),
+    '```',
+    ...examples.map((example) => `${programName} ${example}`),
+    '```',
+    '',
+  ];
+}
+
+function block(lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [...lines, ''];
+}
+
+function argumentLine(argument: ArgumentSpec): string {
+  return `- \`${argument.name.toUpperCase()}\`: ${argumentText(argument)}`;
+}
+
+function optionLine(option: OptionSpec): string {
+  return `- \`${option.flags}\`: ${optionText(option)}`;
+}

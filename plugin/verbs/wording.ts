@@ -1,0 +1,32 @@
+// How verbs, flags and arguments are put into words: the same in the help and in the documentation.
+import type { ArgumentSpec, OptionSpec, Verb } from './verb.ts';
+
+/** What people type before `kubectl` hands over to this program. */
+export const programName = 'kubectl rollout-group';
+
+/** `kubectl rollout-group lint [FILES...] [flags]`. */
+export function usageText({ name, arguments: values = [] }: Verb): string {
+  const shown = values.map((value) => {
+    const word = `${value.name.toUpperCase()}${value.isVariadic === true ? '...' : ''}`;
+    return value.isRequired === true ? word : `[${word}]`;
+  });
+  return [programName, name, ...shown, '[flags]'].join(' ');
+}
+
+export function argumentText({ description, choices }: ArgumentSpec): string {
+  return `${description}${choicesText(choices)}`;
+}
+
+export function optionText({ description, choices, default: standard, isRepeatable, isRequired }: OptionSpec): string {
+  const notes = [
+    isRequired === true ? ' Required.' : '',
+    isRepeatable === true ? ' Repeatable.' : '',
+    choicesText(choices),
+    standard === undefined ? '' : ` Default: ${standard}.`,
+  ];
+  return `${description}${notes.join('')}`;
+}
+
+function choicesText(choices: readonly string[] | undefined): string {
+  return choices === undefined ? '' : ` One of ${choices.join(', ')}.`;
+}
