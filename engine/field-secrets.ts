@@ -44,3 +44,18 @@ function maskText(text: string): string {
   if (flag?.[1] !== undefined && isSecretName(flag[1])) return `${flag[1]}=${mask}`;
   return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`);
 }
+
+/** A whole object that may be shown. Contents of Secrets become the same sign on both sides only when nothing is known of the other side. */
+export function withoutSecrets(object: Readonly<Record<string, unknown>>, side: 'before' | 'after'): Readonly<Record<string, unknown>> {
+  const isSecret = object['kind'] === 'Secret';
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => {
+      const isHidden = isSecret && (key === 'data' || key === 'stringData');
+      return [key, isHidden && typeof value === 'object' && value !== null ? hiddenEntries(value, side) : maskValue(false, value)];
+    }),
+  );
+}
+
+function hiddenEntries(entries: object, side: 'before' | 'after'): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.keys(entries).map((key) => [key, `${mask} (${side})`]));
+}

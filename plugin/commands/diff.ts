@@ -1,8 +1,67 @@
-// The verb diff.
+// The verb diff: what differs, grouped by zone, with what follows from it; 1 when anything does.
+import { planGroups } from '../../engine/plan.ts';
 import type { CommandContext } from '../context.ts';
+import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { writeErrors } from '../output/file-errors.ts';
+import { writeDocument } from '../output/formats.ts';
+import { type PlanInputOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: diff is not in this build\n');
-  return exitCodes.internal;
+export interface DiffOptions extends PlanInputOptions {
+  readonly zones?: boolean;
+  readonly output: 'table' | 'json' | 'yaml' | 'markdown' | 'external';
+}
+
+export async function run(context: CommandContext, options: DiffOptions): Promise<ExitCode> {
+  const inputs = await readPlanInputs(context, { ...options, mayHaveNoGroup: options.zones !== true });
+  if (inputs.errors.length > 0) return writeErrors(context, inputs.errors);
+  if (options.zones === true) return showSiblings(context, options, inputs);
+  const { input } = inputs;
+  if (options.output === 'external') {
+    const { externalDiff } = await import('../output/diff-external.ts');
+    return externalDiff(context, input.current.filter(isContent), input.desired.filter(isContent));
+  }
+  return showDifference(context, options, differenceOf(inputs, options.namespace));
+}
+
+function differenceOf({ input, documents }: PlanInputs, namespace: string | undefined): Difference {
+  return {
+    groups: groupDifferences(planGroups(input)),
+    objects: objectDifferences(
+      [...documents.current, ...input.current.filter(isContent)],
+      [...documents.desired, ...input.desired.filter(isContent)],
+      { members: memberNames(input.groups), namespace },
+    ),
+  };
+}
+
+function isContent(object: unknown): object is Readonly<Record<string, unknown>> {
+  return typeof object === 'object' && object !== null && !Array.isArray(object);
+}
+
+async function showDifference({ stdout }: CommandContext, { output }: DiffOptions, difference: Difference): Promise<ExitCode> {
+  if (output === 'json' || output === 'yaml') await writeDocument(stdout, output, { kind: 'Difference', ...difference });
+  else {
+    const { renderDifference } = await import('../output/diff.ts');
+    await writeText(stdout, output, (look) => renderDifference(difference, look));
+  }
+  return isDifferent(difference) ? exitCodes.differences : exitCodes.done;
+}
+
+async function showSiblings({ stdout }: CommandContext, { output }: DiffOptions, { input }: PlanInputs): Promise<ExitCode> {
+  const [{ siblingDifferences }, { renderSiblings }] = await Promise.all([import('../sibling-difference.ts'), import('../output/diff.ts')]);
+  const groups = siblingDifferences(input.desired.filter(isContent), input.groups);
+  if (output === 'json' || output === 'yaml') await writeDocument(stdout, output, { kind: 'SiblingDifference', groups });
+  else await writeText(stdout, output, (look) => renderSiblings(groups, look));
+  return groups.some(({ siblings, missing }) => siblings.length + missing.length > 0) ? exitCodes.differences : exitCodes.done;
+}
+
+type Stdout = CommandContext['stdout'];
+
+/** Markdown shows the same text as a block of code, which colours the signs. */
+async function writeText(stdout: Stdout, output: DiffOptions['output'], render: (look: Stdout) => string): Promise<void> {
+  if (output !== 'markdown') return stdout.write(render(stdout));
+  const { markdownBlock } = await import('../output/plan-markdown-text.ts');
+  const plain: Stdout = { ...stdout, columns: undefined, paint: (_style, text) => text };
+  stdout.write(`${markdownBlock(render(plain), 'diff')}\n`);
 }

@@ -1,8 +1,39 @@
-// The verb explain.
-import type { CommandContext } from '../context.ts';
+// The verb explain: the next decision about one group, rule by rule.
+import { decideGroup } from '../../engine/decide.ts';
+import { readPlanSnapshots, requestedWorld } from '../../engine/plan-world.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { writeErrors } from '../output/file-errors.ts';
+import { writeDocument } from '../output/formats.ts';
+import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: explain is not in this build\n');
-  return exitCodes.internal;
+export interface ExplainOptions extends Omit<PlanInputOptions, 'group'> {
+  readonly group: string;
+  readonly whatIf?: boolean;
+  readonly output: 'table' | 'json' | 'yaml';
+}
+
+export async function run(context: CommandContext, { group: name, ...options }: ExplainOptions): Promise<ExitCode> {
+  const { input, errors } = await readPlanInputs(context, { ...options, group: [name] });
+  if (errors.length > 0) return writeErrors(context, errors);
+  const [group, ...others] = input.groups;
+  if (group === undefined || others.length > 0) {
+    throw new Failure({
+      exitCode: exitCodes.notFound,
+      what: `${name} names ${others.length + 1} groups`,
+      why: input.groups.map((one) => `${one.namespace}/${one.name}`).join(', '),
+      todo: 'name one of them with its namespace',
+    });
+  }
+  const snapshots = readPlanSnapshots(input);
+  const { world, refused } = requestedWorld(input, snapshots, group, 'p50');
+  const decision = decideGroup(world.snapshot, group);
+  if (options.output === 'table') {
+    const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;
+    const { renderExplanation } = await import('../output/explain.ts');
+    context.stdout.write(renderExplanation({ decision, refused, nowMs, isWhatIf: options.whatIf === true }, context.stdout));
+  } else await writeDocument(context.stdout, options.output, { kind: 'Explanation', decision, refused });
+  if (decision.outcome === 'act') suggestNext(context, `plan --current ${options.current ?? options.desired ?? ''} --group ${name}`);
+  return exitCodes.done;
 }

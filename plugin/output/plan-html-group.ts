@@ -43,19 +43,18 @@ function changes(group: GroupPlan): Html {
 
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {
   return group.refused.map((refusal) => {
-    const results = refusal.results.filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip');
-    return html`<div class="notice refused"><b>Refused: ${refusal.what}</b><p>${refusal.message}</p><ul>${results.map((result) => holding(result, startMs))}</ul></div>\n`;
+    return html`<div class="notice refused"><b>Refused: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.holdingResults(refusal).map(({ result, fact }) => holding(result, fact, startMs))}</ul></div>\n`;
   });
 }
 
 function waits(group: GroupPlan, startMs: number | undefined): Html {
   if (group.waits.length === 0) return nothing;
-  return html`<div class="notice"><b>Held</b><ul>${group.waits.map((result) => holding(result, startMs))}</ul></div>\n`;
+  return html`<div class="notice"><b>Held</b><ul>${group.waits.map((result) => holding(result, words.factText(result), startMs))}</ul></div>\n`;
 }
 
-function holding(result: RuleResult, startMs: number | undefined): Html {
+function holding(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {
   const source = words.sourceText(result.source);
-  return html`<li><code>${result.rule}</code>: ${words.factText(result)}${source === undefined ? nothing : html` <code class="soft">${source}</code>`}<br><span class="soft">${words.passesText(result, startMs)}</span></li>`;
+  return html`<li><code>${result.rule}</code>${fact === undefined ? nothing : html`: ${fact}`}${source === undefined ? nothing : html` <code class="soft">${source}</code>`}<br><span class="soft">${words.passesText(result, startMs)}</span></li>`;
 }
 
 function steps(group: GroupPlan): Html {

@@ -30,6 +30,14 @@ export function markdownCode(text: string): string {
   return `${fence}${pad}${shown}${pad}${fence}`;
 }
 
+/** Lines as a block of code; the fence is longer than any run of backticks in them. */
+export function markdownBlock(text: string, language: string): string {
+  const lines = text.trimEnd().split('\n').map(visible);
+  const longest = Math.max(2, ...lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([run]) => run.length)));
+  const fence = '`'.repeat(longest + 1);
+  return [`${fence}${language}`, ...lines, fence].join('\n');
+}
+
 /** A table. A pipe inside code still ends a cell unless a backslash stands before it. */
 export function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;

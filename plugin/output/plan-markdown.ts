@@ -1,5 +1,6 @@
 // The plan as a comment on a pull request: verdict first, then what is refused and held, then each group, within the size that forges take.
 import { createHash } from 'node:crypto';
+import type { RuleResult } from '../../engine/decision.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import type { GroupPlan, Plan } from '../../engine/plan-document.ts';
 import { fitSections, type Section } from './plan-markdown-budget.ts';
@@ -70,8 +71,9 @@ function refused(changed: readonly GroupPlan[], plan: Plan): Section {
   const items = changed.flatMap((group) =>
     group.refused.map((refusal) => {
       const first = `- ${groupName(group)}: **${markdownText(clip(refusal.what, 200))}**. ${markdownText(clip(refusal.message, 500))}`;
-      const results = refusal.results.filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip');
-      const lines = results.map((result) => `  - ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`);
+      const lines = words
+        .holdingResults(refusal)
+        .map(({ result, fact }) => `  - ${ruleText(result, fact)}; ${words.passesText(result, words.startMs(plan))}`);
       return [[first, ...lines].join('\n'), first];
     }),
   );
@@ -85,9 +87,10 @@ function held(changed: readonly GroupPlan[], plan: Plan): Section {
   return { title: '**Held**', items, separator: '\n', more: (count) => `${plural(count, 'more wait')}.` };
 }
 
-function ruleText(result: Parameters<typeof words.factText>[0]): string {
+function ruleText(result: RuleResult, fact: string | undefined = words.factText(result)): string {
   const source = words.sourceText(result.source);
-  return `${markdownCode(result.rule)}: ${markdownText(clip(words.factText(result), 500))}${source === undefined ? '' : ` (${markdownCode(source)})`}`;
+  const shown = fact === undefined ? '' : `: ${markdownText(clip(fact, 500))}`;
+  return `${markdownCode(result.rule)}${shown}${source === undefined ? '' : ` (${markdownCode(source)})`}`;
 }
 
 function details(changed: readonly GroupPlan[]): Section {

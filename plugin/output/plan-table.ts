@@ -148,11 +148,10 @@ function paintRow(line: string, row: Row | undefined, { paint }: TableLook): str
 function refusedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
   return group.refused.flatMap((refusal) => {
     const zone = refusal.zone === undefined || refusal.what.includes(refusal.zone) ? '' : `  (${refusal.zone})`;
-    const holding = refusal.results.filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip');
     return [
       look.paint('red', `${'REFUSED'.padEnd(labelWidth)}${look.glyphs.no} ${refusal.what}${zone}`),
       ...paragraph(' '.repeat(labelWidth + 2), refusal.message, look.columns),
-      ...holding.flatMap((result) => resultLines(result, nowMs, look)),
+      ...words.holdingResults(refusal).flatMap(({ result, fact }) => resultLines(result, joined(result.rule, fact), nowMs, look)),
     ];
   });
 }
@@ -160,16 +159,20 @@ function refusedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLo
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
   return group.waits.flatMap((result, index) => {
     const start = `${label(index === 0 ? 'HELD' : '', look, 'yellow')}${look.glyphs.wait} `;
-    return [`${start}by ${result.rule}`, ...resultLines(result, nowMs, look, false)];
+    return [`${start}by ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
   });
 }
 
-/** The rule with its fact and source, and on a line of its own when it would pass. */
-function resultLines(result: RuleResult, nowMs: number | undefined, look: TableLook, withRule = true): readonly string[] {
+function joined(rule: string, fact: string | undefined): string {
+  return fact === undefined ? rule : `${rule}: ${fact}`;
+}
+
+/** What holds with its source, and on a line of its own when it would pass. */
+function resultLines(result: RuleResult, text: string, nowMs: number | undefined, look: TableLook): readonly string[] {
   const indent = ' '.repeat(labelWidth + 2);
   const source = words.sourceText(result.source);
-  const fact = `${withRule ? `${result.rule}: ` : ''}${words.factText(result)}${source === undefined ? '' : ` (${source})`}`;
-  return [...paragraph(indent, fact, look.columns), ...paragraph(indent, words.passesText(result, nowMs), look.columns)];
+  const written = source === undefined ? '' : `, written at ${source}`;
+  return [...paragraph(indent, `${text}${written}`, look.columns), ...paragraph(indent, words.passesText(result, nowMs), look.columns)];
 }
 
 function riskBlock(group: GroupPlan, look: TableLook): readonly string[] {

@@ -1,7 +1,7 @@
 // How the parts of a plan are put into words: durations, pods, steps, changes and sources, the same in every format.
 import type { Assumptions, Quantiles } from '../../engine/assumptions.ts';
 import type { RuleResult } from '../../engine/decision.ts';
-import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan-document.ts';
+import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../engine/plan-document.ts';
 import type { Source } from '../../policies/definition.ts';
 import { plural } from './words.ts';
 
@@ -101,7 +101,14 @@ export function sourceText(source: Source | undefined): string | undefined {
 
 /** The fact of a rule with what it was compared with. */
 export function factText(result: RuleResult): string {
-  return result.limit === undefined ? result.fact : `${result.fact}; ${result.limit}`;
+  return result.limit === undefined ? result.fact : `${result.fact} (limit: ${result.limit})`;
+}
+
+/** The results of a refusal that hold it, without the fact where its message says it already. */
+export function holdingResults(refusal: Refusal): readonly { readonly result: RuleResult; readonly fact: string | undefined }[] {
+  return refusal.results
+    .filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip')
+    .map((result) => ({ result, fact: refusal.message.includes(result.fact) ? undefined : factText(result) }));
 }
 
 /** The instant at which a plan begins, in milliseconds; undefined when nothing in it depends on the calendar. */
@@ -120,7 +127,8 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
   if (result.earliestMs !== undefined && nowMs !== undefined) {
     return `passes at ${instantText(result.earliestMs)} (in ${spanText((result.earliestMs - nowMs) / 1000)}) if nothing else changes`;
   }
-  if (result.earliestMs !== undefined) return 'passes with time if nothing else changes';
+  // A plan without a place in the calendar counts its instants from its start.
+  if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
   switch (result.outcome) {
     case 'no':
       return 'passes when a person changes what is asked for, or the rule';

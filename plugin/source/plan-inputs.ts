@@ -1,6 +1,7 @@
 // What plan, diff, explain and simulate work on: what runs, what is asked for, the policies over both, and the assumptions.
 import { createHash } from 'node:crypto';
 import { type Assumptions, defaultAssumptions } from '../../engine/assumptions.ts';
+import type { ObjectContent } from '../../engine/field-diff.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import type { PlanInput } from '../../engine/plan.ts';
 import { instantMs } from '../../engine/raw.ts';
@@ -10,7 +11,7 @@ import type { PolicyFile } from '../../policies/load.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { readPolicyFiles } from '../policy-files.ts';
+import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
 import { applyWhatIf, parseWhatIf } from './what-if.ts';
@@ -24,10 +25,14 @@ export interface PlanInputOptions {
   readonly at?: string;
   readonly group?: readonly string[];
   readonly namespace?: string;
+  /** Having no group at all is no failure. */
+  readonly mayHaveNoGroup?: boolean;
 }
 
 export interface PlanInputs {
   readonly input: PlanInput;
+  /** Documents of our kinds beside the manifests, before and after. */
+  readonly documents: { readonly current: readonly ObjectContent[]; readonly desired: readonly ObjectContent[] };
   /** Errors of the files; with any, the input is not to be used. */
   readonly errors: readonly Finding[];
 }
@@ -63,7 +68,13 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   // Manifests among the policies, such as examples beside them, are no part of what is asked for.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));
   const desiredObjects = after.loaded.manifests.filter(({ file }) => desiredNames.has(file)).map(({ value }) => value);
+  const documentsOf = (files: PolicyFiles, names: ReadonlySet<string>) =>
+    files.loaded.documents.filter(({ file }) => names.has(file)).map(({ value }): ObjectContent => ({ ...value }));
   return {
+    documents: {
+      current: documentsOf(before, new Set(currentFiles.map(({ name }) => name))),
+      desired: documentsOf(after, desiredNames),
+    },
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
     input: {
       groups: errors.length > 0 ? bundle.groups : selectGroups(bundle.groups, options),
@@ -97,13 +108,16 @@ function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
   return [...new Map(files.map((file) => [file.name, file])).values()];
 }
 
-function selectGroups(groups: readonly GroupDefinition[], { group: names = [], namespace }: PlanInputOptions): readonly GroupDefinition[] {
+function selectGroups(
+  groups: readonly GroupDefinition[],
+  { group: names = [], namespace, mayHaveNoGroup = false }: PlanInputOptions,
+): readonly GroupDefinition[] {
   const selected = groups.filter(
     (group) =>
       (namespace === undefined || group.namespace === namespace) && (names.length === 0 || names.some((name) => isNamed(group, name))),
   );
   const missing = names.find((name) => !selected.some((group) => isNamed(group, name)));
-  if (missing === undefined && selected.length > 0) return selected;
+  if (missing === undefined && (selected.length > 0 || mayHaveNoGroup)) return selected;
   throw new Failure({
     exitCode: exitCodes.notFound,
     what: missing === undefined ? 'there is no group' : `there is no group ${missing}`,

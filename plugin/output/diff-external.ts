@@ -1,0 +1,47 @@
+// Differences by another program, as kubectl diff does: both sides as files in two folders, named in KUBECTL_EXTERNAL_DIFF or compared by diff.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ObjectContent } from '../../engine/field-diff.ts';
+import { withoutSecrets } from '../../engine/field-secrets.ts';
+import type { CommandContext } from '../context.ts';
+import { nameOf } from '../difference.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { toYaml } from './yaml.ts';
+
+/** Runs the program and passes on what it prints; 1 when it found differences, as the programs of its kind say themselves. */
+export function externalDiff(context: CommandContext, current: readonly ObjectContent[], desired: readonly ObjectContent[]): ExitCode {
+  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-diff-'));
+  try {
+    writeSide(join(folder, 'CURRENT'), current, 'before');
+    writeSide(join(folder, 'DESIRED'), desired, 'after');
+    const [program = 'diff', ...flags] = (context.env['KUBECTL_EXTERNAL_DIFF'] ?? '').split(' ').filter((word) => word !== '');
+    const all = program === 'diff' && flags.length === 0 ? ['-u', '-N', '-r'] : flags;
+    const { status, stdout, error } = spawnSync(program, [...all, 'CURRENT', 'DESIRED'], {
+      cwd: folder,
+      encoding: 'utf8',
+      maxBuffer: 256 * 1_048_576,
+    });
+    if (error !== undefined || status === null || status > 1) {
+      throw new Failure({
+        exitCode: exitCodes.usage,
+        what: `${program} could not compare the manifests`,
+        why: error?.message ?? `it ended with ${status}`,
+      });
+    }
+    context.stdout.write(stdout);
+    return status === 1 ? exitCodes.differences : exitCodes.done;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function writeSide(folder: string, objects: readonly ObjectContent[], side: 'before' | 'after'): void {
+  mkdirSync(folder);
+  for (const object of objects) {
+    const file = `${nameOf(object).replace(/[^\w.-]+/g, '.')}.yaml`;
+    writeFileSync(join(folder, file), toYaml(withoutSecrets(object, side)));
+  }
+}

@@ -1,0 +1,128 @@
+// Differences for people: groups by zone with what follows from each change, other objects after them, siblings on request.
+import type { FieldChange } from '../../engine/field-diff.ts';
+import type { PlannedChange } from '../../engine/plan-document.ts';
+import type { Difference, GroupDifference, ObjectDifference, ZonePart } from '../difference.ts';
+import type { GroupSiblings } from '../sibling-difference.ts';
+import { valueText } from './plan-changes.ts';
+import type { TableLook } from './plan-table.ts';
+import { podsText } from './plan-words.ts';
+import { plural } from './words.ts';
+
+/** The text, ending in a line break. */
+export function renderDifference({ groups, objects }: Difference, look: TableLook): string {
+  const lines = [...groups.flatMap((group) => groupLines(group, look)), ...objects.flatMap((object) => objectLines(object, look))];
+  return `${(lines.length === 0 ? ['no differences'] : lines).join('\n')}\n`;
+}
+
+function groupLines(group: GroupDifference, look: TableLook): readonly string[] {
+  const name = look.paint('bold', `${group.namespace}/${group.group}`);
+  if (group.parts.length === 0) return [`${name}   no differences`];
+  return [
+    name,
+    ...group.parts.flatMap((part) => [
+      `  ${zonesTitle(part, group)}`,
+      ...part.changes.flatMap((change) => plannedLines(change, group, look)),
+    ]),
+  ];
+}
+
+function zonesTitle({ zones }: ZonePart, group: GroupDifference): string {
+  const names = zones.join(', ');
+  if (zones.length === 1) return group.zones.length === 1 ? names : `${names} only`;
+  return zones.length === group.zones.length ? `${names}  (same change)` : names;
+}
+
+function plannedLines(change: PlannedChange, group: GroupDifference, look: TableLook): readonly string[] {
+  if (change.kind === 'created' || change.kind === 'deleted') {
+    return notedLines([`    ${sign(change.kind === 'created' ? '+' : '-', 'the StatefulSet', look)}`], notesOf(change, group), look);
+  }
+  return [`    ${change.field}`, ...notedLines(valueLines(change, look), notesOf(change, group), look)];
+}
+
+function valueLines({ before, after }: { readonly before?: unknown; readonly after?: unknown }, look: TableLook): readonly string[] {
+  if (before === undefined && after === undefined) return ['      the same entries in another order'];
+  const lines = (mark: '-' | '+', value: unknown) =>
+    (Array.isArray(value) ? value : value === undefined ? [] : [value]).map((one) => `      ${sign(mark, valueText(one), look)}`);
+  return [...lines('-', before), ...lines('+', after)];
+}
+
+function sign(mark: '-' | '+', text: string, { paint }: TableLook): string {
+  return paint(mark === '-' ? 'red' : 'green', `${mark} ${text}`);
+}
+
+const noteColumn = 48;
+
+/** The first note stands beside the last value, the others below it. */
+function notedLines(lines: readonly string[], notes: readonly string[], look: TableLook): readonly string[] {
+  const last = lines.at(-1) ?? '';
+  const [first, ...rest] = notes.map((note) => look.paint(note.startsWith('REFUSED') ? 'red' : 'dim', note));
+  if (first === undefined) return lines;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colour takes no room on the screen.
+  const width = last.replace(/\u001b\[\d+m/g, '').length;
+  const gap = ' '.repeat(Math.max(2, noteColumn - width));
+  return [...lines.slice(0, -1), `${last}${gap}${first}`, ...rest.map((note) => `${' '.repeat(Math.max(width + 2, noteColumn))}${note}`)];
+}
+
+function notesOf(change: PlannedChange, group: GroupDifference): readonly string[] {
+  const refusals = group.refused.filter((refusal) => refusal.zone !== undefined && change.zones.includes(refusal.zone));
+  const rules = refusals.flatMap((refusal) => refusal.results.filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip'));
+  if (refusals.length > 0) return [`REFUSED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`];
+  return [consequenceNote(change, group)];
+}
+
+function consequenceNote(change: PlannedChange, group: GroupDifference): string {
+  const zones = group.zones.filter(({ zone }) => change.zones.includes(zone));
+  switch (change.consequence) {
+    case 'restart':
+      return `restarts ${plural(
+        zones.reduce((sum, { restarts }) => sum + restarts, 0),
+        'pod',
+      )}`;
+    case 'scaleUp':
+    case 'scaleDown': {
+      const verb = change.consequence === 'scaleUp' ? 'adds' : 'removes';
+      return `${verb} ${replicaPods(
+        change,
+        zones.map(({ statefulSet }) => statefulSet),
+      )}`;
+    }
+    case 'refused':
+      return 'REFUSED by the API server: the field cannot change';
+    case 'none':
+      return 'no restart';
+  }
+}
+
+/** The ordinals that come or go in each zone: `a 6..5, b 6..5`. */
+function replicaPods({ before, after, zones }: PlannedChange): string {
+  const [from, to] = [Number(before ?? 1), Number(after ?? 1)];
+  const count = Math.abs(to - from);
+  if (!Number.isInteger(count)) return 'pods';
+  const pods = Array.from({ length: count }, (_, index) => `pod-${to > from ? from + index : from - 1 - index}`);
+  return zones.map((zone) => `${zone} ${podsText(pods)}`).join(', ');
+}
+
+function objectLines({ object, operation, changes }: ObjectDifference, look: TableLook): readonly string[] {
+  const name = look.paint('bold', object);
+  return operation === 'changed' ? [name, ...changes.flatMap((change) => fieldLines(change, look))] : [`${name}   ${operation}`];
+}
+
+function fieldLines(change: FieldChange, look: TableLook): readonly string[] {
+  const notes = change.consequence === 'restart' ? ['restarts its pods'] : [];
+  return [`    ${change.path}`, ...notedLines(valueLines(change, look), notes, look)];
+}
+
+/** How zones differ from their siblings. */
+export function renderSiblings(groups: readonly GroupSiblings[], look: TableLook): string {
+  const lines = groups.flatMap(({ namespace, group, siblings, missing }) => {
+    const name = look.paint('bold', `${namespace}/${group}`);
+    const absent = missing.map((zone) => `  ${zone} has no StatefulSet here`);
+    if (siblings.length === 0 && missing.length === 0) return [`${name}   the zones are alike`];
+    const different = siblings.flatMap(({ zone, comparedWith, changes }) => [
+      `  ${zone} differs from ${comparedWith} in ${plural(changes.length, 'field')}`,
+      ...changes.flatMap((change) => fieldLines({ ...change, consequence: 'none' }, look)),
+    ]);
+    return [name, ...absent, ...different];
+  });
+  return `${(lines.length === 0 ? ['no groups'] : lines).join('\n')}\n`;
+}

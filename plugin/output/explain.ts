@@ -1,0 +1,123 @@
+// Why a group moves, waits or is refused, as text: what it is to become, each next step with every rule that was asked, and what to do.
+import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
+import type { Refusal } from '../../engine/plan-document.ts';
+import type { Style } from './colour.ts';
+import type { TableLook } from './plan-table.ts';
+import { paragraph } from './plan-table-layout.ts';
+import { factText, passesText, podsText, sourceText } from './plan-words.ts';
+import { plural } from './words.ts';
+
+/** What there is to explain of one group. */
+export interface Explanation {
+  readonly decision: GroupDecision;
+  /** What was asked for and not carried out. */
+  readonly refused: readonly Refusal[];
+  /** The instant of the decision; undefined when nothing in it depends on the calendar. */
+  readonly nowMs: number | undefined;
+  /** Only what would have to change. */
+  readonly isWhatIf: boolean;
+}
+
+const marks: Readonly<Record<RuleOutcome, string>> = { ok: '[ok]', wait: '[WAIT]', no: '[NO]', skip: '[SKIP]', unknown: '[?]' };
+const markStyles: Readonly<Record<RuleOutcome, Style>> = { ok: 'green', wait: 'yellow', no: 'red', skip: 'dim', unknown: 'yellow' };
+const markWidth = 7;
+
+/** The text, ending in a line break. Every rule is listed, also those that passed. */
+export function renderExplanation(explanation: Explanation, look: TableLook): string {
+  const { decision, refused } = explanation;
+  const lines = [
+    headline(explanation, look),
+    '',
+    ...field('goal', decision.goal, look),
+    ...field('zones', zonesText(decision), look),
+    ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
+    ...refused.flatMap((refusal) => ['', ...refusalLines(refusal, explanation, look)]),
+    ...decision.warnings.flatMap((warning) => field('warning', `${warning.rule}: ${factText(warning)}`, look)),
+    ...doLines(explanation, look),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function headline({ decision, refused }: Explanation, { paint }: TableLook): string {
+  const name = `${decision.namespace}/${decision.group}`;
+  return `${paint('bold', `${name} is ${decision.phase.toUpperCase()}`)}${verdict(decision, refused)}`;
+}
+
+function verdict({ outcome, waits }: GroupDecision, refused: readonly Refusal[]): string {
+  if (refused.length > 0) return `. ${plural(refused.length, 'request')} refused; somebody must change what is asked for, or the rule.`;
+  if (outcome === 'act') return '. Nothing holds the next step.';
+  if (outcome === 'done') return '. Nothing is left to do.';
+  if (waits.some((result) => result.outcome === 'no')) return '. Policy refuses the next step; somebody must change something.';
+  if (waits.some((result) => result.outcome === 'unknown')) return '. Something could not be read, and what is unknown holds.';
+  return waits.some((result) => result.rule === 'approval')
+    ? '. Nothing is wrong; it needs a person.'
+    : '. Nothing is wrong; it goes on by itself.';
+}
+
+function zonesText(decision: GroupDecision): string {
+  return decision.zones
+    .map((zone) => `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not whole'}`)
+    .join('; ');
+}
+
+function stepLines(step: Step, explanation: Explanation, look: TableLook): readonly string[] {
+  const holding = step.results.filter(isHolding);
+  const summary =
+    holding.length > 0
+      ? `held by ${holding.length} of ${plural(step.results.length, 'rule')}`
+      : `all of ${plural(step.results.length, 'rule')} passed`;
+  const shown = explanation.isWhatIf ? holding : step.results;
+  return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(shown, explanation, look)];
+}
+
+function stepText(step: Step): string {
+  if (step.kind === 'roll') return `roll ${step.zone} ${podsText(step.pods)}`.trim();
+  return `scale ${step.kind === 'scaleUp' ? 'up' : 'down'} ${step.zone} ${step.from ?? '?'} -> ${step.to ?? '?'}`;
+}
+
+function refusalLines(refusal: Refusal, explanation: Explanation, look: TableLook): readonly string[] {
+  const shown = explanation.isWhatIf ? refusal.results.filter(isHolding) : refusal.results;
+  return [...field('REFUSED', refusal.what, look, 'red'), ...resultLines(shown, explanation, look)];
+}
+
+/** One rule per line: answer, name, fact with limit; what holds also says where it is written and when it would pass. */
+function resultLines(results: readonly RuleResult[], { nowMs }: Explanation, look: TableLook): readonly string[] {
+  const width = Math.max(0, ...results.map(({ rule }) => rule.length));
+  return results.flatMap((result) => {
+    const head = `   ${marks[result.outcome].padEnd(markWidth)}${result.rule.padEnd(width)}  `;
+    const [first = '', ...rest] = paragraph(head, factText(result), look.columns);
+    const mark = marks[result.outcome];
+    const painted = first.replace(mark, () => look.paint(markStyles[result.outcome], mark));
+    const source = sourceText(result.source);
+    const indent = ' '.repeat(head.length);
+    const written = source === undefined ? [] : paragraph(indent, `written at ${source}`, look.columns);
+    return [painted, ...rest, ...(isHolding(result) ? [...written, ...paragraph(indent, passesText(result, nowMs), look.columns)] : [])];
+  });
+}
+
+function isHolding(result: RuleResult): boolean {
+  return result.outcome === 'no' || result.outcome === 'wait' || result.outcome === 'unknown';
+}
+
+/** What a person can do, as far as the rules tell; waiting is not listed. */
+function doLines({ decision, refused }: Explanation, look: TableLook): readonly string[] {
+  const results = [...decision.waits, ...refused.flatMap((refusal) => refusal.results)];
+  const todo = [...new Set(results.flatMap(todoOf))];
+  return todo.length === 0
+    ? []
+    : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
+}
+
+function todoOf(result: RuleResult): readonly string[] {
+  const where = sourceText(result.source);
+  if (result.outcome === 'no') return [`change what is asked for, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];
+  if (result.outcome === 'unknown') return [`see to it that it can be read: ${result.fact}`];
+  return result.outcome === 'wait' && result.rule === 'approval' ? [`give the approval: ${factText(result)}`] : [];
+}
+
+function field(name: string, text: string, look: TableLook, style: Style = 'bold'): readonly string[] {
+  const label = `  ${name.padEnd(9)}`;
+  return paragraph(label, text, look.columns).map((line, index) =>
+    index === 0 ? look.paint(style, label) + line.slice(label.length) : line,
+  );
+}

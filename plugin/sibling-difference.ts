@@ -1,0 +1,65 @@
+// How the zones of one group differ from the first of them, apart from what must differ: their names.
+import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/field-diff.ts';
+import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
+import { nameOf } from './difference.ts';
+
+export interface SiblingDifference {
+  readonly zone: string;
+  /** The first zone of the group that has a StatefulSet. */
+  readonly comparedWith: string;
+  readonly changes: readonly FieldChange[];
+}
+
+export interface GroupSiblings {
+  readonly namespace: string;
+  readonly group: string;
+  /** Zones that differ; the others are alike. */
+  readonly siblings: readonly SiblingDifference[];
+  /** Zones without a StatefulSet among the manifests. */
+  readonly missing: readonly string[];
+}
+
+/** Compares the members of each group with its first zone. */
+export function siblingDifferences(objects: readonly ObjectContent[], groups: readonly GroupDefinition[]): readonly GroupSiblings[] {
+  const byName = new Map(objects.map((object) => [nameOf(object), object]));
+  return groups.map((group) => {
+    const found = group.zones.map((zone) => ({ zone, object: byName.get(`StatefulSet ${group.namespace}/${zone.statefulSet}`) }));
+    const present = found.flatMap(({ zone, object }) => (object === undefined ? [] : [{ zone, object: withoutZone(object, zone) }]));
+    const [first, ...rest] = present;
+    const siblings = rest.flatMap(({ zone, object }) => {
+      const changes = first === undefined ? [] : fieldDiff(first.object, object).filter((change) => !isExpected(change));
+      return changes.length === 0 ? [] : [{ zone: zone.name, comparedWith: first?.zone.name ?? '', changes }];
+    });
+    return {
+      namespace: group.namespace,
+      group: group.name,
+      siblings,
+      missing: found.filter(({ object }) => object === undefined).map(({ zone }) => zone.name),
+    };
+  });
+}
+
+/** The place in the chain of leaders, and what binds pods to the zone: these are what zones are for. */
+function isExpected(change: FieldChange): boolean {
+  return /^metadata\.(?:labels|annotations)[.[](?:grafana\.com\/)?rollout-|^spec\.template\.spec\.(?:affinity|nodeSelector|topologySpreadConstraints)\b/.test(
+    change.path,
+  );
+}
+
+/** The object with the names of its zone replaced by a sign, so that only other differences are left. */
+function withoutZone(object: ObjectContent, zone: ZoneDefinition): ObjectContent {
+  const name = new RegExp(`(?<![a-z0-9])zone-${escaped(zone.name)}(?![a-z0-9])`, 'g');
+  const replaced = (text: string) =>
+    text === zone.name ? 'ZONE' : text.replaceAll(zone.statefulSet, 'STATEFULSET').replace(name, 'zone-ZONE');
+  const walk = (value: unknown): unknown => {
+    if (typeof value === 'string') return replaced(value);
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, walk(part)]));
+  };
+  return Object.fromEntries(Object.entries(object).map(([key, part]) => [key, walk(part)]));
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
