@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { exitCodes } from '../../plugin/exit-code.ts';
+import { verbs } from '../../plugin/verbs/all.ts';
+import { commandLineMarkdown } from '../../plugin/verbs/reference.ts';
+import { runPlugin } from './process.ts';
+
+describe('help', () => {
+  for (const width of [80, 120]) {
+    for (const colour of ['never', 'always']) {
+      const suffix = `${width}${colour === 'always' ? '-colour' : ''}`;
+      it(`of the program and of a verb fits ${width} columns, colour ${colour}`, async () => {
+        const flags = ['--width', `${width}`, `--color=${colour}`];
+        await expect(runPlugin(['--help', ...flags]).stdout).toMatchFileSnapshot(`golden/help-${suffix}.txt`);
+        await expect(runPlugin(['lint', '--help', ...flags]).stdout).toMatchFileSnapshot(`golden/help-lint-${suffix}.txt`);
+      });
+    }
+  }
+
+  it('is the same with and without the parser', () => {
+    expect(runPlugin(['lint', '--help']).stdout).toBe(runPlugin(['lint', '--help', '--color=auto']).stdout);
+    expect(runPlugin([]).stdout).toBe(runPlugin(['--help', '-q']).stdout);
+  });
+
+  it('exists for every verb, on standard output, within 80 columns but for examples', () => {
+    for (const { name } of verbs) {
+      const { status, stdout, stderr } = runPlugin([name, '--help']);
+      expect([status, stderr]).toEqual([0, '']);
+      const lines = stdout.split('\n').filter((line) => !line.startsWith('  kubectl rollout-group '));
+      expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    }
+  });
+});
+
+describe('the documentation', () => {
+  it('docs/command-line.md is what the verbs say', async () => {
+    await expect(commandLineMarkdown()).toMatchFileSnapshot('../../docs/command-line.md');
+  });
+
+  it('docs/exit-codes.md has every exit code', () => {
+    const text = readFileSync('docs/exit-codes.md', 'utf8');
+    for (const code of Object.values(exitCodes)) expect(text).toContain(`| ${code} |`);
+  });
+
+  it('every page of docs/ is a topic, but generated tables and decisions', () => {
+    const pages = readdirSync('docs').filter((name) => name.endsWith('.md'));
+    const { topics } = JSON.parse(runPlugin(['docs', '-o', 'json']).stdout);
+    expect(topics.map(({ name }: { name: string }) => `${name}.md`).sort()).toEqual(pages.filter((page) => page !== 'findings.md').sort());
+  });
+});
