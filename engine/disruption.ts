@@ -138,11 +138,8 @@ function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: 
 /** A claim on a pod stands for the eviction that is under way, as the original's cache does for two minutes. */
 const claimMs = 120_000;
 
-function readyTest({ snapshot, group, claims, pod }: BudgetQuestion, crossZoneDelayMs: number): ReadyTest {
-  const claimed = new Map<string, number>();
-  for (const claim of claims) {
-    if (claim.verb !== 'scaleDown' && snapshot.nowMs - claim.atMs < claimMs) claimed.set(claim.uid, claim.atMs + claimMs);
-  }
+function readyTest({ group, claims, pod }: BudgetQuestion, crossZoneDelayMs: number): ReadyTest {
+  const claimed = new Map(claims.map((claim) => [claim.uid, claim.atMs + claimMs]));
   return { group, claimed, exceptUid: pod.uid, crossZoneDelayMs };
 }
 

@@ -167,6 +167,10 @@ describe('the effective limit', () => {
   ])('with the override of a rollout: %s', (_case, budget, override, limit) => {
     expect(askDisruption({ budgets: [budget], override }).limit).toBe(limit);
   });
+
+  it('an eviction has no override', () => {
+    expect(askDisruption({ budgets: [{ ...zpdb, maxUnavailable: 0 }], override: 5, requester: 'eviction' }).limit).toBe(0);
+  });
 });
 
 describe('the delay between zones', () => {

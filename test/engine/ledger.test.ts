@@ -73,6 +73,7 @@ describe('a claim on replicas', () => {
     ['they are lowered and no surplus pod is left', shrink, { set: { replicas: 2 } }, false, true],
     ['they are lowered further', shrink, { set: { replicas: 1 } }, false, true],
     ['the StatefulSet is another one', shrink, { set: { replicas: 2, uid: 'other' } }, false, false],
+    ['the StatefulSet is another one with as many replicas as before', shrink, { set: { uid: 'other' } }, false, false],
   ])('when %s', (_case, claim, seen, isOpen, isDated) => {
     const after = look({ claims: [claim] }, seen);
     const downscale = { zone: 'a', atMs: claim.atMs, from: 3, to: 2 };

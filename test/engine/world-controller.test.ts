@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { WorldInput } from '../../engine/world-model.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs, outdatedStatefulSet, statefulSet } from '../kit/objects.ts';
-import { afterwards, line, seconds, setIn, story, worldOf } from '../kit/worlds.ts';
+import { afterwards, line, removal, seconds, setIn, story, worldOf } from '../kit/worlds.ts';
 
 const scaleTo = (replicas: number): WorldInput => ({ kind: 'setReplicas', namespace: 'mimir', statefulSet: 'ingester-zone-a', replicas });
 const rolling = { updateStrategy: 'RollingUpdate', partition: 0 } as const;
@@ -40,6 +40,20 @@ describe('scaling', () => {
       '30s 0:rev-1 ready, 1:rev-1 leaving',
       '60s 0:rev-1 ready',
     ]);
+  });
+
+  it('waits under OrderedReady for a surplus pod that leaves already', () => {
+    const world = worldOf({ statefulSets: [statefulSet({ replicas: 4, podManagementPolicy: 'OrderedReady' })] });
+    expect(story(afterwards(world, removal(world, 'ingester-zone-a-2'), scaleTo(2)))).toEqual([
+      '0:rev-1 ready, 1:rev-1 ready, 2:rev-1 leaving, 3:rev-1 ready',
+      '30s 0:rev-1 ready, 1:rev-1 ready, 3:rev-1 leaving',
+      '60s 0:rev-1 ready, 1:rev-1 ready',
+    ]);
+  });
+
+  it('to the number that is there changes nothing', () => {
+    const world = worldOf({ statefulSets: [statefulSet()] });
+    expect(afterwards(world, scaleTo(3)).snapshot.statefulSets).toBe(world.snapshot.statefulSets);
   });
 
   it('counts ordinals from the first one', () => {
@@ -134,6 +148,21 @@ describe('a rolling update', () => {
   it('stops at the partition, counted from the first ordinal', () => {
     const world = worldOf({ statefulSets: [statefulSet({ ...rolling, firstOrdinal: 5, partition: 2 })] });
     expect(story(afterwards(world, template('rev-2'))).at(-1)).toBe('90s 5:rev-1 ready, 6:rev-1 ready, 7:rev-2 ready');
+  });
+
+  it('comes after a scale-down under OrderedReady', () => {
+    const set = statefulSet({ ...rolling, podManagementPolicy: 'OrderedReady' });
+    expect(story(afterwards(worldOf({ statefulSets: [set] }), scaleTo(2), template('rev-2'))).slice(0, 2)).toEqual([
+      '0:rev-1 ready, 1:rev-1 ready, 2:rev-1 leaving',
+      '30s 0:rev-1 ready, 1:rev-1 leaving',
+    ]);
+  });
+
+  it('builds a pod that dies below a partition of ordinals that do not begin at 0 at the current revision', () => {
+    const world = worldOf({ statefulSets: [outdatedStatefulSet({ ...rolling, firstOrdinal: 5, partition: 3 })] });
+    expect(line(afterwards(world, { kind: 'podDies', namespace: 'mimir', pod: 'ingester-zone-a-5' }))).toBe(
+      '5:rev-1 starting, 6:rev-1 ready, 7:rev-1 ready',
+    );
   });
 
   it('builds a pod that dies below the partition at the current revision, and one above at the update revision', () => {

@@ -29,6 +29,12 @@ describe('an evicted pod', () => {
     expect(line(evict(twice, 'ingester-zone-a-0'))).toBe('0:rev-1 starting, 1:rev-1 starting, 2:rev-1 ready');
   });
 
+  it('stays when the request names another object', () => {
+    const request = removal(world, 'ingester-zone-a-0', 'evictPod');
+    if (request.kind !== 'action' || request.action.kind !== 'evictPod') throw new Error('not an eviction');
+    expect(line(afterwards(world, { kind: 'action', action: { ...request.action, uid: 'other' } }))).toBe(line(world));
+  });
+
   it('stays when two budgets select it', () => {
     const both = worldOf({ statefulSets: sets, podBudgets: [budget, { ...budget, name: 'other' }] });
     expect(line(evict(both, 'ingester-zone-a-0'))).toBe(line(both));
@@ -38,6 +44,7 @@ describe('an evicted pod', () => {
     ['maxUnavailable 50%', { maxUnavailable: '50%' }, 3],
     ['minAvailable 4', { minAvailable: 4 }, 2],
     ['minAvailable 100%', { minAvailable: '100%' }, 0],
+    ['neither number', {}, 0],
     ['maxUnavailable 0', { maxUnavailable: 0 }, 0],
   ])('%s lets go as many as the eviction API would', (_case, limit, count) => {
     const { maxUnavailable: _maxUnavailable, ...rest } = budget;

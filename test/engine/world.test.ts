@@ -49,6 +49,29 @@ describe('a deleted pod', () => {
     expect(line(afterwards(broken, stale))).toBe(line(broken));
   });
 
+  it('is let alone when only the UID differs', () => {
+    const request = removal(world, 'ingester-zone-a-1');
+    if (request.kind !== 'action' || request.action.kind !== 'deletePod') throw new Error('not a deletion');
+    expect(line(afterwards(world, { kind: 'action', action: { ...request.action, uid: 'other' } }))).toBe(line(world));
+  });
+
+  it('no longer counts as updated while it leaves', () => {
+    const updated = worldOf({ statefulSets: [statefulSet()] });
+    expect(counters(afterwards(updated, removal(updated, 'ingester-zone-a-1')))).toBe('3 replicas, 2 ready, 2 updated');
+  });
+
+  it('leaves the current revision as it was when all are replaced under OnDelete', () => {
+    let current = worldOf({ statefulSets: [outdatedStatefulSet({ replicas: 2 })] });
+    for (const name of ['ingester-zone-a-0', 'ingester-zone-a-1'])
+      current = afterwards(current, removal(current, name), seconds(current, 90));
+    expect(setIn(current).status).toMatchObject({
+      readyReplicas: 2,
+      updatedReplicas: 2,
+      currentRevision: 'rev-1',
+      updateRevision: 'rev-2',
+    });
+  });
+
   it('is not deleted twice', () => {
     const leaving = afterwards(world, removal(world, 'ingester-zone-a-1'), seconds(world, 10));
     expect(nextEventMs(afterwards(leaving, removal(leaving, 'ingester-zone-a-1')))).toBe(kitNowMs + 30_000);
@@ -86,7 +109,8 @@ describe('the model', () => {
   });
 
   it('says why a broken pod waits, and it stays broken', () => {
-    const world = worldOf({ statefulSets: [statefulSet()] });
+    const changes = { 'ingester-zone-a': { 0: { readyTimeMs: kitNowMs } } };
+    const world = worldOf({ statefulSets: [statefulSet()], podChanges: changes });
     const broken = afterwards(world, { kind: 'podFails', namespace: 'mimir', pod: 'ingester-zone-a-0', reason: 'ImagePullBackOff' });
     expect(podIn(broken, 'ingester-zone-a-0')).toMatchObject({
       isReady: false,
@@ -94,7 +118,10 @@ describe('the model', () => {
       waitingReasons: ['ImagePullBackOff'],
       readyChangedMs: kitNowMs,
     });
+    expect(Object.keys(podIn(broken, 'ingester-zone-a-0'))).not.toContain('readyTimeMs');
     expect(nextEventMs(broken)).toBeUndefined();
+    const again = afterwards(broken, seconds(broken, 60), { kind: 'podFails', namespace: 'mimir', pod: 'ingester-zone-a-0' });
+    expect(podIn(again, 'ingester-zone-a-0')).toMatchObject({ waitingReasons: [], readyChangedMs: kitNowMs });
   });
 
   it('keeps the identity of what an input does not change, and never changes what it was given', () => {

@@ -25,6 +25,8 @@ export interface DisruptionCase {
   readonly group?: DisruptionQuestion['group'];
   readonly override?: number;
   readonly unreadable?: string;
+  /** `rollout` when there is an override, unless the case says otherwise. */
+  readonly requester?: DisruptionQuestion['requester'];
 }
 
 /** The verdict on a pod of zone a, of three zones of three pods unless the case says otherwise. */
@@ -44,7 +46,7 @@ export function askDisruption(given: DisruptionCase): DisruptionVerdict {
   );
   if (pod === undefined) throw new Error('the test expected a pod to ask about');
   const optional = { ...(given.group && { group: given.group }), ...(given.override !== undefined && { override: given.override }) };
-  const requester = given.override === undefined ? 'eviction' : 'rollout';
+  const requester = given.requester ?? (given.override === undefined ? 'eviction' : 'rollout');
   return disruptionVerdict({ snapshot, set, pod, claims: given.claims ?? [], requester, ...optional });
 }
 
