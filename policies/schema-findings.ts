@@ -48,11 +48,7 @@ function issueFindings(checked: Checked, issue: Issue): readonly Finding[] {
   if (value === undefined) return [finding('RG2004', place, `${field} is missing`, { hint: missingHint(checked, path) })];
   switch (issue.code) {
     case 'invalid_type':
-      return [
-        finding('RG2005', place, `${field} is ${shown(value)}; it takes ${typeText(issue.expected)}`, {
-          hint: typeHint(issue.expected, value),
-        }),
-      ];
+      return [typeFinding(checked, path, value, issue.expected)];
     case 'invalid_value': {
       const words = issue.values.map(String);
       const hint = suggestion(String(value), words);
@@ -77,6 +73,15 @@ function issueFindings(checked: Checked, issue: Issue): readonly Finding[] {
     default:
       return [formFinding(checked, path, value)];
   }
+}
+
+function typeFinding(checked: Checked, path: Path, value: unknown, expected: string): Finding {
+  const title = schemaAt(checked.schema, path)?.meta()?.title;
+  const form = title === undefined ? undefined : forms[title];
+  const wanted = title === undefined || form === undefined ? typeText(expected) : withArticle(title);
+  return finding('RG2005', checked.places.place(path), `${fieldText(path)} is ${shown(value)}; it takes ${wanted}`, {
+    hint: form ?? typeHint(expected, value),
+  });
 }
 
 function unknownField(checked: Checked, path: Path, key: string): Finding {

@@ -10,7 +10,7 @@ export const yamlLimits = {
   depth: 64,
   aliases: 1000,
   /** Values that the aliases of one document may expand to. */
-  expandedNodes: 50_000,
+  expandedNodes: 10_000,
 } as const;
 
 /** A tag, anchor or alias as it stands in the text. */

@@ -40,7 +40,7 @@ export const groupCodes = {
   RG2107: {
     title: 'The gate does not exist',
     severity: 'error',
-    explanation: 'A wave names a gate that the group does not define. A gate that does not exist can neither pass nor fail.',
+    explanation: 'A wave or an intent names a gate that the group does not define. A gate that does not exist can neither pass nor fail.',
   },
   RG2108: {
     title: 'A name is used twice in a list',
@@ -142,7 +142,7 @@ export const groupCodes = {
     title: 'Replicas are forced',
     severity: 'warning',
     explanation:
-      'forceReplicas sets the replicas at once, whatever the source, the readiness of pods and the delays say. It is meant for emergencies and is easily forgotten.',
+      'The field forceReplicas sets the replicas at once, whatever the source, the readiness of pods and the delays say. It is meant for emergencies and is easily forgotten.',
     hint: 'remove it when the emergency is over',
   },
   RG2208: {

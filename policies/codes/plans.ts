@@ -23,7 +23,7 @@ export const planCodes = {
     title: 'The grace period is shorter than the drain',
     severity: 'warning',
     explanation:
-      'terminationGracePeriodSeconds is shorter than the time that the pods are assumed to need for shutting down. The kubelet kills them before their data is handed over.',
+      'The field terminationGracePeriodSeconds is shorter than the time that the pods are assumed to need for shutting down. The kubelet kills them before their data is handed over.',
   },
   RG5005: {
     title: 'Git sets the replicas of a zone that follows',

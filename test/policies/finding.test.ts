@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import {
+  countFindings,
+  type Finding,
+  finding,
+  jsonPointer,
+  objectPlace,
+  type Place,
+  placeText,
+  sortFindings,
+  sourceOf,
+} from '../../policies/finding.ts';
+import { type CodeEntry, explainCode, findingCodes, findingsMarkdown } from '../../policies/finding-codes.ts';
+import { renderFinding } from '../../policies/render-finding.ts';
+import { placeOf, textLines } from '../../policies/text-lines.ts';
+
+/** The place of the first occurrence of `part` in `text`. */
+function placeIn(text: string, part: string, pointer = ''): Place {
+  const start = text.indexOf(part);
+  return placeOf(textLines('policies/ingester.yaml', text), start, start + part.length, pointer);
+}
+
+describe('the table of codes', () => {
+  const entries: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes);
+
+  it('gives every code a title without a full stop and an explanation of whole sentences', () => {
+    const wrong = entries.filter(([, { title, explanation }]) => !/^[A-Z].*[^.]$/.test(title) || !/^[A-Z`].*\.$/.test(explanation));
+    expect(wrong).toEqual([]);
+  });
+
+  it('gives hints that go on after `fix:`', () => {
+    expect(entries.filter(([, { hint }]) => hint !== undefined && !/^[a-z].*[^.]$/.test(hint))).toEqual([]);
+  });
+
+  it('has no two codes of one title', () => {
+    const titles = entries.map(([, { title }]) => title);
+    expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
+  });
+
+  it('explains every code on one page', () => {
+    const page = findingsMarkdown();
+    expect(entries.filter(([code, { title }]) => !page.includes(`### ${code}: ${title}\n`))).toEqual([]);
+    expect(page.split('\n').filter((line) => line.startsWith('## '))).toMatchInlineSnapshot(`
+      [
+        "## RG1xxx: Syntax and files",
+        "## RG2xxx: Schema, names and meaning",
+        "## RG3xxx: Conditions",
+        "## RG4xxx: Settings adopted from grafana/rollout-operator",
+        "## RG5xxx: Risks of a plan",
+      ]
+    `);
+  });
+
+  it('answers only codes of its own', () => {
+    expect(explainCode('RG2106')?.title).toBe('Zones follow each other in a circle');
+    expect([explainCode('RG9999'), explainCode('constructor')]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('a finding', () => {
+  const place = placeIn('spec:\n  rollout: { engine: promot }\n', 'promot', '/spec/rollout/engine');
+
+  it('takes severity and hint from the table, and either from its options', () => {
+    expect(finding('RG2203', place, 'no wave brings zone c to 100 percent')).toMatchInlineSnapshot(`
+      {
+        "code": "RG2203",
+        "column": 22,
+        "endColumn": 28,
+        "excerpt": [
+          {
+            "line": 1,
+            "text": "spec:",
+          },
+          {
+            "line": 2,
+            "text": "  rollout: { engine: promot }",
+          },
+        ],
+        "file": "policies/ingester.yaml",
+        "hint": "add a last wave with percent: 100",
+        "line": 2,
+        "message": "no wave brings zone c to 100 percent",
+        "pointer": "/spec/rollout/engine",
+        "severity": "warning",
+      }
+    `);
+    const softer = finding('RG2203', place, 'the same', { severity: 'notice', hint: 'wait' });
+    expect([softer.severity, softer.hint]).toEqual(['notice', 'wait']);
+  });
+
+  it('knows where it is with and without a file', () => {
+    const inCluster = objectPlace('StatefulSet mimir/ingester-zone-a', ['metadata', 'labels', 'a/b~c']);
+    expect([placeText(place), placeText(inCluster)]).toEqual([
+      'policies/ingester.yaml:2:22',
+      'StatefulSet mimir/ingester-zone-a/metadata/labels/a~1b~0c',
+    ]);
+    expect([sourceOf(place), sourceOf(inCluster)]).toEqual([
+      { file: 'policies/ingester.yaml', line: 2, column: 22 },
+      { object: 'StatefulSet mimir/ingester-zone-a', field: '/metadata/labels/a~1b~0c' },
+    ]);
+  });
+
+  it('writes pointers as RFC 6901 asks', () => {
+    expect(jsonPointer(['spec', 'rules', 2, 'when', '</>', 'a~b'])).toBe('/spec/rules/2/when/<~1>/a~0b');
+  });
+
+  it('is sorted by place, and repeated once only', () => {
+    const at = (file: string, line: number, column: number): Finding => finding('RG2003', { file, line, column, pointer: '' }, 'x');
+    const sorted = [at('a.yaml', 2, 9), at('a.yaml', 10, 1), at('b.yaml', 1, 1)];
+    expect(sortFindings([...sorted, ...sorted].reverse())).toEqual(sorted);
+    expect(countFindings([...sorted, finding('RG2111', place, 'y')])).toEqual({ error: 3, warning: 0, notice: 1 });
+  });
+});
+
+describe('the text of a finding', () => {
+  it('shows the line before, the line, and a caret under the value', () => {
+    const text = 'spec:\n  rollout: { engine: promot }\n';
+    const one = finding('RG2006', placeIn(text, 'promot'), 'spec.rollout.engine is "promot"', { hint: 'did you mean promote' });
+    expect(renderFinding({ ...one, related: [{ file: 'b.yaml', line: 3, column: 5 }] })).toMatchInlineSnapshot(`
+      "policies/ingester.yaml:2:22 error RG2006 spec.rollout.engine is "promot"
+         1 | spec:
+         2 |   rollout: { engine: promot }
+           |                      ^^^^^^
+         see b.yaml:3:5
+         fix: did you mean promote"
+    `);
+  });
+
+  it('keeps the caret in place after tabs, and cuts long lines around it', () => {
+    const text = `a: 1\nlist: [\t${'x, '.repeat(80)}wrong${', y'.repeat(40)}]\n`;
+    expect(renderFinding(finding('RG2005', placeIn(text, 'wrong'), 'list[80] is wrong'))).toMatchInlineSnapshot(`
+      "policies/ingester.yaml:2:249 error RG2005 list[80] is wrong
+         2 |  x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, wrong, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y, y,
+           |                                                        ^^^^^"
+    `);
+  });
+
+  it('leaves out lines that no person wrote', () => {
+    const text = `list: [${'x, '.repeat(400)}wrong]\n`;
+    expect(renderFinding(finding('RG2005', placeIn(text, 'wrong'), 'list[400] is wrong'))).toBe(
+      'policies/ingester.yaml:1:1208 error RG2005 list[400] is wrong',
+    );
+  });
+
+  it('shows control and bidirectional characters as escapes, so that a file cannot write to the terminal', () => {
+    const text = 'name: \u001b[2Jx\u202ey # end\n';
+    const rendered = renderFinding(finding('RG2007', placeIn(text, '\u001b[2Jx\u202ey'), 'name is "\u001b[2Jx"'));
+    expect(rendered).toMatchInlineSnapshot(`
+      "policies/ingester.yaml:1:7 error RG2007 name is "\\u001b[2Jx"
+         1 | name: \\u001b[2Jx\\u202ey # end
+           |       ^^^^^^^^^^^^^^^^^"
+    `);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: their absence is the point.
+    expect(rendered).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
+  });
+
+  it('names each part to whoever adds colour', () => {
+    const one = finding('RG2109', placeIn('gates: [errors]\n', 'errors'), 'no wave names the gate errors');
+    expect(renderFinding(one, (part, text) => `<${part}>${text}</>`)).toMatchInlineSnapshot(`
+      "<place>policies/ingester.yaml:1:9</> <warning>warning</> <code>RG2109</> no wave names the gate errors
+         1 | gates: [errors]
+           |         <caret>^^^^^^</>
+      <hint>   fix: name it in a wave, or remove it</>"
+    `);
+  });
+});
