@@ -1,0 +1,54 @@
+// The commands that only look: status, pods, check.
+import { isUnknown, type PodView, type StatefulSetView } from '../../../engine/snapshot.ts';
+import { isCrashing } from '../../../engine/view.ts';
+import { type Commands, word } from '../command.ts';
+import { observe, policiesNow, type Stage, zoneNamed } from '../stage.ts';
+
+export const showCommands: Commands = {
+  /** One line a zone; a letter a pod (see `letterOf`). */
+  status: (stage) => policiesNow(stage).groups.flatMap(({ zones }) => zones.map((zone) => zoneLine(stage, zone.name, zone.statefulSet))),
+  /** `pods b`: every pod in words. */
+  pods: (stage, call) => {
+    const { statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
+    return podsOf(stage, statefulSet).map((pod) => `${pod.name} ${pod.revision} ${stateOf(pod)}`);
+  },
+  /** Whether every decision of the story kept the invariants. */
+  check: (stage) => (stage.violations.length === 0 ? [`ok, ${stage.decisions} decisions`] : stage.violations),
+};
+
+function podsOf(stage: Stage, statefulSet: string): readonly PodView[] {
+  const pods = observe(stage).pods.find((view) => view.statefulSet === statefulSet)?.pods;
+  return pods === undefined || isUnknown(pods) ? [] : pods;
+}
+
+function zoneLine(stage: Stage, zone: string, statefulSet: string): string {
+  const set = stage.world.snapshot.statefulSets.find(({ name }) => name === statefulSet);
+  if (set === undefined) return `${zone}  no StatefulSet`;
+  const pods = podsOf(stage, statefulSet);
+  const ordinals = Array.from({ length: Math.max(set.replicas, ...pods.map(({ ordinal }) => ordinal + 1)) }, (_, ordinal) => ordinal);
+  const bar = ordinals.map((ordinal) =>
+    letterOf(
+      set,
+      pods.find((pod) => pod.ordinal === ordinal),
+    ),
+  );
+  const { readyReplicas, currentRevision, updateRevision } = set.status;
+  const revisions = currentRevision === updateRevision ? updateRevision : `${currentRevision} -> ${updateRevision}`;
+  return `${zone}  ${bar.join('')}  ${readyReplicas} of ${set.replicas} ready  ${revisions}`;
+}
+
+/** `#` updated, `o` outdated, `~` starting, `x` not ready, `!` crashing, `-` leaving, `.` missing. */
+function letterOf(set: StatefulSetView, pod: PodView | undefined): string {
+  if (pod === undefined) return '.';
+  if (pod.isTerminating) return '-';
+  if (isCrashing(pod)) return '!';
+  const isUpdated = pod.revision === set.status.updateRevision;
+  if (!pod.isReady) return isUpdated ? '~' : 'x';
+  return isUpdated ? '#' : 'o';
+}
+
+function stateOf(pod: PodView): string {
+  if (pod.isTerminating) return 'leaving';
+  if (isCrashing(pod)) return pod.waitingReasons.join(', ');
+  return pod.isReady ? 'ready' : 'not ready';
+}
