@@ -5,7 +5,7 @@ import { apiVersion, type Kind, schemas } from './schema/kinds.ts';
 import { fieldNames, schemaBelow, unwrapped } from './schema-walk.ts';
 import { textLines } from './text-lines.ts';
 import { scanYaml, yamlLimits } from './yaml-scan.ts';
-import { documentStyle, longestFlowLine, textStyle } from './yaml-style.ts';
+import { documentStyle, longestFlowLine, yamlText } from './yaml-style.ts';
 
 /** Each round settles one level of nesting, and nothing deeper is read at all. */
 const mostRounds = yamlLimits.depth;
@@ -41,7 +41,7 @@ function settled(text: string): string | undefined {
     const schema = schemaOf(document);
     if (!schema) return text;
     reorder(document.contents, schema, true);
-    const next = withoutLongLines(document.toString(textStyle));
+    const next = withoutLongLines(yamlText(document));
     if (next === current) return current;
     if (!isSame(current, next)) return text;
     current = next;
@@ -75,13 +75,26 @@ function reorder(node: unknown, schema: unknown, isRoot = false): void {
   }
 }
 
-/** The parser gives the comment above the first field to the map. It goes where that field goes, except at the head of the document. */
+/**
+ * The parser gives the comment above the first field to the map or to the field. In a document it is the head of the document and stays
+ * there; further in it goes where that field goes.
+ */
 function moveFirst(map: YAMLMap, formerFirst: Pair, isRoot: boolean): void {
-  const key = map.items[0]?.key;
-  if (isNode(key)) key.spaceBefore = false;
-  if (isRoot || !map.commentBefore || !isNode(formerFirst.key)) return;
-  formerFirst.key.commentBefore = map.commentBefore;
-  map.commentBefore = '';
+  const first = map.items[0]?.key;
+  const former = formerFirst.key;
+  if (!isNode(first) || !isNode(former)) return;
+  first.spaceBefore = false;
+  if (isRoot) {
+    first.commentBefore = joined(former.commentBefore, first.commentBefore);
+    former.commentBefore = '';
+  } else {
+    former.commentBefore = joined(map.commentBefore, former.commentBefore);
+    map.commentBefore = '';
+  }
+}
+
+function joined(...texts: readonly (string | null | undefined)[]): string {
+  return texts.filter((text) => text).join('\n');
 }
 
 function textOf(key: unknown): string {
@@ -106,7 +119,7 @@ function withoutLongLines(text: string): string {
       },
     });
     if (!isChanged) return current;
-    current = document.toString(textStyle);
+    current = yamlText(document);
   }
   return current;
 }

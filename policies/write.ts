@@ -3,7 +3,7 @@ import { Document, isCollection, isMap, isPair, isScalar, isSeq, type Node, Scal
 import { z } from 'zod';
 import { type PolicyDocument, schemas } from './schema/kinds.ts';
 import { fieldNames, isRecord, schemaBelow, unwrapped } from './schema-walk.ts';
-import { documentStyle, textStyle } from './yaml-style.ts';
+import { documentStyle, yamlText } from './yaml-style.ts';
 
 /** A map on one line has at most this many members and characters. */
 const shortMap = { members: 4, characters: 80 };
@@ -20,7 +20,7 @@ export function writeDocument(document: PolicyDocument, options: WriteOptions = 
   const yaml = new Document(withoutDefaults(schemas[document.kind], document), documentStyle);
   if (options.schemaUrl !== undefined) yaml.commentBefore = ` yaml-language-server: $schema=${options.schemaUrl}`;
   layOut(yaml);
-  return yaml.toString(textStyle);
+  return yamlText(yaml);
 }
 
 /** Several documents in the order given, with `---` between them. */

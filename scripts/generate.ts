@@ -1,31 +1,67 @@
-// Writes the files that follow from the schema; with --check it only says which are stale.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { z } from 'zod';
+// Writes the files that follow from the sources; with --check it only says which are stale, missing or left over.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { stringify } from 'yaml';
 import { planSchema } from '../engine/plan-schema.ts';
-import { schemas } from '../policies/schema/kinds.ts';
+import { customResourceDefinition } from '../policies/crd.ts';
+import { findingsMarkdown } from '../policies/finding-codes.ts';
+import { editorSchema, policyFileSchema } from '../policies/json-schema.ts';
+import { type Kind, kinds } from '../policies/schema/kinds.ts';
+import { kindMarkdown } from '../policies/schema-docs.ts';
 
-const files = new Map<string, string>();
-for (const [kind, schema] of Object.entries(schemas)) {
-  files.set(`deploy/schemas/${kind.toLowerCase()}.json`, `${JSON.stringify(z.toJSONSchema(schema, { io: 'input' }), null, 2)}\n`);
+/** In these folders lies nothing but generated files, so that one which is no longer generated is found. */
+const generatedFolders = ['deploy/crds', 'deploy/schemas', 'docs/kinds'];
+
+/** Every generated file and its content. */
+function generatedFiles(): ReadonlyMap<string, string> {
+  const all = Object.keys(kinds) as Kind[];
+  return new Map([
+    ...all.map((kind) => [schemaFile(kind), json(editorSchema(kind))] as const),
+    ['deploy/schemas/policies.json', json(policyFileSchema((kind) => schemaFile(kind).replace('deploy/schemas/', '')))],
+    ['deploy/schemas/plan.json', json(planSchema)],
+    ...all.flatMap((kind) => {
+      const definition = customResourceDefinition(kind);
+      return definition ? [[`deploy/crds/${kinds[kind].plural}.yaml`, yaml(definition)] as const] : [];
+    }),
+    ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
+    ['docs/findings.md', findingsMarkdown()],
+  ]);
 }
-files.set('deploy/schemas/plan.json', `${JSON.stringify(planSchema, null, 2)}\n`);
 
-const check = process.argv.includes('--check');
-let stale = 0;
-for (const [file, content] of files) {
-  let present: string | undefined;
-  try {
-    present = readFileSync(file, 'utf8');
-  } catch {
-    present = undefined;
-  }
-  if (present === content) continue;
-  stale += 1;
-  if (check) console.error(`${file} is stale: run npm run generate`);
-  else {
+function schemaFile(kind: Kind): string {
+  return `deploy/schemas/${kind.toLowerCase()}.json`;
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function yaml(value: object): string {
+  return `# Generated from policies/schema/ by npm run generate.\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+}
+
+function leftOver(expected: ReadonlyMap<string, string>): readonly string[] {
+  return generatedFolders
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => !expected.has(file))
+    .sort();
+}
+
+const files = generatedFiles();
+const stale = [...files].filter(([file, content]) => !existsSync(file) || readFileSync(file, 'utf8') !== content);
+const surplus = leftOver(files);
+
+if (process.argv.includes('--check')) {
+  for (const [file] of stale) console.error(`${file} is ${existsSync(file) ? 'stale' : 'missing'}: run npm run generate`);
+  for (const file of surplus) console.error(`${file} is not generated any more: run npm run generate`);
+  if (stale.length + surplus.length > 0) process.exitCode = 1;
+} else {
+  for (const [file, content] of stale) {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
   }
+  for (const file of surplus) rmSync(file);
 }
-if (check && stale > 0) process.exitCode = 1;

@@ -51,6 +51,11 @@ metadata: {namespace: mimir, name: x}
     `);
   });
 
+  it('keeps a comment at the head of a document at its head', () => {
+    const text = 'kind: RolloutPolicy\napiVersion: rollout-group.dev/v1alpha1\nmetadata:\n  name: p\n';
+    expect(formatText(`# first\n${text}---\n# second\n${text}`)).toBe(`# first\n${policy('')}---\n# second\n${policy('')}`);
+  });
+
   it('quotes what an older YAML reader takes for a boolean or a number', () => {
     const text = policy('  labels: { a: yes, b: on, on: n, c: 12:30:00, d: plain }\n');
     expect(formatText(text)).toBe(policy('  labels: { a: "yes", b: "on", "on": "n", c: "12:30:00", d: plain }\n'));

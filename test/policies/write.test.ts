@@ -101,6 +101,42 @@ describe('a written document', () => {
     `);
   });
 
+  it('keeps on one line only what is short', () => {
+    const zones = (count: number) => Array.from({ length: count }, (_, index) => `zone-number-${index}`);
+    const wave = (count: number) => ({ name: 'w', zones: zones(count), percent: 100 });
+    const document = schemas.RolloutGroup.parse({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'g' },
+      spec: { members: { selector: {} }, rollout: { engine: 'onDelete', waves: [wave(2), wave(7)] } },
+    });
+    expect(writeDocument(document)).toMatchInlineSnapshot(`
+      "apiVersion: rollout-group.dev/v1alpha1
+      kind: RolloutGroup
+      metadata:
+        name: g
+      spec:
+        members: { selector: {} }
+        rollout:
+          engine: onDelete
+          waves:
+            - name: w
+              zones: [zone-number-0, zone-number-1]
+              percent: 100
+            - name: w
+              zones:
+                - zone-number-0
+                - zone-number-1
+                - zone-number-2
+                - zone-number-3
+                - zone-number-4
+                - zone-number-5
+                - zone-number-6
+              percent: 100
+      "
+    `);
+  });
+
   it('separates documents and names the schema once', () => {
     const text = writeDocuments(sampleDocuments.slice(0, 2), { schemaUrl: 'https://example.com/policies.json' });
     expect(text.split('\n').filter((line) => /^(?:#|---|kind)/.test(line))).toEqual([

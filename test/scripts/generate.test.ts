@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+const folder = mkdtempSync(join(tmpdir(), 'rollout-group-generate-'));
+const script = join(folder, 'generate.mjs');
+const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
+
+beforeAll(() => build({ entryPoints: ['scripts/generate.ts'], outfile: script, bundle: true, platform: 'node', format: 'esm', banner }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs the script in an empty folder of its own. */
+function generate(...args: readonly string[]) {
+  const { status, stderr } = spawnSync(process.execPath, [script, ...args], { cwd: folder, encoding: 'utf8' });
+  return { status, lines: stderr.split('\n').filter((line) => line !== '') };
+}
+
+it('--check names files that are missing, stale or left over, and passes once they are generated', () => {
+  const missing = generate('--check');
+  expect([missing.status, missing.lines.every((line) => line.endsWith('is missing: run npm run generate'))]).toEqual([1, true]);
+  expect(existsSync(join(folder, 'deploy'))).toBe(false);
+
+  expect(generate()).toEqual({ status: 0, lines: [] });
+  expect(generate('--check')).toEqual({ status: 0, lines: [] });
+
+  writeFileSync(join(folder, 'deploy/schemas/plan.json'), '{}');
+  writeFileSync(join(folder, 'docs/kinds/oldkind.md'), '');
+  expect(generate('--check')).toEqual({
+    status: 1,
+    lines: [
+      'deploy/schemas/plan.json is stale: run npm run generate',
+      'docs/kinds/oldkind.md is not generated any more: run npm run generate',
+    ],
+  });
+
+  expect(generate()).toEqual({ status: 0, lines: [] });
+  expect(existsSync(join(folder, 'docs/kinds/oldkind.md'))).toBe(false);
+});
+
+it('what it generates lies in this repository as it is', () => {
+  const file = 'deploy/crds/rolloutgroups.yaml';
+  generate();
+  expect(readFileSync(join(folder, file), 'utf8')).toBe(readFileSync(file, 'utf8'));
+});
