@@ -43,11 +43,9 @@ const leaderReady: Rule<ScaleQuestion> = {
   title: 'a follower grows when all pods of its leader are ready',
   evaluate: ({ context, zone }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.up');
-    if (zone.zone.follows === undefined || zone.zone.followersWaitFor === 'nothing')
-      return result('leader-ready', 'skip', 'it need not wait for a leader', { source });
     const leader = zoneNamed(context, zone.zone.follows);
-    if (leader?.set === undefined)
-      return result('leader-ready', 'unknown', `zone ${zone.zone.follows}, which it follows, could not be read`, { source });
+    if (leader?.set === undefined || zone.zone.followersWaitFor === 'nothing')
+      return result('leader-ready', 'skip', 'it need not wait for a leader', { source });
     const ready =
       context.group.compatibility.readiness === 'containers' ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable.size;
     const fact = `zone ${leader.zone.name}, which it follows, has ${ready} of ${leader.replicas} pods ready`;

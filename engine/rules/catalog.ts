@@ -1,0 +1,49 @@
+// Every rule of the engine with what it holds and how it may answer. The documentation and the coverage test read this list.
+import type { RuleOutcome } from '../decision.ts';
+
+export interface RuleEntry {
+  readonly id: string;
+  readonly title: string;
+  readonly outcomes: readonly RuleOutcome[];
+}
+
+/** The rules by id. A rule of a RolloutPolicy is named `policy/rule` and may answer in every way. */
+export const ruleCatalog: readonly RuleEntry[] = [
+  { id: 'approval', title: 'enough people with the right groups approved the wave', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
+  { id: 'delayed-downscale', title: 'leaving pods have been prepared for the whole delay', outcomes: ['ok', 'wait', 'no', 'skip'] },
+  { id: 'disruption-budget', title: 'the disruption budget of the zone or partition has room', outcomes: ['ok', 'wait', 'no', 'unknown'] },
+  { id: 'engine-unavailable', title: 'the rollout engine that the group names exists', outcomes: ['ok', 'wait'] },
+  { id: 'eviction-budget', title: 'PodDisruptionBudgets let the eviction API take a pod', outcomes: ['ok', 'wait', 'no', 'unknown'] },
+  { id: 'gate', title: 'the measurements of a gate passed often enough in a row', outcomes: ['ok', 'wait', 'no', 'unknown'] },
+  { id: 'leader-floor', title: 'a follower does not shrink below its leader', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'leader-ready', title: 'a follower grows when all pods of its leader are ready', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'ledger-full', title: 'fewer disruptions are announced than the ledger holds', outcomes: ['ok', 'wait'] },
+  { id: 'min-interval', title: 'the last replacement is long enough ago', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'no-delete', title: 'the StatefulSet may be deleted', outcomes: ['no'] },
+  { id: 'no-downscale', title: 'the zone may shrink at all', outcomes: ['ok', 'no'] },
+  { id: 'no-eviction', title: 'pods of the zone may be evicted', outcomes: ['no'] },
+  { id: 'other-zones-ready', title: 'every other zone of the group is whole', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'paused', title: 'neither policy nor a person paused the zone', outcomes: ['ok', 'wait', 'skip', 'unknown'] },
+  { id: 'pods-in-flight', title: 'pods that were replaced have come back', outcomes: ['wait'] },
+  { id: 'prepare-downscale', title: 'leaving pods are prepared', outcomes: ['ok', 'wait', 'no', 'skip'] },
+  { id: 'progress-deadline', title: 'a pod became available recently enough', outcomes: ['ok', 'skip'] },
+  { id: 'replica-source', title: 'the number of replicas could be read', outcomes: ['ok', 'no', 'unknown'] },
+  { id: 'replica-write-in-flight', title: 'no zone is growing or shrinking at this moment', outcomes: ['ok', 'wait'] },
+  {
+    id: 'replicas-owned',
+    title: 'replicas of a member are written where the group says that they come from',
+    outcomes: ['ok', 'no', 'skip'],
+  },
+  { id: 'rollout-in-progress', title: 'no rollout stands against a change of replicas', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'run-deadline', title: 'the run has not moved for longer than it may', outcomes: ['ok', 'skip'] },
+  { id: 'run-failed', title: 'the run has not failed', outcomes: ['ok', 'no'] },
+  { id: 'scale-floor', title: 'a zone keeps at least one pod, and what its bounds and policies ask for', outcomes: ['ok', 'no', 'skip'] },
+  { id: 'scaling-hold', title: 'the settings of the zone can be read and let it scale', outcomes: ['ok', 'no'] },
+  { id: 'soak', title: 'the wave has been available for long enough', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'update-strategy', title: 'the StatefulSets have the update strategy that the engine needs', outcomes: ['ok', 'no'] },
+  { id: 'view-complete', title: 'every zone of the group was read, and is as new as its spec', outcomes: ['ok', 'wait', 'unknown'] },
+  { id: 'wave-available', title: 'all pods of the group are available after a wave', outcomes: ['wait', 'unknown'] },
+  { id: 'window', title: 'the windows of all policies are open', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'zone-budget', title: 'fewer pods of the zone are down than may be', outcomes: ['ok', 'wait'] },
+  { id: 'zone-gap', title: 'the last decrease of another zone is long enough ago', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
+];

@@ -1,0 +1,132 @@
+// Deliberate defects of the engine, each a small change of its source. A property test that misses one of them proves nothing.
+
+export interface Defect {
+  readonly name: string;
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** Which of the two properties finds it. */
+  readonly by: 'decisions' | 'runs';
+}
+
+export const defects: readonly Defect[] = [
+  {
+    name: 'other zones are not looked at',
+    file: 'engine/rules/roll.ts',
+    find: 'const down = context.view.zones.filter((view) => !view.isReady);\n    const isLenient',
+    replace: 'const down = context.view.zones.filter((view) => !view.isReady && view === zone.view);\n    const isLenient',
+    by: 'decisions',
+  },
+  {
+    name: 'a terminating pod counts as available',
+    file: 'engine/view.ts',
+    find: "if (pod.phase !== 'Running' || pod.isTerminating) return false;",
+    replace: "if (pod.phase !== 'Running') return false;",
+    by: 'decisions',
+  },
+  {
+    name: 'minReadySeconds is ignored',
+    file: 'engine/view.ts',
+    find: 'nowMs - pod.readyChangedMs >= minReadySeconds * 1000',
+    replace: 'nowMs - pod.readyChangedMs >= minReadySeconds * 0',
+    by: 'decisions',
+  },
+  {
+    name: 'announced disruptions are forgotten',
+    file: 'engine/view.ts',
+    find: 'const claimed = new Set(claims.map((claim) => claim.uid));',
+    replace: 'const claimed = new Set<string>(claims.length < 0 ? [] : []);',
+    by: 'decisions',
+  },
+  {
+    name: 'the budget is one too large',
+    file: 'engine/rules/budget.ts',
+    find: 'const free = Math.max(0, limit - view.unavailableCount);',
+    replace: 'const free = Math.max(0, limit + 1 - view.unavailableCount);',
+    by: 'decisions',
+  },
+  {
+    name: 'a percentage is rounded up',
+    file: 'engine/amount.ts',
+    find: 'return Math.max(1, Math.floor((Number(limit.slice(0, -1)) * replicas) / 100));',
+    replace: 'return Math.max(1, Math.ceil((Number(limit.slice(0, -1)) * replicas) / 100));',
+    by: 'decisions',
+  },
+  {
+    name: 'stuck pods go without a cap',
+    file: 'engine/rules/budget.ts',
+    find: 'let room = cap - question.zone.view.inFlight;',
+    replace: 'let room = cap - question.zone.view.inFlight + 100;',
+    by: 'decisions',
+  },
+  {
+    name: 'a pod is cured the moment it is unready',
+    file: 'engine/rules/budget.ts',
+    find: 'question.context.nowMs - pod.readyChangedMs >= afterMs',
+    replace: 'question.context.nowMs - pod.readyChangedMs >= 0 * afterMs',
+    by: 'decisions',
+  },
+  {
+    name: 'pods on a dead node are cured',
+    file: 'engine/rules/budget.ts',
+    find: 'isUp(question, pod) || !pod.nodeReady) return false;',
+    replace: 'isUp(question, pod)) return false;',
+    by: 'decisions',
+  },
+  {
+    name: 'an old status is believed',
+    file: 'engine/rules/roll.ts',
+    find: 'set.status.observedGeneration < set.generation',
+    replace: 'set.status.observedGeneration < 0 * set.generation',
+    by: 'decisions',
+  },
+  {
+    name: 'the delay of a downscale counts from nothing',
+    file: 'engine/rules/prepare.ts',
+    find: 'context.nowMs - instant >= delayed.afterMs',
+    replace: 'context.nowMs - instant >= 0 * delayed.afterMs',
+    by: 'decisions',
+  },
+  {
+    name: 'the time between zones is not asked for',
+    file: 'engine/rules/scale.ts',
+    find: "(question.isForced ? result('zone-gap', 'skip', 'replicas are forced') : zoneGap(question))",
+    replace: "(zoneGap(question).outcome === 'ok' ? zoneGap(question) : result('zone-gap', 'skip', 'not asked'))",
+    by: 'decisions',
+  },
+  {
+    name: 'followers do not wait for their leader',
+    file: 'engine/rules/scale.ts',
+    find: "ready === leader.replicas ? 'ok' : 'wait'",
+    replace: "ready >= 0 ? 'ok' : 'wait'",
+    by: 'decisions',
+  },
+  {
+    name: 'a zone may be scaled to nothing',
+    file: 'engine/rules/scale.ts',
+    find: "to >= floor ? 'ok' : 'no'",
+    replace: "to >= 0 * floor ? 'ok' : 'no'",
+    by: 'decisions',
+  },
+  {
+    name: 'pods roll while another zone shrinks',
+    file: 'engine/rules/roll.ts',
+    find: 'view.surplus.length > 0 ||',
+    replace: 'view.surplus.length < 0 ||',
+    by: 'decisions',
+  },
+  {
+    name: 'a zone shrinks in the middle of a rollout',
+    file: 'engine/rules/scale.ts',
+    find: "const isRunning = run !== undefined && run.outcome === 'running';",
+    replace: "const isRunning = run !== undefined && run.outcome !== 'running';",
+    by: 'runs',
+  },
+  {
+    name: 'the new revision is replaced again',
+    file: 'engine/view.ts',
+    find: 'if (pod.revision !== target) outdated.push(pod);',
+    replace: 'if (pod.revision !== target || pod.ordinal === 0) outdated.push(pod);',
+    by: 'decisions',
+  },
+];

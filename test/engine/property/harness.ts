@@ -1,0 +1,126 @@
+// Runs the engine over many random groups and asks the oracle; bundled on its own, so that a deliberately broken engine can be put under it.
+
+import { defaultAssumptions } from '../../../engine/assumptions.ts';
+import { decideGroup } from '../../../engine/decide.ts';
+import type { AdmissionRequest, RuleOutcome, RuleResult } from '../../../engine/decision.ts';
+import { runForward } from '../../../engine/forward.ts';
+import { flapping, violationsOf } from '../../../engine/invariants.ts';
+import { judge } from '../../../engine/judge.ts';
+import { createWorld } from '../../../engine/world.ts';
+import { judgeDecision } from '../../kit/oracle.ts';
+import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
+
+export interface Found {
+  readonly seed: number;
+  readonly what: string;
+}
+
+export interface PropertyReport {
+  readonly groups: number;
+  readonly found: readonly Found[];
+  /** How often each rule answered in each way, by `rule outcome`. */
+  readonly answers: ReadonlyMap<string, number>;
+  readonly replacements: number;
+  readonly scales: number;
+}
+
+/** One decision per seed, judged by the oracle and by the engine's own invariants. Stops after `most` findings. */
+export function checkDecisions(firstSeed: number, groups: number, most = 5): PropertyReport {
+  const found: Found[] = [];
+  const answers = new Map<string, number>();
+  let replacements = 0;
+  let scales = 0;
+  let seed = firstSeed;
+  for (; seed < firstSeed + groups && found.length < most; seed += 1) {
+    const one = randomCase(seed);
+    const decision = decideGroup(one.snapshot, one.group);
+    countAnswers(
+      answers,
+      decision.steps.flatMap((step) => step.results),
+    );
+    countAnswers(answers, decision.warnings);
+    for (const request of requestsFor(one)) countAnswers(answers, judge(one.snapshot, request).results);
+    for (const action of decision.actions) {
+      if (action.kind === 'deletePod' || action.kind === 'evictPod') replacements += 1;
+      if (action.kind === 'scaleStatefulSet') scales += 1;
+    }
+    for (const what of [...judgeDecision(one.snapshot, one.group, decision), ...violationsOf({ ...one, decision })])
+      found.push({ seed, what });
+  }
+  return { groups: seed - firstSeed, found, answers, replacements, scales };
+}
+
+/** Whole runs: every decision on the way is judged, and replicas do not go back and forth. */
+export function checkRuns(firstSeed: number, groups: number, most = 5): PropertyReport {
+  const found: Found[] = [];
+  let replacements = 0;
+  let scales = 0;
+  let seed = firstSeed;
+  for (; seed < firstSeed + groups && found.length < most; seed += 1) {
+    const { snapshot, group } = randomCase(seed);
+    const writes: { zone: string; from: number; to: number; inputs: string }[] = [];
+    const opened: string[] = [];
+    const world = createWorld(snapshot, defaultAssumptions, 'p50');
+    runForward(world, group, {
+      untilMs: snapshot.nowMs + 48 * 3_600_000,
+      onTurn: ({ decision }, { snapshot: seen }) => {
+        const open = seen.ledgers.find((ledger) => ledger.group === group.name)?.run?.openZone;
+        for (const what of judgeDecision(seen, group, decision)) found.push({ seed, what });
+        for (const action of decision.actions) {
+          if (action.kind === 'scaleStatefulSet') {
+            scales += 1;
+            const inputs = JSON.stringify([
+              seen.replicaSources,
+              seen.statefulSets.map((set) => (set.name === action.statefulSet ? 0 : set.replicas)),
+            ]);
+            writes.push({ zone: action.zone, from: action.from, to: action.to, inputs });
+          }
+          if (action.kind === 'deletePod' || action.kind === 'evictPod') replacements += 1;
+        }
+        const begun = decision.actions.find((action) => action.kind === 'deletePod' || action.kind === 'evictPod');
+        if (begun !== undefined && 'zone' in begun && begun.zone !== open) opened.push(begun.zone);
+      },
+    });
+    for (const what of flapping(writes)) found.push({ seed, what });
+    if (new Set(opened).size !== opened.length && group.rollout.waves.length === 1 && group.compatibility.openZone === 'finish')
+      found.push({ seed, what: `S8: zones are begun again: ${opened.join(' ')}` });
+  }
+  return { groups: seed - firstSeed, found, answers: new Map(), replacements, scales };
+}
+
+function countAnswers(answers: Map<string, number>, results: readonly RuleResult[]): void {
+  for (const { rule, outcome } of results) {
+    const key = answerKey(rule.includes('/') ? 'policy/rule' : rule, outcome);
+    answers.set(key, (answers.get(key) ?? 0) + 1);
+  }
+}
+
+/** The key under which an answer is counted. */
+export function answerKey(rule: string, outcome: RuleOutcome): string {
+  return `${rule} ${outcome}`;
+}
+
+function requestsFor({ group, snapshot, seed }: RandomCase): readonly AdmissionRequest[] {
+  const zone = group.zones[seed % group.zones.length];
+  if (zone === undefined) return [];
+  const target = { namespace: group.namespace, statefulSet: zone.statefulSet, dryRun: seed % 7 === 0 };
+  const from = snapshot.statefulSets.find((set) => set.name === zone.statefulSet)?.replicas ?? 1;
+  const pod = { namespace: group.namespace, pod: `${zone.statefulSet}-${seed % 5}`, dryRun: false };
+  return [
+    { kind: 'scale', ...target, from, to: Math.max(0, from - 1), via: 'scale' },
+    { kind: 'scale', ...target, from, to: from + 1, via: 'patch' },
+    {
+      kind: 'update',
+      ...target,
+      from,
+      to: from,
+      isTemplateChanged: true,
+      strategy: seed % 3 === 0 ? 'RollingUpdate' : 'OnDelete',
+      via: 'apply',
+    },
+    { kind: 'deleteStatefulSet', ...target },
+    { kind: 'restart', ...target },
+    { kind: 'evictPod', ...pod },
+    { kind: 'deletePod', ...pod },
+  ];
+}

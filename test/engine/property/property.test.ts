@@ -1,0 +1,106 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ruleCatalog } from '../../../engine/rules/catalog.ts';
+import { type Defect, defects } from './defects.ts';
+import { answerKey, checkDecisions, checkRuns, type PropertyReport } from './harness.ts';
+
+const groups = 3000;
+const runs = 150;
+/** Another seed each day without a commit in between; the same all day, so that a failure can be repeated. */
+const firstSeed = Number(process.env['SEED'] ?? 1);
+
+describe('decisions over random groups', () => {
+  const report = checkDecisions(firstSeed, groups);
+
+  it(`keep every invariant, over ${groups} groups`, () => {
+    process.stdout.write(
+      `seeds ${firstSeed} to ${firstSeed + report.groups - 1}: ${report.replacements} replacements, ${report.scales} changes of replicas\n`,
+    );
+    expect(report.found).toEqual([]);
+    expect(report.groups).toBe(groups);
+    expect(report.replacements).toBeGreaterThan(100);
+    expect(report.scales).toBeGreaterThan(100);
+  });
+
+  it('see each rule in each of its possible results', () => {
+    const rows = ruleCatalog.map(
+      ({ id, outcomes }) =>
+        `${id}: ${outcomes.map((outcome) => `${outcome} ${report.answers.get(answerKey(id, outcome)) ?? 0}`).join(', ')}`,
+    );
+    process.stdout.write(`${rows.join('\n')}\n`);
+    const unseen = ruleCatalog
+      .flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome)))
+      .filter((key) => !report.answers.has(key));
+    expect(unseen).toEqual([]);
+  });
+
+  it('see no answer that the list of rules does not name', () => {
+    const listed = new Set(ruleCatalog.flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome))));
+    expect([...report.answers.keys()].filter((key) => !key.startsWith('policy/rule ') && !listed.has(key))).toEqual([]);
+  });
+});
+
+describe('whole runs over random groups', () => {
+  it(`keep every invariant at every decision, over ${runs} runs`, () => {
+    const report = checkRuns(firstSeed, runs);
+    process.stdout.write(
+      `seeds ${firstSeed} to ${firstSeed + report.groups - 1}: ${report.replacements} replacements, ${report.scales} changes of replicas in whole runs\n`,
+    );
+    expect(report.found).toEqual([]);
+  });
+});
+
+describe('the property tests themselves', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-defects-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  for (const defect of defects) {
+    it(`find that ${defect.name}`, async () => {
+      const broken = await harnessWith(defect, folder);
+      const report = defect.by === 'decisions' ? broken.checkDecisions(1, groups, 1) : broken.checkRuns(1, runs, 1);
+      const first = report.found[0];
+      process.stdout.write(`${defect.name}: ${first === undefined ? 'not found' : `seed ${first.seed}, ${first.what}`}\n`);
+      expect(first).toBeDefined();
+    });
+  }
+});
+
+interface Harness {
+  readonly checkDecisions: (firstSeed: number, groups: number, most: number) => PropertyReport;
+  readonly checkRuns: (firstSeed: number, groups: number, most: number) => PropertyReport;
+}
+
+/** The harness bundled with an engine in which one line is changed. */
+async function harnessWith(defect: Defect, folder: string): Promise<Harness> {
+  const broken = resolve(defect.file);
+  const source = readFileSync(broken, 'utf8');
+  const pieces = source.split(defect.find);
+  if (pieces.length !== 2) throw new Error(`${defect.file} holds the text of the defect "${defect.name}" ${pieces.length - 1} times`);
+  const outfile = join(folder, `${defects.indexOf(defect)}.mjs`);
+  await build({
+    entryPoints: ['test/engine/property/harness.ts'],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'error',
+    banner: {
+      js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
+    },
+    plugins: [
+      {
+        name: 'defect',
+        setup: (bundler) =>
+          bundler.onLoad({ filter: /\.ts$/ }, ({ path }) =>
+            path === broken ? { contents: pieces.join(defect.replace), loader: 'ts' } : undefined,
+          ),
+      },
+    ],
+  });
+  return (await import(pathToFileURL(outfile).href)) as Harness;
+}

@@ -1,0 +1,404 @@
+// Random groups in random states, determined by a seed: the input of the property tests.
+import { type Random, randomFrom } from '../../engine/random.ts';
+import type { Claim, IntentView, Ledger, PodView, Preparation, RunState, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
+import type { GateDefinition, GroupDefinition, PolicyDefinition, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { adopted, gate, group, wave, zone } from './groups.ts';
+import { kitNowMs, pod, statefulSet } from './objects.ts';
+import { snapshotOf } from './snapshots.ts';
+
+export interface RandomCase {
+  readonly seed: number;
+  readonly group: GroupDefinition;
+  readonly snapshot: Snapshot;
+}
+
+const hourMs = 3_600_000;
+const zoneNames = ['a', 'b', 'c', 'd', 'e'];
+const revisions = ['rev-1', 'rev-2', 'rev-3'];
+
+/** One to five zones of up to thirty pods each, at rest or in any kind of trouble. */
+export function randomCase(seed: number): RandomCase {
+  const random = randomFrom(seed);
+  const chance = (share: number): boolean => random.next() < share;
+  const definition = randomGroup(random, chance);
+  // Most worlds have one fault or two: where everything is broken, the first rule to hold hides all others.
+  const isCalm = chance(0.65);
+  const troubled = random.below(definition.zones.length);
+  const rough = chance(0.5) ? 0.01 : chance(0.5) ? 0.06 : 0.3;
+  const troubleOf = (index: number): number => (!isCalm ? rough : index === troubled && chance(0.7) ? 0.25 : 0);
+  const now = (share: number): boolean => chance(isCalm ? share / 10 : share);
+  const sets = definition.zones.map((member) => randomSet(random, chance, member));
+  const pods = sets.map((set, index) => ({
+    namespace: 'mimir',
+    statefulSet: set.name,
+    pods: chance(0.01) ? { unknown: 'forbidden' } : randomPods(random, chance, set, troubleOf(index)),
+  }));
+  const known = pods.map((view) => ('unknown' in view.pods ? [] : view.pods));
+  const snapshot = snapshotOf({
+    groups: [definition],
+    statefulSets: sets
+      .filter(() => !chance(0.01))
+      .map((set, index) => withStatus(random, chance, set, known[index] ?? [], troubleOf(index))),
+    pods,
+    policies: now(0.6) ? randomPolicies(random, chance) : [],
+    exceptions: [],
+    intents: now(0.03) ? { unknown: 'forbidden' } : randomIntents(random, chance, definition),
+    zoneBudgets: now(0.03) ? { unknown: 'forbidden' } : chance(0.15) ? [zoneBudget(random, chance)] : [],
+    podBudgets: now(0.03) ? { unknown: 'forbidden' } : randomPodBudgets(random, chance),
+    replicaSources: chance(0.05) ? [] : [source(random, chance)],
+    gateReadings: randomReadings(random, chance, definition),
+    metrics: chance(0.8)
+      ? [{ namespace: 'mimir', policy: 'safety', input: 'queue', value: random.below(200), atMs: kitNowMs - random.below(300_000) }]
+      : [],
+    ledgers: [randomLedger(random, chance, now, definition, sets, known)],
+  });
+  return { seed, group: definition, snapshot };
+}
+
+type Chance = (share: number) => boolean;
+
+function randomGroup(random: Random, chance: Chance): GroupDefinition {
+  const names = zoneNames.slice(0, 1 + random.below(5));
+  const zones = names.map((name, index) => randomZone(random, chance, name, names[index - 1]));
+  const gates: readonly GateDefinition[] = [
+    gate({
+      consecutive: 1 + random.below(3),
+      failureLimit: random.below(3),
+      initialDelayMs: random.below(2) * 60_000,
+      noData: random.pick(['fail', 'hold', 'pass'] as const) ?? 'fail',
+      onError: chance(0.3) ? 'fail' : 'hold',
+      mode: chance(0.1) ? 'observe' : 'enforce',
+    }),
+  ];
+  const build = chance(0.35) ? adopted : group;
+  const engine = chance(0.03) ? 'promote' : 'onDelete';
+  const disruption = chance(0.25)
+    ? {
+        maxUnavailable: 1 + random.below(2),
+        crossZoneDelayMs: chance(0.3) ? 120_000 : 0,
+        ...(chance(0.6) ? { partition: { pattern: 'ingester-zone-[a-z]-([0-9]+)', group: 1 } } : {}),
+      }
+    : undefined;
+  return build({
+    zones,
+    gates,
+    rollout: {
+      engine,
+      waves: build === group && chance(0.6) ? randomWaves(random, chance, names) : [wave('all', names)],
+      minIntervalMs: chance(0.15) ? 300_000 : 0,
+      deadlines: { ...(chance(0.3) ? { progressMs: 1_200_000 } : {}), ...(chance(0.2) ? { runMs: 4 * hourMs } : {}) },
+      ...(build === group
+        ? {
+            rotateBy: chance(0.5) ? 'evict' : 'delete',
+            order: chance(0.5) ? 'ascending' : 'descending',
+            replaceUnready: { when: random.pick(['any', 'crashing', 'none'] as const) ?? 'any', afterMs: 300_000 },
+          }
+        : {}),
+    },
+    ...(disruption === undefined ? {} : { disruption }),
+  });
+}
+
+function randomZone(random: Random, chance: Chance, name: string, before: string | undefined): ZoneDefinition {
+  const follows = before !== undefined && chance(0.4) ? { follows: before } : {};
+  const mirror = {
+    kind: 'mirror',
+    apiVersion: 'rollout-operator.grafana.com/v1',
+    resourceKind: 'ReplicaTemplate',
+    name: 'ingester',
+    read: 'scale',
+    writeBack: chance(0.5) ? 'status' : 'none',
+    onMissing: chance(0.5) ? 'hold' : 'fail',
+  } as const;
+  const replicas = random.pick([{ kind: 'leader' } as const, { kind: 'count', count: random.below(12) } as const, mirror]) ?? mirror;
+  const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+  return zone({
+    name,
+    ...follows,
+    replicas,
+    bounds: {
+      multipleOf: chance(0.1) ? 3 : 1,
+      parity: chance(0.1) ? 'odd' : 'any',
+      ...(chance(0.3) ? { min: random.below(4) } : {}),
+      ...(chance(0.2) ? { max: 5 + random.below(20) } : {}),
+    },
+    maxUnavailable: chance(0.05) ? 'fromBudget' : chance(0.4) ? `${1 + random.below(100)}%` : 1 + random.below(6),
+    paused: chance(0.03),
+    duringRollout: chance(0.5) ? 'wait' : 'allow',
+    followersWaitFor: chance(0.5) ? 'leaderReady' : 'nothing',
+    noDownscale: chance(0.05),
+    noDelete: chance(0.1),
+    noEviction: chance(0.1),
+    ...(chance(0.03) ? { scalingHold: 'its settings cannot be read' } : {}),
+    ...(chance(0.04) ? { forceReplicas: random.below(10) } : {}),
+    ...(chance(0.5) ? { betweenZonesMs: 12 * hourMs } : {}),
+    ...(chance(0.35) ? { delayed: { afterMs: 2 * hourMs, endpoint, onUnreachable: chance(0.3) ? 'fail' : 'hold' } } : {}),
+    ...(chance(0.35) ? { prepare: { endpoint, onFailure: chance(0.5) ? 'deny' : 'hold' } } : {}),
+  });
+}
+
+function randomWaves(random: Random, chance: Chance, names: readonly string[]): readonly WaveDefinition[] {
+  const approval = { count: 1 + random.below(2), from: chance(0.5) ? ['oncall'] : [] };
+  const gates = chance(0.5) ? ['errors'] : [];
+  const first = names.slice(0, 1);
+  return [
+    wave('canary', first, {
+      amount: { pods: 1 },
+      before: { gates: chance(0.3) ? gates : [], ...(chance(0.3) ? { approval } : {}) },
+      after: { soakMs: chance(0.6) ? 1_800_000 : 0, gates, ...(chance(0.2) ? { approval } : {}) },
+    }),
+    wave('half', names, { amount: { percent: 1 + random.below(99) }, after: { soakMs: 0, gates: [] } }),
+    wave('rest', names, { before: { gates: [], ...(chance(0.4) ? { approval } : {}) } }),
+  ];
+}
+
+function randomSet(random: Random, chance: Chance, member: ZoneDefinition): StatefulSetView {
+  const isRolling = chance(0.6);
+  const updateRevision = isRolling ? (random.pick(revisions.slice(1)) ?? 'rev-2') : 'rev-1';
+  const labels: Readonly<Record<string, string>> = chance(0.9) ? { 'rollout-group': 'ingester' } : {};
+  const annotations: Readonly<Record<string, string>> = chance(0.3)
+    ? { 'grafana.com/last-downscale': chance(0.05) ? 'yesterday' : new Date(kitNowMs - random.below(24) * hourMs).toISOString() }
+    : {};
+  return statefulSet({
+    name: member.statefulSet,
+    replicas: chance(0.05) ? 0 : 1 + random.below(30),
+    labels,
+    annotations,
+    podLabels: { name: member.statefulSet, 'rollout-group': 'ingester' },
+    updateStrategy: chance(0.02) ? 'RollingUpdate' : 'OnDelete',
+    minReadySeconds: chance(0.3) ? 30 : 0,
+    generation: 5,
+    status: { currentRevision: 'rev-1', updateRevision, observedGeneration: chance(0.03) ? 4 : 5 },
+  });
+}
+
+function randomPods(random: Random, chance: Chance, set: StatefulSetView, trouble: number): readonly PodView[] {
+  const pods: PodView[] = [];
+  const updated = random.next() < 0.4 ? random.next() : 0;
+  const surplus = chance(trouble / 3) ? 1 + random.below(2) : 0;
+  for (let ordinal = 0; ordinal < set.replicas + surplus; ordinal += 1) {
+    if (chance(trouble / 4)) continue;
+    const isUnready = chance(trouble);
+    const changedMs = kitNowMs - (chance(isUnready ? 0.5 : trouble) ? random.below(240_000) : random.below(2 * hourMs) + 60_000);
+    const isNew = chance(updated);
+    pods.push(
+      pod(set, ordinal, {
+        revision: isNew ? set.status.updateRevision : (random.pick(revisions.slice(0, 2)) ?? 'rev-1'),
+        isReady: !isUnready,
+        containersReady: !isUnready,
+        readyChangedMs: changedMs,
+        phase: isUnready && chance(0.4) ? 'Pending' : 'Running',
+        isTerminating: chance(trouble / 4),
+        waitingReasons: isUnready && chance(0.4) ? ['CrashLoopBackOff'] : [],
+        nodeReady: !chance(isUnready ? 0.2 : 0),
+        readyTimeMs: changedMs,
+      }),
+    );
+  }
+  return pods;
+}
+
+function withStatus(random: Random, chance: Chance, set: StatefulSetView, pods: readonly PodView[], trouble: number): StatefulSetView {
+  const within = pods.filter((candidate) => candidate.ordinal < set.replicas);
+  const readyReplicas = within.filter((candidate) => candidate.containersReady && !candidate.isTerminating).length;
+  const isStale = chance(trouble / 3);
+  const status = {
+    ...set.status,
+    replicas: pods.length,
+    readyReplicas: isStale ? Math.min(pods.length, readyReplicas + random.below(2)) : readyReplicas,
+    updatedReplicas: within.filter((candidate) => candidate.revision === set.status.updateRevision).length,
+  };
+  return { ...set, status };
+}
+
+function randomPolicies(random: Random, chance: Chance): readonly PolicyDefinition[] {
+  const source = { file: 'policy.yaml', line: 1, column: 1 };
+  const effect = random.pick(['deny', 'hold', 'requireApproval', 'warn'] as const) ?? 'deny';
+  const onUnknown = random.pick(['deny', 'hold', 'allow', 'warn'] as const) ?? 'deny';
+  const approval = { count: 1, from: [] };
+  const condition = { '>': [{ var: 'inputs.metrics.queue' }, 100] };
+  const windows = chance(0.4)
+    ? [
+        {
+          name: 'freeze',
+          kind: 'deny',
+          actions: ['rollout', 'scaleDown', 'scaleUp'],
+          ranges: [{ fromMs: kitNowMs - hourMs * (chance(0.5) ? 1 : -1), toMs: kitNowMs + 5 * hourMs }],
+          inFlight: random.pick(['finishPod', 'finishZone', 'finishAll'] as const) ?? 'finishPod',
+          source,
+        } as const,
+      ]
+    : [];
+  return [
+    {
+      namespace: 'mimir',
+      name: 'safety',
+      targets: { all: true },
+      metrics: { queue: { source: 'prod', query: 'queue', noData: 'unknown', maxAgeMs: 120_000 } },
+      rules: [
+        {
+          name: 'queue',
+          actions: ['rollout', 'scaleDown', 'scaleUp', 'evict', 'delete', 'restart'],
+          effect,
+          when: condition,
+          onUnknown,
+          approval,
+          source,
+        },
+      ],
+      windows,
+      limits: {
+        ...(chance(0.3) ? { maxUnavailable: 2 } : {}),
+        ...(chance(0.2) ? { minReplicas: 2 } : {}),
+        ...(chance(0.2) ? { betweenZonesMs: 13 * hourMs } : {}),
+        ...(chance(0.1) ? { minIntervalMs: 60_000 } : {}),
+      },
+      limitSources: {},
+    },
+  ];
+}
+
+function randomIntents(random: Random, chance: Chance, definition: GroupDefinition): readonly IntentView[] {
+  const intents: IntentView[] = [];
+  const add = (name: string, action: IntentView['action'], extra: Partial<IntentView>): void => {
+    intents.push({ namespace: 'mimir', name, group: definition.name, action, ...extra });
+  };
+  const requestedBy = { user: 'anna', groups: ['oncall'], atMs: kitNowMs - 60_000 };
+  if (chance(0.05)) add('pause', 'pause', { requestedBy, ...(chance(0.5) ? { expiresMs: kitNowMs + hourMs } : {}) });
+  for (const name of ['canary', 'rest']) {
+    if (chance(0.4)) add(`approve-${name}-1`, 'approve', { wave: name, requestedBy });
+    if (chance(0.3)) add(`approve-${name}-2`, 'approve', { wave: name, requestedBy: { ...requestedBy, user: 'ben' } });
+    if (chance(0.1)) add(`approve-${name}-3`, 'approve', { wave: name });
+    if (chance(0.05)) add(`reject-${name}`, 'reject', { wave: name, requestedBy });
+  }
+  if (chance(0.2)) add('approve-rule', 'approve', { rule: 'safety/queue', requestedBy });
+  return random.next() < 0.5 ? intents : [...intents].reverse();
+}
+
+function zoneBudget(random: Random, chance: Chance) {
+  const partition = chance(0.5) ? { partition: { pattern: 'ingester-zone-[a-z]-([0-9]+)', group: 1 } } : {};
+  return {
+    namespace: 'mimir',
+    name: 'ingester',
+    matchLabels: { 'rollout-group': 'ingester' },
+    maxUnavailable: random.below(3),
+    crossZoneDelayMs: 0,
+    ...partition,
+  };
+}
+
+function randomPodBudgets(random: Random, chance: Chance) {
+  if (chance(0.6)) return [];
+  const budget = (name: string) => ({
+    namespace: 'mimir',
+    name,
+    selector: { matchLabels: { 'rollout-group': 'ingester' } },
+    maxUnavailable: random.below(4),
+  });
+  return chance(0.15) ? [budget('one'), budget('two')] : [budget('one')];
+}
+
+function source(random: Random, chance: Chance) {
+  const replicas = chance(0.08) ? { unknown: 'not found' } : random.below(25);
+  return {
+    namespace: 'mimir',
+    apiVersion: 'rollout-operator.grafana.com/v1',
+    kind: 'ReplicaTemplate',
+    name: 'ingester',
+    replicas,
+    statusReplicas: random.below(20),
+  };
+}
+
+function randomReadings(random: Random, chance: Chance, definition: GroupDefinition) {
+  return definition.gates.map((one) => {
+    const count = random.below(5);
+    const readings = Array.from({ length: count }, (_, index) => {
+      const atMs = kitNowMs - (count - 1 - index) * one.everyMs - (chance(0.1) ? 10 * 60_000 : 0);
+      if (chance(0.1)) return { atMs, result: 'noData' } as const;
+      if (chance(0.1)) return { atMs, result: 'error', message: 'timeout' } as const;
+      return { atMs, result: 'value', value: chance(0.75) ? 0.1 : chance(0.5) ? 3 : Number.NaN } as const;
+    });
+    return { namespace: 'mimir', group: definition.name, gate: one.name, readings };
+  });
+}
+
+function randomLedger(
+  random: Random,
+  chance: Chance,
+  now: Chance,
+  definition: GroupDefinition,
+  sets: readonly StatefulSetView[],
+  pods: readonly (readonly PodView[])[],
+): Ledger {
+  const claims: Claim[] = [];
+  const preparations: Preparation[] = [];
+  const downscales: { zone: string; atMs: number; from: number; to: number }[] = [];
+  definition.zones.forEach((member, index) => {
+    const owned = pods[index] ?? [];
+    const victim = random.pick(owned);
+    if (victim !== undefined && now(0.1))
+      claims.push({
+        verb: 'deletePod',
+        zone: member.name,
+        uid: victim.uid,
+        ordinal: victim.ordinal,
+        atMs: kitNowMs - random.below(100_000),
+      });
+    if (chance(0.04))
+      claims.push({
+        verb: 'scaleDown',
+        zone: member.name,
+        uid: sets[index]?.uid ?? '',
+        from: 5,
+        to: 4,
+        atMs: kitNowMs - random.below(hourMs),
+      });
+    if (chance(0.2)) downscales.push({ zone: member.name, atMs: kitNowMs - random.below(20) * hourMs, from: 6, to: 5 });
+    for (const call of ['delayed', 'prepare'] as const) {
+      if (chance(0.5)) continue;
+      const state = chance(0.75) ? 'prepared' : 'failed';
+      for (const one of owned.filter(() => chance(0.95))) {
+        const seenMs = kitNowMs - (state === 'failed' ? random.below(60_000) : random.below(4) * hourMs);
+        preparations.push({
+          zone: member.name,
+          ordinal: one.ordinal,
+          podUid: one.uid,
+          call,
+          state,
+          seenMs,
+          reportedMs: chance(0.9) ? seenMs : kitNowMs + 10 * hourMs,
+        });
+      }
+    }
+  });
+  if (chance(0.01))
+    for (let count = 0; count < 100; count += 1) claims.push({ verb: 'evictPod', zone: 'gone', uid: `other-${count}`, atMs: kitNowMs });
+  const run = chance(0.7) ? { run: randomRun(random, chance, definition, sets) } : {};
+  return { namespace: 'mimir', group: definition.name, claims, preparations, downscales, ...run };
+}
+
+function randomRun(random: Random, chance: Chance, definition: GroupDefinition, sets: readonly StatefulSetView[]): RunState {
+  const target = Object.fromEntries(
+    definition.zones.map((member, index) => [member.name, chance(0.97) ? (sets[index]?.status.updateRevision ?? '') : 'rev-0']),
+  );
+  const startedMs = kitNowMs - random.below(6) * hourMs;
+  const outcome = chance(0.9) ? 'running' : chance(0.5) ? 'failed' : 'completed';
+  return {
+    id: 'run-1',
+    kind: chance(0.85) ? 'rollout' : 'rollback',
+    target,
+    previous: {},
+    startedMs,
+    wave: random.below(definition.rollout.waves.length),
+    waveStartedMs: startedMs,
+    ...(chance(0.5) ? { waveAvailableMs: kitNowMs - random.below(hourMs) } : {}),
+    ...(chance(0.5) ? { openZone: random.pick(definition.zones)?.name ?? 'a' } : {}),
+    ...(chance(0.6) ? { lastDisruptionMs: startedMs - (chance(0.2) ? hourMs : -random.below(hourMs)) } : {}),
+    movableMs: random.below(5) * hourMs,
+    movableAsOfMs: kitNowMs - 60_000,
+    isMovable: chance(0.5),
+    outcome,
+    ...(outcome === 'failed' ? { failure: 'no pod became available for 20m', failedMs: kitNowMs - 60_000 } : {}),
+  };
+}
