@@ -42,11 +42,12 @@ export const missingStatefulSets: LintCheck = ({ groups, statefulSets }) =>
       const message = `the files hold no StatefulSet of the namespace ${group.namespace}, so the members of ${group.name} were not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
+    const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
     return zones.flatMap((zone, index) => {
       if (names.includes(zone.statefulSet)) return [];
       const message = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is not in the files`;
       const place = group.place(['spec', 'members', 'zones', index, 'statefulSet']);
-      return [finding('RG2110', place, message, { hint: suggestion(zone.statefulSet, names) })];
+      return [finding('RG2110', place, message, { hint: suggestion(zone.statefulSet, free) })];
     });
   });
 

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { inspectPattern } from '../../policies/partition-pattern.ts';
+import type { LabelSelector } from '../../policies/schema/scalars.ts';
+import { contradictionOf, isEmptySelector, isWithin } from '../../policies/selector-logic.ts';
+
+const label = (labels: Record<string, string>): LabelSelector => ({ matchLabels: labels });
+const expression = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', values?: string[], key = 'zone'): LabelSelector => ({
+  matchExpressions: [{ key, operator, ...(values ? { values } : {}) }],
+});
+const both = (a: LabelSelector, b: LabelSelector): LabelSelector => ({
+  matchLabels: { ...a.matchLabels, ...b.matchLabels },
+  matchExpressions: [...(a.matchExpressions ?? []), ...(b.matchExpressions ?? [])],
+});
+
+describe('a selector', () => {
+  it('is empty when it asks for nothing', () => {
+    expect([{}, { matchLabels: {}, matchExpressions: [] }, label({ a: 'b' }), expression('Exists')].map(isEmptySelector)).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it.each([
+    [label({ zone: 'a' }), undefined],
+    [expression('In'), 'In on zone has no values'],
+    [expression('Exists', ['a']), 'Exists on zone takes no values'],
+    [both(label({ zone: 'a' }), expression('NotIn', ['b'])), undefined],
+    [both(label({ zone: 'a' }), expression('NotIn', ['a'])), 'the requirements on zone exclude each other'],
+    [both(label({ zone: 'a' }), expression('In', ['b', 'c'])), 'the requirements on zone exclude each other'],
+    [both(expression('In', ['a', 'b']), expression('In', ['b', 'c'])), undefined],
+    [both(expression('Exists'), expression('DoesNotExist')), 'the requirements on zone exclude each other'],
+    [both(expression('NotIn', ['a']), expression('DoesNotExist')), undefined],
+  ])('%j has the contradiction %s', (selector, expected) => {
+    expect(contradictionOf(selector)).toBe(expected);
+  });
+
+  it.each([
+    [label({ app: 'x', zone: 'a' }), label({ app: 'x' }), true],
+    [label({ app: 'x' }), label({ app: 'x', zone: 'a' }), false],
+    [label({ zone: 'a' }), expression('In', ['a', 'b']), true],
+    [expression('In', ['a', 'c']), expression('In', ['a', 'b']), false],
+    [label({ zone: 'a' }), expression('Exists'), true],
+    [label({ zone: 'a' }), expression('NotIn', ['b']), true],
+    [label({ zone: 'a' }), expression('NotIn', ['a']), false],
+    [expression('DoesNotExist'), expression('NotIn', ['a']), true],
+    [expression('NotIn', ['a', 'b']), expression('NotIn', ['a']), true],
+    [expression('NotIn', ['a']), expression('NotIn', ['a', 'b']), false],
+    [expression('NotIn', ['a']), expression('Exists'), false],
+    [label({ zone: 'a' }), expression('DoesNotExist'), false],
+    [label({ app: 'x' }), label({ zone: 'x' }), false],
+  ])('%j is within %j: %s', (inner, outer, expected) => {
+    expect(isWithin(inner, outer)).toBe(expected);
+  });
+});
+
+it.each([
+  ['ingester-zone-[a-z]-([0-9]+)', { groupCount: 1 }],
+  ['(?:a|b)-(x)-(y)', { groupCount: 2 }],
+  ['(?P<zone>a)-x', { groupCount: 1 }],
+  ['a{2,3}(b+)c*', { groupCount: 1 }],
+  ['a-(?!b)(c)', { problem: 'uses look-around or a back-reference' }],
+  ['(?<=a)(c)', { problem: 'uses look-around or a back-reference' }],
+  ['(a)-\\1', { problem: 'uses look-around or a back-reference' }],
+  ['(a+)+', { problem: 'repeats a group that ends in a repetition' }],
+  ['(?:a{1,}){2,}b', { problem: 'repeats a group that ends in a repetition' }],
+  ['([0-9]+', { problem: 'does not compile' }],
+])('the pattern %s is judged as %j', (pattern, expected) => {
+  expect(inspectPattern(pattern)).toEqual(expected);
+});

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { type LintOptions, lintPolicies } from '../../policies/lint/lint.ts';
+
+/** Errors and warnings as `line:column code`; notices are left out. */
+function problems(text: string, options: LintOptions = {}): readonly string[] {
+  const { findings } = lintPolicies([{ name: 'policy.yaml', text }], { namespace: 'mimir', ...options });
+  return findings.filter((one) => one.severity !== 'notice').map((one) => `${one.line}:${one.column} ${one.code}`);
+}
+
+const header = (kind: string, name: string) =>
+  `apiVersion: rollout-group.dev/v1alpha1\nkind: ${kind}\nmetadata: { name: ${name} }\nspec:\n`;
+
+const group = (rest: string, zones = ['a', 'b'], name = 'ingester') =>
+  `${header('RolloutGroup', name)}  members: { zones: [${zones.map((zone) => `{ name: ${zone}, statefulSet: ${name}-${zone} }`).join(', ')}] }\n${rest}`;
+
+const onDelete = '  rollout: { engine: onDelete }\n';
+const waves = (...list: string[]) =>
+  `  rollout:\n    engine: onDelete\n    waves:\n${list.map((wave) => `      - { ${wave} }\n`).join('')}`;
+const policy = (rest: string, name = 'safety', targets = 'groups: [ingester]') =>
+  `---\n${header('RolloutPolicy', name)}  targets: { ${targets} }\n${rest}`;
+const exception = (name: string, spec: string) =>
+  `---\n${header('RolloutException', name)}  ${spec}\n  allow: { anything: true }\n  reason: INC-1\n`;
+const set = (name: string, labels = '') =>
+  `---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ${name}, labels: { ${labels} } }\n`;
+const allow = (name: string, times: string) => policy(`  windows: [{ name: w, kind: allow, actions: [rollout], ${times} }]\n`, name);
+const cron = (text: string, duration: string, zone = 'Europe/Amsterdam') =>
+  `schedule: { cron: "${text}", duration: ${duration}, timeZone: ${zone} }`;
+
+describe('lint is quiet about', () => {
+  it.each([
+    ['a star of followers', group(onDelete).replace('ingester-b }', 'ingester-b, follows: a }')],
+    [
+      'waves that stay level, or count pods first',
+      group(
+        waves(
+          'name: one, zones: [a], pods: 1',
+          'name: half, zones: [a, b], percent: 50',
+          'name: soak, zones: [a], percent: 50',
+          'name: rest, zones: [a, b], percent: 100',
+        ),
+      ),
+    ],
+    [
+      'an approval after a wave that is not the last, and before the last',
+      group(
+        waves(
+          'name: one, zones: [a], percent: 100, after: { approval: {} }',
+          'name: rest, zones: [b], percent: 100, before: { approval: {} }',
+        ),
+      ),
+    ],
+    ['rollback with an engine that keeps revisions', group('  rollout: { engine: partition, onFailure: rollback }\n')],
+    [
+      'gates without a condition that have a natural one',
+      group(
+        `${waves('name: all, zones: [a, b], percent: 100, after: { gates: [up, web, kv] }')}  gates: [{ name: up, podsAvailable: {} }, { name: web, http: { port: 80, path: / } }, { name: kv, consul: { source: dc, service: kv, passing: 2 } }]\n`,
+      ),
+    ],
+    [
+      'a count that its bounds allow',
+      group(`${onDelete}  replicas: { count: 9, bounds: { min: 3, max: 9, multipleOf: 3, parity: odd } }\n`),
+    ],
+    ['bounds of the follower alone', group(onDelete).replace('ingester-b }', 'ingester-b, follows: a, replicas: { bounds: { min: 1 } } }')],
+    [
+      'a partition with a named group',
+      group(`${onDelete}  disruption: { maxUnavailable: 1, partition: { pattern: '(?P<zone>[a-z]+)-(?:x|y)([0-9]+)', group: 2 } }\n`),
+    ],
+    ['StatefulSets that are there', `${group(onDelete)}${set('ingester-a')}${set('ingester-b')}`],
+    [
+      'selectors that a label tells apart',
+      `${header('RolloutGroup', 'x')}  members: { selector: { matchLabels: { zone: a } }, expect: { count: 1 } }\n${onDelete}---\n${header('RolloutGroup', 'z')}  members: { selector: { matchLabels: { zone: b } }, expect: { count: 1 } }\n${onDelete}`,
+    ],
+    [
+      'a limit that is stricter for one group of two',
+      `${group(onDelete)}---\n${group('  rollout: { engine: onDelete, maxUnavailable: 5 }\n', ['a'], 'other')}${policy('  limits: { maxUnavailable: 2 }\n', 'p', 'all: true')}`,
+    ],
+    [
+      'a number against a percentage',
+      `${group('  rollout: { engine: onDelete, maxUnavailable: 10% }\n')}${policy('  limits: { maxUnavailable: 3 }\n')}`,
+    ],
+    [
+      'exceptions of two zones, or one after the other',
+      `${group(onDelete)}${exception('one', 'rule: zone-gap\n  target: { group: ingester, zone: a }\n  expires: "2026-12-01T00:00:00Z"')}${exception('two', 'rule: zone-gap\n  target: { group: ingester, zone: b }\n  expires: "2026-12-01T00:00:00Z"')}${exception('three', 'rule: zone-gap\n  target: { group: ingester }\n  notBefore: "2026-12-01T00:00:00Z"\n  expires: "2026-12-02T00:00:00Z"')}`,
+    ],
+    [
+      'windows of two policies that share an hour',
+      `${group(onDelete)}${allow('days', cron('0 9 * * *', '8h'))}${allow('evenings', cron('0 16 * * *', '8h'))}`,
+    ],
+    [
+      'windows of one policy that never meet',
+      `${group(onDelete)}${policy(`  windows:\n    - { name: day, kind: allow, actions: [rollout], ${cron('0 9 * * *', '1h')} }\n    - { name: night, kind: allow, actions: [rollout], ${cron('0 21 * * *', '1h')} }\n`)}`,
+    ],
+    [
+      'windows of two policies for different actions',
+      `${group(onDelete)}${allow('days', cron('0 9 * * *', '1h'))}${allow('nights', cron('0 21 * * *', '1h')).replace('[rollout]', '[scaleDown]')}`,
+    ],
+    [
+      'a yearly window that meets a range',
+      `${group(onDelete)}${allow('yearly', cron('0 9 24 12 *', '2h', 'UTC'))}${allow('once', 'ranges: [{ from: "2026-06-01T00:00:00Z", to: "2026-06-02T00:00:00Z" }, { from: "2026-12-24T10:00:00Z", to: "2026-12-24T23:00:00Z" }]')}`,
+    ],
+    [
+      'labels with dots in messages',
+      `${group(onDelete)}${policy('  rules: [{ name: r, actions: [rollout], effect: deny, message: "of ${target.labels.app.kubernetes.io/name}" }]\n')}`,
+    ],
+  ])('%s', (_, text) => {
+    expect(problems(text)).toEqual([]);
+  });
+
+  it('names that a broken document defines', () => {
+    const text = `${group('  rollout: { engine: onDelete, typo: 1 }\n')}${policy('  limits: { minInterval: 1m }\n')}`;
+    expect(problems(text)).toEqual(['6:32 RG2003']);
+  });
+});
+
+describe('lint knows from its options', () => {
+  const foreign = policy('  limits: { minInterval: 1m }\n', 'p', 'all: true, namespaces: [loki]');
+
+  it('whose policies may name other namespaces', () => {
+    expect([problems(foreign), problems(foreign, { agentNamespace: 'mimir' })]).toEqual([['6:25 RG2302'], []]);
+  });
+
+  it('which rules the engine has', () => {
+    const text = `${group(onDelete)}${exception('one', 'rule: zone-gaps\n  target: { group: ingester }\n  expires: "2026-12-01T00:00:00Z"')}`;
+    expect([problems(text), problems(text, { engineRules: ['zone-gap'] })]).toEqual([[], ['12:9 RG2305']]);
+  });
+});
+
+describe('several files', () => {
+  const [one, other] = [
+    group(onDelete),
+    `${group(onDelete, ['a'], 'ingester')}${policy('  limits: { minInterval: 1m }\n', 'p', 'groups: [ingestr]')}`,
+  ];
+
+  it('give the same findings in any order', () => {
+    const files = [one, other, set('ingester-a'), 'x: 1\n'].map((text, index) => ({ name: `${index}.yaml`, text }));
+    const findings = lintPolicies(files, { namespace: 'mimir' }).findings;
+    expect(lintPolicies([...files].reverse(), { namespace: 'mimir' }).findings).toEqual(findings);
+    expect(
+      findings.map((finding) => `${finding.file}:${finding.line}:${finding.column} ${finding.code} ${finding.hint ?? ''}`),
+    ).toMatchInlineSnapshot(`
+      [
+        "0.yaml:5:84 RG2110 ",
+        "1.yaml:3:19 RG2101 remove one of them",
+        "1.yaml:12:23 RG2301 did you mean ingester",
+        "3.yaml:1:1 RG1012 add apiVersion and kind, or move the file out of the directory",
+      ]
+    `);
+  });
+});
+
+describe('adopted groups', () => {
+  const adopted = `apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: ingester-a
+  labels: { rollout-group: ingester }
+  annotations: { rollout-max-unavailable: "0" }
+spec: { template: { metadata: { labels: { name: ingester-a } } }, updateStrategy: { type: OnDelete } }
+`;
+
+  it('are read beside the policies, with findings where the annotation stands', () => {
+    expect(problems(adopted)).toEqual(['6:43 RG4001']);
+    expect(problems(`${adopted}${policy('  limits: { minInterval: 1m }\n')}`)).toEqual(['6:43 RG4001']);
+  });
+
+  it('are not judged once a file defines the group', () => {
+    expect(problems(`${adopted}---\n${group(onDelete, ['a'])}`)).toEqual([]);
+  });
+});
