@@ -20,8 +20,12 @@ export interface SimulationOptions {
   /** Random faults of each run; 0 runs the plan undisturbed. */
   readonly faultsPerRun: number;
   readonly faults: readonly RequestedFault[];
+  /** Random faults happen within this time from the start; 4 hours unless given. */
+  readonly faultsWithinMs?: number;
   /** Virtual time after which a run is broken off. */
   readonly untilMs?: number;
+  /** Sees every decision of every run. */
+  readonly onTurn?: (turn: Turn) => void;
 }
 
 export interface TimelineEntry {
@@ -84,6 +88,7 @@ function simulateOnce(start: World, group: GroupDefinition, options: SimulationO
     for (const what of violationsOf({ snapshot: world.snapshot, group, decision: turn.decision })) violations.push({ atMs, what });
     const line = describeActions(turn.decision);
     if (line !== '') timeline.push({ atMs, what: line });
+    options.onTurn?.(turn);
   };
   const untilMs = options.untilMs === undefined ? {} : { untilMs: beginMs + options.untilMs };
   const { turns, end } = runForward(withJitter(start, random), group, { onTurn, events, ...untilMs });
@@ -122,7 +127,7 @@ function requestedEvents(start: World, group: GroupDefinition, faults: readonly 
 /** Pods of any zone crash or vanish at random instants of the first hours; what crashed is replaced some time later. */
 function randomEvents(start: World, group: GroupDefinition, options: SimulationOptions, random: Random): readonly ScheduledEvent[] {
   const pods = podNames(start, group);
-  const spanMs = options.untilMs ?? 4 * 3_600_000;
+  const spanMs = options.faultsWithinMs ?? options.untilMs ?? 4 * 3_600_000;
   const events: ScheduledEvent[] = [];
   for (let count = 0; count < options.faultsPerRun; count += 1) {
     const pod = random.pick(pods);

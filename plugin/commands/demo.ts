@@ -1,8 +1,107 @@
-// The verb demo.
+// The verb demo: the plan of an embedded example, then the same plan carried out in the simulator before one's eyes.
+import { setTimeout as pause } from 'node:timers/promises';
+import { defaultAssumptions } from '../../engine/assumptions.ts';
+import { runForward } from '../../engine/forward.ts';
+import { type PlanInput, planGroups } from '../../engine/plan.ts';
+import { readPlanSnapshots, requestedWorld } from '../../engine/plan-world.ts';
+import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type Moment, renderFrame, transitionKey, transitionLine, type ZoneProgress } from '../output/live.ts';
+import { renderPlanTable } from '../output/plan-table.ts';
+import { readPolicyFiles } from '../policy-files.ts';
+import { policyDigest } from '../source/plan-inputs.ts';
+import { applyWhatIf, parseWhatIf } from '../source/what-if.ts';
+import { demoImage, demoManifests, demoPolicy } from './demo-example.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: demo is not in this build\n');
-  return exitCodes.internal;
+export interface DemoOptions {
+  readonly fast?: boolean;
 }
+
+/** How long the display takes, however long the rollout would. */
+const displayMs = 10_000;
+
+export async function run(context: CommandContext, { fast = false }: DemoOptions): Promise<ExitCode> {
+  const { stdout, env } = context;
+  const input = demoInput();
+  const plan = planGroups(input);
+  const total = plan.groups[0]?.totals.p50Seconds;
+  stdout.write(`Three zones of a database run ${input.groups[0]?.name ?? ''}s of one version. Somebody asks for ${demoImage}.\n\n`);
+  stdout.write(renderPlanTable(plan, stdout));
+  stdout.write('\nThe same plan, carried out in the simulator on a virtual clock:\n\n');
+  const moments = input.groups.flatMap((group) => momentsOf(input, group, total));
+  const isLive = stdout.isTerminal && (env['CI'] ?? '') === '' && env['TERM'] !== 'dumb';
+  if (isLive) await play(context, moments, fast ? 0 : displayMs / Math.max(1, moments.length));
+  else writeTransitions(context, moments);
+  stdout.write(`\n${nextSteps}`);
+  return exitCodes.done;
+}
+
+function demoInput(): PlanInput {
+  const { loaded, resolution } = readPolicyFiles([
+    { name: 'manifests.yaml', text: demoManifests },
+    { name: 'policy.yaml', text: demoPolicy },
+  ]);
+  const { groups, policies, exceptions } = resolution.bundle;
+  const current = loaded.manifests.map(({ value }) => value);
+  return {
+    groups,
+    policies,
+    exceptions,
+    policyDigest: policyDigest(resolution.bundle),
+    current,
+    desired: applyWhatIf(current, groups, [parseWhatIf(`image=${demoImage}`)]),
+    assumptions: defaultAssumptions,
+    nowMs: 0,
+  };
+}
+
+/** Every decision of the run with the pods as they were. */
+function momentsOf(input: PlanInput, group: GroupDefinition, totalSeconds: number | undefined): readonly Moment[] {
+  const snapshots = readPlanSnapshots(input);
+  const moments: Moment[] = [];
+  runForward(requestedWorld(input, snapshots, group, 'p50').world, group, {
+    onTurn: ({ nowMs, decision }, world) => {
+      const zones = group.zones.map((zone) => zoneProgress(world.snapshot, group.namespace, zone));
+      moments.push({ decision, zones, nowMs, elapsedSeconds: (nowMs - snapshots.nowMs) / 1000, totalSeconds });
+    },
+  });
+  return moments;
+}
+
+function zoneProgress(snapshot: Snapshot, namespace: string, zone: GroupDefinition['zones'][number]): ZoneProgress {
+  const set = snapshot.statefulSets.find((candidate) => candidate.namespace === namespace && candidate.name === zone.statefulSet);
+  const view = snapshot.pods.find((candidate) => candidate.namespace === namespace && candidate.statefulSet === zone.statefulSet);
+  const pods = view === undefined || isUnknown(view.pods) ? [] : view.pods;
+  const whole = pods.filter((pod) => pod.isReady && !pod.isTerminating);
+  const done = whole.filter((pod) => pod.revision === set?.status.updateRevision).length;
+  return { zone: zone.name, done, toDo: whole.length - done, inFlight: Math.max(0, (set?.replicas ?? 0) - whole.length) };
+}
+
+/** Redraws in place. The cursor stays visible, so that there is nothing to restore when somebody interrupts. */
+async function play({ stdout }: CommandContext, moments: readonly Moment[], frameMs: number): Promise<void> {
+  const { createLogUpdate } = await import('log-update');
+  const draw = createLogUpdate(process.stdout, { showCursor: true });
+  for (const moment of moments) {
+    draw(renderFrame(moment, stdout).join('\n'));
+    await pause(frameMs);
+  }
+  draw.done();
+}
+
+function writeTransitions({ stdout }: CommandContext, moments: readonly Moment[]): void {
+  let before = '';
+  for (const moment of moments) {
+    const key = transitionKey(moment);
+    if (key !== before) stdout.write(`${transitionLine(moment)}\n`);
+    before = key;
+  }
+}
+
+const nextSteps = `Where to go next (kubectl finds the plugin when dist/ is on the PATH; dist/kubectl-rollout_group works without kubectl):
+  kubectl rollout-group plan --current MANIFESTS --set image=REPOSITORY:TAG   what a new version would do to your groups
+  kubectl rollout-group init --from-dir MANIFESTS --out policies/             policy files for groups of grafana/rollout-operator
+  kubectl rollout-group simulate --current MANIFESTS --set image=...          the same with pods that are lost on the way
+  kubectl rollout-group --help                                                everything else
+`;

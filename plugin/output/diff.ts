@@ -79,13 +79,8 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
         'pod',
       )}`;
     case 'scaleUp':
-    case 'scaleDown': {
-      const verb = change.consequence === 'scaleUp' ? 'adds' : 'removes';
-      return `${verb} ${replicaPods(
-        change,
-        zones.map(({ statefulSet }) => statefulSet),
-      )}`;
-    }
+    case 'scaleDown':
+      return `${change.consequence === 'scaleUp' ? 'adds' : 'removes'} ${replicaPods(change)}`;
     case 'refused':
       return 'REFUSED by the API server: the field cannot change';
     case 'none':

@@ -81,7 +81,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       groupsBefore: before.resolution.bundle.groups,
       policies: bundle.policies,
       exceptions: bundle.exceptions,
-      policyDigest: digestOf(bundle),
+      policyDigest: policyDigest(bundle),
       current: currentObjects,
       desired: errors.length > 0 ? desiredObjects : applyWhatIf(desiredObjects, selectGroups(bundle.groups, options), changes),
       assumptions,
@@ -136,7 +136,7 @@ function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
 }
 
 /** What the policies say, wherever they say it: positions in files are left out, so that moving a rule changes nothing. */
-function digestOf(bundle: PolicyBundle): string {
+export function policyDigest(bundle: PolicyBundle): string {
   const positions = new Set(['source', 'sources', 'limitSources']);
   const plain: unknown = JSON.parse(JSON.stringify(bundle, (key, value: unknown) => (positions.has(key) ? undefined : value)));
   return createHash('sha256').update(canonicalJson(plain)).digest('hex');
