@@ -1,5 +1,6 @@
 // How a run ends that did not end well: a failure with its reason and next step, or a defect with a number to report.
 import { createHash } from 'node:crypto';
+import type { Writable } from 'node:stream';
 import { type ExitCode, exitCodes } from './exit-code.ts';
 import { Failure, failureLines } from './failure.ts';
 import { outputStream } from './output/terminal.ts';
@@ -7,7 +8,7 @@ import { version } from './version.ts';
 
 export interface Circumstances {
   readonly words: readonly string[];
-  readonly stderr: NodeJS.WriteStream;
+  readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 

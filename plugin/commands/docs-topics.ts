@@ -3,11 +3,13 @@ import commandLine from '../../docs/command-line.md';
 import exitCodes from '../../docs/exit-codes.md';
 import output from '../../docs/output.md';
 import sources from '../../docs/sources.md';
+import { findingsMarkdown } from '../../policies/finding-codes.ts';
 
 /** Markdown by topic. */
 export const topics: Readonly<Record<string, string>> = {
   'command-line': commandLine,
   'exit-codes': exitCodes,
+  findings: findingsMarkdown(),
   output,
   sources,
 };

@@ -1,8 +1,87 @@
-// The verb test.
-import type { CommandContext } from '../context.ts';
+// The verb test: the PolicyTests beside the policies.
+import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test.ts';
+import { renderFinding } from '../../policies/render-finding.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/test-results.ts';
+import { type PolicyTestFile, type PolicyTests, readPolicyTests } from '../source/policy-tests.ts';
 
-export async function run({ stderr }: CommandContext, _options: unknown): Promise<ExitCode> {
-  stderr.write('error: test is not in this build\n');
-  return exitCodes.internal;
+export interface TestOptions {
+  readonly paths?: readonly string[];
+  readonly output: TestFormat;
+  readonly run?: string;
+  readonly coverage?: boolean;
+  readonly allowEmpty?: boolean;
+}
+
+export async function run(
+  context: CommandContext,
+  { paths = [], output, run: only, coverage = false, allowEmpty = false }: TestOptions,
+): Promise<ExitCode> {
+  const found = await readPolicyTests(paths.length === 0 ? ['.'] : paths, context);
+  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, only) }));
+  const suites = [...unreadable(found), ...ran.map(({ suite }) => suite).filter(({ cases }) => cases.length > 0)];
+  const { passed, failed } = countCases(suites);
+  if (passed + failed === 0 && !allowEmpty) throw noCase(paths, only);
+  const exitCode = failed > 0 ? exitCodes.findings : exitCodes.done;
+  await writeTestReport(context.stdout, output, { suites, exitCode, ...(coverage ? { coverage: coverageIn(ran) } : {}) });
+  if (failed > 0) suggestNext(context, 'test --run TEXT -o json');
+  return exitCode;
+}
+
+function suiteOf({ test, content }: PolicyTestFile, only: string | undefined): TestSuite {
+  const { file, name } = test;
+  if (typeof content === 'string') return { file, name, cases: [failedCase('the files can be read', [content])] };
+  const errors = content.findings.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0)
+    return {
+      file,
+      name,
+      cases: [
+        failedCase(
+          'the files have no errors',
+          errors.map((one) => renderFinding(one)),
+        ),
+      ],
+    };
+  const { resolution, loaded } = content;
+  const input = { bundle: resolution.bundle, manifests: loaded.manifests.map(({ value }) => value) };
+  return { file, name, cases: runPolicyTest(test.value, input, only === undefined ? {} : { only }) };
+}
+
+/** Files with PolicyTests that have errors themselves: their cases did not run, which must not look like success. */
+function unreadable({ errors }: PolicyTests): readonly TestSuite[] {
+  const files = [...new Set(errors.map(({ file }) => file))];
+  return files.map((file) => {
+    const texts = errors.filter((one) => one.file === file).map((one) => renderFinding(one));
+    return { file, name: file, cases: [failedCase('the file has no errors', texts)] };
+  });
+}
+
+function failedCase(name: string, problems: readonly string[]): CaseResult {
+  return { name, passed: false, expected: '', decision: '', rules: [], message: '', results: [], problems };
+}
+
+/** Tests over the same files count together: a rule may be held in one file and passed in another. */
+function coverageIn(ran: readonly (PolicyTestFile & { readonly suite: TestSuite })[]): readonly RuleCoverage[] {
+  const bySources = new Map<string, { readonly file: PolicyTestFile; readonly cases: CaseResult[] }>();
+  for (const { suite, ...file } of ran) {
+    const key = [...file.sources].sort().join('\0');
+    const group = bySources.get(key) ?? { file, cases: [] };
+    group.cases.push(...suite.cases);
+    bySources.set(key, group);
+  }
+  return [...bySources.values()].flatMap(({ file, cases }) =>
+    typeof file.content === 'string' ? [] : coverageOf(file.content.resolution.bundle, cases),
+  );
+}
+
+function noCase(paths: readonly string[], only: string | undefined): Failure {
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what: only === undefined ? 'no PolicyTest was found' : `no case has "${only}" in its name`,
+    why: `looked in ${paths.length === 0 ? 'the current directory' : paths.join(', ')}`,
+    todo: 'name files or directories with documents of kind PolicyTest, or give --allow-empty',
+  });
 }

@@ -26,7 +26,7 @@ const head: readonly string[] = [
 
 function verbLines(verb: Verb): readonly string[] {
   const { name, summary, description, arguments: values = [], options, examples, exits = {} } = verb;
-  const exitLines = Object.entries(exits).map(([code, meaning]) => `- exit ${code}: ${meaning}`);
+  const exitLines = Object.entries(exits).map(([code, meaning]) => `- ${code}: ${meaning}`);
   return [
     `## ${name}`,
     '',
@@ -37,7 +37,7 @@ function verbLines(verb: Verb): readonly string[] {
     '```',
     '',
     ...block([...values.map(argumentLine), ...options.map(optionLine)]),
-    ...block(exitLines),
+    ...block(exitLines.length === 0 ? [] : ['Exit codes besides 0, 3 and 70:', '', ...exitLines]),
     '```',
     ...examples.map((example) => `${programName} ${example}`),
     '```',

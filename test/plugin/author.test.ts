@@ -1,0 +1,166 @@
+// The verbs init, fmt, schema and docs, on the built bundle.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { rightGroup, wrongGroup } from './policies.ts';
+import { folderWith, runPlugin } from './process.ts';
+
+const member = (zone: string, extra = '') => `apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: ingester-zone-${zone}
+  namespace: mimir
+  labels: { rollout-group: ingester, name: ingester-zone-${zone} }
+  annotations:
+    rollout-max-unavailable: "2"
+${extra}spec:
+  replicas: 3
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { name: ingester-zone-${zone} } }
+  template: { metadata: { labels: { name: ingester-zone-${zone}, rollout-group: ingester } } }
+`;
+const manifests = [member('a'), member('b', '    grafana.com/rollout-downscale-leader: ingester-zone-a\n')].join('---\n');
+
+describe('init', () => {
+  it('writes one file per group, which lint and fmt accept beside the manifests', () => {
+    const cwd = folderWith({ 'manifests/all.yaml': manifests });
+    expect(runPlugin(['init', '--from-dir', 'manifests', '--out', 'policies'], { cwd })).toEqual({
+      status: 0,
+      stdout: 'policies/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n',
+      stderr: '',
+    });
+    expect(parse(readFileSync(join(cwd, 'policies/ingester.yaml'), 'utf8')).spec.members.zones).toEqual([
+      { name: 'a', statefulSet: 'ingester-zone-a' },
+      { name: 'b', statefulSet: 'ingester-zone-b', follows: 'a' },
+    ]);
+    expect(runPlugin(['lint', 'policies', 'manifests'], { cwd }).status).toBe(0);
+    expect(runPlugin(['fmt', '--check', 'policies'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it('separates groups of several namespaces', () => {
+    const cwd = folderWith({ 'all.yaml': `${manifests}---\n${manifests.replaceAll('namespace: mimir', 'namespace: loki')}` });
+    expect(
+      runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })
+        .stdout.split('\n')
+        .map((line) => line.split(' ')[0]),
+    ).toEqual(['p/loki/ingester.yaml', 'p/mimir/ingester.yaml', '']);
+  });
+
+  it('overwrites nothing unless forced, and nothing at all when one file is in the way', () => {
+    const cwd = folderWith({ 'all.yaml': manifests, 'p/ingester.yaml': '# mine\n' });
+    const refused = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    expect([refused.status, refused.stdout, readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')]).toEqual([3, '', '# mine\n']);
+    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p', '--force'], { cwd }).status).toBe(0);
+    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd }).status).toBe(0);
+  });
+
+  it('writes what it can and fails when an annotation has no meaning', () => {
+    const cwd = folderWith({ 'all.yaml': manifests.replace('ingester-zone-a\nspec', 'ingester-zone-x\nspec') });
+    const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    expect([status, stdout]).toEqual([4, 'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n']);
+    expect(stderr).toMatch(/^all\.yaml:\d+:\d+ error RG4002 /);
+  });
+});
+
+describe('fmt', () => {
+  const unordered =
+    '# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup   # kind\nmetadata: {name: a}\nspec:\n    rollout: {engine: onDelete}\n    members: {zones: [{statefulSet: a, name: a}]}\n    replicas: {leader: true}\n';
+
+  it('prints the form, keeps comments, and changes no file', () => {
+    const cwd = folderWith({ 'a.yaml': unordered });
+    const { status, stdout } = runPlugin(['fmt', 'a.yaml'], { cwd });
+    expect(status).toBe(0);
+    expect(stdout.startsWith('# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup # kind\n')).toBe(true);
+    expect(parse(stdout)).toEqual(parse(unordered));
+    expect(runPlugin(['fmt', '-'], { stdin: stdout }).stdout).toBe(stdout);
+    expect(readFileSync(join(cwd, 'a.yaml'), 'utf8')).toBe(unordered);
+  });
+
+  it('--check names the files that would change, --write changes them, and then there is none', () => {
+    const cwd = folderWith({ 'p/a.yaml': unordered, 'p/right.yaml': runPlugin(['fmt', '-'], { stdin: rightGroup }).stdout });
+    const first = runPlugin(['fmt', '--check', 'p'], { cwd });
+    expect(first).toEqual({ status: 4, stdout: 'p/a.yaml\n', stderr: '1 file not in form; fmt --write changes them\n' });
+    expect(runPlugin(['fmt', '--check', 'p', '-q'], { cwd }).stderr).toBe('');
+    expect(runPlugin(['fmt', '--write', 'p'], { cwd })).toEqual({ status: 0, stdout: 'p/a.yaml\n', stderr: '' });
+    expect(runPlugin(['fmt', '--check', 'p'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it('leaves a file alone that it cannot read, and fails', () => {
+    const broken = 'kind: [RolloutGroup\n';
+    const cwd = folderWith({ 'p/broken.yaml': broken, 'p/a.yaml': unordered, 'p/values.json': '{"a":1}' });
+    const { status, stdout, stderr } = runPlugin(['fmt', '--write', 'p'], { cwd });
+    expect([status, stdout]).toEqual([4, 'p/a.yaml\n']);
+    expect(stderr).toContain('p/broken.yaml:');
+    expect(readFileSync(join(cwd, 'p/broken.yaml'), 'utf8')).toBe(broken);
+    expect(readFileSync(join(cwd, 'p/values.json'), 'utf8')).toBe('{"a":1}');
+  });
+});
+
+describe('schema', () => {
+  for (const width of [80, 120]) {
+    for (const colour of ['never', 'always']) {
+      const suffix = `${width}${colour === 'always' ? '-colour' : ''}`;
+      it(`shows kinds and fields at ${width} columns, colour ${colour}`, async () => {
+        const flags = ['--width', `${width}`, `--color=${colour}`];
+        await expect(runPlugin(['schema', ...flags]).stdout).toMatchFileSnapshot(`golden/schema-${suffix}.txt`);
+        await expect(runPlugin(['schema', 'rg.spec.rollout', ...flags]).stdout).toMatchFileSnapshot(`golden/schema-rollout-${suffix}.txt`);
+      });
+    }
+  }
+
+  it('gives editors the schema that is published, and API servers the CRD', () => {
+    expect(JSON.parse(runPlugin(['schema', 'rolloutgroups', '-o', 'jsonschema']).stdout)).toEqual(
+      JSON.parse(readFileSync('deploy/schemas/rolloutgroup.json', 'utf8')),
+    );
+    expect(parse(runPlugin(['schema', 'rg', '-o', 'crd']).stdout)).toEqual(parse(readFileSync('deploy/crds/rolloutgroups.yaml', 'utf8')));
+    expect(runPlugin(['schema', 'PolicyTest', '-o', 'crd']).status).toBe(10);
+    expect(runPlugin(['schema', 'rg.spec', '-o', 'crd']).status).toBe(3);
+  });
+
+  it('suggests the field that was meant', () => {
+    expect(runPlugin(['schema', 'rg.spec.rolout'])).toEqual({
+      status: 10,
+      stdout: '',
+      stderr: 'error: there is no kind or field rolout\n  do:  did you mean rollout? kubectl rollout-group schema lists the kinds\n',
+    });
+  });
+});
+
+describe('docs', () => {
+  it('explains a finding code in any case, as text and as JSON', () => {
+    const { stdout } = runPlugin(['docs', 'rg2003']);
+    expect(stdout.split('\n').slice(0, 2)).toEqual(['RG2003 The field does not exist', 'severity: error']);
+    expect(JSON.parse(runPlugin(['docs', 'RG2003', '-o', 'json']).stdout)).toMatchObject({
+      kind: 'FindingCode',
+      code: 'RG2003',
+      severity: 'error',
+    });
+  });
+
+  it('prints the page of a topic as it stands in docs/', () => {
+    expect(runPlugin(['docs', 'exit-codes']).stdout).toBe(readFileSync('docs/exit-codes.md', 'utf8'));
+    expect(runPlugin(['docs', 'exit-code']).stderr).toContain('did you mean exit-codes?');
+  });
+
+  it('needs nothing but the bundle', () => {
+    const cwd = folderWith({});
+    expect(existsSync(join(cwd, 'docs'))).toBe(false);
+    expect(runPlugin(['docs', 'sources'], { cwd, env: { PATH: '/nonexistent' } }).status).toBe(0);
+  });
+});
+
+describe('version', () => {
+  it('is the one of package.json in every form', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+    const text = `kubectl rollout-group ${version}\n`;
+    expect([['version'], ['--version'], ['version', '-q']].map((args) => runPlugin(args).stdout)).toEqual([text, text, text]);
+    const document = JSON.parse(runPlugin(['version', '-o', 'json']).stdout);
+    expect(document).toEqual({ apiVersion: 'rollout-group.dev/cli/v1', kind: 'Version', client: { version, node: process.versions.node } });
+    expect(parse(runPlugin(['version', '-o', 'yaml']).stdout)).toEqual(document);
+  });
+});
+
+it('the tests of the verbs use files that lint judges as they expect', () => {
+  expect([rightGroup, wrongGroup].map((stdin) => runPlugin(['lint', '-'], { stdin }).status)).toEqual([0, 4]);
+});

@@ -1,0 +1,115 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { completionsFor } from '../../plugin/candidates.ts';
+import { folderWith, runExecutable, runPlugin } from './process.ts';
+
+/** What follows the words, the last of which is being typed; `|` stands for the cursor. */
+async function offered(line: string): Promise<readonly [values: readonly string[], directive: number]> {
+  const { candidates, directive } = await completionsFor(line.replace(/\|$/, '').split(' '));
+  return [candidates.map(({ value }) => value), directive];
+}
+
+describe('completion', () => {
+  it('offers the verbs, by what has been typed of them', async () => {
+    expect(await offered('|')).toEqual([
+      ['init', 'lint', 'fmt', 'test', 'schema', 'plan', 'diff', 'simulate', 'explain', 'completion', 'docs', 'version'],
+      4,
+    ]);
+    expect(await offered('s|')).toEqual([['schema', 'simulate'], 4]);
+    expect(await offered('--color always s|')).toEqual([['schema', 'simulate'], 4]);
+    expect(await offered('lint x s|')).toEqual([[], 0]);
+  });
+
+  it('offers the flags of the verb and those of every verb', async () => {
+    expect(await offered('fmt --|')).toEqual([
+      ['--check', '--write', '--quiet', '--verbose', '--color', '--no-color', '--ascii', '--width', '--help'],
+      4,
+    ]);
+    expect(await offered('plan --det|')).toEqual([['--detailed-exitcode'], 4]);
+    expect(await offered('--q|')).toEqual([['--quiet'], 4]);
+  });
+
+  it('offers the values of a flag, after a blank and after an equals sign', async () => {
+    const formats = ['text', 'json', 'jsonl', 'sarif', 'junit', 'github', 'markdown'];
+    expect(await offered('lint -o |')).toEqual([formats, 4]);
+    expect(await offered('lint --output s|')).toEqual([['sarif'], 4]);
+    expect(await offered('lint --output=j|')).toEqual([['--output=json', '--output=jsonl', '--output=junit'], 4]);
+    expect(await offered('plan --color=n|')).toEqual([['--color=never'], 4]);
+    expect(await offered('lint --strict |')).toEqual([[], 0]);
+  });
+
+  it('leaves files and directories to the shell', async () => {
+    expect(await offered('lint |')).toEqual([[], 0]);
+    expect(await offered('lint -f |')).toEqual([[], 0]);
+    expect(await offered('init --out |')).toEqual([[], 16]);
+    expect(await offered('plan -n |')).toEqual([[], 4]);
+    expect(await offered('lint -- --str|')).toEqual([[], 0]);
+  });
+
+  it('offers kinds, codes and shells, once', async () => {
+    expect(await offered('schema Rollout|')).toEqual([['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent'], 4]);
+    expect(await offered('completion |')).toEqual([['bash', 'zsh', 'fish', 'powershell', 'install'], 4]);
+    expect(await offered('completion bash |')).toEqual([[], 4]);
+    expect(await offered('version |')).toEqual([[], 4]);
+  });
+
+  it('answers kubectl with candidates, descriptions and the directive, and says nothing else', () => {
+    expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'RG200'])).toMatchObject({ status: 0, stderr: '' });
+    expect(runExecutable('kubectl_complete-rollout_group', ['s']).stdout).toBe(
+      'schema\tShow the fields of a kind, or its JSON Schema or CRD\nsimulate\tCarry the plan out on a virtual clock, with failures\n:4\n',
+    );
+    expect(runPlugin(['__complete', 's']).stdout).toBe(runExecutable('kubectl_complete-rollout_group', ['s']).stdout);
+    expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'exit']).stdout).toBe('exit-codes\tExit codes\n:4\n');
+  });
+});
+
+describe('completion scripts', () => {
+  it.skipIf(spawnSync('bash', ['--version']).error !== undefined)(
+    'the one of bash completes words and files (skipped without bash)',
+    () => {
+      const cwd = folderWith({
+        'policy.yaml': '',
+        'kubectl-rollout_group': `#!/bin/sh\nexec node "${process.cwd()}/dist/kubectl-rollout_group" "$@"\n`,
+      });
+      const script = `chmod +x kubectl-rollout_group; PATH="$PWD:$PATH"; source /dev/stdin <<< "$(kubectl-rollout_group completion bash)"
+      COMP_WORDS=(kubectl-rollout_group lint --output=s); COMP_CWORD=2; _kubectl_rollout_group; echo "\${COMPREPLY[@]}"
+      COMP_WORDS=(kubectl-rollout_group s); COMP_CWORD=1; _kubectl_rollout_group; echo "\${COMPREPLY[@]}"`;
+      const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd, encoding: 'utf8' });
+      expect({ stdout, stderr }).toEqual({ stdout: '--output=sarif\nschema simulate\n', stderr: '' });
+    },
+  );
+
+  it('the others ask the same program', () => {
+    for (const shell of ['zsh', 'fish', 'powershell'])
+      expect(runPlugin(['completion', shell]).stdout).toContain('kubectl-rollout_group __complete');
+  });
+});
+
+describe('completion install', () => {
+  const name = 'kubectl_complete-rollout_group';
+
+  it('writes an executable that kubectl finds, and is safe to repeat', () => {
+    const cwd = folderWith({});
+    const first = runPlugin(['completion', 'install', '--dir', '.'], { cwd, env: { PATH: `${cwd}:/usr/bin:/bin` } });
+    expect([first.status, first.stderr]).toEqual([0, '']);
+    expect(first.stdout).toContain(`${name} written`);
+    expect(statSync(join(cwd, name)).mode & 0o111).toBe(0o111);
+    expect(runPlugin(['completion', 'install', '--dir', '.'], { cwd }).stdout).toContain(`${name} is there already`);
+  });
+
+  it('does not touch a file of somebody else', () => {
+    const cwd = folderWith({ [name]: '#!/bin/sh\necho mine\n' });
+    expect(runPlugin(['completion', 'install', '--dir', '.'], { cwd }).status).toBe(3);
+    expect(readFileSync(join(cwd, name), 'utf8')).toBe('#!/bin/sh\necho mine\n');
+  });
+
+  it('says when the directory is not on the PATH', () => {
+    const cwd = folderWith({});
+    expect(runPlugin(['completion', 'install', '--dir', cwd], { cwd }).stderr).toBe(
+      `warning: ${cwd} is not on the PATH, so that kubectl will not find it\n`,
+    );
+    expect(existsSync(join(cwd, name))).toBe(true);
+  });
+});

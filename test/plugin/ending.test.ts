@@ -1,0 +1,62 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { reportEnding } from '../../plugin/ending.ts';
+import { exitCodes } from '../../plugin/exit-code.ts';
+import { Failure } from '../../plugin/failure.ts';
+
+function ending(error: unknown, words: readonly string[] = []) {
+  let text = '';
+  const stderr = new Writable({
+    write: (chunk, _encoding, done) => {
+      text += chunk;
+      done();
+    },
+  });
+  const exitCode = reportEnding(error, { words, stderr, env: {} });
+  return { exitCode, lines: text.trimEnd().split('\n') };
+}
+
+const refusal = new Failure({
+  exitCode: exitCodes.refused,
+  what: 'zone-b stays',
+  why: 'zone-a shrank 2h ago',
+  todo: 'wait until 19:58',
+  code: 'RG9999',
+});
+
+describe('an ending that is not good', () => {
+  it('says what happened, why, and what to do', () => {
+    expect(ending(refusal)).toEqual({
+      exitCode: 5,
+      lines: ['error: RG9999 zone-b stays', '  why: zone-a shrank 2h ago', '  do:  wait until 19:58'],
+    });
+  });
+
+  it('collapses errors to 1 with --detailed-exitcode, but no verdict', () => {
+    const missing = new Failure({ exitCode: exitCodes.notFound, what: 'x does not exist' });
+    expect([ending(missing, ['plan', '--detailed-exitcode']).exitCode, ending(refusal, ['plan', '--detailed-exitcode']).exitCode]).toEqual([
+      1, 5,
+    ]);
+    expect(ending(new TypeError('x'), ['plan', '--detailed-exitcode']).exitCode).toBe(1);
+  });
+
+  it('is a defect for everything else, with an id that does not depend on paths or messages', () => {
+    const defect = (message: string) => ending(throwing(message));
+    const [first = '', why, todo, ...others] = defect('zone-a').lines;
+    expect(first).toMatch(/^error: kubectl rollout-group stopped because of a defect in itself \(crash [0-9a-f]{8}\)\.$/);
+    expect([why, others]).toEqual(['  why: RangeError: zone-a', []]);
+    expect(todo).toMatch(/^ {2}do: {2}report the crash id, the version \S+ and the command line; -v adds/);
+    expect(defect('zone-b').lines[0]).toBe(first);
+    expect(ending(new TypeError('zone-a')).lines[0]).not.toBe(first);
+    expect(defect('zone-a').exitCode).toBe(70);
+  });
+
+  it('shows the stack only when asked', () => {
+    for (const flag of ['-v', '-vv', '--verbose']) expect(ending(throwing('x'), [flag]).lines.length).toBeGreaterThan(3);
+    expect(ending('a text that was thrown').lines).toHaveLength(3);
+  });
+});
+
+function throwing(message: string): RangeError {
+  return new RangeError(message);
+}

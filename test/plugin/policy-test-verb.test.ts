@@ -1,0 +1,149 @@
+// The verb test, on the built bundle: what runs, how results are told, and the exit codes.
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { folderWith, runPlugin } from './process.ts';
+import { elementsOf } from './xml.ts';
+
+const group = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutGroup
+metadata: { name: ingester, namespace: mimir }
+spec:
+  members:
+    zones:
+      - { name: a, statefulSet: ingester-zone-a }
+      - { name: b, statefulSet: ingester-zone-b }
+  replicas: { leader: true }
+  scaling: { down: { betweenZones: 13h } }
+  rollout: { engine: onDelete }
+`;
+const statefulSet = (zone: string) => `apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: ingester-zone-${zone}, namespace: mimir, labels: { name: ingester-zone-${zone} } }
+spec:
+  replicas: 3
+  serviceName: ingester
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { name: ingester-zone-${zone} } }
+  template:
+    metadata: { labels: { name: ingester-zone-${zone} } }
+    spec: { containers: [{ name: ingester, image: "ingester:1" }] }
+`;
+const policyTest = (expected: string) => `apiVersion: rollout-group.dev/v1alpha1
+kind: PolicyTest
+metadata: { name: downscale }
+spec:
+  files: [../group.yaml, ../manifests]
+  cases:
+    - name: zone a may shrink first
+      request: { action: scaleDown, zone: a, from: 3, to: 2 }
+      expect: { decision: allow }
+    - name: "zone b waits #1 <after> zone a"
+      given: { zones: { a: { lastDownscale: 1h } } }
+      request: { action: scaleDown, zone: b, from: 3, to: 2 }
+      expect: { decision: ${expected}, rules: [zone-gap] }
+`;
+const files = (expected = 'hold') => ({
+  'group.yaml': group,
+  'manifests/all.yaml': [statefulSet('a'), statefulSet('b')].join('---\n'),
+  'tests/downscale.yaml': policyTest(expected),
+  'broken/unrelated.yaml': 'a: [\n',
+});
+
+describe('test', () => {
+  it('runs the cases of every PolicyTest below the current directory, with files relative to the test', () => {
+    const { status, stdout, stderr } = runPlugin(['test'], { cwd: folderWith(files()) });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toBe(
+      [
+        'downscale  tests/downscale.yaml',
+        '  ✓ ok    zone a may shrink first',
+        '  ✓ ok    zone b waits #1 <after> zone a',
+        '',
+        '2 cases in 1 test: 2 passed, 0 failed',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('fails with 4 and says what was expected and what was answered', () => {
+    const { status, stdout } = runPlugin(['test', 'tests', '--ascii'], { cwd: folderWith(files('allow')) });
+    expect(status).toBe(4);
+    expect(stdout).toContain(
+      '  x FAIL  zone b waits #1 <after> zone a\n          the decision is hold, expected is allow\n          answered hold by zone-gap: ',
+    );
+    expect(stdout.split('\n').at(-2)).toBe('2 cases in 1 test: 1 passed, 1 failed');
+  });
+
+  it('runs only the cases that --run names', () => {
+    const cwd = folderWith(files('allow'));
+    expect(runPlugin(['test', '--run', 'shrink first'], { cwd }).stdout).toContain('1 case in 1 test: 1 passed, 0 failed');
+    expect(runPlugin(['test', '--run', 'nothing of the kind'], { cwd }).status).toBe(10);
+  });
+
+  it('finding no case is not found, unless it may be empty', () => {
+    const cwd = folderWith({ 'group.yaml': group });
+    expect([runPlugin(['test'], { cwd }).status, runPlugin(['test', '--allow-empty'], { cwd })]).toEqual([
+      10,
+      { status: 0, stdout: '0 cases in 0 tests: 0 passed, 0 failed\n', stderr: '' },
+    ]);
+  });
+
+  it('a test that cannot be read, or whose files cannot, fails', () => {
+    const wrongField = runPlugin(['test'], {
+      cwd: folderWith({ ...files(), 'tests/downscale.yaml': policyTest('hold').replace('files:', 'file:') }),
+    });
+    expect(wrongField.status).toBe(4);
+    expect(wrongField.stdout).toContain('FAIL  the file has no errors');
+    const missing = runPlugin(['test'], {
+      cwd: folderWith({ ...files(), 'tests/downscale.yaml': policyTest('hold').replace('../group', '../grup') }),
+    });
+    expect([missing.status, missing.stdout.includes('grup.yaml does not exist')]).toEqual([4, true]);
+    const wrongGroup = runPlugin(['test'], {
+      cwd: folderWith({ ...files(), 'group.yaml': group.replace('engine: onDelete', 'engine: x') }),
+    });
+    expect([wrongGroup.status, wrongGroup.stdout.includes('group.yaml:11:')]).toEqual([4, true]);
+  });
+
+  it('tells which rules were seen to hold and to pass', () => {
+    const { stdout } = runPlugin(['test', '--coverage', '-o', 'json'], { cwd: folderWith(files()) });
+    const { coverage, summary, kind } = JSON.parse(stdout);
+    expect([kind, summary]).toEqual(['TestResult', { tests: 1, cases: 2, passed: 2, failed: 0 }]);
+    const gap = coverage.find(({ rule }: { rule: string }) => rule === 'ingester scaling.down.betweenZones');
+    expect([gap.held, gap.passed]).toEqual([['zone b waits #1 <after> zone a'], ['zone a may shrink first']]);
+  });
+
+  it('runs from a revision, with the files of that revision', () => {
+    const cwd = folderWith(files());
+    const git = (...args: readonly string[]) =>
+      spawnSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@example.com', '-c', 'commit.gpgsign=false', ...args], { cwd });
+    for (const args of [
+      ['init', '-q'],
+      ['add', '-A'],
+      ['commit', '-qm', 'x'],
+      ['rm', '-q', '-r', 'group.yaml'],
+    ])
+      git(...args);
+    expect(runPlugin(['test', 'git:HEAD:tests'], { cwd }).stdout).toContain('2 passed, 0 failed');
+    expect(runPlugin(['test', 'tests'], { cwd }).status).toBe(4);
+  });
+
+  it('speaks TAP, JUnit and Markdown', () => {
+    const cwd = folderWith(files('allow'));
+    const output = (format: string) => runPlugin(['test', '-o', format, '--coverage'], { cwd }).stdout;
+    const tap = output('tap').split('\n');
+    expect(tap.slice(0, 5)).toEqual([
+      'TAP version 14',
+      '1..2',
+      'ok 1 - downscale: zone a may shrink first',
+      'not ok 2 - downscale: zone b waits \\#1 <after> zone a',
+      '  ---',
+    ]);
+    expect(elementsOf(output('junit'))).toEqual(['testsuites', 'testsuite', 'testcase', 'testcase', 'failure']);
+    expect(output('markdown').split('\n').slice(0, 4)).toEqual([
+      '### Policy tests: 2 cases in 1 test: 1 passed, 1 failed',
+      '',
+      '| Test | Case | Facts |',
+      '|---|---|---|',
+    ]);
+  });
+});
