@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findingCodes } from '../../policies/finding-codes.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
@@ -47,5 +48,44 @@ describe('the corpus of broken policy files', () => {
         "rg2108-gate-twice.yaml: RG2109 13:15 no wave names the gate up",
       ]
     `);
+  });
+
+  it('is answered with findings, never an exception, however its files are damaged', () => {
+    const texts = files.map((file) => readFileSync(join(folder, file), 'utf8')).filter((text) => text.length < 4000);
+    const piece = fc.constantFrom(
+      'null',
+      '{',
+      ']',
+      '"',
+      ': ',
+      '- ',
+      '*a',
+      '&a ',
+      '!',
+      '<<: *a',
+      '1e999',
+      '\n',
+      '---\n',
+      '|',
+      '%',
+      '?',
+      '\u0000',
+      '\ud800',
+    );
+    const damage = fc.array(fc.record({ at: fc.double({ min: 0, max: 1, noNaN: true }), piece, removed: fc.nat(20) }), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(fc.constantFrom(...texts), damage, (text, changes) => {
+        const damaged = changes.reduce((before, { at, piece: added, removed }) => {
+          const start = Math.floor(at * before.length);
+          return `${before.slice(0, start)}${added}${before.slice(start + removed)}`;
+        }, text);
+        const { findings } = lintPolicies([{ name: 'damaged.yaml', text: damaged }]);
+        expect(findings.filter((one) => one.line < 1 || one.column < 1 || /undefined|NaN|\[object/.test(one.message))).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
   });
 });
