@@ -21,9 +21,10 @@ export interface DemoOptions {
 
 /** How long the display takes, however long the rollout would. */
 const displayMs = 10_000;
+const frameHeight = 8;
 
 export async function run(context: CommandContext, { fast = false }: DemoOptions): Promise<ExitCode> {
-  const { stdout, env } = context;
+  const { stdout } = context;
   const input = demoInput();
   const plan = planGroups(input);
   const total = plan.groups[0]?.totals.p50Seconds;
@@ -31,11 +32,15 @@ export async function run(context: CommandContext, { fast = false }: DemoOptions
   stdout.write(renderPlanTable(plan, stdout));
   stdout.write('\nThe same plan, carried out in the simulator on a virtual clock:\n\n');
   const moments = input.groups.flatMap((group) => momentsOf(input, group, total));
-  const isLive = stdout.isTerminal && (env['CI'] ?? '') === '' && env['TERM'] !== 'dumb';
-  if (isLive) await play(context, moments, fast ? 0 : displayMs / Math.max(1, moments.length));
+  if (canRedraw(context)) await play(context, moments, fast ? 0 : displayMs / Math.max(1, moments.length));
   else writeTransitions(context, moments);
   stdout.write(`\n${nextSteps}`);
   return exitCodes.done;
+}
+
+/** A terminal that moves its cursor and is high enough for a frame; in CI everything ends up in a log. */
+function canRedraw({ stdout, env }: CommandContext): boolean {
+  return stdout.isTerminal && (env['CI'] ?? '') === '' && env['TERM'] !== 'dumb' && (process.stdout.rows ?? 0) > frameHeight;
 }
 
 function demoInput(): PlanInput {

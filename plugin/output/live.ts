@@ -3,6 +3,7 @@ import type { GroupDecision } from '../../engine/decision.ts';
 import type { TableLook } from './plan-table.ts';
 import { shorten } from './plan-table-layout.ts';
 import { factText, spanText } from './plan-words.ts';
+import { plural } from './words.ts';
 
 /** The pods of one zone. */
 export interface ZoneProgress {
@@ -33,9 +34,12 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
   const wave = decision.wave === undefined ? '' : `   wave ${decision.wave.index + 1}/${decision.wave.count} ${decision.wave.name}`;
   const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
   const name = `${decision.namespace}/${decision.group}`;
+  const phase = decision.phase.toUpperCase();
+  const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
+  const style = decision.outcome === 'done' ? 'green' : 'cyan';
   const width = Math.max(0, ...zones.map(({ zone }) => zone.length));
   return [
-    `${look.paint('bold', name)}   ${look.paint(decision.outcome === 'done' ? 'green' : 'cyan', decision.phase.toUpperCase())}${wave}${clock}`,
+    `${look.paint('bold', name)}   ${look.paint(style, phase)}${shorten(wave + clock, room, look.glyphs.ellipsis)}`,
     ...zones.map((zone) => zoneLine(zone, Math.min(width, 24), look)),
     `  ${look.paint('yellow', nowText(moment, (look.columns ?? 100) - 2, look))}`,
   ];
@@ -65,10 +69,13 @@ function zoneText({ done, inFlight, toDo }: ZoneProgress): string {
   return done === 0 ? 'waits for its turn' : `${toDo} to go`;
 }
 
-function nowText({ decision, nowMs }: Moment, width: number, look: TableLook): string {
+function nowText(moment: Moment, width: number, look: TableLook): string {
+  const { decision, zones, nowMs } = moment;
   if (decision.outcome === 'done') return 'done';
+  const flying = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
+  if (flying.length > 0) return shorten(`now: ${flying.join(', ')} on the way`, width, look.glyphs.ellipsis);
   const [wait] = decision.waits;
-  if (decision.outcome === 'act' || wait === undefined) return 'now: replacing pods';
+  if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
   const at = wait.earliestMs === undefined ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
   return shorten(`waits: ${wait.rule}, ${factText(wait)}${at}`, width, look.glyphs.ellipsis);
 }

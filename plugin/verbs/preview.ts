@@ -22,7 +22,7 @@ const planInputs: readonly OptionSpec[] = [
   fileOption,
   {
     flags: '--set <key=value>',
-    description: 'What if: image=..., replicas=... or a field path, for all zones or ZONE:key=value.',
+    description: 'What if: [ZONE.]image=[CONTAINER=]IMAGE, [ZONE.]replicas=N or spec.PATH=VALUE.',
     isRepeatable: true,
   },
   { flags: '--assumptions <file>', description: 'Start, drain and gate times behind p50 and p90.', completes: 'file' },
@@ -80,7 +80,11 @@ const simulate: Verb = {
     ...planInputs,
     { flags: '--seed <number>', description: 'The seed of the first run; the same seed gives the same runs.', atLeast: 0 },
     { flags: '--runs <number>', description: 'How many runs.', atLeast: 1 },
-    { flags: '--fail <what>', description: 'A failure: pod=NAME@TIME or zone=NAME@TIME.', isRepeatable: true },
+    {
+      flags: '--fail <what>',
+      description: 'Pods that are lost: pod=NAME@DURATION or zone=NAME@DURATION from the start.',
+      isRepeatable: true,
+    },
     { flags: '--until <duration>', description: 'Stop the clock after this long.' },
     outputOption('table', 'json'),
   ],

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import type { RuleResult } from '../../engine/decision.ts';
+import { type Explanation, renderExplanation } from '../../plugin/output/explain.ts';
+import { decision, rollStep } from './decision-kit.ts';
+import { look, refusedDownscale } from './plan-kit.ts';
+
+const passed: readonly RuleResult[] = [
+  { rule: 'other-zones-ready', outcome: 'ok', fact: 'other zones are whole: zone-a 20/20, zone-b 20/20' },
+  { rule: 'min-interval', outcome: 'skip', fact: 'no interval is set' },
+];
+const approval: RuleResult = {
+  rule: 'approval',
+  outcome: 'wait',
+  fact: '0 of 1 approvals are given',
+  limit: '1 of oncall',
+  source: { file: 'policy/ingester.yaml', line: 58, column: 9 },
+};
+const soak: RuleResult = {
+  rule: 'soak',
+  outcome: 'wait',
+  fact: 'wave canary has soaked 2m',
+  limit: '5m',
+  earliestMs: Date.parse('2026-08-22T12:10:00Z'),
+};
+
+function explained(results: readonly RuleResult[], rest: Partial<Explanation> = {}): Explanation {
+  const waits = results.filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip');
+  const outcome = waits.length === 0 ? 'act' : 'wait';
+  return {
+    decision: decision({ phase: waits.length === 0 ? 'Rolling' : 'Waiting', outcome, waits, steps: [rollStep('zone-c', results)] }),
+    refused: [],
+    nowMs: Date.parse('2026-08-22T12:07:00Z'),
+    isWhatIf: false,
+    ...rest,
+  };
+}
+
+describe('the explanation of a group', () => {
+  it('lists every rule, the held one with its place, and says what a person can do', () => {
+    expect(renderExplanation(explained([...passed, approval]), look({ columns: 100 }))).toMatchInlineSnapshot(`
+      "mimir/ingester is WAITING. Nothing is wrong; it needs a person.
+
+        goal     60 pods on the new revision, 20 left
+        zones    zone-a 20/20 updated, 20 available; zone-b 7/20 updated, 15 available; zone-c 0/20
+                 updated, 20 available
+
+        step     roll zone-c 19..17   held by 1 of 3 rules
+         [ok]   other-zones-ready  other zones are whole: zone-a 20/20, zone-b 20/20
+         [SKIP] min-interval       no interval is set
+         [WAIT] approval           0 of 1 approvals are given (limit: 1 of oncall)
+                                   written at policy/ingester.yaml:58:9
+                                   passes with progress elsewhere
+
+        do       give the approval: 0 of 1 approvals are given (limit: 1 of oncall)
+      "
+    `);
+  });
+
+  it('says when time alone lets a step pass, and that nobody needs to do anything', () => {
+    const text = renderExplanation(explained([soak]), look());
+    expect(text).toContain('Nothing is wrong; it goes on by itself.');
+    expect(text).toContain('passes at 2026-08-22 12:10 UTC (in 3m) if nothing else changes');
+    expect(text).not.toContain('  do  ');
+  });
+
+  it.each([
+    [passed, 'Nothing holds the next step.'],
+    [[{ rule: 'paused', outcome: 'no', fact: 'anna paused it' }], 'Policy refuses the next step; somebody must change something.'],
+    [
+      [{ rule: 'view-complete', outcome: 'unknown', fact: 'pods of zone-b could not be listed' }],
+      'Something could not be read, and what is unknown holds.',
+    ],
+  ] satisfies [readonly RuleResult[], string][])('sums up %#', (results, verdict) => {
+    expect(renderExplanation(explained(results), look()).split('\n')[0]).toContain(verdict);
+  });
+
+  it('leaves out the rules that passed when only what holds is asked for', () => {
+    const text = renderExplanation(explained([...passed, approval], { isWhatIf: true }), look());
+    expect(text).toContain('[WAIT] approval');
+    expect(text).not.toContain('[ok]');
+  });
+
+  it('shows what was refused with the rule that refused it', () => {
+    const text = renderExplanation(explained(passed, { refused: refusedDownscale().refused }), look());
+    expect(text).toContain('1 request refused; somebody must change what is asked for, or the rule.');
+    expect(text).toContain('  REFUSED  scale down zone-b from 3 to 2');
+    expect(text).toContain('   [NO]   no-downscale  zone-b is protected from replica decreases (limit: protect.noDownscale is true)');
+    expect(text).toContain('  do       change what is asked for, or no-downscale at policy/store-gateway.yaml:41:7');
+  });
+
+  it('keeps every word when colour is taken away', () => {
+    const coloured = renderExplanation(explained([...passed, approval, soak]), look({ columns: 80, colour: true }));
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colour is made of them.
+    expect(coloured.replace(/\u001b\[\d+m/g, '')).toBe(renderExplanation(explained([...passed, approval, soak]), look({ columns: 80 })));
+    expect(coloured).toContain('\u001b[33m[WAIT]\u001b[39m');
+  });
+});

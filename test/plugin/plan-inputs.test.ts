@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { defaultAssumptions } from '../../engine/assumptions.ts';
+import { Failure } from '../../plugin/failure.ts';
+import { readAssumptions } from '../../plugin/source/assumptions-file.ts';
+import { faultsOf, parseFault } from '../../plugin/source/faults.ts';
+import { applyWhatIf, parseWhatIf } from '../../plugin/source/what-if.ts';
+import { group } from '../kit/groups.ts';
+
+const groups = [group({ namespace: 'mimir', zones: ['a', 'b'] })];
+
+function member(zone: string, containers: readonly (readonly [string, string])[]) {
+  return {
+    kind: 'StatefulSet',
+    metadata: { name: `ingester-zone-${zone}`, namespace: 'mimir' },
+    spec: { replicas: 3, template: { spec: { containers: containers.map(([name, image]) => ({ name, image })) } } },
+  };
+}
+
+function images(objects: readonly unknown[]): readonly string[] {
+  return [...JSON.stringify(objects).matchAll(/"image":"([^"]+)"/g)].map(([, image]) => image ?? '');
+}
+
+function failure(action: () => unknown): readonly [number, string] {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof Failure)
+      return [error.exitCode, [error.details.what, error.details.why].filter((part) => part !== undefined).join(': ')];
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('what if', () => {
+  const other = {
+    kind: 'StatefulSet',
+    metadata: { name: 'kafka', namespace: 'mimir' },
+    spec: { template: { spec: { containers: [{ name: 'k', image: 'grafana/mimir:1' }] } } },
+  };
+  const both = [
+    member('a', [
+      ['side', 'envoy:1'],
+      ['main', 'grafana/mimir:1'],
+    ]),
+    member('b', [['main', 'grafana/mimir:1']]),
+    other,
+  ];
+
+  it.each([
+    ['image=grafana/mimir:2', ['envoy:1', 'grafana/mimir:2', 'grafana/mimir:2', 'grafana/mimir:1']],
+    ['image=side=envoy:2', ['envoy:2', 'grafana/mimir:1', 'grafana/mimir:1', 'grafana/mimir:1']],
+    ['image=another/image:2', ['another/image:2', 'grafana/mimir:1', 'another/image:2', 'grafana/mimir:1']],
+    ['b.image=grafana/mimir:2', ['envoy:1', 'grafana/mimir:1', 'grafana/mimir:2', 'grafana/mimir:1']],
+    [
+      'image=registry:5000/grafana/mimir:2',
+      ['registry:5000/grafana/mimir:2', 'grafana/mimir:1', 'registry:5000/grafana/mimir:2', 'grafana/mimir:1'],
+    ],
+    ['image=grafana/mimir@sha256:abc', ['envoy:1', 'grafana/mimir@sha256:abc', 'grafana/mimir@sha256:abc', 'grafana/mimir:1']],
+  ])('%s changes the container that is meant, in members alone', (text, expected) => {
+    expect(images(applyWhatIf(both, groups, [parseWhatIf(text)]))).toEqual(expected);
+  });
+
+  it.each([
+    ['replicas=5', [5, 5]],
+    ['b.replicas=0', [3, 0]],
+    ['spec.replicas=7', [7, 7]],
+  ])('%s changes replicas', (text, expected) => {
+    const [a, b] = applyWhatIf(both, groups, [parseWhatIf(text)]);
+    expect([a, b].map((object) => Reflect.get(Object(object?.['spec']), 'replicas'))).toEqual(expected);
+  });
+
+  it('makes fields that are not there, and leaves the manifests that it was given alone', () => {
+    const [changed] = applyWhatIf(both, groups, [parseWhatIf('spec.template.spec.terminationGracePeriodSeconds=60')]);
+    expect(changed).toMatchObject({ spec: { replicas: 3, template: { spec: { terminationGracePeriodSeconds: 60 } } } });
+    expect(JSON.stringify(both)).not.toContain('terminationGracePeriodSeconds');
+  });
+
+  it.each(['image', 'image=', 'replicas=many', 'replicas=-1', 'color=red', 'metadata.name=x'])('%s is not understood', (text) => {
+    expect(failure(() => parseWhatIf(text))[0]).toBe(3);
+  });
+
+  it.each([
+    ['c.replicas=5', '--set c.replicas=5 applies to nothing: no group has a zone c'],
+    ['image=none=x:1', '--set image=none=x:1 applies to nothing: no member has such a container'],
+  ])('%s finds nothing', (text, message) => {
+    expect(failure(() => applyWhatIf(both, groups, [parseWhatIf(text)]))).toEqual([10, message]);
+  });
+});
+
+describe('assumptions from a file', () => {
+  const read = (text: string) => readAssumptions({ name: 'times.yaml', text });
+
+  it('keeps every default that is not named', () => {
+    expect(read('')).toEqual(defaultAssumptions);
+    expect(read('pods: { start: { p50: 2m, p90: 300 } }\ngates: fail')).toEqual({
+      ...defaultAssumptions,
+      pods: { ...defaultAssumptions.pods, start: { p50Seconds: 120, p90Seconds: 300 } },
+      gates: 'fail',
+    });
+  });
+
+  it('takes one duration for both, times of single groups, metrics, and what a plan prints', () => {
+    expect(read('groups: { mimir/ingester: { drain: 90s } }').groups).toEqual({
+      'mimir/ingester': { drain: { p50Seconds: 90, p90Seconds: 90 } },
+    });
+    expect(read('metrics: { safety/queue: 12.5 }').metrics).toEqual({ 'safety/queue': 12.5 });
+    expect(read(JSON.stringify(defaultAssumptions))).toEqual(defaultAssumptions);
+  });
+
+  it.each([
+    ['pods: { strat: 3m }', 'pods.strat is unknown here; known are drain, start'],
+    ['pods: { start: soon }', 'pods.start is not a duration such as 90s, nor a number of seconds'],
+    ['pods: { start: { p50: 3m, p90: 1m } }', 'pods.start has a p90 of 60 s below its p50 of 180 s'],
+    ['pods: { start: 90d }', 'pods.start is not between 0 and 30 days'],
+    ['gates: maybe', 'gates is not pass or fail'],
+    ['metrics: { a: b }', 'metrics.a is not a number'],
+    ['- 1', 'the document is not a mapping'],
+    ['a: &x 1\nb: *x', 'the document uses aliases, which are not read here'],
+    ['pods: {', 'the document is no YAML: Flow map in block collection must be sufficiently indented and end with a }'],
+  ])('says what is wrong with %j', (text, problem) => {
+    const [exitCode, message] = failure(() => read(text));
+    expect(exitCode).toBe(4);
+    expect(message).toContain(`times.yaml holds no assumptions that can be used: ${problem}`);
+  });
+
+  it('names every problem at once', () => {
+    expect(failure(() => read('gates: x\napprovals: y'))[1]).toContain('gates is not pass or fail; approvals is not given or missing');
+  });
+});
+
+describe('failures that are asked for', () => {
+  const pods = new Map([
+    ['ingester-zone-a', ['ingester-zone-a-0', 'ingester-zone-a-1']],
+    ['ingester-zone-b', ['ingester-zone-b-0']],
+  ]);
+
+  it.each([
+    ['pod=ingester-zone-a-1@20m', [{ kind: 'podDies', pod: 'ingester-zone-a-1', afterMs: 1_200_000 }]],
+    [
+      'zone=a@90s',
+      [
+        { kind: 'podDies', pod: 'ingester-zone-a-0', afterMs: 90_000 },
+        { kind: 'podDies', pod: 'ingester-zone-a-1', afterMs: 90_000 },
+      ],
+    ],
+    ['pod=nobody@1m', []],
+  ])('%s', (text, faults) => {
+    expect(faultsOf([parseFault(text)], groups[0] ?? group(), pods)).toEqual(faults);
+  });
+
+  it.each(['pod=x', 'node=x@1m', 'pod=x@soon', 'pod=@1m'])('%s is not understood', (text) => {
+    expect(failure(() => parseFault(text))[0]).toBe(3);
+  });
+});
