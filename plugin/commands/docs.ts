@@ -1,4 +1,5 @@
-// The verb docs: the pages of docs/ and the table of finding codes, embedded.
+// The verb docs: the pages of docs/, the finding codes and the rules of the engine, embedded.
+import { type RuleEntry, ruleCatalog } from '../../engine/rules/catalog.ts';
 import { didYouMean } from '../../policies/did-you-mean.ts';
 import { type CodeEntry, explainCode, findingCodes } from '../../policies/finding-codes.ts';
 import type { Candidate } from '../candidates.ts';
@@ -22,26 +23,37 @@ export async function run(context: CommandContext, { topic, output }: DocsOption
   }
   const code = topic.toUpperCase();
   const entry = explainCode(code);
+  const rule = ruleCatalog.find(({ id }) => id === topic);
   if (entry !== undefined) await writeCode(stdout, output, code, entry);
+  else if (rule !== undefined) await writeRule(stdout, output, rule);
   else await writeTopic(stdout, output, topic);
   return exitCodes.done;
 }
 
-/** Topics and codes, for completion. */
+/** Topics, codes and rules, for completion. */
 export function topicCandidates(): readonly Candidate[] {
   const codes: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes);
   return [
     ...Object.entries(topics).map(([value, text]) => ({ value, description: titleOf(text) })),
     ...codes.map(([value, { title }]) => ({ value, description: title })),
+    ...ruleCatalog.map(({ id, title }) => ({ value: id, description: title })),
   ];
 }
 
 async function writeTopics(stdout: OutputStream, output: DocsOptions['output']): Promise<void> {
   const all = Object.entries(topics).map(([name, text]) => ({ name, title: titleOf(text) }));
-  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'TopicList', topics: all, codes: Object.keys(findingCodes).sort() });
+  if (output === 'json')
+    return writeDocument(stdout, 'json', {
+      kind: 'TopicList',
+      topics: all,
+      codes: Object.keys(findingCodes).sort(),
+      rules: ruleCatalog.map(({ id }) => id),
+    });
   const width = Math.max(...all.map(({ name }) => name.length));
   const lines = all.map(({ name, title }) => `  ${name.padEnd(width)}  ${title}`);
-  stdout.write(`${['Topics:', ...lines, '', `And ${Object.keys(findingCodes).length} finding codes, such as docs RG2003.`].join('\n')}\n`);
+  stdout.write(
+    `${['Topics:', ...lines, '', `And ${Object.keys(findingCodes).length} finding codes, such as docs RG2003,`, `and ${ruleCatalog.length} rules of the engine, such as docs ${ruleCatalog[0]?.id ?? ''}.`].join('\n')}\n`,
+  );
 }
 
 async function writeCode(stdout: OutputStream, output: DocsOptions['output'], code: string, entry: CodeEntry): Promise<void> {
@@ -57,6 +69,11 @@ async function writeCode(stdout: OutputStream, output: DocsOptions['output'], co
   stdout.write(`${lines.join('\n')}\n`);
 }
 
+async function writeRule(stdout: OutputStream, output: DocsOptions['output'], { id, title, outcomes }: RuleEntry): Promise<void> {
+  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'Rule', id, title, outcomes });
+  stdout.write(`${stdout.paint('bold', id)}\npasses when ${title}\nmay answer ${outcomes.join(', ')}\n`);
+}
+
 async function writeTopic(stdout: OutputStream, output: DocsOptions['output'], topic: string): Promise<void> {
   const text = Object.hasOwn(topics, topic) ? topics[topic] : undefined;
   if (text === undefined) throw unknownTopic(topic);
@@ -65,7 +82,7 @@ async function writeTopic(stdout: OutputStream, output: DocsOptions['output'], t
 }
 
 function unknownTopic(topic: string): Failure {
-  const meant = didYouMean(topic, [...Object.keys(topics), ...Object.keys(findingCodes)]);
+  const meant = didYouMean(topic, [...Object.keys(topics), ...Object.keys(findingCodes), ...ruleCatalog.map(({ id }) => id)]);
   return new Failure({
     exitCode: exitCodes.notFound,
     what: `there is no topic "${topic}"`,

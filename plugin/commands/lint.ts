@@ -1,4 +1,5 @@
 // The verb lint: everything that is wrong with policies and manifests, in one run.
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { countFindings, type Finding } from '../../policies/finding.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
 import type { CommandContext } from '../context.ts';
@@ -19,7 +20,7 @@ export async function run(context: CommandContext, { files = [], file, output, s
   const specs = [...files, ...file];
   if (specs.length === 0) throw usageFailure('lint needs a file, a directory, - or git:REV[:PATH]', 'kubectl rollout-group lint --help');
   const inputs = await readInputs(specs, context);
-  const { findings } = lintPolicies(inputs);
+  const { findings } = lintPolicies(inputs, { engineRules: ruleCatalog.map(({ id }) => id) });
   const exitCode = verdict(findings, isStrict);
   await writeFindings(context.stdout, output, { findings, files: inputs.map(({ name }) => name), isStrict, exitCode });
   return exitCode;

@@ -18,8 +18,14 @@ const completion: Verb = {
 const docs: Verb = {
   name: 'docs',
   group: 'Meta',
-  summary: 'Read about a topic or a finding code, offline',
-  arguments: [{ name: 'topic', description: 'A topic or a code such as RG2001; all topics when left out.', completes: 'topic' }],
+  summary: 'Read about a topic, a finding code or a rule, offline',
+  arguments: [
+    {
+      name: 'topic',
+      description: 'A topic, a code such as RG2001 or a rule such as zone-gap; all topics when left out.',
+      completes: 'topic',
+    },
+  ],
   options: [outputOption('text', 'json')],
   examples: ['docs', 'docs exit-codes', 'docs RG2001'],
   exits: { 10: 'there is no such topic' },

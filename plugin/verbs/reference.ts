@@ -12,7 +12,7 @@ export function commandLineMarkdown(): string {
 const head: readonly string[] = [
   '# Command line',
   '',
-  'Generated from `plugin/verbs/`. The same texts are in `--help` of each verb.',
+  'Generated from `plugin/verbs/` by `npx vitest run test/plugin/help.test.ts -u`. The same texts are in `--help` of each verb.',
   '',
   `\`${programName} VERB [flags]\`. Flags go after the verb: kubectl refuses flags that stand before the name of a plugin.`,
   'None of these verbs needs a cluster, a kubeconfig or the network, and none sends anything anywhere.',

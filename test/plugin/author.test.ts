@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { rightGroup, wrongGroup } from './policies.ts';
 import { folderWith, runPlugin } from './process.ts';
 
@@ -136,6 +137,11 @@ describe('docs', () => {
       code: 'RG2003',
       severity: 'error',
     });
+  });
+
+  it('explains a rule of the engine', () => {
+    expect(runPlugin(['docs', 'zone-gap']).stdout.split('\n')[0]).toBe('zone-gap');
+    expect(JSON.parse(runPlugin(['docs', '-o', 'json']).stdout).rules).toEqual(ruleCatalog.map(({ id }) => id));
   });
 
   it('prints the page of a topic as it stands in docs/', () => {
