@@ -72,12 +72,11 @@ function notesOf(change: PlannedChange, group: GroupDifference): readonly string
 
 function consequenceNote(change: PlannedChange, group: GroupDifference): string {
   const zones = group.zones.filter(({ zone }) => change.zones.includes(zone));
+  if (change.kind === 'deleted') return 'removes its pods';
+  if (change.kind === 'created') return `adds ${plural(sumOf(zones.map(({ replicasAfter }) => replicasAfter)), 'pod')}`;
   switch (change.consequence) {
     case 'restart':
-      return `restarts ${plural(
-        zones.reduce((sum, { restarts }) => sum + restarts, 0),
-        'pod',
-      )}`;
+      return `restarts ${plural(sumOf(zones.map(({ restarts }) => restarts)), 'pod')}`;
     case 'scaleUp':
     case 'scaleDown':
       return `${change.consequence === 'scaleUp' ? 'adds' : 'removes'} ${replicaPods(change)}`;
@@ -86,6 +85,10 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
     case 'none':
       return 'no restart';
   }
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
 }
 
 /** The ordinals that come or go in each zone: `a 6..5, b 6..5`. */

@@ -83,6 +83,7 @@ function zonesText(group: GroupPlan, change: PlannedChange): string {
 function consequenceText(group: GroupPlan, change: PlannedChange): string {
   const zones = group.zones.filter(({ zone }) => change.zones.includes(zone));
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + Math.max(0, number), 0);
+  if (change.kind === 'deleted' && change.consequence === 'none') return 'its pods go';
   switch (change.consequence) {
     case 'restart':
       return restartText(sum(zones.map(({ restarts }) => restarts)));

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { defaultAssumptions } from '../../engine/assumptions.ts';
+import type { ObjectContent } from '../../engine/field-diff.ts';
+import { planGroups } from '../../engine/plan.ts';
+import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../../plugin/difference.ts';
+import { renderDifference, renderSiblings } from '../../plugin/output/diff.ts';
+import { siblingDifferences } from '../../plugin/sibling-difference.ts';
+import { type GroupOverrides, group } from '../kit/groups.ts';
+import { look } from './plan-kit.ts';
+
+interface Member {
+  readonly image?: string;
+  readonly replicas?: number;
+  readonly args?: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+function member(zone: string, { image = 'grafana/mimir:2.16.0', replicas = 3, args = [], annotations = {} }: Member = {}): ObjectContent {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name: `ingester-zone-${zone}`, namespace: 'mimir', annotations },
+    spec: {
+      replicas,
+      updateStrategy: { type: 'OnDelete' },
+      template: { spec: { containers: [{ name: 'mimir', image, args: [`-zone=zone-${zone}`, ...args] }] } },
+    },
+  };
+}
+
+function configMap(value: string): ObjectContent {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'config', namespace: 'mimir' }, data: { limit: value } };
+}
+
+function difference(current: readonly ObjectContent[], desired: readonly ObjectContent[], overrides: GroupOverrides = {}): Difference {
+  const groups = [group(overrides)];
+  const plan = planGroups({
+    groups,
+    policies: [],
+    exceptions: [],
+    policyDigest: '',
+    current,
+    desired,
+    assumptions: defaultAssumptions,
+    nowMs: 0,
+  });
+  return { groups: groupDifferences(plan), objects: objectDifferences(current, desired, { members: memberNames(groups) }) };
+}
+
+const running = ['a', 'b', 'c'].map((zone) => member(zone));
+
+describe('the differences of a group', () => {
+  it('are grouped by the zones that change alike, each with what follows', () => {
+    const desired = [
+      member('a', { image: 'grafana/mimir:2.17.1', annotations: { 'example.com/team': 'x' } }),
+      member('b', { image: 'grafana/mimir:2.17.1' }),
+      member('c', { image: 'grafana/mimir:2.17.1', replicas: 4 }),
+    ];
+    expect(renderDifference(difference(running, desired), look({ ascii: true }))).toMatchInlineSnapshot(`
+      "mimir/ingester
+        a, b, c  (same change)
+          spec.template.spec.containers[mimir].image
+            - grafana/mimir:2.16.0
+            + grafana/mimir:2.17.1                    restarts 9 pods
+        a only
+          metadata.annotations[example.com/team]
+            + x                                       no restart
+        c only
+          spec.replicas
+            - 3
+            + 4                                       adds c 3
+      "
+    `);
+  });
+
+  it('name the rule that refuses one', () => {
+    const desired = [member('a'), member('b'), member('c', { replicas: 2 })];
+    const zones = [{ name: 'a' }, { name: 'b' }, { name: 'c', noDownscale: true }];
+    expect(renderDifference(difference(running, desired, { zones }), look({ ascii: true }))).toMatchInlineSnapshot(`
+      "mimir/ingester
+        c only
+          spec.replicas
+            - 3
+            + 2                                       REFUSED by no-downscale
+      "
+    `);
+  });
+
+  it('tell one list entry from another, and an order from a change', () => {
+    const current = [member('a', { args: ['-x', '-y'] }), member('b', { args: ['-x', '-y'] }), member('c')];
+    const desired = [member('a', { args: ['-y', '-z'] }), member('b', { args: ['-y', '-x'] }), member('c')];
+    expect(renderDifference(difference(current, desired), look({ ascii: true }))).toMatchInlineSnapshot(`
+      "mimir/ingester
+        a only
+          spec.template.spec.containers[mimir].args
+            - -x
+            + -z                                      restarts 3 pods
+        b only
+          spec.template.spec.containers[mimir].args
+            the same entries in another order         restarts 3 pods
+      "
+    `);
+  });
+
+  it('show members that come and go, and other objects after the groups', () => {
+    const current = [member('a'), member('b'), configMap('1'), { ...configMap('1'), metadata: { name: 'old', namespace: 'mimir' } }];
+    const desired = [member('a'), member('c'), configMap('2'), { ...configMap('1'), metadata: { name: 'new', namespace: 'mimir' } }];
+    expect(renderDifference(difference(current, desired), look({ ascii: true }))).toMatchInlineSnapshot(`
+      "mimir/ingester
+        b only
+          - the StatefulSet                           removes its pods
+        c only
+          + the StatefulSet                           adds 3 pods
+      ConfigMap mimir/config
+          data.limit
+            - 1
+            + 2
+      ConfigMap mimir/new   created
+      ConfigMap mimir/old   deleted
+      "
+    `);
+  });
+
+  it('are none between equal manifests, whatever their order', () => {
+    const same = difference([...running, configMap('1')], [configMap('1'), ...running.toReversed()]);
+    expect(isDifferent(same)).toBe(false);
+    expect(renderDifference(same, look())).toBe('mimir/ingester   no differences\n');
+  });
+
+  it('are none outside the namespace that is asked for', () => {
+    const objects = (namespace: string | undefined) =>
+      objectDifferences([configMap('1')], [configMap('2')], { members: new Set(), namespace });
+    expect(objects('mimir')).toHaveLength(1);
+    expect(objects('other')).toEqual([]);
+  });
+});
+
+describe('siblings', () => {
+  it('are alike when only the names of their zones differ', () => {
+    expect(siblingDifferences(running, [group()])).toEqual([{ namespace: 'mimir', group: 'ingester', siblings: [], missing: [] }]);
+  });
+
+  it('are compared with the first zone', () => {
+    const objects = [
+      member('a'),
+      member('b', { image: 'grafana/mimir:2.15.0' }),
+      member('c', { annotations: { 'rollout-max-unavailable': '9' } }),
+    ];
+    expect(renderSiblings(siblingDifferences(objects, [group()]), look({ ascii: true }))).toMatchInlineSnapshot(`
+      "mimir/ingester
+        b differs from a in 1 field
+          spec.template.spec.containers[mimir].image
+            - grafana/mimir:2.16.0
+            + grafana/mimir:2.15.0
+      "
+    `);
+  });
+
+  it('are told to be missing', () => {
+    expect(renderSiblings(siblingDifferences(running.slice(0, 2), [group()]), look())).toContain('  c has no StatefulSet here');
+  });
+});
