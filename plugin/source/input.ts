@@ -36,7 +36,7 @@ export async function readInput(spec: string, access: InputAccess): Promise<read
 export async function readInputs(specs: readonly string[], access: InputAccess): Promise<readonly InputFile[]> {
   const byName = new Map<string, InputFile>();
   for (const spec of specs) {
-    for (const file of await readInput(spec, access)) if (!byName.has(file.name)) byName.set(file.name, file);
+    for (const file of await readInput(spec, access)) byName.set(file.name, file);
   }
   return [...byName.values()];
 }

@@ -102,20 +102,20 @@ describe('lint as SARIF', () => {
   });
 
   it('keeps the fingerprint of a finding when text above it moves, and tells equal findings apart', () => {
-    const place = (line: number, file = 'a.yaml'): Place => ({
+    const place = (line: number, file = 'a.yaml', indent = 4): Place => ({
       file,
       line,
-      column: 5,
-      endColumn: 8,
+      column: indent + 1,
+      endColumn: indent + 4,
       pointer: '/spec/x',
-      excerpt: [{ line, text: '    xyz: 1' }],
+      excerpt: [{ line, text: `${' '.repeat(indent)}xyz: 1` }],
     });
     const prints = (...places: readonly Place[]) =>
       (
         sarifLog({ findings: places.map((one) => finding('RG2003', one, 'm')), files: [], isStrict: false, exitCode: 4 }) as Log
       ).runs[0]?.results.map(({ partialFingerprints }) => partialFingerprints.primaryLocationLineHash);
     const [first] = prints(place(3)) ?? [];
-    expect(prints(place(40))).toEqual([first]);
+    expect(prints(place(40, 'b.yaml', 8))).toEqual([first]);
     expect(prints(place(3), place(3, 'b.yaml'))).toEqual([first, first?.replace(/:1$/, ':2')]);
     expect(prints({ ...place(3), pointer: '/spec/y' })).not.toEqual([first]);
   });

@@ -173,7 +173,7 @@ describe('revisions of Git', () => {
       git(cwd, 'config', key, evil);
     }
     mkdirSync(join(cwd, 'before'));
-    expect(await readInput('git:HEAD:p', access(cwd, { GIT_EXTERNAL_DIFF: evil, GIT_PAGER: evil }))).toEqual([
+    expect(await readInput('git:HEAD:p', access(cwd, { GIT_EXTERNAL_DIFF: evil, GIT_PAGER: evil, GIT_TRACE: join(cwd, 'ran') }))).toEqual([
       { name: 'git:HEAD:p/a.yaml', text: 'a' },
     ]);
     await expect(readInput('ran', access(cwd))).rejects.toMatchObject({ exitCode: 10 });
