@@ -58,5 +58,7 @@ export function sourceOf(context: GroupContext, ...paths: readonly string[]): So
 /** Where the policy that sets a number is written. */
 export function limitSource(context: GroupContext, field: keyof LimitsDefinition): Source | undefined {
   const strictest = context.limits[field];
-  return context.policies.find((policy) => policy.limits[field] === strictest)?.limitSources[field];
+  // Sources are named as the file names the field, without the unit.
+  const written = field.replace(/Ms$/, '');
+  return context.policies.find((policy) => policy.limits[field] === strictest)?.limitSources[written];
 }

@@ -94,7 +94,18 @@ function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDe
   return outcome === 'act' ? 'Scaling' : 'Waiting';
 }
 
+const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();
+
+/** Views of zones in which nothing changed are the same objects, and so are these. */
 function zoneDecision(view: ZoneView): ZoneDecision {
+  const known = zoneDecisions.get(view);
+  if (known !== undefined) return known;
+  const decided = describeZone(view);
+  zoneDecisions.set(view, decided);
+  return decided;
+}
+
+function describeZone(view: ZoneView): ZoneDecision {
   const byRevision = new Map<string, number[]>();
   for (const pod of view.pods) {
     const ordinals = byRevision.get(pod.revision);

@@ -67,17 +67,35 @@ export function runForward(start: World, group: GroupDefinition, { onTurn, event
     }
     const acted = act(withRun(world, group, decision.run), decision);
     const approved = acted === world || decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
-    if (decision.actions.length > 0 || approved !== acted) {
+    if (approved !== acted || decision.actions.some((action) => action.kind !== 'deletePod' && action.kind !== 'evictPod')) {
       world = approved;
       continue;
     }
-    const next = earliest([nextEventMs(approved), decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]);
-    if (next === undefined || next <= approved.snapshot.nowMs) return { turns, world: approved, end: 'held' };
-    if (next > endMs) return { turns, world: approved, end: 'limit' };
-    world = step(approved, { kind: 'elapse', toMs: next });
+    const next = elapse(approved, earliest([decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]));
+    if (next === undefined) return { turns, world: approved, end: 'held' };
+    if (next.snapshot.nowMs > endMs) return { turns, world: approved, end: 'limit' };
+    world = next;
     sinceElapsed = 0;
   }
   return { turns, world, end: 'limit' };
+}
+
+/**
+ * Lets time pass until something happens that a decision may depend on: an instant that the last decision named, or a change of the counters
+ * of a StatefulSet. That a replaced pod is gone and its successor starts changes no counter, and no rule asks for it.
+ */
+function elapse(start: World, untilMs: number | undefined): World | undefined {
+  let world = start;
+  for (let event = nextEventMs(world); ; event = nextEventMs(world)) {
+    const next = earliest([event, untilMs]);
+    if (next === undefined || next <= world.snapshot.nowMs) return world === start ? undefined : world;
+    world = step(world, { kind: 'elapse', toMs: next });
+    if (next === untilMs || countersOf(world) !== countersOf(start)) return world;
+  }
+}
+
+function countersOf({ snapshot }: World): string {
+  return snapshot.statefulSets.map(({ status }) => `${status.replicas}/${status.readyReplicas}`).join(' ');
 }
 
 function act(world: World, decision: GroupDecision): World {

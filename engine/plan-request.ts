@@ -57,7 +57,10 @@ function change(
   present: StatefulSetView | undefined,
   wanted: StatefulSetView,
 ): RequestedChanges {
-  if (present === undefined) return { world: withNewSet(world, wanted), refused: [] };
+  if (present === undefined) {
+    const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
+    return { world: step(world, { kind: 'createStatefulSet', set: { ...wanted, status } }), refused: [] };
+  }
   const raw = request.desired.find((object) => isNamed(object, wanted));
   const revision = raw === undefined ? wanted.status.updateRevision : manifestRevision(raw);
   const isTemplateChanged = revision !== present.status.updateRevision;
@@ -128,20 +131,4 @@ function withSettings(world: World, present: StatefulSetView, wanted: StatefulSe
     set.namespace === present.namespace && set.name === present.name ? changed : set,
   );
   return { ...world, snapshot: { ...world.snapshot, statefulSets } };
-}
-
-/** A StatefulSet that does not run yet has no pods; its controller makes them when time goes on. */
-function withNewSet(world: World, wanted: StatefulSetView): World {
-  const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
-  const set: StatefulSetView = { ...wanted, replicas: 0, status };
-  const pods = new Map(world.pods).set(`${wanted.namespace}/${wanted.name}`, []);
-  const snapshot: Snapshot = {
-    ...world.snapshot,
-    statefulSets: [...world.snapshot.statefulSets, set],
-    pods: [...world.snapshot.pods, { namespace: wanted.namespace, statefulSet: wanted.name, pods: [] }],
-  };
-  return step(
-    { ...world, snapshot, pods },
-    { kind: 'setReplicas', namespace: wanted.namespace, statefulSet: wanted.name, replicas: wanted.replicas },
-  );
 }

@@ -79,14 +79,54 @@ export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView
 function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition, ledger: Ledger): ZoneView {
   const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
-  const nothing = { replicas: 0, pods: [], surplus: [], outdated: [], updated: 0, unavailable: new Set<number>(), unavailableCount: 0, inFlight: 0, isReady: false };
+  const nothing = {
+    replicas: 0,
+    pods: [],
+    surplus: [],
+    outdated: [],
+    updated: 0,
+    unavailable: new Set<number>(),
+    unavailableCount: 0,
+    inFlight: 0,
+    isReady: false,
+  };
   if (set === undefined) return { zone, claims, ...nothing, unknown: `StatefulSet ${zone.statefulSet} does not exist` };
-  const known = snapshot.pods.find((candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet)?.pods;
+  const known = snapshot.pods.find(
+    (candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet,
+  )?.pods;
   if (known === undefined || isUnknown(known)) {
-    return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: `the pods of ${zone.statefulSet} could not be read${known ? `: ${known.unknown}` : ''}` };
+    return {
+      zone,
+      set,
+      claims,
+      ...nothing,
+      replicas: set.replicas,
+      unknown: `the pods of ${zone.statefulSet} could not be read${known ? `: ${known.unknown}` : ''}`,
+    };
   }
+  const remembered = views.get(known);
+  if (remembered !== undefined && claims.length === 0 && isStillTrue(remembered, group, zone, set, snapshot.nowMs)) return remembered.view;
   const pods = membersInOrder(known, group, set);
-  return { zone, set, claims, replicas: set.replicas, pods, ...countPods(snapshot.nowMs, group, set, pods, claims) };
+  const view: ZoneView = { zone, set, claims, replicas: set.replicas, pods, ...countPods(snapshot.nowMs, group, set, pods, claims) };
+  if (claims.length === 0) views.set(known, { group, fromMs: snapshot.nowMs, view });
+  return view;
+}
+
+interface RememberedView {
+  readonly group: GroupDefinition;
+  readonly fromMs: number;
+  readonly view: ZoneView;
+}
+
+/**
+ * The last view of each list of pods. A turn changes the pods of one zone at most, and lists are never changed in place, so the views of the
+ * other zones are still true; the answer is the same with and without.
+ */
+const views: WeakMap<readonly PodView[], RememberedView> = new WeakMap();
+
+function isStillTrue({ group: before, fromMs, view }: RememberedView, group: GroupDefinition, zone: ZoneDefinition, set: StatefulSetView, nowMs: number): boolean {
+  if (before !== group || view.zone !== zone || view.set !== set || nowMs < fromMs) return false;
+  return view.availableAtMs === undefined || nowMs < view.availableAtMs;
 }
 
 /** Sorting costs more than looking, and observers keep their lists sorted. */
