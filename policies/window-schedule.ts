@@ -5,19 +5,15 @@ import { instantFromWall, isTimeZone, wallFromInstant } from './wall-clock.ts';
 
 export type Schedule = NonNullable<WindowDefinition['schedule']>;
 
-/** A stretch of time in which a window is open, or closed throughout. Half-open: `fromMs` is in it, `toMs` is not. */
-export interface Span {
-  readonly isOpen: boolean;
-  readonly fromMs: number;
-  /** Absent when nothing changes within the five years that are searched. */
-  readonly toMs?: number;
+/** The starts around an instant: `lastMs` at or before it, `nextMs` after it. Absent when there is none within reach. */
+export interface Starts {
+  readonly lastMs?: number;
+  readonly nextMs?: number;
 }
 
 /** How far ahead the next opening is sought; 29 February comes round within it. */
 const searchMs = 5 * 366 * 86_400_000;
 const minuteMs = 60_000;
-/** Openings that run into one another are one span; more of them than this are cut, and the span is continued when it is asked again. */
-const mergedOpenings = 64;
 
 /** The pattern, or why it is none. Five fields of numbers, names, lists, ranges and steps, as in a Kubernetes CronJob. */
 export function parseCron(cron: string): Cron | string {
@@ -33,17 +29,20 @@ export function parseCron(cron: string): Cron | string {
   }
 }
 
-/** The span around an instant; undefined for a schedule that cannot be read. Remembers its last answers by the identity of the schedule. */
-export function spanAt(schedule: Schedule, nowMs: number): Span | undefined {
-  const known = calendarOf(schedule);
-  if (known === undefined) return undefined;
-  if (!known.everStarts) return { isOpen: false, fromMs: nowMs };
-  const remembered = known.spans.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < (toMs ?? Number.NEGATIVE_INFINITY));
+/** The starts around an instant; undefined for a schedule that cannot be read. Remembers its last answers by the identity of the schedule. */
+export function startsAround(schedule: Schedule, nowMs: number): Starts | undefined {
+  const calendar = calendarOf(schedule);
+  if (calendar === undefined) return undefined;
+  if (!calendar.everStarts) return {};
+  const remembered = calendar.answers.find(({ lastMs, nextMs }) => lastMs <= nowMs && nowMs < nextMs);
   if (remembered) return remembered;
-  const span = findSpan(known, schedule.durationMs, nowMs);
-  known.spans.unshift(span);
-  known.spans.splice(8);
-  return span;
+  const lastMs = lastStart(calendar, nowMs);
+  const nextMs = nextStart(calendar, lastMs ?? nowMs, nowMs);
+  if (lastMs !== undefined && nextMs !== undefined) {
+    calendar.answers.unshift({ lastMs, nextMs });
+    calendar.answers.splice(8);
+  }
+  return { ...(lastMs === undefined ? {} : { lastMs }), ...(nextMs === undefined ? {} : { nextMs }) };
 }
 
 interface Calendar {
@@ -51,7 +50,7 @@ interface Calendar {
   readonly timeZone: string;
   /** False for the 30th of February, which would be searched for in vain each time. */
   readonly everStarts: boolean;
-  readonly spans: Span[];
+  readonly answers: Required<Starts>[];
 }
 
 const calendars = new WeakMap<Schedule, Calendar | 'unreadable'>();
@@ -65,39 +64,7 @@ function calendarOf(schedule: Schedule): Calendar | undefined {
 function readCalendar({ cron: text, timeZone, durationMs }: Schedule): Calendar | 'unreadable' {
   const cron = parseCron(text);
   if (typeof cron === 'string' || !isTimeZone(timeZone) || !(durationMs > 0)) return 'unreadable';
-  return { cron, timeZone, everStarts: startsOf(cron, 1).length > 0, spans: [] };
-}
-
-function findSpan(calendar: Calendar, durationMs: number, nowMs: number): Span {
-  const last = lastStart(calendar, nowMs);
-  const next = nextStart(calendar, last ?? nowMs, nowMs);
-  if (last === undefined || nowMs >= last + durationMs) {
-    const fromMs = last === undefined ? nowMs : last + durationMs;
-    return { isOpen: false, fromMs, ...(next === undefined ? {} : { toMs: next }) };
-  }
-  return { isOpen: true, fromMs: openedAt(calendar, durationMs, last), toMs: closesAt(calendar, durationMs, last) };
-}
-
-/** Backwards over the openings that ran into this one. */
-function openedAt(calendar: Calendar, durationMs: number, start: number): number {
-  let openedMs = start;
-  for (let count = 0; count < mergedOpenings; count += 1) {
-    const previous = lastStart(calendar, openedMs - 1);
-    if (previous === undefined || previous + durationMs < openedMs) break;
-    openedMs = previous;
-  }
-  return openedMs;
-}
-
-/** Forwards over the openings that follow before, or just when, this one ends. */
-function closesAt(calendar: Calendar, durationMs: number, start: number): number {
-  let last = start;
-  for (let count = 0; count < mergedOpenings; count += 1) {
-    const next = nextStart(calendar, last, last);
-    if (next === undefined || next > last + durationMs) break;
-    last = next;
-  }
-  return last + durationMs;
+  return { cron, timeZone, everStarts: startsOf(cron, 1).length > 0, answers: [] };
 }
 
 /** The latest start at or before an instant. */

@@ -4,7 +4,7 @@ import { formatDuration } from './duration.ts';
 import type { FindingCode } from './finding-codes.ts';
 import type { PolicyAction } from './schema/rollout-policy.ts';
 import { isTimeZone } from './wall-clock.ts';
-import { parseCron, type Schedule, type Span, spanAt, startsOf } from './window-schedule.ts';
+import { parseCron, type Schedule, startsAround, startsOf } from './window-schedule.ts';
 
 export interface WindowState {
   readonly isOpen: boolean;
@@ -20,18 +20,30 @@ export interface WindowState {
 
 /**
  * Whether a window is open at an instant. A schedule opens when the clock of its time zone shows the time: once, at the first of two, when
- * clocks are set back; at the end of the gap when the time is skipped. It stays open for its duration in elapsed time. Openings that touch or
- * overlap are one. Ranges include their beginning and not their end.
+ * clocks are set back; at the end of the gap when the time is skipped. It stays open for its duration in elapsed time; of openings that overlap
+ * or touch, the latest counts. Ranges include their beginning and not their end, and are one where they overlap or touch.
  */
 export function windowState({ schedule, ranges }: WindowDefinition, nowMs: number): WindowState {
-  const span = schedule ? spanAt(schedule, nowMs) : rangeSpan(ranges ?? [], nowMs);
-  if (span === undefined) return { isOpen: false, isUnreadable: true };
-  const { isOpen, fromMs, toMs } = span;
-  if (isOpen) return { isOpen, openedMs: fromMs, ...(toMs === undefined ? {} : { closesMs: toMs }) };
-  return { isOpen, ...(toMs === undefined ? {} : { nextOpensMs: toMs }) };
+  return schedule ? scheduleState(schedule, nowMs) : rangesState(ranges ?? [], nowMs);
 }
 
-function rangeSpan(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: number): Span {
+function scheduleState(schedule: Schedule, nowMs: number): WindowState {
+  const starts = startsAround(schedule, nowMs);
+  if (starts === undefined) return { isOpen: false, isUnreadable: true };
+  const { lastMs, nextMs } = starts;
+  if (lastMs !== undefined && nowMs < lastMs + schedule.durationMs) return opened(lastMs, lastMs + schedule.durationMs);
+  return closed(nextMs);
+}
+
+function opened(openedMs: number, closesMs: number): WindowState {
+  return { isOpen: true, openedMs, closesMs };
+}
+
+function closed(nextOpensMs: number | undefined): WindowState {
+  return { isOpen: false, ...(nextOpensMs === undefined ? {} : { nextOpensMs }) };
+}
+
+function rangesState(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: number): WindowState {
   const merged: { fromMs: number; toMs: number }[] = [];
   const sorted = ranges.filter(({ fromMs, toMs }) => fromMs < toMs).sort((a, b) => a.fromMs - b.fromMs);
   for (const { fromMs, toMs } of sorted) {
@@ -40,9 +52,7 @@ function rangeSpan(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: numbe
     else merged.push({ fromMs, toMs });
   }
   const open = merged.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
-  if (open) return { isOpen: true, ...open };
-  const next = merged.find(({ fromMs }) => fromMs > nowMs);
-  return { isOpen: false, fromMs: nowMs, ...(next === undefined ? {} : { toMs: next.fromMs }) };
+  return open ? opened(open.fromMs, open.toMs) : closed(merged.find(({ fromMs }) => fromMs > nowMs)?.fromMs);
 }
 
 /** How far work that is under way may go after the windows have closed, the strictest first. */
@@ -132,7 +142,7 @@ function closing({ closesMs = Number.POSITIVE_INFINITY }: WindowState): number {
 }
 
 /** How often the search for the next change goes on from an instant at which, after all, nothing changed. */
-const searchSteps = 200;
+const searchSteps = 32;
 
 function changeAfter(policies: readonly (readonly WindowDefinition[])[], nowMs: number): number | undefined {
   const { isOpen, sameUntilMs } = momentAt(policies, nowMs);
