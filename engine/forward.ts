@@ -16,7 +16,9 @@ export interface Turn {
 }
 
 export interface ForwardRun {
-  readonly turns: readonly Turn[];
+  /** How many decisions were made. */
+  readonly turns: number;
+  readonly last: Turn;
   readonly world: World;
   /** Why it ended: nothing left, nothing can happen any more, or a limit was met. */
   readonly end: 'done' | 'held' | 'limit';
@@ -46,12 +48,11 @@ export interface ForwardOptions {
 
 /** Runs one group forward until it is done, held for good, or out of time. */
 export function runForward(start: World, group: GroupDefinition, { onTurn, events = [], untilMs }: ForwardOptions = {}): ForwardRun {
-  const turns: Turn[] = [];
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
   let world = withMetrics(start, group);
   let sinceElapsed = 0;
-  for (let count = 0; count < maxTurns && sinceElapsed < maxTurnsAtOnce; count += 1) {
+  for (let count = 0; ; count += 1) {
     sinceElapsed += 1;
     while (pending[0] !== undefined && pending[0].atMs <= world.snapshot.nowMs) {
       const event = pending.shift();
@@ -60,24 +61,24 @@ export function runForward(start: World, group: GroupDefinition, { onTurn, event
     world = withReadings(world, group);
     const decision = decideGroup(world.snapshot, group);
     const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
-    turns.push(turn);
+    const run = { turns: count + 1, last: turn };
     onTurn?.(turn, world);
     if (decision.outcome === 'done' && pending.length === 0 && nextEventMs(world) === undefined) {
-      return { turns, world: withRun(world, group, decision.run), end: 'done' };
+      return { ...run, world: withRun(world, group, decision.run), end: 'done' };
     }
     const acted = act(withRun(world, group, decision.run), decision);
-    const approved = acted === world || decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
+    const approved = decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
     if (approved !== acted || decision.actions.some((action) => action.kind !== 'deletePod' && action.kind !== 'evictPod')) {
+      if (count >= maxTurns || sinceElapsed >= maxTurnsAtOnce) return { ...run, world: approved, end: 'limit' };
       world = approved;
       continue;
     }
     const next = elapse(approved, earliest([decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]));
-    if (next === undefined) return { turns, world: approved, end: 'held' };
-    if (next.snapshot.nowMs > endMs) return { turns, world: approved, end: 'limit' };
+    if (next === undefined) return { ...run, world: approved, end: 'held' };
+    if (next.snapshot.nowMs > endMs || count >= maxTurns) return { ...run, world: approved, end: 'limit' };
     world = next;
     sinceElapsed = 0;
   }
-  return { turns, world, end: 'limit' };
 }
 
 /**

@@ -38,23 +38,18 @@ const workRules: ReadonlySet<string> = new Set([
   'rollout-in-progress',
 ]);
 
-/** The steps of a run, in the order in which they begin. */
-export function traceSteps(turns: readonly Turn[]): readonly TracedStep[] {
-  const steps: TracedStep[] = [];
-  for (const { nowMs, decision } of turns) {
-    const last = steps.at(-1);
-    const begun = beginning(decision, nowMs);
-    if (begun === undefined) {
-      if (last !== undefined && decision.outcome !== 'done') steps[steps.length - 1] = { ...last, endMs: nowMs };
-      else if (last !== undefined && last.endMs < nowMs) steps[steps.length - 1] = { ...last, endMs: nowMs };
-      continue;
-    }
-    if (last !== undefined) steps[steps.length - 1] = { ...last, endMs: nowMs };
-    if (last !== undefined && last.key === begun.key && last.kind !== 'scaleDown' && last.kind !== 'scaleUp')
-      steps[steps.length - 1] = continued(last, begun, nowMs);
-    else steps.push(begun);
-  }
-  return steps;
+/**
+ * Adds what one decision shows to the steps so far: a new step, or more of the last one. Turns are added in their order; a run has many, so they
+ * are not kept.
+ */
+export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void {
+  const last = steps.at(-1);
+  const begun = beginning(decision, nowMs);
+  if (last !== undefined) steps[steps.length - 1] = { ...last, endMs: nowMs };
+  if (begun === undefined) return;
+  const isMore = last !== undefined && last.key === begun.key && last.kind !== 'scaleDown' && last.kind !== 'scaleUp';
+  if (isMore) steps[steps.length - 1] = continued(last, begun, nowMs);
+  else steps.push(begun);
 }
 
 function continued(last: TracedStep, next: TracedStep, nowMs: number): TracedStep {

@@ -6,7 +6,7 @@ import { runForward } from './forward.ts';
 import { plannedChanges } from './plan-changes.ts';
 import type { GroupPlan, Plan, PlannedStep, PlannedWave, Refusal, TimelineSpan } from './plan-document.ts';
 import { groupRisks } from './plan-risks.ts';
-import { type TracedStep, traceSteps } from './plan-steps.ts';
+import { type TracedStep, traceTurn } from './plan-steps.ts';
 import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './plan-world.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Quantile } from './world.ts';
@@ -99,11 +99,10 @@ interface Forward {
 
 function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots, quantile: Quantile): Forward {
   const requested = requestedWorld(input, snapshots, group, quantile);
-  const { turns, world, end } = runForward(requested.world, group);
-  const last = turns.at(-1);
-  const startMs = snapshots.nowMs;
-  const waits = end === 'done' ? [] : (last?.decision.waits ?? []);
-  return { refused: requested.refused, steps: traceSteps(turns), waits, world, end, startMs, endMs: last?.nowMs ?? startMs };
+  const steps: TracedStep[] = [];
+  const { last, world, end } = runForward(requested.world, group, { onTurn: (turn) => traceTurn(steps, turn) });
+  const waits = end === 'done' ? [] : last.decision.waits;
+  return { refused: requested.refused, steps, waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
 }
 
 function seconds(ms: number): number {

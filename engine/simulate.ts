@@ -91,16 +91,15 @@ function simulateOnce(start: World, group: GroupDefinition, options: SimulationO
     options.onTurn?.(turn);
   };
   const untilMs = options.untilMs === undefined ? {} : { untilMs: beginMs + options.untilMs };
-  const { turns, end } = runForward(withJitter(start, random), group, { onTurn, events, ...untilMs });
-  const last = turns.at(-1);
+  const { turns, last, end } = runForward(withJitter(start, random), group, { onTurn, events, ...untilMs });
   return {
     seed,
     end,
-    durationMs: (last?.nowMs ?? beginMs) - beginMs,
-    turns: turns.length,
+    durationMs: last.nowMs - beginMs,
+    turns,
     violations,
     timeline: timeline.sort((a, b) => a.atMs - b.atMs),
-    heldBy: end === 'done' ? [] : (last?.decision.waits ?? []).map((answer) => `${answer.rule}: ${answer.fact}`),
+    heldBy: end === 'done' ? [] : last.decision.waits.map((answer) => `${answer.rule}: ${answer.fact}`),
   };
 }
 

@@ -124,7 +124,13 @@ interface RememberedView {
  */
 const views: WeakMap<readonly PodView[], RememberedView> = new WeakMap();
 
-function isStillTrue({ group: before, fromMs, view }: RememberedView, group: GroupDefinition, zone: ZoneDefinition, set: StatefulSetView, nowMs: number): boolean {
+function isStillTrue(
+  { group: before, fromMs, view }: RememberedView,
+  group: GroupDefinition,
+  zone: ZoneDefinition,
+  set: StatefulSetView,
+  nowMs: number,
+): boolean {
   if (before !== group || view.zone !== zone || view.set !== set || nowMs < fromMs) return false;
   return view.availableAtMs === undefined || nowMs < view.availableAtMs;
 }
