@@ -36,8 +36,7 @@ export function startsAround(schedule: Schedule, nowMs: number): Starts | undefi
   if (!calendar.everStarts) return {};
   const remembered = calendar.answers.find(({ lastMs, nextMs }) => lastMs <= nowMs && nowMs < nextMs);
   if (remembered) return remembered;
-  const lastMs = lastStart(calendar, nowMs);
-  const nextMs = nextStart(calendar, lastMs ?? nowMs, nowMs);
+  const { lastMs, nextMs } = findStarts(calendar, nowMs);
   if (lastMs !== undefined && nextMs !== undefined) {
     calendar.answers.unshift({ lastMs, nextMs });
     calendar.answers.splice(8);
@@ -67,33 +66,22 @@ function readCalendar({ cron: text, timeZone, durationMs }: Schedule): Calendar 
   return { cron, timeZone, everStarts: startsOf(cron, 1).length > 0, answers: [] };
 }
 
-/** The latest start at or before an instant. */
-function lastStart({ cron, timeZone }: Calendar, nowMs: number): number | undefined {
-  const wallMs = wallFromInstant(timeZone, nowMs);
+function findStarts(
+  { cron, timeZone }: Calendar,
+  nowMs: number,
+): { readonly lastMs: number | undefined; readonly nextMs: number | undefined } {
+  const nowWallMs = wallFromInstant(timeZone, nowMs);
   // The library looks strictly before its argument, in whole seconds; starts are on whole minutes.
-  const [previous] = cron.previousRuns(1, new Date(Math.floor(wallMs / minuteMs) * minuteMs + minuteMs));
-  let last = previous === undefined ? undefined : instantFromWall(timeZone, previous.getTime());
-  // In the second pass of the repeated hour, starts that the clock shows as still to come were in the first pass.
-  for (let wall = previous?.getTime() ?? wallMs; ; ) {
-    const following = cron.nextRun(new Date(wall))?.getTime();
-    if (following === undefined) return last;
-    const startMs = instantFromWall(timeZone, following);
-    if (startMs > nowMs) return last;
-    last = startMs;
-    wall = following;
-  }
-}
-
-/** The first start after both instants, of which `afterMs` is itself a start or a place to begin. */
-function nextStart({ cron, timeZone }: Calendar, afterMs: number, nowMs: number): number | undefined {
-  let wall = wallFromInstant(timeZone, afterMs) - 1;
+  const [previous] = cron.previousRuns(1, new Date(Math.floor(nowWallMs / minuteMs) * minuteMs + minuteMs));
+  let lastMs = previous && instantFromWall(timeZone, previous.getTime());
+  let wallMs: number | undefined = previous?.getTime() ?? nowWallMs;
   for (;;) {
-    const following = cron.nextRun(new Date(wall))?.getTime();
-    if (following === undefined || following - wallFromInstant(timeZone, nowMs) > searchMs) return undefined;
-    const startMs = instantFromWall(timeZone, following);
-    // Several starts inside the gap are one: all of them open at its end.
-    if (startMs > nowMs && startMs > afterMs) return startMs;
-    wall = following;
+    wallMs = cron.nextRun(new Date(wallMs))?.getTime();
+    if (wallMs === undefined || wallMs - nowWallMs > searchMs) return { lastMs, nextMs: undefined };
+    const startMs = instantFromWall(timeZone, wallMs);
+    if (startMs > nowMs) return { lastMs, nextMs: startMs };
+    // In the second pass of the repeated hour, a start that the clock shows as still to come was in the first pass.
+    lastMs = startMs;
   }
 }
 
