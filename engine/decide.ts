@@ -4,7 +4,7 @@ import { ordinalRanges, pods } from './amount.ts';
 import { contextOf, type GroupContext } from './context.ts';
 import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from './decision.ts';
 import { decideRoll } from './roll.ts';
-import { earliest, holds } from './rule.ts';
+import { earliest, holds, result } from './rule.ts';
 import { advanceRun } from './run.ts';
 import { decideScale } from './scale.ts';
 import type { RunState, Snapshot } from './snapshot.ts';
@@ -26,7 +26,8 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const advanced = advanceRun(context);
   const scale = decideScale(context, advanced?.run);
   const roll = decideRoll(context, advanced, scale.isScaling);
-  const steps = [...scale.steps, ...roll.steps];
+  const planned = [...scale.steps, ...roll.steps];
+  const steps = planned.length > 0 ? planned : unreadZones(context);
   const actions = [...scale.actions, ...roll.actions];
   const waits = distinct(steps.flatMap((step) => step.results.filter(holds)));
   const outcome =
@@ -51,6 +52,24 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),
   };
+}
+
+/** Nobody can say that a group is done while a zone of it could not be read. */
+function unreadZones(context: GroupContext): readonly Step[] {
+  return context.view.zones.flatMap(({ zone, unknown }): Step[] =>
+    unknown === undefined
+      ? []
+      : [
+          {
+            id: `view/${zone.name}`,
+            kind: 'roll',
+            zone: zone.name,
+            pods: [],
+            outcome: 'wait',
+            results: [result('view-complete', 'unknown', unknown)],
+          },
+        ],
+  );
 }
 
 function waveOf(group: GroupDefinition, run: RunState | undefined): GroupDecision['wave'] {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { planSchema } from '../engine/plan-schema.ts';
+import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { customResourceDefinition } from '../policies/crd.ts';
 import { findingsMarkdown } from '../policies/finding-codes.ts';
 import { editorSchema, policyFileSchema } from '../policies/json-schema.ts';
@@ -25,6 +26,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
     }),
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
     ['docs/findings.md', findingsMarkdown()],
+    ['docs/rules.md', rulesMarkdown()],
   ]);
 }
 

@@ -47,3 +47,25 @@ export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'zone-budget', title: 'fewer pods of the zone are down than may be', outcomes: ['ok', 'wait'] },
   { id: 'zone-gap', title: 'the last decrease of another zone is long enough ago', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
 ];
+
+/** The list of rules as a page of the documentation. */
+export function rulesMarkdown(): string {
+  const rows = ruleCatalog.map(({ id, title, outcomes }) => `| \`${id}\` | ${title} | ${outcomes.join(', ')} |`);
+  return [
+    '# Rules',
+    '',
+    'Generated from `engine/rules/catalog.ts`. These names stand in plans, in `explain`, in refusals and in exceptions. A rule of a RolloutPolicy is',
+    'named `policy/rule` and may answer in every way.',
+    '',
+    '- `ok`: it does not hold the step.',
+    '- `wait`: it will pass by itself, with time or with progress elsewhere.',
+    '- `no`: it refuses; a person must change something.',
+    '- `skip`: it does not apply.',
+    '- `unknown`: it could not be decided, which holds the step.',
+    '',
+    '| Rule | What it asks | How it may answer |',
+    '|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
