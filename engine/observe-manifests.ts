@@ -16,7 +16,7 @@ export interface ManifestOptions {
   readonly namespace?: string;
   /** Tells who follows whom and which objects are replica sources. */
   readonly groups?: readonly GroupDefinition[];
-  /** Replicas that stand in for those of the manifests, by `namespace/name` of the StatefulSet. */
+  /** Replicas that stand in for those of single StatefulSets, by `namespace/name`; who follows them keeps its own. */
   readonly replicas?: ReadonlyMap<string, number>;
 }
 
@@ -33,14 +33,13 @@ export interface ManifestSnapshot {
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
   const ofKind = (kind: string): readonly unknown[] => namespaced.filter((object) => fieldAt(object, ['kind']) === kind);
-  const sets = ofKind('StatefulSet').map((object) => runningSet(object, options.replicas));
+  const sets = ofKind('StatefulSet').map((object) => runningSet(object));
   const zoneBudgets = ofKind('ZoneAwarePodDisruptionBudget').map(observeZoneBudget);
   const podBudgets = ofKind('PodDisruptionBudget').map(observePodBudget);
   const groups = options.groups ?? [];
   const unnamed = ofKind('StatefulSet')
     .filter((object) => fieldAt(object, ['spec', 'replicas']) === undefined)
-    .map(objectKey)
-    .filter((key) => options.replicas?.has(key) !== true);
+    .map(objectKey);
   const snapshot = fillUnnamedReplicas(
     {
       ...emptySnapshot(options.nowMs),
@@ -52,8 +51,10 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
     },
     new Set(unnamed),
   );
+  const withReplicas = (set: StatefulSetView): StatefulSetView =>
+    settled(set, options.replicas?.get(`${set.namespace}/${set.name}`) ?? set.replicas);
   return {
-    snapshot: withPods(snapshot, ofKind('Pod')),
+    snapshot: withPods({ ...snapshot, statefulSets: snapshot.statefulSets.map(withReplicas) }, ofKind('Pod')),
     problems: [...sets, ...zoneBudgets, ...podBudgets].flatMap((view) => (isUnknown(view) ? [view.unknown] : [])),
   };
 }
@@ -136,14 +137,14 @@ function objectKey(object: unknown): string {
   return `${fields.text('metadata.namespace') ?? ''}/${fields.text('metadata.name') ?? ''}`;
 }
 
-function runningSet(object: unknown, replicas: ManifestOptions['replicas']): ReturnType<typeof observeStatefulSet> {
+function runningSet(object: unknown): ReturnType<typeof observeStatefulSet> {
   const set = observeStatefulSet(object);
   if (isUnknown(set)) return set;
   const revision = manifestRevision(object);
   const generation = Math.max(set.generation, 1);
   const status = { ...set.status, observedGeneration: generation, currentRevision: revision, updateRevision: revision };
   const identity = { uid: set.uid || `statefulset-${set.namespace}-${set.name}`, resourceVersion: set.resourceVersion || '1', generation };
-  return settled({ ...set, ...identity, status }, replicas?.get(objectKey(object)) ?? set.replicas);
+  return settled({ ...set, ...identity, status }, set.replicas);
 }
 
 /** The StatefulSet with so many replicas, all ready and updated. */

@@ -56,7 +56,7 @@ export function decided(asked: Asked): Answer {
   let snapshot = withRun({ ...asked, snapshot: withPreparations(asked) }, run);
   let decision = decideGroup(snapshot, asked.group);
   if (run !== undefined && decision.run !== undefined && decision.run.wave > run.wave) {
-    snapshot = withRun({ ...asked, snapshot }, movedOnInTime(asked, decision.run, run.wave));
+    snapshot = withRun({ ...asked, snapshot }, movedOnInTime(asked, run, decision.run.wave));
     decision = decideGroup(snapshot, asked.group);
   }
   for (let call = 0; call < mostCalls && isCallingPods(decision); call += 1) {
@@ -74,10 +74,11 @@ export function decided(asked: Asked): Answer {
 }
 
 /** The run as it stands when it moved on in the moment in which the soak was over: the next wave has been open since then. */
-function movedOnInTime({ group, given, snapshot }: Asked, run: RunState, wave: number): RunState {
+function movedOnInTime({ group, given, snapshot }: Asked, run: RunState, to: number): RunState {
+  const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
   const availableMs = given.waveAvailableFor === undefined ? 0 : durationMs(given.waveAvailableFor);
-  const openMs = Math.max(0, availableMs - (group.rollout.waves[wave]?.after.soakMs ?? 0));
-  return { ...run, waveStartedMs: snapshot.nowMs - openMs };
+  const openMs = Math.max(0, availableMs - (group.rollout.waves[run.wave]?.after.soakMs ?? 0));
+  return { ...rest, wave: to, waveStartedMs: snapshot.nowMs - openMs };
 }
 
 function withRun(asked: Asked, run: RunState | undefined): Snapshot {

@@ -4,7 +4,7 @@ import { durationMs } from '../policies/duration.ts';
 import type { GivenState } from '../policies/schema/policy-test.ts';
 import { waveTarget } from './amount.ts';
 import { contextOf, type GroupContext } from './context.ts';
-import { isNewRevision, previousRevision } from './policy-test-state.ts';
+import { previousRevision } from './policy-test-state.ts';
 import { type WaveProgress, waveProgress } from './run.ts';
 import type { RunState, Snapshot } from './snapshot.ts';
 
@@ -18,7 +18,7 @@ export function runGiven(snapshot: Snapshot, group: GroupDefinition, given: Give
   const lastMs = lastReplacementMs(context, given);
   if (lastMs === undefined) return undefined;
   const open = waves.findIndex((wave) => !wave.isFilled);
-  const openZone = open < 0 ? undefined : begunZone(waves[open], waves.slice(0, open));
+  const openZone = open < 0 ? undefined : begunZone(given, waves[open], waves.slice(0, open));
   const hasBegun = openZone !== undefined;
   const wave = open < 0 ? waves.length - 1 : hasBegun ? open : open - 1;
   if (wave < 0) return undefined;
@@ -49,11 +49,11 @@ function lastReplacementMs({ view }: GroupContext, given: GivenState): number | 
 }
 
 /** The first zone of the wave with more updated pods than the waves before it asked for; one that lacks some comes before one that is done. */
-function begunZone(wave: WaveProgress | undefined, before: readonly WaveProgress[]): string | undefined {
+function begunZone(given: GivenState, wave: WaveProgress | undefined, before: readonly WaveProgress[]): string | undefined {
   const begun = (wave?.zones ?? []).filter(({ view }) => {
     const earlier = before.filter((one) => one.wave.zones.includes(view.zone.name));
     const asked = Math.max(0, ...earlier.map((one) => waveTarget(one.wave.amount, view.replicas)));
-    return isNewRevision(view.set?.status.updateRevision) && view.updated > asked;
+    return (given.zones?.[view.zone.name]?.updated ?? 0) > asked;
   });
   return (begun.find((zone) => zone.remaining > 0) ?? begun[0])?.view.zone.name;
 }

@@ -104,14 +104,9 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
 /** Ends the name of a revision that a case asks for; the manifests know only the one before it. */
 const newRevisionSuffix = '-next';
 
-/** Whether a case asked for this revision, by counting the pods that have it. */
-export function isNewRevision(revision: string | undefined): boolean {
-  return revision?.endsWith(newRevisionSuffix) === true;
-}
-
 /** The revision before the one that a case asked for. */
 export function previousRevision(revision: string): string {
-  return isNewRevision(revision) ? revision.slice(0, -newRevisionSuffix.length) : revision;
+  return revision.endsWith(newRevisionSuffix) ? revision.slice(0, -newRevisionSuffix.length) : revision;
 }
 
 /** A zone of which the case counts the updated pods has been given a new template. */
