@@ -1,8 +1,10 @@
 // What the API server does with fields on its own: defaults that it fills in, fields that it writes, fields that never change.
 
-/** Defaults of Kubernetes by field, list keys left out. A trailing part matches below any pod template. */
+/**
+ * Defaults of Kubernetes by field, list keys left out. `spec.replicas` is not among them: a manifest that leaves it out leaves it to others,
+ * which is something else than asking for one.
+ */
 const defaults: Readonly<Record<string, unknown>> = {
-  'spec.replicas': 1,
   'spec.podManagementPolicy': 'OrderedReady',
   'spec.revisionHistoryLimit': 10,
   'spec.minReadySeconds': 0,

@@ -39,8 +39,9 @@ export function siblingDifferences(objects: readonly ObjectContent[], groups: re
   });
 }
 
-/** The place in the chain of leaders, and what binds pods to the zone: these are what zones are for. */
+/** The place in the chain of leaders, replicas that one zone leaves to it, and what binds pods to the zone: these are what zones are for. */
 function isExpected(change: FieldChange): boolean {
+  if (change.path === 'spec.replicas') return change.operation !== 'change';
   return /^metadata\.(?:labels|annotations)[.[](?:grafana\.com\/)?rollout-|^spec\.template\.spec\.(?:affinity|nodeSelector|topologySpreadConstraints)\b/.test(
     change.path,
   );

@@ -7,7 +7,7 @@ import type { PlanInput } from '../../engine/plan.ts';
 import { instantMs } from '../../engine/raw.ts';
 import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts';
 import type { Finding } from '../../policies/finding.ts';
-import type { PolicyFile } from '../../policies/load.ts';
+import type { Manifest, PolicyFile } from '../../policies/load.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -61,13 +61,18 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const policyFiles = await readInputs(options.file ?? [], context);
 
   const before = readPolicyFiles(currentFiles);
-  const after = readPolicyFiles(unique([...desiredFiles, ...policyFiles]));
+  // Parsing is a good part of a large plan; the same files are read once.
+  const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
+  const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]));
   const { bundle } = after.resolution;
   const errors = [...before.findings, ...after.findings].filter((finding) => finding.severity === 'error');
   const currentObjects = before.loaded.manifests.map(({ value }) => value);
   // Manifests among the policies, such as examples beside them, are no part of what is asked for.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));
-  const desiredObjects = after.loaded.manifests.filter(({ file }) => desiredNames.has(file)).map(({ value }) => value);
+  const desiredManifests = after.loaded.manifests.filter(({ file }) => desiredNames.has(file));
+  refuseRepeats('--current', before.loaded.manifests);
+  refuseRepeats(desired === undefined ? '--current' : '--desired', desiredManifests);
+  const desiredObjects = desiredManifests.map(({ value }) => value);
   const documentsOf = (files: PolicyFiles, names: ReadonlySet<string>) =>
     files.loaded.documents.filter(({ file }) => names.has(file)).map(({ value }): ObjectContent => ({ ...value }));
   return {
@@ -88,6 +93,19 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       nowMs,
     },
   };
+}
+
+/** Two versions of one object cannot both run; most often a folder above the one that was meant is named. */
+function refuseRepeats(flag: string, manifests: readonly Manifest[]): void {
+  const first = new Map<string, Manifest>();
+  for (const manifest of manifests) {
+    const name = `${manifest.kind} ${manifest.namespace}/${manifest.name}`;
+    const before = first.get(name);
+    if (before !== undefined) {
+      throw usageFailure(`${flag} holds ${name} twice`, `it is in ${before.file} and in ${manifest.file}: name the folder of one of them`);
+    }
+    first.set(name, manifest);
+  }
 }
 
 function instantOf(text: string): number {

@@ -96,6 +96,10 @@ describe('the differences between two versions of an object', () => {
     expect(fieldDiff(statefulSet(before), statefulSet(after)).map((change) => change.consequence)).toEqual([consequence]);
   });
 
+  it('tells replicas that are left to others from one replica', () => {
+    expect(fieldDiff(statefulSet({}), statefulSet({ replicas: 1 }))).toMatchObject([{ path: 'spec.replicas', operation: 'add', after: 1 }]);
+  });
+
   it('writes map keys with other characters in brackets', () => {
     const before = statefulSet({}, {}, { annotations: { 'rollout-max-unavailable': '3', 'grafana.com/x': '1' } });
     const after = statefulSet({}, {}, { annotations: { 'rollout-max-unavailable': '5', 'grafana.com/x': '2' } });
@@ -106,7 +110,7 @@ describe('the differences between two versions of an object', () => {
   });
 
   it.each([
-    ['a default of the workload', statefulSet({ replicas: 1, revisionHistoryLimit: 10 }), statefulSet({})],
+    ['a default of the workload', statefulSet({ podManagementPolicy: 'OrderedReady', revisionHistoryLimit: 10 }), statefulSet({})],
     ['a default of a container', withContainer({}), withContainer({ imagePullPolicy: 'IfNotPresent', terminationMessagePolicy: 'File' })],
     [
       'a default of a probe',

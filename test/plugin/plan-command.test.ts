@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { demoManifests, demoPolicy } from '../../plugin/commands/demo-example.ts';
+import { folderWith, runPlugin } from './process.ts';
+
+const adopted = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: store-zone-a, namespace: mimir, labels: { rollout-group: store, grafana.com/no-downscale: 'true' } }
+spec:
+  replicas: 3
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { name: store-zone-a } }
+  template:
+    metadata: { labels: { name: store-zone-a, rollout-group: store } }
+    spec: { containers: [{ name: store, image: 'grafana/mimir:2.16.0' }] }
+`;
+
+function folder(): string {
+  return folderWith({
+    'now/a.yaml': demoManifests,
+    'next/a.yaml': demoManifests.replaceAll('mimir:2.16.0', 'mimir:2.17.1'),
+    'policies/group.yaml': demoPolicy,
+    'broken/group.yaml': demoPolicy.replace('engine: onDelete', 'engine: onDelet'),
+    'store/store.yaml': adopted,
+    'slow.yaml': 'pods: { start: 2m }\n',
+    'wrong.yaml': 'gates: maybe\n',
+  });
+}
+
+function run(...words: readonly string[]) {
+  return runPlugin(words, { cwd: folder() });
+}
+
+const rollout = ['--current', 'now', '--desired', 'next', '-f', 'policies'];
+
+describe('the exit code of plan', () => {
+  it.each([
+    ['a plan with changes', ['plan', ...rollout], 0],
+    ['a plan with changes, in detail', ['plan', ...rollout, '--detailed-exitcode'], 2],
+    ['a plan without changes, in detail', ['plan', '--current', 'now', '-f', 'policies', '--detailed-exitcode'], 0],
+    ['a downscale that is refused', ['plan', '--current', 'store', '--set', 'replicas=1'], 5],
+    ['a downscale that is refused, in detail', ['plan', '--current', 'store', '--set', 'replicas=1', '--detailed-exitcode'], 5],
+    ['no input', ['plan'], 3],
+    ['no input, in detail', ['plan', '--detailed-exitcode'], 1],
+    ['a --set that is not understood', ['plan', '--current', 'now', '-f', 'policies', '--set', 'colour=red'], 3],
+    ['an instant without offset', ['plan', ...rollout, '--at', '2026-01-01'], 3],
+    ['one object twice', ['plan', '--current', '.'], 3],
+    ['policies with an error', ['plan', '--current', 'now', '-f', 'broken'], 4],
+    ['assumptions that are not understood', ['plan', ...rollout, '--assumptions', 'wrong.yaml'], 4],
+    ['a folder that does not exist', ['plan', '--current', 'nowhere'], 10],
+    ['a group that does not exist', ['plan', ...rollout, '--group', 'nobody'], 10],
+    ['manifests without a group', ['plan', '--current', 'now'], 10],
+    ['a zone that does not exist', ['plan', ...rollout, '--set', 'zone-x.replicas=1'], 10],
+    ['diff of equal manifests', ['diff', '--current', 'now', '-f', 'policies'], 0],
+    ['diff of different manifests', ['diff', ...rollout], 1],
+    ['diff of manifests without a group', ['diff', '--current', 'now', '--desired', 'next'], 1],
+    ['diff by another program', ['diff', ...rollout, '-o', 'external'], 1],
+    ['diff of zones that are alike', ['diff', '--current', 'now', '-f', 'policies', '--zones'], 0],
+    ['explain', ['explain', 'ingester', ...rollout], 0],
+    ['explain with a namespace', ['explain', 'mimir/ingester', ...rollout, '-n', 'mimir'], 0],
+    ['explain of nobody', ['explain', 'nobody', ...rollout], 10],
+    ['simulate', ['simulate', ...rollout, '--runs', '2', '--seed', '7'], 0],
+    ['simulate with a pod that nobody has', ['simulate', ...rollout, '--fail', 'pod=nobody@1m'], 10],
+    ['simulate with a failure that is not understood', ['simulate', ...rollout, '--fail', 'x'], 3],
+    ['demo', ['demo', '--fast'], 0],
+  ] satisfies [string, readonly string[], number][])('of %s', (_, words, status) => {
+    const ended = run(...words);
+    expect([ended.status, ended.stderr]).toEqual([status, expect.not.stringContaining('crash')]);
+  });
+});
+
+describe('what plan prints', () => {
+  it('goes to standard output, without an escape byte in a pipe, and nothing else does', () => {
+    const { stdout, stderr } = run('plan', ...rollout);
+    expect(stdout).toContain('Plan  mimir/ingester   completes');
+    expect(stdout).not.toContain('\u001b');
+    expect(stderr).toBe('');
+  });
+
+  it('fits the width that is given, in a pipe too', () => {
+    const { stdout } = run('plan', ...rollout, '--width', '80');
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it('is the same document as JSON, as YAML and in the file of --out, and keeps the published schema', () => {
+    const cwd = folder();
+    const { stdout } = runPlugin(['plan', ...rollout, '-o', 'json', '--out', 'saved.json'], { cwd });
+    const plan: unknown = JSON.parse(stdout);
+    expect(JSON.parse(readFileSync(`${cwd}/saved.json`, 'utf8'))).toEqual(plan);
+    const schema: object = JSON.parse(readFileSync('deploy/schemas/plan.json', 'utf8'));
+    const validate = new Ajv2020({ formats: { 'date-time': true } }).compile(schema);
+    expect([validate(plan), validate.errors]).toEqual([true, null]);
+  });
+
+  it('has the zones one after the other, and takes longer when pods start more slowly', () => {
+    const total = (...more: readonly string[]): number =>
+      JSON.parse(run('plan', ...rollout, '-o', 'json', ...more).stdout).groups[0].totals.p50Seconds;
+    expect(total('--assumptions', 'slow.yaml')).toBeGreaterThan(total());
+    const { groups } = JSON.parse(run('plan', ...rollout, '-o', 'json').stdout);
+    const zones = groups[0].timeline.filter((span: { kind: string }) => span.kind === 'roll').map((span: { zone: string }) => span.zone);
+    expect(zones).toEqual(['zone-a', 'zone-a', 'zone-b', 'zone-c']);
+  });
+
+  it('is a comment in Markdown and a page in HTML', () => {
+    expect(run('plan', ...rollout, '-o', 'markdown').stdout).toMatch(/^<!-- rollout-group:plan digest=sha256:/);
+    expect(run('plan', ...rollout, '-o', 'html').stdout).toMatch(/^<!DOCTYPE html>\n<html lang="en">/);
+  });
+
+  it('shows findings with their place on standard error, and plans nothing', () => {
+    const { stdout, stderr } = run('plan', '--current', 'now', '-f', 'broken');
+    expect(stdout).toBe('');
+    expect(stderr).toContain('broken/group.yaml:');
+    expect(stderr).toContain('1 error in the files; nothing was planned');
+  });
+
+  it('names the rule and the place of what is refused', () => {
+    const { stdout } = run('plan', '--current', 'store', '--set', 'replicas=1');
+    expect(stdout).toContain('REFUSED');
+    expect(stdout).toContain('no-downscale');
+    expect(stdout).toContain('StatefulSet mimir/store-zone-a grafana.com/no-downscale');
+  });
+});
+
+describe('what the other previews print', () => {
+  it('diff shows the change once for all zones', () => {
+    expect(run('diff', ...rollout).stdout).toContain(
+      '  zone-a, zone-b, zone-c  (same change)\n    spec.template.spec.containers[ingester].image',
+    );
+  });
+
+  it('diff -o external runs the program that the environment names', () => {
+    const { stdout } = runPlugin(['diff', ...rollout, '-o', 'external'], { cwd: folder(), env: { KUBECTL_EXTERNAL_DIFF: 'diff -r -q' } });
+    expect(stdout).toMatch(/^Files CURRENT\/\S+ and DESIRED\/\S+ differ/);
+  });
+
+  it('simulate repeats the same run for the same seed', () => {
+    const words = ['simulate', ...rollout, '--runs', '3', '--seed', '7'];
+    expect(run(...words).stdout).toBe(run(...words).stdout);
+  });
+
+  it('demo tells the rollout as one line per transition when nobody watches, ending with all pods updated', () => {
+    const lines = run('demo')
+      .stdout.split('\n')
+      .filter((line) => line.startsWith('+'));
+    expect(lines).toHaveLength(8);
+    expect(lines.at(-1)).toBe('+00:45:30 mimir/ingester done updated=36/36');
+  });
+});
