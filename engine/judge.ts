@@ -188,7 +188,7 @@ function onShrink(context: GroupContext, zone: ZoneView, request: ScaleRequest &
     zone,
     from: request.from,
     to: request.to,
-    isForced: false,
+    isForced: zone.zone.forceReplicas === request.to,
     run: context.view.ledger.run,
     asker: 'admission',
   };

@@ -1,4 +1,5 @@
 // The rules that a change of replicas must pass, upwards and downwards.
+import { pods } from '../amount.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import { type Rule, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
@@ -120,14 +121,15 @@ const otherZonesReady: Rule<ScaleQuestion> = {
   title: 'every other zone of the group is whole, and of one version',
   evaluate: ({ context, zone, isForced }) => {
     const isAdopted = context.group.compatibility.scaleDownChecks === 'prepareOnly';
-    if (isForced || (isAdopted && zone.zone.prepare === undefined))
+    // A forced number of an adopted zone is prepared like any other, and only whole zones let it be.
+    if (isAdopted ? zone.zone.prepare === undefined : isForced)
       return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
     for (const view of context.view.zones) {
       if (view.zone.name === zone.zone.name) continue;
       const ready = view.pods.filter((pod) => !pod.isTerminating && pod.containersReady && pod.phase === 'Running').length;
       const status = view.set?.status;
       if (isAdopted && status !== undefined && (ready !== status.replicas || ready !== status.updatedReplicas)) {
-        const fact = `zone ${view.zone.name} has ${status.replicas - ready} pods that are not ready and ${status.replicas - status.updatedReplicas} that are not updated`;
+        const fact = `zone ${view.zone.name} has ${pods(status.replicas - ready)} not ready and ${status.replicas - status.updatedReplicas} not updated`;
         return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
       }
       if (!isAdopted && !view.isReady) {
@@ -159,7 +161,7 @@ const rolloutOver: Rule<ScaleQuestion> = {
 const gap: Rule<ScaleQuestion> = {
   id: 'zone-gap',
   title: 'the last decrease of another zone is long enough ago',
-  evaluate: (question) => (question.isForced ? result('zone-gap', 'skip', 'replicas are forced') : zoneGap(question)),
+  evaluate: zoneGap,
 };
 
 const notPaused: Rule<ScaleQuestion> = {

@@ -1,6 +1,6 @@
 // The least time between replica decreases of two zones.
 import { formatDuration } from '../../policies/duration.ts';
-import { limitSource, sourceOf } from '../context.ts';
+import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 import type { ZoneView } from '../view.ts';
@@ -22,14 +22,17 @@ const believableAheadMs = 30_000;
  * reads its own value (strictly more than it must have passed), and a prepared downscale moreover that of the zone that shrank.
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
-  const { context, zone } = question;
+  const { context, zone, isForced } = question;
+  const { zoneGapReads, prepareGapReads } = context.group.compatibility;
+  const isOwnAsked = !isForced && (zoneGapReads === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
+  // The preparation is asked for by whoever writes, so a number that a person forces does not get around it.
+  const isOtherAsked = prepareGapReads === 'otherZone' && zone.zone.prepare !== undefined;
+  if (!isOwnAsked && !isOtherAsked) return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no time between zones is set');
   const others = shrunkZones(question);
   if (typeof others === 'string') return result('zone-gap', 'unknown', others);
-  const { zoneGapReads, prepareGapReads } = context.group.compatibility;
   const answers: RuleResult[] = [];
-  const isOwnAsked = zoneGapReads === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent');
   if (isOwnAsked) answers.push(ownGap(question, others));
-  if (prepareGapReads === 'otherZone' && zone.zone.prepare !== undefined)
+  if (isOtherAsked)
     answers.push(...others.map((other) => gapOf(question, other, other.view.zone.betweenZonesMs, other.view.zone.name, false)));
   const rank = ['no', 'unknown', 'wait', 'ok', 'skip'];
   const worst = answers.sort((a, b) => rank.indexOf(a.outcome) - rank.indexOf(b.outcome) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
@@ -70,20 +73,36 @@ function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source
     : own;
 }
 
-/** The other zones that shrank, the latest first; text when a time cannot be read. An announced decrease counts as of its announcement. */
+/** The other zones that shrank, the latest first; text when a time cannot be read. */
 function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | string {
   const shrunk: Shrunk[] = [];
   for (const view of context.view.zones) {
     if (view.zone.name === zone.zone.name) continue;
-    for (const claim of view.claims) if (claim.verb === 'scaleDown') shrunk.push({ view, atMs: claim.atMs });
-    for (const record of context.view.ledger.downscales) if (record.zone === view.zone.name) shrunk.push({ view, atMs: record.atMs });
-    const text = context.group.compatibility.lastDownscale === 'annotation' ? view.set?.annotations[lastDownscaleAnnotation] : undefined;
-    if (text === undefined) continue;
-    const atMs = Date.parse(text);
-    if (Number.isNaN(atMs)) return `annotation ${lastDownscaleAnnotation} of ${view.zone.statefulSet} is no instant: ${text.slice(0, 40)}`;
-    shrunk.push({ view, atMs });
+    const recorded = context.group.compatibility.lastDownscale === 'annotation' ? annotatedTimes(view) : ledgerTimes(context, view);
+    if (typeof recorded === 'string') return recorded;
+    for (const atMs of recorded) shrunk.push({ view, atMs });
   }
   return shrunk
     .filter(({ atMs }) => atMs <= context.nowMs + believableAheadMs)
     .sort((a, b) => b.atMs - a.atMs || (a.view.zone.name < b.view.zone.name ? -1 : 1));
+}
+
+/** An announced decrease counts as of its announcement. */
+function announcedTimes({ claims }: ZoneView): readonly number[] {
+  return claims.filter((claim) => claim.verb === 'scaleDown').map((claim) => claim.atMs);
+}
+
+function ledgerTimes(context: GroupContext, view: ZoneView): readonly number[] {
+  const recorded = context.view.ledger.downscales.filter((record) => record.zone === view.zone.name);
+  return [...announcedTimes(view), ...recorded.map((record) => record.atMs)];
+}
+
+/** Only prepared downscales are recorded in the annotation, so an announced one will be exactly when the zone prepares. */
+function annotatedTimes(view: ZoneView): readonly number[] | string {
+  const announced = view.zone.prepare === undefined ? [] : announcedTimes(view);
+  const text = view.set?.annotations[lastDownscaleAnnotation];
+  if (text === undefined) return announced;
+  const atMs = Date.parse(text);
+  if (Number.isNaN(atMs)) return `annotation ${lastDownscaleAnnotation} of ${view.zone.statefulSet} is no instant: ${text.slice(0, 40)}`;
+  return [...announced, atMs];
 }

@@ -90,8 +90,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'the time between zones is not asked for',
     file: 'engine/rules/scale.ts',
-    find: "(question.isForced ? result('zone-gap', 'skip', 'replicas are forced') : zoneGap(question))",
-    replace: "(zoneGap(question).outcome === 'ok' ? zoneGap(question) : result('zone-gap', 'skip', 'not asked'))",
+    find: 'evaluate: zoneGap,',
+    replace: "evaluate: (question) => (zoneGap(question).outcome === 'ok' ? zoneGap(question) : result('zone-gap', 'skip', 'not asked')),",
     by: 'decisions',
   },
   {

@@ -1,11 +1,12 @@
 // The commands turn and run: the agent takes one turn, or lives on.
+import { decide } from '../../../engine/decide.ts';
 import type { Action, GroupDecision } from '../../../engine/decision.ts';
 import { earliest } from '../../../engine/rule.ts';
 import { nextEventMs } from '../../../engine/world.ts';
 import { type TakenTurn, takeTurn } from '../act.ts';
 import { type Commands, duration, word } from '../command.ts';
 import { actionText, decisionLines, instant, resultText } from '../print.ts';
-import { letTimePass, nextReadingMs, nowMs, type Stage } from '../stage.ts';
+import { letTimePass, nextReadingMs, nowMs, observe, type Stage } from '../stage.ts';
 
 /** A story that takes longer does not end. */
 const horizonMs = 60 * 24 * 3_600_000;
@@ -21,6 +22,8 @@ const usualWaits: ReadonlySet<string> = new Set([
 ]);
 
 export const agentCommands: Commands = {
+  /** How many things the agent would do now; nothing is carried out. */
+  look: (stage) => decide(observe(stage)).groups.map(({ phase, actions }) => `${phase}, ${actions.length} actions`),
   /** One decision, carried out. */
   turn: (stage) => {
     const now = nowMs(stage);

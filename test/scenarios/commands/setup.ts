@@ -91,7 +91,8 @@ function adoptedSet({ options }: Call, name: string, { zone, before, first }: Po
     ...(options['delayed'] === undefined ? {} : delayedAnnotations(options['delayed'])),
   };
   const set = plainSet(`${name}-zone-${zone}`, Number(options['replicas'] ?? 3), 'OnDelete');
-  return { ...set, metadata: { ...set.metadata, labels, annotations } };
+  const template = { metadata: { labels: { name: set.metadata.name, 'rollout-group': name } } };
+  return { ...set, metadata: { ...set.metadata, labels, annotations }, spec: { ...set.spec, template } };
 }
 
 function mirrorAnnotations(kind: string, name: string): Readonly<Record<string, string>> {
