@@ -1,5 +1,6 @@
 // How the zones of one group differ from the first of them, apart from what must differ: their names.
 import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/field-diff.ts';
+import { canonicalJson } from '../engine/hash.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { nameOf } from './difference.ts';
 
@@ -15,6 +16,8 @@ export interface GroupSiblings {
   readonly group: string;
   /** Zones that differ; the others are alike. */
   readonly siblings: readonly SiblingDifference[];
+  /** Fields that are different in every zone, such as a rack: settings of the zones, not drift between them. */
+  readonly perZone: readonly string[];
   /** Zones without a StatefulSet among the manifests. */
   readonly missing: readonly string[];
 }
@@ -26,17 +29,32 @@ export function siblingDifferences(objects: readonly ObjectContent[], groups: re
     const found = group.zones.map((zone) => ({ zone, object: byName.get(`StatefulSet ${group.namespace}/${zone.statefulSet}`) }));
     const present = found.flatMap(({ zone, object }) => (object === undefined ? [] : [{ zone, object: withoutZone(object, zone) }]));
     const [first, ...rest] = present;
-    const siblings = rest.flatMap(({ zone, object }) => {
-      const changes = first === undefined ? [] : fieldDiff(first.object, object).filter((change) => !isExpected(change));
-      return changes.length === 0 ? [] : [{ zone: zone.name, comparedWith: first?.zone.name ?? '', changes }];
-    });
+    const compared = rest.map(({ zone, object }) => ({
+      zone: zone.name,
+      comparedWith: first?.zone.name ?? '',
+      changes: first === undefined ? [] : fieldDiff(first.object, object).filter((change) => !isExpected(change)),
+    }));
+    const perZone = fieldsPerZone(compared);
     return {
       namespace: group.namespace,
       group: group.name,
-      siblings,
+      siblings: compared
+        .map((sibling) => ({ ...sibling, changes: sibling.changes.filter(({ path }) => !perZone.includes(path)) }))
+        .filter(({ changes }) => changes.length > 0),
+      perZone,
       missing: found.filter(({ object }) => object === undefined).map(({ zone }) => zone.name),
     };
   });
+}
+
+/** Fields that differ from the first zone in all others, each time with another value. Two zones cannot show this. */
+function fieldsPerZone(compared: readonly SiblingDifference[]): readonly string[] {
+  if (compared.length < 2) return [];
+  const values = new Map<string, Set<string>>();
+  for (const { changes } of compared) {
+    for (const { path, after } of changes) values.set(path, (values.get(path) ?? new Set()).add(canonicalJson(after)));
+  }
+  return [...values].filter(([, seen]) => seen.size === compared.length).map(([path]) => path);
 }
 
 /** The place in the chain of leaders, replicas that one zone leaves to it, and what binds pods to the zone: these are what zones are for. */

@@ -2,6 +2,7 @@
 import commandLine from '../../docs/command-line.md';
 import exitCodes from '../../docs/exit-codes.md';
 import output from '../../docs/output.md';
+import plan from '../../docs/plan.md';
 import sources from '../../docs/sources.md';
 import { findingsMarkdown } from '../../policies/finding-codes.ts';
 
@@ -11,5 +12,6 @@ export const topics: Readonly<Record<string, string>> = {
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
   output,
+  plan,
   sources,
 };

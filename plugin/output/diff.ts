@@ -112,15 +112,16 @@ function fieldLines(change: FieldChange, look: TableLook): readonly string[] {
 
 /** How zones differ from their siblings. */
 export function renderSiblings(groups: readonly GroupSiblings[], look: TableLook): string {
-  const lines = groups.flatMap(({ namespace, group, siblings, missing }) => {
+  const lines = groups.flatMap(({ namespace, group, siblings, missing, perZone }) => {
     const name = look.paint('bold', `${namespace}/${group}`);
     const absent = missing.map((zone) => `  ${zone} has no StatefulSet here`);
-    if (siblings.length === 0 && missing.length === 0) return [`${name}   the zones are alike`];
+    const settings = perZone.map((path) => `  every zone has its own ${path}`);
+    if (siblings.length === 0 && missing.length === 0) return [`${name}   the zones are alike`, ...settings];
     const different = siblings.flatMap(({ zone, comparedWith, changes }) => [
       `  ${zone} differs from ${comparedWith} in ${plural(changes.length, 'field')}`,
       ...changes.flatMap((change) => fieldLines({ ...change, consequence: 'none' }, look)),
     ]);
-    return [name, ...absent, ...different];
+    return [name, ...absent, ...different, ...settings];
   });
   return `${(lines.length === 0 ? ['no groups'] : lines).join('\n')}\n`;
 }

@@ -137,7 +137,9 @@ describe('the differences of a group', () => {
 
 describe('siblings', () => {
   it('are alike when only the names of their zones differ', () => {
-    expect(siblingDifferences(running, [group()])).toEqual([{ namespace: 'mimir', group: 'ingester', siblings: [], missing: [] }]);
+    expect(siblingDifferences(running, [group()])).toEqual([
+      { namespace: 'mimir', group: 'ingester', siblings: [], perZone: [], missing: [] },
+    ]);
   });
 
   it('are compared with the first zone', () => {
@@ -154,6 +156,15 @@ describe('siblings', () => {
             + grafana/mimir:2.15.0
       "
     `);
+  });
+
+  it('may each have a value of their own, which is a setting and no drift', () => {
+    const racks = ['1', '2', '3'].map((rack, index) => member(['a', 'b', 'c'][index] ?? '', { annotations: { rack } }));
+    expect(renderSiblings(siblingDifferences(racks, [group()]), look())).toBe(
+      'mimir/ingester   the zones are alike\n  every zone has its own metadata.annotations.rack\n',
+    );
+    const drift = [...racks.slice(0, 2), member('c', { annotations: { rack: '1' } })];
+    expect(siblingDifferences(drift, [group()])[0]).toMatchObject({ perZone: [], siblings: [{ zone: 'b' }] });
   });
 
   it('are told to be missing', () => {
