@@ -4,6 +4,7 @@ import exitCodes from '../../docs/exit-codes.md';
 import output from '../../docs/output.md';
 import plan from '../../docs/plan.md';
 import sources from '../../docs/sources.md';
+import { rulesMarkdown } from '../../engine/rules/catalog.ts';
 import { findingsMarkdown } from '../../policies/finding-codes.ts';
 
 /** Markdown by topic. */
@@ -12,6 +13,7 @@ export const topics: Readonly<Record<string, string>> = {
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
   output,
+  rules: rulesMarkdown(),
   plan,
   sources,
 };
