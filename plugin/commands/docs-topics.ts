@@ -13,7 +13,7 @@ export const topics: Readonly<Record<string, string>> = {
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
   output,
-  rules: rulesMarkdown(),
   plan,
+  rules: rulesMarkdown(),
   sources,
 };
