@@ -184,7 +184,7 @@ export interface Judgement {
   readonly effect: 'allow' | 'warn' | 'requireApproval' | 'hold' | 'deny';
   readonly results: readonly RuleResult[];
   readonly warnings: readonly string[];
-  /** With `prepare`: the calls to be made before the request is judged again. */
+  /** With `prepare`: the calls to be made before the request is judged again. With `deny`: the calls that take a failed preparation back. */
   readonly actions: readonly Action[];
   readonly decisionId: string;
 }

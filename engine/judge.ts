@@ -26,14 +26,16 @@ interface Verdict {
 
 /**
  * Judges one API request. Pure, like decide. Objects that no group and no label protects are always allowed. Whatever is unknown about a
- * protected object denies. With outcome `prepare` the caller makes the calls, adds the answers to the ledger and asks again.
+ * protected object denies. With outcome `prepare` the caller makes the calls, adds the answers to the ledger and asks again; a denial may
+ * carry calls too, which take back what was prepared.
  */
 export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement {
   const verdict = verdictOn(snapshot, request);
   const warnings = [...(verdict.warnings ?? []), ...(verdict.policies?.warnings ?? []).map((answer) => `${answer.rule}: ${answer.fact}`)];
   const refusals = verdict.results.filter(holds);
   const actions = verdict.actions ?? [];
-  const waitsForCalls = actions.length > 0 && refusals.every((answer) => answer.rule === 'prepare-downscale' && answer.outcome === 'wait');
+  const asks = actions.some((action) => action.kind === 'callPods' && action.method === 'POST');
+  const waitsForCalls = asks && refusals.every((answer) => answer.rule === 'prepare-downscale' && answer.outcome === 'wait');
   const outcome = refusals.length === 0 ? 'allow' : waitsForCalls ? 'prepare' : 'deny';
   const first = [...refusals].sort((a, b) => severity(b) - severity(a))[0];
   return {
@@ -43,7 +45,7 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
     effect: effectOf(refusals, verdict.policies),
     results: verdict.results,
     warnings,
-    actions: outcome === 'prepare' ? actions : [],
+    actions: outcome === 'allow' ? [] : actions,
     decisionId: decisionId(snapshot, request, first),
   };
 }

@@ -179,6 +179,8 @@ export interface Preparation {
   /** When the agent first saw it prepared. */
   readonly seenMs: number;
   readonly message?: string;
+  /** A failed pod was told to stay, since it may have prepared all the same. */
+  readonly isWithdrawn?: true;
 }
 
 /** One rollout of one target, as far as it has come. */

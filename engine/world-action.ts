@@ -100,10 +100,15 @@ function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   changeLedger(draft, action, (ledger) => {
     const isAsked = (entry: Preparation): boolean => entry.zone === action.zone && entry.call === action.call && asked.has(entry.ordinal);
     const others = ledger.preparations.filter((entry) => !isAsked(entry));
-    if (action.method === 'DELETE') return { ...ledger, preparations: others };
+    if (action.method === 'DELETE') return { ...ledger, preparations: [...others, ...withdrawn(ledger.preparations.filter(isAsked))] };
     const before = new Map(ledger.preparations.filter(isAsked).map((entry) => [entry.podUid, entry]));
     return { ...ledger, preparations: [...others, ...there.map(({ view }) => answer(draft, action, view, before.get(view.uid)))] };
   });
+}
+
+/** What is left to know of pods that were told to stay: which of them failed, and when, so that they are not asked again at once. */
+function withdrawn(entries: readonly Preparation[]): readonly Preparation[] {
+  return entries.filter((entry) => entry.state === 'failed').map((entry) => ({ ...entry, isWithdrawn: true }));
 }
 
 function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: readonly ModelPod[]): StepDraft['reported'] {

@@ -94,8 +94,8 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   const entries = leavingPods({ ...question, to }, 'prepare');
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
   if (failed.length > 0 && failed.some(({ entry }) => context.nowMs - (entry?.seenMs ?? 0) < retryAfterMs)) {
-    // Whatever was prepared is taken back, so that a pod that stays is not left half closed.
-    const actions = entries.some(({ entry }) => entry?.state === 'prepared')
+    // Everything is taken back, so that no pod is left half closed; one that failed may have prepared before its answer was lost.
+    const actions = entries.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
       ? [callPods(question, 'prepare', 'DELETE', descending(question, to))]
       : [];
     const outcome = prepare.onFailure === 'deny' ? 'no' : 'wait';
@@ -120,7 +120,9 @@ export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, s
   const actions: Action[] = [];
   for (const call of ['delayed', 'prepare'] as const) {
     const ordinals = context.view.ledger.preparations
-      .filter((entry) => entry.zone === zone.zone.name && entry.call === call && entry.ordinal < first + staying)
+      .filter(
+        (entry) => entry.zone === zone.zone.name && entry.call === call && entry.ordinal < first + staying && entry.isWithdrawn !== true,
+      )
       .map((entry) => entry.ordinal);
     const distinct = [...new Set(ordinals)].sort((a, b) => a - b);
     if (distinct.length > 0) actions.push(callPods(question, call, 'DELETE', distinct));

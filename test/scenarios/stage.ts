@@ -182,6 +182,12 @@ export function zoneNamed(stage: Stage, name: string | undefined): { readonly gr
   throw new Error(`no group has a zone ${name}`);
 }
 
+/** The StatefulSet of a zone, or by its own name when it is in no group. */
+export function statefulSetNamed(stage: Stage, name: string): string {
+  const isName = stage.world.snapshot.statefulSets.some((set) => set.name === name);
+  return isName ? name : zoneNamed(stage, name).zone.statefulSet;
+}
+
 /** `b-2` is the third pod of zone b; full names of pods are understood too. */
 export function podNamed(stage: Stage, name: string | undefined): string {
   const dash = (name ?? '').lastIndexOf('-');

@@ -18,6 +18,8 @@ const usualWaits: ReadonlySet<string> = new Set([
   'other-zones-ready',
   'wave-available',
   'pods-in-flight',
+  'disruption-budget',
+  'eviction-budget',
   'replica-write-in-flight',
 ]);
 
@@ -52,8 +54,8 @@ export const agentCommands: Commands = {
         return [...lines, `${instant(before)} done`];
       if (turns.some(({ decision }) => decision.actions.length > 0)) continue;
       const next = nextInstant(stage, turns);
-      if (next === undefined) return [...lines, ...heldLines(stage, turns)];
-      if (next > endMs) {
+      if (next === undefined && isUntilDone) return [...lines, ...heldLines(stage, turns)];
+      if (next === undefined || next > endMs) {
         letTimePass(stage, endMs);
         return [...lines, `${instant(endMs)} ${turns.map(({ decision }) => decision.phase).join('; ')}`];
       }

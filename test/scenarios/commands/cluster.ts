@@ -1,7 +1,9 @@
 // Commands that change the cluster as others do: set-template, set-replicas, set-source, annotate, label, strategy, unreadable, readable.
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
+import { adoptGroups } from '../../../policies/adopt.ts';
 import { type Commands, count, word } from '../command.ts';
-import { changeSnapshot, moveWorld, namespace, policiesNow, type Stage, zoneNamed } from '../stage.ts';
+import { rawStatefulSet } from '../raw-statefulset.ts';
+import { changeSnapshot, moveWorld, namespace, policiesNow, type Stage, statefulSetNamed, zoneNamed } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const clusterCommands: Commands = {
@@ -80,7 +82,7 @@ function partNamed(stage: Stage, name: string): string {
 }
 
 function changeMetadata(stage: Stage, call: Call, field: 'annotations' | 'labels'): readonly string[] {
-  const { statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
+  const statefulSet = statefulSetNamed(stage, word(call, 0, 'a zone'));
   const removed = call.words.slice(1).map((key) => key.replace(/-$/, ''));
   const statefulSets = stage.world.snapshot.statefulSets.map((set) => {
     if (set.name !== statefulSet) return set;
@@ -88,5 +90,8 @@ function changeMetadata(stage: Stage, call: Call, field: 'annotations' | 'labels
     return { ...set, [field]: Object.fromEntries(kept) };
   });
   changeSnapshot(stage, { statefulSets });
-  return [];
+  const { findings } = adoptGroups(statefulSets.map(rawStatefulSet));
+  return findings
+    .filter(({ object, field: key }) => object.endsWith(`/${statefulSet}`) && key in call.options)
+    .map(({ message }) => `finding: ${message}`);
 }

@@ -4,7 +4,7 @@ import { judge } from '../../../engine/judge.ts';
 import { carryOut } from '../act.ts';
 import { type Commands, count, word } from '../command.ts';
 import { actionText, judgementLines } from '../print.ts';
-import { moveWorld, namespace, observe, podNamed, type Stage, zoneNamed } from '../stage.ts';
+import { moveWorld, namespace, observe, podNamed, type Stage, statefulSetNamed } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const requestCommands: Commands = {
@@ -37,7 +37,7 @@ function requestOf(stage: Stage, call: Call): AdmissionRequest {
   };
   if (verb === 'evict') return { kind: 'evictPod', pod: podNamed(stage, target), ...base };
   if (verb === 'delete-pod') return { kind: 'deletePod', pod: podNamed(stage, target), ...base };
-  const { statefulSet } = zoneNamed(stage, target).zone;
+  const statefulSet = statefulSetNamed(stage, target);
   if (verb === 'delete') return { kind: 'deleteStatefulSet', statefulSet, ...base };
   if (verb === 'restart') return { kind: 'restart', statefulSet, ...base };
   const set = stage.world.snapshot.statefulSets.find(({ name }) => name === statefulSet);
