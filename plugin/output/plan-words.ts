@@ -64,7 +64,13 @@ export function stepObject(step: PlannedStep): string {
   if (parts.length > 0 && (step.kind === 'roll' || step.kind === 'scaleUp' || step.kind === 'scaleDown' || step.kind === 'prepare')) {
     return parts.join(' ');
   }
-  return [step.waitsFor, step.zone].filter((part) => part !== undefined).join(' ');
+  const subject = step.kind === 'approval' ? (approversText(step) ?? step.waitsFor) : step.waitsFor;
+  return [subject, step.zone].filter((part) => part !== undefined).join(' ');
+}
+
+/** Who has to approve, as the rule says it that was not yet content. */
+function approversText(step: PlannedStep): string | undefined {
+  return step.rules.find((result) => result.outcome === 'wait' && (result.rule === 'approval' || result.rule.includes('/')))?.limit;
 }
 
 /** What lets the next step begin. */
@@ -187,7 +193,7 @@ export function groupsText(groups: readonly GroupPlan[]): string {
     [count('unchanged'), 'without changes'],
   ] as const;
   const shown = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
-  return `${plural(groups.length, 'group')}: ${shown.join(', ')}`;
+  return [plural(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
 }
 
 /** What the times stand on, in one sentence part. */

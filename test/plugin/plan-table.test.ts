@@ -3,8 +3,8 @@ import type { PlannedChange } from '../../engine/plan-document.ts';
 import { changeText } from '../../plugin/output/plan-changes.ts';
 import { renderPlanTable } from '../../plugin/output/plan-table.ts';
 import { alignRows, paragraph, shorten } from '../../plugin/output/plan-table-layout.ts';
-import { byAttention, isOneZoneAtATime, podsText, spanText } from '../../plugin/output/plan-words.ts';
-import { blocked, ingester, look, mirrorDownscale, planOf, refusedDownscale, unchanged } from './plan-kit.ts';
+import { byAttention, isOneZoneAtATime, podsText, spanText, stepObject } from '../../plugin/output/plan-words.ts';
+import { blocked, ingester, look, mirrorDownscale, planOf, refusedDownscale, step, unchanged } from './plan-kit.ts';
 
 const plans = {
   rollout: planOf([ingester()]),
@@ -108,6 +108,20 @@ describe('the words of a plan', () => {
     [{}, 'the order of the entries'],
   ] satisfies [Partial<PlannedChange>, string][])('writes the change %j as %s', (change, text) => {
     expect(changeText({ kind: 'template', zones: [], field: 'x', consequence: 'none', ...change })).toBe(text);
+  });
+
+  it.each([
+    [step('roll', 0, { zone: 'a', pods: ['x-2', 'x-1'] }), 'a 2..1'],
+    [step('scaleDown', 0, { zone: 'a', from: 3, to: 2 }), 'a 3 -> 2'],
+    [step('check', 0, { waitsFor: 'errors' }), 'errors'],
+    [step('approval', 0, { waitsFor: 'rest' }), 'rest'],
+    [
+      step('approval', 0, { waitsFor: 'rest', rules: [{ rule: 'approval', outcome: 'wait', fact: '', limit: '1 from oncall' }] }),
+      '1 from oncall',
+    ],
+    [step('wait', 0, { zone: 'b', waitsFor: 'zone-gap' }), 'zone-gap b'],
+  ])('says what the step %# is about', (planned, text) => {
+    expect(stepObject(planned)).toBe(text);
   });
 
   it('puts groups that need attention first and keeps the order of the rest', () => {
