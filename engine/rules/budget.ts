@@ -1,12 +1,12 @@
 // Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
 import { exceptionFor } from '../../policies/join.ts';
-import { matchesSelector } from '../../policies/label-selector.ts';
-import { budgetAmount, pods, unavailableLimit } from '../amount.ts';
+import { pods, unavailableLimit } from '../amount.ts';
 import { limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption.ts';
+import { budgetHealth, budgetsFor, desiredHealthy } from '../pod-budget.ts';
 import { earliest, result } from '../rule.ts';
-import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodView } from '../snapshot.ts';
 import { isAvailable, isCrashing } from '../view.ts';
 import type { RollQuestion } from './roll.ts';
 
@@ -38,7 +38,7 @@ function zoneLimit({ context, zone }: RollQuestion): { readonly limit: number; r
 
 /** The most pods of the zone that its PodDisruptionBudgets would let go; 1 when there is none. */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): number {
-  const budgets = budgetsOf({ context, zone }, zone.view.set?.podLabels ?? {});
+  const budgets = budgetsFor(context.snapshot, context.group.namespace, zone.view.set?.podLabels ?? {});
   if (budgets.length === 0) return 1;
   return Math.min(...budgets.map((budget) => zone.view.replicas - desiredHealthy(budget, zone.view.replicas)));
 }
@@ -208,7 +208,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
       chosen: [],
       results: [result('eviction-budget', 'unknown', `PodDisruptionBudgets could not be read: ${context.snapshot.podBudgets.unknown}`)],
     };
-  const budgets = budgetsOf(question, picked[0]?.pod.labels ?? {});
+  const budgets = budgetsFor(context.snapshot, context.group.namespace, picked[0]?.pod.labels ?? {});
   const budget = budgets[0];
   if (budget === undefined) return { chosen: picked, results: [] };
   const source = { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` };
@@ -216,8 +216,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     const fact = `${budgets.length} PodDisruptionBudgets select these pods (${budgets.map(({ name }) => name).join(', ')}), and the eviction API refuses such pods`;
     return { chosen: picked.filter(({ because }) => because === 'stuck'), results: [result('eviction-budget', 'no', fact, { source })] };
   }
-  const { healthy, expected } = healthOf(question, budget);
-  const desired = desiredHealthy(budget, expected);
+  const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
   let left = Math.max(0, healthy - desired);
   const chosen = picked.filter(
     (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
@@ -233,34 +232,4 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
       }),
     ],
   };
-}
-
-function budgetsOf(
-  { context }: Pick<RollQuestion, 'context' | 'zone'>,
-  labels: Readonly<Record<string, string>>,
-): readonly PodBudgetView[] {
-  const { podBudgets } = context.snapshot;
-  if (isUnknown(podBudgets)) return [];
-  return podBudgets
-    .filter((budget) => budget.namespace === context.group.namespace && matchesSelector(budget.selector, labels))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function desiredHealthy(budget: PodBudgetView, expected: number): number {
-  if (budget.maxUnavailable !== undefined) return Math.max(0, expected - budgetAmount(budget.maxUnavailable, expected));
-  return budget.minAvailable === undefined ? expected - 1 : budgetAmount(budget.minAvailable, expected);
-}
-
-/** A budget counts the pods of every StatefulSet that it selects, by the replicas they should have. */
-function healthOf({ context }: RollQuestion, budget: PodBudgetView): { readonly healthy: number; readonly expected: number } {
-  let healthy = 0;
-  let expected = 0;
-  for (const set of context.snapshot.statefulSets) {
-    if (set.namespace !== budget.namespace || !matchesSelector(budget.selector, set.podLabels)) continue;
-    expected += set.replicas;
-    const known = context.snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
-    if (known === undefined || isUnknown(known)) continue;
-    for (const pod of known) if (pod.isReady && !pod.isTerminating && pod.phase === 'Running') healthy += 1;
-  }
-  return { healthy, expected };
 }
