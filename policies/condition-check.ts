@@ -19,6 +19,7 @@ import {
 import type { FindingCode } from './finding-codes.ts';
 import { instantMs } from './instant.ts';
 import { duration as durationSchema } from './schema/scalars.ts';
+import { messageVariables } from './variables.ts';
 
 export type { ConditionProblem } from './condition-shape.ts';
 
@@ -44,6 +45,19 @@ export function checkCondition(condition: unknown, { variables }: CheckOptions):
     check.problems.push({ code: 'RG3005', path: [], message, hint: 'compare it with something' });
   }
   return check.problems;
+}
+
+/** The variables of a message that do not exist, each once; it would show them as `unknown`. */
+export function checkMessage(message: string, { variables }: CheckOptions): readonly ConditionProblem[] {
+  const scope: Scope = { type: variables, root: variables };
+  return [...new Set(messageVariables(message))].flatMap((path) => {
+    const steps = path.split('.');
+    const found = resolve(steps, scope);
+    const type = typeAt(variables, steps);
+    // In a message, unlike in `var`, the rest of a path may be a label with dots.
+    if ('kind' in found || (!('kind' in type) && type.isDottedKey)) return [];
+    return [{ code: 'RG3006' as const, path: [], ...found }];
+  });
 }
 
 interface Check {

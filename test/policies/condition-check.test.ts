@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkCondition } from '../../policies/condition-check.ts';
+import { checkCondition, checkMessage } from '../../policies/condition-check.ts';
 import { operators } from '../../policies/condition-operators.ts';
 import { explainCode } from '../../policies/finding-codes.ts';
 import { gateVariables, ruleVariables } from '../../policies/variables.ts';
@@ -269,5 +269,15 @@ describe('every operator', () => {
     const use = uses[name] ?? forms.find(([names]) => names.includes(name))?.[1](name);
     expect(JSON.stringify(use)).toContain(JSON.stringify(name));
     expect(check(use)).toEqual([]);
+  });
+});
+
+describe('a message', () => {
+  it('names only variables that exist; a label may contain dots', () => {
+    const message = '${target.labels.app.kubernetes.io/name} ${group.zones} ${inputs.metrics.queue} costs $5';
+    expect(checkMessage(message, { variables })).toEqual([]);
+    expect(checkMessage('${target.redy} and ${target.redy} of ${target.replicas}', { variables })).toEqual([
+      { code: 'RG3006', path: [], message: 'The variable "target.redy" does not exist', hint: 'did you mean "target.ready"?' },
+    ]);
   });
 });
