@@ -142,6 +142,16 @@ describe('siblings', () => {
     ]);
   });
 
+  it('are alike when StatefulSets are named otherwise than their zones, and name themselves', () => {
+    const broker = (name: string): ObjectContent => ({
+      kind: 'StatefulSet',
+      metadata: { name, namespace: 'mimir' },
+      spec: { selector: { matchLabels: { app: name } }, template: { spec: { containers: [{ name: 'k', args: [`--id=${name}`] }] } } },
+    });
+    const zones = ['east', 'west'].map((name, index) => ({ name, statefulSet: `broker-${index}` }));
+    expect(siblingDifferences([broker('broker-0'), broker('broker-1')], [group({ zones })])[0]?.siblings).toEqual([]);
+  });
+
   it('are compared with the first zone', () => {
     const objects = [
       member('a'),
