@@ -102,7 +102,8 @@ function goalOf(context: GroupContext, steps: readonly Step[]): string {
 
 function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {
   if (run?.outcome === 'failed') return 'Failed';
-  if (outcome === 'done') return 'Done';
+  // Without a step only traces are put in order: revisions, statuses of sources, withdrawn preparations.
+  if (steps.length === 0) return 'Done';
   const results = steps.flatMap((step) => step.results);
   if (results.some((answer) => answer.rule === 'paused' && holds(answer)) && outcome !== 'act') return 'Paused';
   if (outcome === 'blocked') return 'Blocked';

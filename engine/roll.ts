@@ -23,21 +23,21 @@ export interface RollDecision {
 
 /** Decides what to replace now. `isScaling` says that this turn already changes replicas, so nothing rolls. */
 export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
+  const decision = rollOrWait(context, advanced, isScaling);
+  return { ...decision, actions: [...advanceRevisions(context, isScaling), ...decision.actions] };
+}
+
+function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
   if (advanced === undefined) return { steps: [], actions: [], warnings: [], wantedReadings: [] };
   const { progress, run } = advanced;
   const base = { warnings: advanced.observations, wantedReadings: advanced.wantedReadings };
-  if (progress === undefined) return { ...base, steps: [], actions: advanceRevisions(context, isScaling), run };
-  if (progress.isFilled) return { ...base, ...waitAfterWave(context, progress, advanced, isScaling) };
+  if (progress === undefined) return { ...base, steps: [], actions: [], run };
+  if (progress.isFilled) return { ...base, actions: [], ...waitAfterWave(context, progress, advanced) };
   return rollWave(context, progress, run, isScaling, base.warnings);
 }
 
 /** The wave has all its updated pods: they must become available, then soak, gates and approval follow. */
-function waitAfterWave(
-  context: GroupContext,
-  progress: WaveProgress,
-  { run, after }: AdvancedRun,
-  isScaling: boolean,
-): Pick<RollDecision, 'steps' | 'actions' | 'run'> {
+function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, after }: AdvancedRun): Pick<RollDecision, 'steps' | 'run'> {
   const zone = progress.zones.find(({ view }) => !view.isReady)?.view ?? progress.zones.at(-1)?.view;
   const deadline = deadlineFailure(context, run);
   const current = run.outcome === 'running' && deadline !== undefined ? fail(run, deadline, context.nowMs) : run;
@@ -53,7 +53,7 @@ function waitAfterWave(
     outcome: stepOutcome(results),
     results,
   };
-  return { steps: [step], actions: advanceRevisions(context, isScaling), run: measured(context, current, true) };
+  return { steps: [step], run: measured(context, current, !results.some(isPersonOrCalendar)) };
 }
 
 function unavailableZones(context: GroupContext): readonly RuleResult[] {
@@ -188,18 +188,29 @@ function podTarget(context: GroupContext, view: ZoneView, pod: PodView) {
   };
 }
 
-/** Adopted groups advance status.currentRevision of a complete zone, which Kubernetes does not under OnDelete. */
+/**
+ * Adopted groups advance status.currentRevision of a complete zone, which Kubernetes does not under OnDelete. Zones are visited as for
+ * replacing pods, the one that is not whole first: the first zone that is not complete ends the visit, a paused one is passed over.
+ */
 function advanceRevisions(context: GroupContext, isScaling: boolean): readonly Action[] {
+  const { zones } = context.view;
   if (context.group.compatibility.currentRevision !== 'advanced' || isScaling) return [];
-  if (context.view.zones.some((view) => view.set?.updateStrategy !== 'OnDelete')) return [];
-  return context.view.zones.flatMap((view): Action[] => {
-    const { set } = view;
-    if (set === undefined || view.zone.paused || !view.isReady || view.outdated.length > 0) return [];
-    const { currentRevision, updateRevision } = set.status;
-    if (currentRevision === updateRevision || currentRevision === '' || updateRevision === '') return [];
+  if (zones.some((view) => view.set?.updateStrategy !== 'OnDelete') || zones.filter((view) => !view.isReady).length > 1) return [];
+  const visited = [...zones].sort((a, b) => Number(a.isReady) - Number(b.isReady)).filter((view) => !view.zone.paused);
+  const end = visited.findIndex((view) => !view.isReady || view.outdated.length > 0);
+  return visited.slice(0, end === -1 ? undefined : end).flatMap(({ zone, set }): Action[] => {
+    if (set === undefined || set.status.currentRevision === set.status.updateRevision) return [];
     const { namespace, name: statefulSet, uid, resourceVersion } = set;
     return [
-      { kind: 'advanceCurrentRevision', namespace, zone: view.zone.name, statefulSet, uid, resourceVersion, revision: updateRevision },
+      {
+        kind: 'advanceCurrentRevision',
+        namespace,
+        zone: zone.name,
+        statefulSet,
+        uid,
+        resourceVersion,
+        revision: set.status.updateRevision,
+      },
     ];
   });
 }
