@@ -8,7 +8,7 @@ import { policyAnswer } from './rules/policy.ts';
 import { delayedDownscale, prepareDownscale, withdrawals } from './rules/prepare.ts';
 import { type ScaleQuestion, scaleDownRules, scaleUpRules } from './rules/scale.ts';
 import { windowResult } from './rules/window.ts';
-import type { RunState } from './snapshot.ts';
+import type { ReplicaSourceView, RunState } from './snapshot.ts';
 import type { ZoneView } from './view.ts';
 
 export interface ScaleDecision {
@@ -24,22 +24,34 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
   const zones = [...context.view.zones].sort((a, b) => Number(b.zone.follows !== undefined) - Number(a.zone.follows !== undefined));
   const steps: Step[] = [];
   const actions: Action[] = [];
+  const inForce: InForce[] = [];
   const warnings: RuleResult[] = [];
+  let isScaling = false;
   for (const zone of zones) {
-    const desired = desiredReplicas(context, zone);
+    const desired = isScaling ? undefined : desiredReplicas(context, zone);
     if (desired === undefined) continue;
     const outcome = decideZone(context, zone, desired, run);
     if (outcome.step !== undefined) steps.push(outcome.step);
     actions.push(...outcome.actions);
+    if (outcome.replicas !== undefined) inForce.push({ zone, desired, replicas: outcome.replicas });
     warnings.push(...outcome.warnings);
-    if (outcome.isScaling) return { steps, actions: onlyLastWriteBack(actions), warnings, isScaling: true };
+    isScaling = outcome.isScaling;
   }
-  return { steps, actions: onlyLastWriteBack(actions), warnings, isScaling: false };
+  return { steps, actions: [...actions, ...writeBacks(inForce)], warnings, isScaling };
+}
+
+/** The replicas that a zone has after this turn, and the object that asked for others or the same. */
+interface InForce {
+  readonly zone: ZoneView;
+  readonly desired: DesiredReplicas;
+  readonly replicas: number;
 }
 
 interface ZoneOutcome {
   readonly step?: Step;
   readonly actions: readonly Action[];
+  /** After this turn; absent when what is asked for could not be read. */
+  readonly replicas?: number;
   readonly warnings: readonly RuleResult[];
   readonly isScaling: boolean;
 }
@@ -67,11 +79,7 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
     return { step, actions: [], warnings: [], isScaling: false };
   }
   if (question.to === question.from) {
-    return {
-      actions: [...withdrawals(question, question.to), ...writeBack(context, desired, question.to)],
-      warnings: [],
-      isScaling: false,
-    };
+    return { actions: withdrawals(question, question.to), replicas: question.to, warnings: [], isScaling: false };
   }
   return question.to > question.from ? grow(question, desired, id) : shrink(question, desired, id);
 }
@@ -84,14 +92,8 @@ function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): Zo
   const outcome = stepOutcome(results);
   const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], from, to, outcome, results };
   const calls = withdrawals(question, from);
-  if (outcome !== 'act')
-    return { step, actions: [...calls, ...writeBack(context, desired, from)], warnings: policies.warnings, isScaling: false };
-  return {
-    step,
-    actions: [...calls, scaleAction(question, to), ...writeBack(context, desired, to)],
-    warnings: policies.warnings,
-    isScaling: true,
-  };
+  if (outcome !== 'act') return { step, actions: calls, replicas: from, warnings: policies.warnings, isScaling: false };
+  return { step, actions: [...calls, scaleAction(question, to)], replicas: to, warnings: policies.warnings, isScaling: true };
 }
 
 function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
@@ -112,8 +114,8 @@ function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): 
       results,
     };
     const write = permitted === undefined ? [] : [scaleAction(question, permitted)];
-    const back = writeBack(context, desired, permitted ?? from);
-    return { step, actions: [...staying, ...actions, ...write, ...back], warnings: policies.warnings, isScaling: permitted !== undefined };
+    const all = [...staying, ...actions, ...write];
+    return { step, actions: all, replicas: permitted ?? from, warnings: policies.warnings, isScaling: permitted !== undefined };
   };
   // Pods are asked to prepare only when nothing else holds: a prepared pod serves less, so it must not be prepared for a wait of another kind.
   if (first.some(holds)) return end(first, []);
@@ -144,23 +146,20 @@ function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action
   };
 }
 
-/** Tells the mirrored object the number in force, when it asked for that and says another. */
-function writeBack(context: GroupContext, { mirrored }: DesiredReplicas, replicas: number): readonly Action[] {
-  const wanted = context.group.zones.some(
-    (zone) => zone.replicas.kind === 'mirror' && zone.replicas.name === mirrored?.name && zone.replicas.writeBack === 'status',
-  );
-  if (mirrored === undefined || !wanted || mirrored.statusReplicas === replicas) return [];
-  const { namespace, apiVersion, kind, name } = mirrored;
-  return [{ kind: 'writeBackReplicas', namespace, apiVersion, resourceKind: kind, name, replicas }];
-}
-
-/** Several zones may mirror one object; only the last number would stand, so only that is written. */
-function onlyLastWriteBack(actions: readonly Action[]): readonly Action[] {
-  return actions.filter(
-    (action, index) =>
-      action.kind !== 'writeBackReplicas' ||
-      !actions
-        .slice(index + 1)
-        .some((later) => later.kind === 'writeBackReplicas' && later.name === action.name && later.resourceKind === action.resourceKind),
-  );
+/**
+ * Tells mirrored objects the number in force. Several zones may mirror one object and have different numbers: the last one is told, once, so
+ * that the object is not written to and fro.
+ */
+function writeBacks(inForce: readonly InForce[]): readonly Action[] {
+  const told = new Map<ReplicaSourceView, number>();
+  for (const { zone, desired, replicas } of inForce) {
+    const spec = zone.zone.replicas;
+    if (desired.mirrored === undefined || spec.kind !== 'mirror' || spec.writeBack !== 'status') continue;
+    told.set(desired.mirrored, replicas);
+  }
+  return [...told]
+    .filter(([source, replicas]) => source.statusReplicas !== replicas)
+    .map(([{ namespace, apiVersion, kind, name }, replicas]) => {
+      return { kind: 'writeBackReplicas', namespace, apiVersion, resourceKind: kind, name, replicas };
+    });
 }
