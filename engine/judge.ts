@@ -71,7 +71,7 @@ function describe(request: AdmissionRequest): string {
     case 'update':
       return request.from === request.to
         ? `update of statefulset/${request.statefulSet}`
-        : `scale of statefulset/${request.statefulSet} from ${request.from} to ${request.to}`;
+        : `scale of statefulset/${request.statefulSet} from ${request.from ?? 'null'} to ${request.to ?? 'null'}`;
     case 'deleteStatefulSet':
       return `delete of statefulset/${request.statefulSet}`;
     case 'deletePod':

@@ -76,9 +76,10 @@ const noDownscale: Rule<ScaleQuestion> = {
   title: 'the zone may shrink at all',
   evaluate: ({ context, zone }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect');
-    return zone.zone.noDownscale
-      ? result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit: 'noDownscale', source })
-      : result('no-downscale', 'ok', 'it may shrink');
+    if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'it may shrink');
+    // Whoever is refused looks for the label, and scripts match on it.
+    const limit = context.group.compatibility.scaleDownChecks === 'prepareOnly' ? 'grafana.com/no-downscale=true' : 'noDownscale';
+    return result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit, source });
   },
 };
 
