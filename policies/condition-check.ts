@@ -15,6 +15,7 @@ import {
   number,
   record,
   text,
+  typeAt,
 } from './condition-types.ts';
 import type { FindingCode } from './finding-codes.ts';
 import { instantMs } from './instant.ts';

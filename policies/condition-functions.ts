@@ -65,8 +65,9 @@ function toFloat(value: unknown): number {
   return typeof value === 'number' ? value : Number.parseFloat(String(value));
 }
 
+/** JSON has no negative zero, and neither has the dialect: adding 0 makes it 0. */
 function finite(operator: string, value: number): number {
-  return Number.isFinite(value) ? value : stop(`the result of ${operator} is no finite number`);
+  return Number.isFinite(value) ? value + 0 : stop(`the result of ${operator} is no finite number`);
 }
 
 function requireNumber(operator: string, value: unknown): number {

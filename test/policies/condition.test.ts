@@ -87,6 +87,7 @@ const facts: readonly (readonly [condition: unknown, expected: unknown])[] = [
   [{ '+': '3.5' }, 3.5],
   [{ '-': [5, 3] }, 2],
   [{ '-': { var: 'n' } }, -3],
+  [{ '-': { var: 'zero' } }, 0],
   [{ '*': [2, '3', 4] }, 24],
   [{ '/': [1, 4] }, 0.25],
   [{ '%': [7, 3] }, 1],
