@@ -2,6 +2,7 @@
 import type { GroupDefinition } from '../policies/definition.ts';
 import { durationMs } from '../policies/duration.ts';
 import type { GivenState } from '../policies/schema/policy-test.ts';
+import { defaultAssumptions } from './assumptions.ts';
 import { contextOf } from './context.ts';
 import { decideGroup } from './decide.ts';
 import type { Action, AdmissionRequest, GroupDecision, Judgement, RuleResult } from './decision.ts';
@@ -9,6 +10,7 @@ import { judge } from './judge.ts';
 import { runGiven } from './policy-test-run.ts';
 import { desiredReplicas } from './replicas.ts';
 import type { Ledger, Preparation, RunState, Snapshot } from './snapshot.ts';
+import { createWorld, step } from './world.ts';
 
 export interface Answer {
   readonly decision: string;
@@ -86,7 +88,7 @@ function withRun(asked: Asked, run: RunState | undefined): Snapshot {
 }
 
 function isCallingPods({ actions }: GroupDecision): boolean {
-  return actions.some((action) => action.kind === 'callPods' && action.method === 'POST');
+  return actions.some((action) => action.kind === 'callPods');
 }
 
 function effectsOf({ actions }: GroupDecision): Pick<Answer, 'pods' | 'replicas'> {
@@ -129,36 +131,14 @@ function withPreparations(asked: Asked, to?: { readonly zone: string; readonly r
   return withLedger(asked, (ledger) => ({ ...ledger, preparations }));
 }
 
-/** The ledger after the pods answered: prepared, or refusing where the case says that they do. */
-function answered({ snapshot, group, given }: Asked, actions: readonly Action[]): Snapshot {
-  return actions.reduce((current, action) => {
-    if (action.kind !== 'callPods') return current;
-    const isAsked = (entry: Preparation): boolean =>
-      entry.zone === action.zone && entry.call === action.call && action.ordinals.includes(entry.ordinal);
-    return withLedger({ snapshot: current, group }, (ledger) => {
-      const others = ledger.preparations.filter((entry) => !isAsked(entry));
-      const before = ledger.preparations.filter(isAsked);
-      return {
-        ...ledger,
-        preparations: action.method === 'DELETE' ? others : [...others, ...answers({ snapshot, group, given }, action, before)],
-      };
-    });
-  }, snapshot);
-}
-
-type CallPods = Extract<Action, { kind: 'callPods' }>;
-
-/** A pod that is prepared already keeps its time. */
-function answers({ snapshot, group, given }: Asked, action: CallPods, before: readonly Preparation[]): readonly Preparation[] {
-  const view = contextOf(snapshot, group).view.zones.find(({ zone }) => zone.name === action.zone);
-  const isRefused = given.zones?.[action.zone]?.prepareFails === true;
-  return (view?.pods ?? [])
-    .filter((pod) => action.ordinals.includes(pod.ordinal))
-    .map(({ ordinal, uid }): Preparation => {
-      const known = before.find((entry) => entry.podUid === uid && entry.state === 'prepared');
-      if (known !== undefined) return known;
-      const identity = { zone: action.zone, ordinal, podUid: uid, call: action.call, seenMs: snapshot.nowMs };
-      if (isRefused) return { ...identity, state: 'failed', message: 'the case says that it refuses' };
-      return { ...identity, state: 'prepared', ...(action.call === 'delayed' ? { reportedMs: snapshot.nowMs } : {}) };
-    });
+/** The state after the pods answered in the model: prepared, or refusing where the case says that they do. */
+function answered({ snapshot, given }: Asked, actions: readonly Action[]): Snapshot {
+  let { ledgers } = snapshot;
+  for (const action of actions) {
+    if (action.kind !== 'callPods') continue;
+    const preparations = given.zones?.[action.zone]?.prepareFails === true ? 'fail' : 'succeed';
+    const world = createWorld({ ...snapshot, ledgers }, { ...defaultAssumptions, preparations }, 'p50');
+    ledgers = step(world, { kind: 'action', action }).snapshot.ledgers;
+  }
+  return { ...snapshot, ledgers };
 }

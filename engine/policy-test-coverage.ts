@@ -66,44 +66,77 @@ function groupTargets(group: GroupDefinition): readonly Target[] {
   }));
 }
 
-/** Settings of the zones, whoever of them has it, that answer as a rule of their own. */
+/** A setting of the zones that answers as a rule of its own. */
+interface ZoneSetting {
+  readonly rule: string;
+  /** Under `zones.NAME.` in the sources of the group. */
+  readonly place: string;
+  readonly has: (zone: ZoneDefinition) => boolean;
+  /** The rule of the engine that it answers as. */
+  readonly id: string;
+}
+
+const zoneSettings: readonly ZoneSetting[] = [
+  { rule: 'scaling.down.betweenZones', place: 'betweenZones', has: (zone) => zone.betweenZonesMs !== undefined, id: 'zone-gap' },
+  { rule: 'scaling.down.delayed', place: 'delayed', has: (zone) => zone.delayed !== undefined, id: 'delayed-downscale' },
+  { rule: 'scaling.down.prepare', place: 'prepare', has: (zone) => zone.prepare !== undefined, id: 'prepare-downscale' },
+  {
+    rule: 'scaling.up.followersWaitFor',
+    place: 'scaling',
+    has: (zone) => zone.follows !== undefined && zone.followersWaitFor === 'leaderReady',
+    id: 'leader-ready',
+  },
+  { rule: 'rollout.maxUnavailable', place: 'maxUnavailable', has: () => true, id: 'zone-budget' },
+];
+
+/** The place at which the first zone that has the setting gets it from. */
+function zoneSource({ zones, sources }: GroupDefinition, place: string, has: ZoneSetting['has']): Source | undefined {
+  const owner = zones.find(has);
+  return owner === undefined ? undefined : sources[`zones.${owner.name}.${place}`];
+}
+
 function settingTargets(group: GroupDefinition): readonly Target[] {
-  const some = (has: (zone: ZoneDefinition) => boolean, rule: string, ...answering: readonly string[]): readonly Target[] => {
-    if (!group.zones.some(has)) return [];
-    const asked = answering.map((name) => answers(name));
-    return [
-      {
-        rule,
-        isHeld: (seen) => asked.some((one) => one.isHeld(seen)),
-        isPassed: (seen) => asked.some((one) => one.isPassed(seen)),
-      },
-    ];
-  };
+  const ofZones = zoneSettings
+    .filter(({ has }) => group.zones.some(has))
+    .map(({ rule, place, has, id }): Target => ({ rule, source: zoneSource(group, place, has), ...answers(id) }));
   return [
-    ...some((zone) => zone.betweenZonesMs !== undefined, 'scaling.down.betweenZones', 'zone-gap'),
-    ...some((zone) => zone.delayed !== undefined, 'scaling.down.delayed', 'delayed-downscale'),
-    ...some((zone) => zone.prepare !== undefined, 'scaling.down.prepare', 'prepare-downscale'),
-    ...some((zone) => zone.follows !== undefined && zone.followersWaitFor === 'leaderReady', 'scaling.up.followersWaitFor', 'leader-ready'),
+    ...ofZones,
     ...boundsTargets(group),
-    ...some((zone) => zone.maxUnavailable !== undefined, 'rollout.maxUnavailable', 'zone-budget'),
-    ...(group.rollout.minIntervalMs > 0 ? [{ rule: 'rollout.minInterval', ...answers('min-interval') }] : []),
+    ...deadlineTargets(group),
+    ...(group.rollout.minIntervalMs > 0
+      ? [{ rule: 'rollout.minInterval', source: group.sources['rollout.minInterval'], ...answers('min-interval') }]
+      : []),
     ...(group.disruption === undefined
       ? []
       : [{ rule: 'disruption', source: group.sources['disruption'], ...answers('disruption-budget') }]),
   ];
 }
 
+/** A deadline that has passed fails the run. */
+function deadlineTargets({ rollout: { deadlines }, sources }: GroupDefinition): readonly Target[] {
+  const failed = answers('run-failed');
+  return [
+    ...(deadlines.progressMs === undefined ? [] : ['progress-deadline']),
+    ...(deadlines.runMs === undefined ? [] : ['run-deadline']),
+  ].map((id) => ({
+    rule: `rollout.deadlines.${id.replace('-deadline', '')}`,
+    source: sources['rollout.deadlines'],
+    isHeld: failed.isHeld,
+    isPassed: answers(id).isPassed,
+  }));
+}
+
 /** Bounds hold when they change a number, and when they refuse one. */
 function boundsTargets(group: GroupDefinition): readonly Target[] {
-  const isBounded = group.zones.some(
-    ({ bounds }) => bounds.min !== undefined || bounds.max !== undefined || bounds.multipleOf > 1 || bounds.parity !== 'any',
-  );
-  if (!isBounded) return [];
+  const isBounded = ({ bounds }: ZoneDefinition): boolean =>
+    bounds.min !== undefined || bounds.max !== undefined || bounds.multipleOf > 1 || bounds.parity !== 'any';
+  if (!group.zones.some(isBounded)) return [];
   const floor = answers('scale-floor');
   const isCount = (answer: RuleResult): boolean => answer.rule === 'replica-source' && answer.outcome === 'ok';
   return [
     {
       rule: 'replicas.bounds',
+      source: zoneSource(group, 'replicas', isBounded),
       isHeld: (seen) => floor.isHeld(seen) || seen.results.some((answer) => isCount(answer) && answer.limit !== undefined),
       isPassed: (seen) => floor.isPassed(seen) || seen.results.some((answer) => isCount(answer) && answer.limit === undefined),
     },
@@ -119,8 +152,9 @@ function protectionTargets(group: GroupDefinition): readonly Target[] {
   ];
   return flags
     .filter(({ has }) => group.zones.some(has))
-    .map(({ rule, id, beside }) => ({
+    .map(({ rule, has, id, beside }) => ({
       rule,
+      source: zoneSource(group, 'protect', has),
       isHeld: answers(id).isHeld,
       isPassed: ({ results, asked }) => beside.includes(asked.action) && !results.some(holds),
     }));
@@ -131,7 +165,6 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
   const place = (part: string): Source | undefined => group.sources[`waves.${wave.name}.${part}`];
   const isMovedOn = ({ asked }: Seen): boolean => asked.waves !== undefined && asked.waves.from <= index && asked.waves.to > index;
   const isHere = ({ asked }: Seen): boolean => asked.waves?.to === index;
-  const before = (rule: string, source: Source | undefined) => answers(rule, source);
   const after = (rule: string, source: Source | undefined): Pick<Target, 'isHeld' | 'isPassed'> => {
     const own = answers(rule, source);
     return {
@@ -142,7 +175,7 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
   const name = (part: string): string => `waves.${wave.name}.${part}`;
   const gateIn = (part: 'before' | 'after', gate: string): Target => {
     const source = group.sources[`gates.${gate}`];
-    const own = part === 'after' ? after('gate', source) : before('gate', source);
+    const own = part === 'after' ? after('gate', source) : answers('gate', source);
     const isOwnWave = (seen: Seen): boolean => part === 'after' || isHere(seen);
     return {
       rule: `${name(part)}.gates ${gate}`,
@@ -154,7 +187,7 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
   const approvals = (['before', 'after'] as const).flatMap((part): readonly Target[] => {
     const source = place(`${part}.approval`);
     if (wave[part].approval === undefined) return [];
-    return [{ rule: name(`${part}.approval`), source, ...(part === 'after' ? after('approval', source) : before('approval', source)) }];
+    return [{ rule: name(`${part}.approval`), source, ...(part === 'after' ? after('approval', source) : answers('approval', source)) }];
   });
   const soak =
     wave.after.soakMs === 0 ? [] : [{ rule: name('after.soak'), source: place('after.soak'), ...after('soak', place('after.soak')) }];
