@@ -87,7 +87,8 @@ function isIn(item: unknown, container: unknown): boolean {
     spend(1 + (container.length >> 6));
     return container.includes(item);
   }
-  if (typeof container !== 'string') return false;
+  // Empty text contains nothing, not even empty text: classic JsonLogic asks whether there is a container first.
+  if (typeof container !== 'string' || container === '') return false;
   const part = String(item);
   spendSearch(container.length, part.length);
   return container.includes(part);

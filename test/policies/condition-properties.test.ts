@@ -11,8 +11,9 @@ const scope = { nowMs };
 
 /** Data with a value at every leaf; the paths below name all of them. */
 const leaves = { n: fc.integer({ min: -5, max: 5 }), t: fc.constantFrom('', 'a', 'ab', '3'), b: fc.boolean() };
-const element = fc.record({ n: leaves.n, t: leaves.t });
-const knownData = fc.record({ ...leaves, list: fc.array(leaves.n, { maxLength: 4 }), zones: fc.array(element, { maxLength: 3 }) });
+const plain = { noNullPrototype: true } as const;
+const element = fc.record({ n: leaves.n, t: leaves.t }, plain);
+const knownData = fc.record({ ...leaves, list: fc.array(leaves.n, { maxLength: 4 }), zones: fc.array(element, { maxLength: 3 }) }, plain);
 
 const literal = fc.oneof(fc.integer({ min: -5, max: 5 }), fc.constantFrom('', 'a', 'ab', '3', '-1'), fc.boolean());
 

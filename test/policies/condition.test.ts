@@ -109,6 +109,8 @@ const facts: readonly (readonly [condition: unknown, expected: unknown])[] = [
   [{ in: ['c', { var: 'words' }] }, false],
   [{ in: ['one-', { var: 'text' }] }, true],
   [{ in: ['a', 7] }, false],
+  [{ in: ['', ''] }, false],
+  [{ in: ['', 'a'] }, true],
   [{ cat: ['zone-', { var: 'n' }, true] }, 'zone-3true'],
   [{ substr: [{ var: 'text' }, -1] }, 'a'],
   [{ substr: [{ var: 'text' }, 0, 4] }, 'zone'],
