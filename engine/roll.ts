@@ -1,12 +1,13 @@
 // The decision to replace pods: which zone, which pods, or why none.
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { Action, RuleResult, Step } from './decision.ts';
-import { holds, result, stepOutcome } from './rule.ts';
+import { earliest, holds, result, stepOutcome } from './rule.ts';
 import { type ChosenPod, choosePods } from './rules/budget.ts';
 import { deadlineFailure, progressDeadline, runDeadline } from './rules/deadline.ts';
 import { withException } from './rules/exception.ts';
-import { policyAnswer } from './rules/policy.ts';
+import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { type RollQuestion, rollRules } from './rules/roll.ts';
+import { stuckInstants } from './rules/stuck.ts';
 import { beforeWave } from './rules/wave.ts';
 import { windowResult } from './rules/window.ts';
 import { type AdvancedRun, fail, type WaveProgress, type ZoneProgress } from './run.ts';
@@ -44,7 +45,7 @@ function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, aft
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure ?? 'the run failed')] : [];
   const results = progress.isAvailable
     ? [...failed, ...after]
-    : [...failed, ...unavailableZones(context), progressDeadline(context, current)];
+    : [...failed, ...unavailableZones(context, current), progressDeadline(context, current)];
   const step: Step = {
     id: `after/${progress.wave.name}`,
     kind: 'roll',
@@ -56,7 +57,8 @@ function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, aft
   return { steps: [step], run: measured(context, current, !results.some(isPersonOrCalendar)) };
 }
 
-function unavailableZones(context: GroupContext): readonly RuleResult[] {
+function unavailableZones(context: GroupContext, { openZone }: RunState): readonly RuleResult[] {
+  const stuck = (view: ZoneView): readonly number[] => (view.zone.name === openZone ? stuckInstants(context, view, view.outdated) : []);
   return context.view.zones
     .filter((view) => !view.isReady)
     .map((view) =>
@@ -65,7 +67,7 @@ function unavailableZones(context: GroupContext): readonly RuleResult[] {
             'wave-available',
             'wait',
             `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`,
-            { earliestMs: view.availableAtMs },
+            { earliestMs: earliest([view.availableAtMs, ...stuck(view)]) },
           )
         : result('wave-available', 'unknown', view.unknown),
     );
@@ -116,7 +118,7 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   const hasBegun = (current.lastDisruptionMs ?? -1) >= current.waveStartedMs;
   const before = hasBegun ? { results: [], observations: [], wantedReadings: [] } : beforeWave(context, progress.wave, current);
   const gated = before.failure === undefined || current.outcome === 'failed' ? current : fail(current, before.failure, context.nowMs);
-  const policies = policyAnswer({ context, action: 'rollout', zone: zone.view, runId: current.id });
+  const policies = policyAnswer({ context, action: 'rollout', zone: zone.view, run: current });
   const underWay = current.openZone === name ? 'zone' : current.lastDisruptionMs === undefined ? 'nothing' : 'run';
   const choice = choosePods(question);
   const results = [
@@ -141,7 +143,7 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   const next = measured(
     context,
     isActing ? { ...gated, openZone: name, lastDisruptionMs: context.nowMs } : gated,
-    !results.some(isPersonOrCalendar),
+    !results.some(isPersonOrCalendar) && !waitsForApproval(policies),
   );
   return {
     step,
@@ -162,6 +164,11 @@ function inFlightWait(view: ZoneView): RuleResult {
 /** Time spent behind these rules is not the group's own. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
   return holds(answer) && (answer.rule === 'window' || answer.rule === 'paused' || answer.rule === 'approval');
+}
+
+/** A rule that asks for approval answers under its own name. */
+function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
+  return effects.includes('requireApproval') && results.some(holds);
 }
 
 /** Adds the time since the last decision to the time in which the group was free to move. */

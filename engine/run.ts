@@ -5,6 +5,7 @@ import { type GroupContext, zoneNamed } from './context.ts';
 import type { RuleResult } from './decision.ts';
 import { hashText } from './hash.ts';
 import { holds } from './rule.ts';
+import { isStuck } from './rules/stuck.ts';
 import { afterWave } from './rules/wave.ts';
 import { isUnknown, type RunState } from './snapshot.ts';
 import type { ZoneView } from './view.ts';
@@ -13,7 +14,7 @@ export interface ZoneProgress {
   readonly view: ZoneView;
   /** Updated pods when the wave is done. */
   readonly target: number;
-  /** Pods of this zone still to be replaced in this wave. */
+  /** Pods of this zone still to be replaced in this wave, among them stuck ones of the open zone. */
   readonly remaining: number;
 }
 
@@ -36,13 +37,18 @@ export interface AdvancedRun {
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
 }
 
-/** How far the zones of a wave are. */
-export function waveProgress(context: GroupContext, wave: WaveDefinition): WaveProgress {
-  const zones = wave.zones.flatMap((name) => {
+/**
+ * How far the zones of a wave are. Stuck pods of the open zone are part of every wave, also when their zone is not: until they are replaced no
+ * zone may go, so a run would wait for ever on what an earlier one, or an earlier wave, has broken.
+ */
+export function waveProgress(context: GroupContext, wave: WaveDefinition, openZone?: string): WaveProgress {
+  const names = openZone === undefined || wave.zones.includes(openZone) ? wave.zones : [openZone, ...wave.zones];
+  const zones = names.flatMap((name) => {
     const view = zoneNamed(context, name);
     if (view === undefined) return [];
-    const target = waveTarget(wave.amount, view.replicas);
-    return [{ view, target, remaining: Math.max(0, Math.min(target - view.updated, view.outdated.length)) }];
+    const target = wave.zones.includes(name) ? waveTarget(wave.amount, view.replicas) : 0;
+    const stuck = name === openZone ? view.outdated.filter((pod) => isStuck(context, view, pod)).length : 0;
+    return [{ view, target, remaining: Math.max(0, stuck, Math.min(target - view.updated, view.outdated.length)) }];
   });
   const isFilled = zones.every((zone) => zone.remaining === 0 && zone.view.unknown === undefined);
   return { wave, zones, isFilled, isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };
@@ -61,24 +67,40 @@ function currentRun(context: GroupContext): RunState | undefined {
   const known = context.view.ledger.run;
   const target = targetOf(context);
   const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
-  if (known === undefined) return hasOutdated ? newRun(context, target, majorityRevisions(context)) : undefined;
+  if (known === undefined)
+    return hasOutdated ? newRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
   if (!isSame(known.target, target)) {
+    // Which pods are outdated is not known yet, so neither is whether this is another run.
+    if (context.view.zones.some((view) => view.unknown !== undefined)) return known;
     if (!hasOutdated) return { ...known, target, outcome: 'completed', wave: context.group.rollout.waves.length };
-    return newRun(context, target, known.outcome === 'completed' ? known.target : known.previous, known);
+    return superseding(context, known, target);
   }
-  if (known.outcome === 'completed' && hasOutdated) return newRun(context, target, known.previous, known);
-  if (known.outcome === 'failed' && isRetried(context, known)) {
-    const { failure: _failure, failedMs: _failedMs, ...rest } = known;
-    return { ...rest, outcome: 'running', lastDisruptionMs: context.nowMs };
-  }
+  if (known.outcome === 'completed' && hasOutdated) return newRun(context, { kind: 'rollout', target, previous: known.previous });
+  if (known.outcome === 'failed' && isRetried(context, known)) return retried(known, context.nowMs);
   return known;
+}
+
+/**
+ * The run that follows when the template changes. Going back to what ran before is a rollback; but going forth again after one is not, since
+ * that template has failed once.
+ */
+function superseding(context: GroupContext, known: RunState, target: RunState['target']): RunState {
+  const kind = known.kind === 'rollout' && isSame(target, known.previous) ? 'rollback' : 'rollout';
+  const previous = known.outcome === 'completed' ? known.target : known.previous;
+  return newRun(context, { kind, target, previous }, known);
+}
+
+/** What failed is asked anew: gates count, waves soak and deadlines run from now on. */
+function retried(run: RunState, nowMs: number): RunState {
+  const { failure: _failure, failedMs: _failedMs, waveAvailableMs: _waveAvailableMs, ...rest } = run;
+  return { ...rest, outcome: 'running', retriedMs: nowMs, movableMs: 0, movableAsOfMs: nowMs };
 }
 
 /** A zone that cannot be read keeps the revision it had, so that a failed read starts no new run. */
 function targetOf(context: GroupContext): Readonly<Record<string, string>> {
   const known = context.view.ledger.run?.target ?? {};
   const entries = context.view.zones.flatMap((view): [string, string][] => {
-    const revision = view.set?.status.updateRevision ?? known[view.zone.name];
+    const revision = view.set?.status.updateRevision || known[view.zone.name];
     return revision === undefined ? [] : [[view.zone.name, revision]];
   });
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -101,15 +123,14 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
   return revisions;
 }
 
-function newRun(context: GroupContext, target: RunState['target'], previous: RunState['previous'], before?: RunState): RunState {
+/** A zone that is open stays open: it is finished, or made whole, before another one is begun. */
+function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | 'previous'>, before?: RunState): RunState {
   const { nowMs, group } = context;
-  const id = hashText(`${group.namespace}/${group.name} ${JSON.stringify(target)} ${nowMs}`).slice(0, 10);
-  const open = before?.openZone !== undefined && zoneNamed(context, before.openZone)?.isReady === false ? before.openZone : undefined;
+  const id = hashText(`${group.namespace}/${group.name} ${JSON.stringify(run.target)} ${nowMs}`).slice(0, 10);
+  const open = before?.outcome === 'completed' ? undefined : zoneNamed(context, before?.openZone)?.zone.name;
   return {
     id,
-    kind: isSame(target, previous) ? 'rollback' : 'rollout',
-    target,
-    previous,
+    ...run,
     startedMs: nowMs,
     wave: 0,
     waveStartedMs: nowMs,
@@ -139,7 +160,7 @@ function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
       const over: RunState = run.outcome === 'completed' ? rest : { ...rest, outcome: 'completed', completedMs: context.nowMs };
       return { run: over, after: [], observations: [], wantedReadings: [] };
     }
-    const progress = waveProgress(context, wave);
+    const progress = waveProgress(context, wave, run.openZone);
     if (!progress.isAvailable) {
       const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
       return { run: rest, progress, after: [], observations: [], wantedReadings: [] };

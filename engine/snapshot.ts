@@ -209,6 +209,8 @@ export interface RunState {
   readonly outcome: 'running' | 'completed' | 'failed';
   readonly failure?: string;
   readonly failedMs?: number;
+  /** When a person last asked to go on after a failure. */
+  readonly retriedMs?: number;
   readonly completedMs?: number;
 }
 

@@ -4,7 +4,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { earliest, result } from '../rule.ts';
-import { type IntentView, isUnknown } from '../snapshot.ts';
+import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 export interface ApprovalQuestion {
   readonly context: GroupContext;
@@ -12,17 +12,15 @@ export interface ApprovalQuestion {
   readonly approval: ApprovalDefinition;
   /** The wave or the policy's rule that is to be approved. */
   readonly subject: { readonly wave?: string; readonly rule?: string };
-  /** Approvals that name another run do not count. */
-  readonly runId?: string;
+  /** Approvals of another run do not count: those that name it, and those that name none and are older than this run. */
+  readonly run?: Pick<RunState, 'id' | 'startedMs'>;
   readonly source: Source | undefined;
 }
 
 /** Whether enough different people of the right groups approved, and nobody rejected. */
-export function approvalResult({ context, rule, approval, subject, runId, source }: ApprovalQuestion): RuleResult {
+export function approvalResult({ context, rule, approval, subject, run, source }: ApprovalQuestion): RuleResult {
   if (isUnknown(context.intents)) return result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source });
-  const about = context.intents.filter(
-    (intent) => intent.wave === subject.wave && intent.rule === subject.rule && (intent.runId === undefined || intent.runId === runId),
-  );
+  const about = context.intents.filter((intent) => intent.wave === subject.wave && intent.rule === subject.rule && isOfRun(intent, run));
   const from = approval.from.length === 0 ? '' : ` from ${approval.from.join(' or ')}`;
   const limit = `${approval.count}${from}`;
   const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval));
@@ -46,6 +44,11 @@ export function approvalResult({ context, rule, approval, subject, runId, source
   if (anonymous > 0)
     return result(rule, 'unknown', `${anonymous} of the approvals carry no identity; the webhook must stamp them`, { limit, source });
   return result(rule, 'wait', `${users.length} of ${approval.count} approvals${from}`, { limit, source });
+}
+
+function isOfRun({ runId, requestedBy }: IntentView, run: ApprovalQuestion['run']): boolean {
+  if (runId !== undefined) return runId === run?.id;
+  return run === undefined || requestedBy === undefined || requestedBy.atMs >= run.startedMs;
 }
 
 function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {

@@ -1,7 +1,7 @@
 // Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
 import { exceptionFor } from '../../policies/join.ts';
 import { pods, unavailableLimit } from '../amount.ts';
-import { limitSource, sourceOf } from '../context.ts';
+import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption.ts';
 import { budgetHealth, budgetsFor, desiredHealthy } from '../pod-budget.ts';
@@ -9,6 +9,7 @@ import { earliest, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodView } from '../snapshot.ts';
 import { isAvailable, isCrashing } from '../view.ts';
 import type { RollQuestion } from './roll.ts';
+import { isStuck, stuckInstants } from './stuck.ts';
 
 export interface ChosenPod {
   readonly pod: PodView;
@@ -27,12 +28,18 @@ function zoneLimit({ context, zone }: RollQuestion): { readonly limit: number; r
   const { view } = zone;
   const { maxUnavailable, name } = view.zone;
   const own = maxUnavailable === 'fromBudget' ? budgetLimit({ context, zone }) : unavailableLimit(maxUnavailable, view.replicas);
-  const cap = context.limits.maxUnavailable === undefined ? undefined : unavailableLimit(context.limits.maxUnavailable, view.replicas);
+  // Counts and percentages can only be compared for the size of this zone, so the strictest is found here and not when policies are joined.
+  const caps = context.policies.flatMap(({ limits, limitSources }) =>
+    limits.maxUnavailable === undefined
+      ? []
+      : [{ limit: unavailableLimit(limits.maxUnavailable, view.replicas), source: limitSources['maxUnavailable'] }],
+  );
+  const cap = caps.sort((a, b) => a.limit - b.limit)[0];
   const excepted = exceptionFor(context.exceptions, 'zone-budget', context.group.name, name, context.nowMs);
   const permitted = excepted.kind === 'one' ? excepted.exception : undefined;
   const most = permitted?.allow.anything === true ? view.replicas : (permitted?.allow.podsAtMost ?? 0);
-  if (permitted !== undefined && most > Math.min(own, cap ?? own)) return { limit: most, source: permitted.source };
-  if (cap !== undefined && cap < own) return { limit: cap, source: limitSource(context, 'maxUnavailable') };
+  if (permitted !== undefined && most > Math.min(own, cap?.limit ?? own)) return { limit: most, source: permitted.source };
+  if (cap !== undefined && cap.limit < own) return cap;
   return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
 }
 
@@ -63,15 +70,11 @@ export function choosePods(question: RollQuestion): PodChoice {
 
 /** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. */
 function spent(question: RollQuestion, queue: readonly PodView[], fact: string, limit: number, source: RuleResult['source']): RuleResult {
-  const { replaceUnready } = question.context.group.rollout;
-  const stuckAt = queue
-    .filter((pod) => replaceUnready.when === 'any' && !isUp(question, pod) && !pod.isTerminating)
-    .map((pod) => pod.readyChangedMs + replaceUnready.afterMs)
-    .filter((instant) => instant > question.context.nowMs);
+  const { context, zone } = question;
   return result('zone-budget', 'wait', fact, {
     limit: `${limit}`,
     source,
-    earliestMs: earliest([question.zone.view.availableAtMs, ...stuckAt]),
+    earliestMs: earliest([zone.view.availableAtMs, ...stuckInstants(context, zone.view, queue)]),
   });
 }
 
@@ -80,8 +83,8 @@ function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
 }
 
 /**
- * The outdated pods in the order in which they go: unready ones first (unless ordinals alone decide), those that wait to leave last, the rest
- * by ordinal.
+ * The outdated pods in the order in which they go. Adopted groups: by ordinal alone. Native groups: stuck pods first, then other unready ones,
+ * then by ordinal; those that wait to leave come late, and last those on a node that is not ready, where a deleted pod would not go away.
  */
 function rollQueue(question: RollQuestion): readonly PodView[] {
   const { context, zone } = question;
@@ -89,8 +92,12 @@ function rollQueue(question: RollQuestion): readonly PodView[] {
   const leaving = new Set(
     context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid),
   );
-  const unreadyFirst = context.group.compatibility.podChoice === 'unreadyFirst';
-  const rank = (pod: PodView): number => (unreadyFirst && !isUp(question, pod) ? 0 : leaving.has(pod.uid) ? 2 : 1);
+  const rank = (pod: PodView): number => {
+    if (context.group.compatibility.podChoice === 'ordinal') return 0;
+    if (isStuck(context, zone.view, pod)) return 0;
+    if (isUp(question, pod)) return leaving.has(pod.uid) ? 3 : 2;
+    return pod.nodeReady ? 1 : 4;
+  };
   const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) }));
   ranked.sort((a, b) => a.rank - b.rank || direction * (a.pod.ordinal - b.pod.ordinal));
   return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
@@ -113,36 +120,28 @@ function pickFirst(question: RollQuestion, queue: readonly PodView[], free: numb
 function pickUnreadyFirst(question: RollQuestion, queue: readonly PodView[], free: number, cap: number): readonly ChosenPod[] {
   const chosen: ChosenPod[] = [];
   let room = cap - question.zone.view.inFlight;
-  let left = minIntervalCap(question, free);
+  const isPaced = intervalMs(question) > 0;
+  let left = isPaced ? Math.min(1, free) : free;
   for (const pod of queue) {
     if (room <= 0) break;
     if (pod.isTerminating || isClaimed(question, pod)) continue;
-    if (isStuck(question, pod)) chosen.push({ pod, because: 'stuck' });
-    else if (left > 0) {
+    if (isStuck(question.context, question.zone.view, pod)) chosen.push({ pod, because: 'stuck' });
+    else if (left > 0 && pod.nodeReady) {
       chosen.push({ pod, because: 'outdated' });
       if (isUp(question, pod)) left -= 1;
     } else continue;
     room -= 1;
   }
-  return question.context.group.rollout.minIntervalMs > 0 ? chosen.slice(0, 1) : chosen;
+  return isPaced ? chosen.slice(0, 1) : chosen;
 }
 
 /** With an interval between replacements one pod goes at a time. */
-function minIntervalCap({ context }: RollQuestion, free: number): number {
-  const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
-  return intervalMs > 0 ? Math.min(1, free) : free;
+function intervalMs({ context }: RollQuestion): number {
+  return Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
 }
 
 function isClaimed({ zone }: RollQuestion, pod: PodView): boolean {
   return zone.view.claims.some((claim) => claim.uid === pod.uid);
-}
-
-/** Unready on an old revision, on a node that is ready, for long enough or for a reason that waiting does not cure. */
-function isStuck(question: RollQuestion, pod: PodView): boolean {
-  const { when, afterMs } = question.context.group.rollout.replaceUnready;
-  if (when === 'none' || pod.isTerminating || isUp(question, pod) || !pod.nodeReady) return false;
-  if (isCrashing(pod)) return true;
-  return when === 'any' && !pod.isReady && question.context.nowMs - pod.readyChangedMs >= afterMs;
 }
 
 interface Filtered {

@@ -6,7 +6,7 @@ import { substitute } from '../../policies/variables.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
-import { isUnknown, type Unknown } from '../snapshot.ts';
+import { isUnknown, type RunState, type Unknown } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
 import { approvalResult } from './approval.ts';
 
@@ -15,7 +15,8 @@ export interface PolicyQuestion {
   readonly action: PolicyAction;
   readonly zone: ZoneView;
   readonly change?: { readonly from: number; readonly to: number };
-  readonly runId?: string;
+  /** The run that the action is part of. */
+  readonly run?: RunState;
   readonly user?: string;
 }
 
@@ -72,14 +73,14 @@ function askRule(question: PolicyQuestion, policy: PolicyDefinition, rule: Polic
     case 'deny':
       return { result: result(id, isUnknownCondition ? 'unknown' : 'no', fact, { source }), effect };
     case 'requireApproval': {
-      const { context, runId } = question;
+      const { context, run } = question;
       const approval = approvalResult({
         context,
         rule: id,
         approval: rule.approval,
         subject: { rule: id },
         source,
-        ...(runId === undefined ? {} : { runId }),
+        ...(run === undefined ? {} : { run }),
       });
       return { result: approval.outcome === 'ok' ? approval : { ...approval, fact: `${fact}; ${approval.fact}` }, effect };
     }

@@ -28,7 +28,7 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
   if (wave.before.approval !== undefined) {
     results.push(approval(context, wave, run, wave.before.approval, 'before'));
   }
-  return withGates(context, wave.before.gates, run.waveStartedMs, results);
+  return withGates(context, wave.before.gates, Math.max(run.waveStartedMs, run.retriedMs ?? 0), results);
 }
 
 /** What must hold after the last pod of a wave is available. */
@@ -60,7 +60,7 @@ function approval(
 ): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
   if (isFastTrack(context, run)) return result('approval', 'skip', 'a run back to the previous template needs no approval', { source });
-  return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, runId: run.id, source });
+  return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, run, source });
 }
 
 function withGates(context: GroupContext, names: readonly string[], sinceMs: number, before: readonly RuleResult[]): WaveAnswer {

@@ -61,16 +61,16 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'a pod is cured the moment it is unready',
-    file: 'engine/rules/budget.ts',
-    find: 'question.context.nowMs - pod.readyChangedMs >= afterMs',
-    replace: 'question.context.nowMs - pod.readyChangedMs >= 0 * afterMs',
+    file: 'engine/rules/stuck.ts',
+    find: 'nowMs - pod.readyChangedMs >= afterMs',
+    replace: 'nowMs - pod.readyChangedMs >= 0 * afterMs',
     by: 'decisions',
   },
   {
     name: 'pods on a dead node are cured',
-    file: 'engine/rules/budget.ts',
-    find: 'isUp(question, pod) || !pod.nodeReady) return false;',
-    replace: 'isUp(question, pod)) return false;',
+    file: 'engine/rules/stuck.ts',
+    find: 'pod.isTerminating || !pod.nodeReady ||',
+    replace: 'pod.isTerminating ||',
     by: 'decisions',
   },
   {
