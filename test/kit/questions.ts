@@ -1,0 +1,170 @@
+// Builders of what a rule is asked about: contexts, runs, ledgers, people's wishes, policies, and the two questions themselves.
+import { contextOf, type GroupContext } from '../../engine/context.ts';
+import type { RollQuestion } from '../../engine/rules/roll.ts';
+import type { ScaleQuestion } from '../../engine/rules/scale.ts';
+import { waveProgress } from '../../engine/run.ts';
+import type { IntentView, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+import type { ZoneView } from '../../engine/view.ts';
+import type {
+  ExceptionDefinition,
+  GroupDefinition,
+  PolicyDefinition,
+  PolicyRuleDefinition,
+  Source,
+  WindowDefinition,
+} from '../../policies/definition.ts';
+import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, type StatefulSetOverrides } from './objects.ts';
+import { type SnapshotOverrides, snapshotOf } from './snapshots.ts';
+
+export const secondMs = 1000;
+export const minuteMs: number = 60 * secondMs;
+export const hourMs: number = 60 * minuteMs;
+
+/** The instant so many milliseconds before `kitNowMs`. */
+export function ago(ms: number): number {
+  return kitNowMs - ms;
+}
+
+/** A place in a policy file, so that a test can see which place an answer names. */
+export function line(number: number): Source {
+  return { file: 'policy.yaml', line: number, column: 1 };
+}
+
+export function contextWith(group: GroupDefinition, overrides: SnapshotOverrides = {}): GroupContext {
+  return contextOf(snapshotOf({ groups: [group], ...overrides }), group);
+}
+
+export function zoneIn(context: GroupContext, name = 'a'): ZoneView {
+  const view = context.view.zones.find(({ zone }) => zone.name === name);
+  if (view === undefined) throw new Error(`the test expected a zone ${name}`);
+  return view;
+}
+
+/** StatefulSets of the zones, all with a template that no pod runs yet. */
+export function outdatedSets(zones: readonly string[] = ['a', 'b', 'c'], overrides: StatefulSetOverrides = {}) {
+  return zones.map((name) => outdatedStatefulSet({ ...overrides, name: `ingester-zone-${name}` }));
+}
+
+/** Every pod of a zone at the update revision. */
+export function updatedPods(replicas = 3): Readonly<Record<number, { readonly revision: string }>> {
+  return Object.fromEntries(Array.from({ length: replicas }, (_, ordinal) => [ordinal, { revision: newRevision }]));
+}
+
+/** A rollout from `rev-1` to `rev-2` that began an hour ago and has replaced nothing. */
+export function runOf(overrides: Partial<RunState> = {}): RunState {
+  return {
+    id: 'run-1',
+    kind: 'rollout',
+    target: { a: newRevision, b: newRevision, c: newRevision },
+    previous: { a: oldRevision, b: oldRevision, c: oldRevision },
+    startedMs: ago(hourMs),
+    wave: 0,
+    waveStartedMs: ago(hourMs),
+    movableMs: 0,
+    movableAsOfMs: ago(minuteMs),
+    isMovable: true,
+    outcome: 'running',
+    ...overrides,
+  };
+}
+
+export function ledgerOf(overrides: Partial<Ledger> = {}): Ledger {
+  return { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [], ...overrides };
+}
+
+/** A pod of zone a that prepared a day ago. */
+export function preparation(ordinal: number, overrides: Partial<Preparation> = {}): Preparation {
+  const zone = overrides.zone ?? 'a';
+  return {
+    zone,
+    ordinal,
+    podUid: `uid-ingester-zone-${zone}-${ordinal}`,
+    call: 'delayed',
+    state: 'prepared',
+    reportedMs: ago(24 * hourMs),
+    seenMs: ago(24 * hourMs),
+    ...overrides,
+  };
+}
+
+/** An approval by kim of the group oncall, a minute ago. */
+export function intent(overrides: Partial<IntentView> = {}): IntentView {
+  return {
+    namespace: 'mimir',
+    name: 'intent-1',
+    group: 'ingester',
+    action: 'approve',
+    requestedBy: { user: 'kim', groups: ['oncall'], atMs: ago(minuteMs) },
+    ...overrides,
+  };
+}
+
+/** A policy `safety` over every group of the namespace that says nothing yet. */
+export function policy(overrides: Partial<PolicyDefinition> = {}): PolicyDefinition {
+  return {
+    namespace: 'mimir',
+    name: 'safety',
+    targets: { all: true },
+    metrics: {},
+    rules: [],
+    windows: [],
+    limits: {},
+    limitSources: {},
+    ...overrides,
+  };
+}
+
+/** A rule that refuses every rollout. */
+export function policyRule(overrides: Partial<PolicyRuleDefinition> = {}): PolicyRuleDefinition {
+  return {
+    name: 'rule',
+    actions: ['rollout'],
+    effect: 'deny',
+    onUnknown: 'deny',
+    approval: { count: 1, from: [] },
+    source: line(10),
+    ...overrides,
+  };
+}
+
+/** A freeze of rollouts from an hour ago until an hour ahead. */
+export function freeze(overrides: Partial<WindowDefinition> = {}): WindowDefinition {
+  return {
+    name: 'freeze',
+    kind: 'deny',
+    actions: ['rollout'],
+    ranges: [{ fromMs: ago(hourMs), toMs: kitNowMs + hourMs }],
+    inFlight: 'finishPod',
+    source: line(20),
+    ...overrides,
+  };
+}
+
+/** An exception of everything that a rule holds, until an hour ahead. */
+export function exception(rule: string, overrides: Partial<ExceptionDefinition> = {}): ExceptionDefinition {
+  return {
+    namespace: 'mimir',
+    name: 'exception-1',
+    rule,
+    group: 'ingester',
+    allow: { anything: true },
+    reason: 'see CHG-1',
+    expiresMs: kitNowMs + hourMs,
+    source: line(30),
+    ...overrides,
+  };
+}
+
+/** May a pod of this zone be replaced in the first wave. */
+export function rollQuestion(context: GroupContext, name = 'a', overrides: Partial<RollQuestion> = {}): RollQuestion {
+  const wave = context.group.rollout.waves[0];
+  const zone = wave === undefined ? undefined : waveProgress(context, wave).zones.find(({ view }) => view.zone.name === name);
+  if (zone === undefined) throw new Error(`the test expected a wave with zone ${name}`);
+  return { context, run: runOf(), zone, isScaling: false, ...overrides };
+}
+
+/** May zone a go from its replicas to this number, asked by the agent. */
+export function scaleQuestion(context: GroupContext, to: number, overrides: Partial<ScaleQuestion> = {}): ScaleQuestion {
+  const zone = overrides.zone ?? zoneIn(context);
+  return { context, zone, from: zone.replicas, to, isForced: false, run: undefined, asker: 'agent', ...overrides };
+}
