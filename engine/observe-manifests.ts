@@ -54,7 +54,7 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
   const withReplicas = (set: StatefulSetView): StatefulSetView =>
     settled(set, options.replicas?.get(`${set.namespace}/${set.name}`) ?? set.replicas);
   return {
-    snapshot: withPods({ ...snapshot, statefulSets: snapshot.statefulSets.map(withReplicas) }, ofKind('Pod')),
+    snapshot: toldSources(withPods({ ...snapshot, statefulSets: snapshot.statefulSets.map(withReplicas) }, ofKind('Pod'))),
     problems: [...sets, ...zoneBudgets, ...podBudgets].flatMap((view) => (isUnknown(view) ? [view.unknown] : [])),
   };
 }
@@ -214,6 +214,26 @@ function replicaSources(objects: readonly unknown[], groups: readonly GroupDefin
     const read = mirrorOf(groups, { namespace, kind, name }) ?? readOfKind(kind);
     return read === undefined ? [] : [observeReplicaSource({ namespace, apiVersion, kind, name, ...read }, object)];
   });
+}
+
+/**
+ * The snapshot in which mirrored objects have been told the replicas in force, as in a cluster at rest; one that says a number in its status
+ * keeps it. Of several zones that mirror one object the last is told, as the agent does it.
+ */
+export function toldSources(snapshot: Snapshot): Snapshot {
+  const inForce = new Map<string, number>();
+  for (const group of snapshot.groups) {
+    for (const { replicas, statefulSet } of group.zones) {
+      const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === statefulSet);
+      if (replicas.kind === 'mirror' && set !== undefined)
+        inForce.set(`${group.namespace}/${replicas.resourceKind}/${replicas.name}`, set.replicas);
+    }
+  }
+  const replicaSources = snapshot.replicaSources.map((source) => {
+    const told = inForce.get(`${source.namespace}/${source.kind}/${source.name}`);
+    return told === undefined || (source.statusReplicas ?? 0) > 0 ? source : { ...source, statusReplicas: told };
+  });
+  return { ...snapshot, replicaSources };
 }
 
 type Read = Pick<ReplicaSourceReference, 'read' | 'fieldPath'>;

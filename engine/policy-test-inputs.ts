@@ -1,6 +1,7 @@
 // What a case of a PolicyTest says beside the pods: metrics, gate readings, the mirrored count, approvals and pauses.
-import type { GroupDefinition, PolicyDefinition, ZoneDefinition } from '../policies/definition.ts';
+import type { GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { GivenState } from '../policies/schema/policy-test.ts';
+import { toldSources } from './observe-manifests.ts';
 import type { GateReading, GateReadingsView, IntentView, MetricView, ReplicaSourceView, Snapshot } from './snapshot.ts';
 
 export interface InputsGiven {
@@ -15,7 +16,7 @@ export function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: G
   const gateReadings = gatesGiven(snapshot, group, given, problems);
   const intents = [...approvalsGiven(snapshot, group, given, problems), ...pausesGiven(snapshot, group, given)];
   const replicaSources = sourcesGiven(snapshot, group, given, problems);
-  return { snapshot: { ...snapshot, metrics, gateReadings, intents, replicaSources }, problems };
+  return { snapshot: toldSources({ ...snapshot, metrics, gateReadings, intents, replicaSources: replicaSources.map(untold) }), problems };
 }
 
 /** A metric is named by its input, or as `policy/input` where several policies declare one of that name. */
@@ -81,28 +82,21 @@ function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   ];
 }
 
-type Mirror = Extract<ZoneDefinition['replicas'], { kind: 'mirror' }>;
+/** Whatever status a manifest says, a case begins with the number in force told. */
+function untold(source: ReplicaSourceView): ReplicaSourceView {
+  return { ...source, statusReplicas: 0 };
+}
 
-/** The mirrored objects of the group ask for what the case says, and have been told the replicas in force. */
+/** The mirrored objects of the group ask for what the case says. One that the manifests do not hold is unknown otherwise. */
 function sourcesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly ReplicaSourceView[] {
-  const mirrored = group.zones.flatMap((zone) => (zone.replicas.kind === 'mirror' ? [{ zone, mirror: zone.replicas }] : []));
-  if (mirrored.length === 0 && given.source !== undefined) problems.push(`the group ${group.name} mirrors no replica count`);
+  const mirrors = group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [replicas] : []));
+  if (given.source === undefined) return snapshot.replicaSources;
+  if (mirrors.length === 0) problems.push(`the group ${group.name} mirrors no replica count`);
+  const replicas = given.source === 'unknown' ? { unknown: 'the case says so' } : given.source;
   const sources = new Map(snapshot.replicaSources.map((source) => [`${source.namespace}/${source.kind}/${source.name}`, source]));
-  for (const { zone, mirror } of mirrored) {
-    const key = `${group.namespace}/${mirror.resourceKind}/${mirror.name}`;
-    const replicas = snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet)?.replicas ?? 0;
-    const source = sourceGiven(sources.get(key) ?? absent(group, mirror), given);
-    sources.set(key, { ...source, statusReplicas: replicas });
+  for (const { apiVersion, resourceKind: kind, name } of mirrors) {
+    const key = `${group.namespace}/${kind}/${name}`;
+    sources.set(key, { ...(sources.get(key) ?? { namespace: group.namespace, apiVersion, kind, name }), replicas });
   }
   return [...sources.values()];
-}
-
-function absent(group: GroupDefinition, { apiVersion, resourceKind, name }: Mirror): ReplicaSourceView {
-  const replicas = { unknown: 'the manifests do not hold it' };
-  return { namespace: group.namespace, apiVersion, kind: resourceKind, name, replicas };
-}
-
-function sourceGiven(source: ReplicaSourceView, { source: given }: GivenState): ReplicaSourceView {
-  if (given === undefined) return source;
-  return { ...source, replicas: given === 'unknown' ? { unknown: 'the case says so' } : given };
 }
