@@ -1,6 +1,6 @@
 // PolicyTests: what a case gives becomes a state, and the answer is the engine's own.
 import { describe, expect, it } from 'vitest';
-import { type CaseResult, runPolicyTest } from '../../engine/policy-test.ts';
+import { type CaseResult, coverageOf, runPolicyTest } from '../../engine/policy-test.ts';
 import type { GroupDefinition, PolicyBundle, PolicyDefinition } from '../../policies/definition.ts';
 import { schemas } from '../../policies/schema/kinds.ts';
 import { gate, group, wave } from '../kit/groups.ts';
@@ -150,6 +150,9 @@ describe('the state of a case', () => {
     const answer = (more: object) => one({ zones, ...more }, { action: 'rollout' }, { decision: 'act' }, { groups })?.rules;
     const approvals = [{ wave: 'rest', user: 'kim', groups: ['oncall'] }];
     expect(answer({})).toEqual(['gate', 'soak']);
+    // One reading per period, the newest now: of two, both fall into the last minute.
+    expect(answer({ waveAvailableFor: '1m', gates: { errors: [0, 0] } })).toEqual(['soak']);
+    expect(answer({ waveAvailableFor: '59s', gates: { errors: [0, 0] } })).toEqual(['gate', 'soak']);
     expect(answer({ waveAvailableFor: '29m', gates: { errors: [0, 0] } })).toEqual(['soak']);
     expect(answer({ waveAvailableFor: '30m', gates: { errors: [0] } })).toEqual(['gate']);
     expect(answer({ waveAvailableFor: '30m', gates: { errors: [0, 0] } })).toEqual(['approval']);
@@ -223,6 +226,22 @@ describe('a case that makes no sense', () => {
   it('expects pods and replicas of the agent alone', () => {
     expect(one({}, shrinkA, { decision: 'allow', replicas: { a: 2 } })?.problems).toEqual([
       'replicas are expected of the agent, in requests rollout and none',
+    ]);
+  });
+});
+
+describe('the coverage of cases', () => {
+  it('lists every rule with the cases that saw it hold, and those that saw it let pass', () => {
+    const cases = run([
+      { name: 'too soon', given: { zones: { b: { lastDownscale: '10m' } } }, request: shrinkA, expect: { decision: 'hold' } },
+      { name: 'long after', given: { zones: { b: { lastDownscale: '2h' } } }, request: shrinkA, expect: { decision: 'allow' } },
+      { name: 'no such zone', given: { zones: { d: {} } }, request: shrinkA, expect: { decision: 'allow' } },
+      { name: 'deleted', request: { action: 'delete', zone: 'a' }, expect: { decision: 'deny' } },
+    ]);
+    expect(coverageOf({ groups: [zonedGroup], policies: [], exceptions: [] }, cases)).toEqual([
+      { rule: 'ingester scaling.down.betweenZones', held: ['too soon'], passed: ['long after'] },
+      { rule: 'ingester rollout.maxUnavailable', held: [], passed: [] },
+      { rule: 'ingester protect.noDelete', held: ['deleted'], passed: [] },
     ]);
   });
 });
