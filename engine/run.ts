@@ -72,12 +72,18 @@ function currentRun(context: GroupContext): RunState | undefined {
   if (!isSame(known.target, target)) {
     // Which pods are outdated is not known yet, so neither is whether this is another run.
     if (context.view.zones.some((view) => view.unknown !== undefined)) return known;
-    if (!hasOutdated) return { ...known, target, outcome: 'completed', wave: context.group.rollout.waves.length };
+    if (!hasOutdated) return completed(context, { ...known, target });
     return superseding(context, known, target);
   }
   if (known.outcome === 'completed' && hasOutdated) return newRun(context, { kind: 'rollout', target, previous: known.previous });
   if (known.outcome === 'failed' && isRetried(context, known)) return retried(known, context.nowMs);
   return known;
+}
+
+/** The run is over, whatever became of it before: every pod runs what is asked for. */
+function completed(context: GroupContext, run: RunState): RunState {
+  const { failure: _failure, failedMs: _failedMs, ...rest } = run;
+  return { ...rest, outcome: 'completed', wave: context.group.rollout.waves.length, completedMs: context.nowMs };
 }
 
 /**
