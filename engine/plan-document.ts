@@ -27,6 +27,8 @@ export interface PlannedStep {
   readonly to?: number;
   /** The gate, wave or rule that is waited for. */
   readonly waitsFor?: string;
+  /** Gates whose readings are asked for meanwhile. */
+  readonly gates?: readonly string[];
   readonly source?: Source;
   /** From the start of the plan; with the times of p50. */
   readonly startSeconds: number;

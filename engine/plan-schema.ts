@@ -68,7 +68,17 @@ const definitions: Readonly<Record<string, Schema>> = {
       startSeconds: seconds,
       rules: listOf(ref('rule')),
     },
-    { zone: text, atOnce: count, from: count, to: count, waitsFor: text, source: ref('source'), p50Seconds: seconds, p90Seconds: seconds },
+    {
+      zone: text,
+      atOnce: count,
+      from: count,
+      to: count,
+      waitsFor: text,
+      gates: listOf(text),
+      source: ref('source'),
+      p50Seconds: seconds,
+      p90Seconds: seconds,
+    },
   ),
   wave: record('Steps that belong together.', { name: text, steps: listOf(ref('step')) }),
   refusal: record(

@@ -15,6 +15,8 @@ export interface TracedStep {
   readonly from?: number;
   readonly to?: number;
   readonly waitsFor?: string;
+  /** Gates whose readings were asked for meanwhile, by name. */
+  readonly gates: readonly string[];
   readonly rules: readonly RuleResult[];
   readonly startMs: number;
   readonly endMs: number;
@@ -44,7 +46,8 @@ const workRules: ReadonlySet<string> = new Set([
  */
 export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void {
   const last = steps.at(-1);
-  const begun = beginning(decision, nowMs);
+  const traced = beginning(decision, nowMs);
+  const begun = traced === undefined ? undefined : { ...traced, gates: decision.wantedReadings.map(({ gate }) => gate).sort() };
   if (last !== undefined) steps[steps.length - 1] = { ...last, endMs: nowMs };
   if (begun === undefined) return;
   const isMore = last !== undefined && last.key === begun.key && last.kind !== 'scaleDown' && last.kind !== 'scaleUp';
@@ -53,17 +56,20 @@ export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void 
 }
 
 function continued(last: TracedStep, next: TracedStep, nowMs: number): TracedStep {
+  const gates = [...new Set([...last.gates, ...next.gates])].sort();
   const atOnce = Math.max(last.atOnce ?? 0, next.atOnce ?? 0);
-  return { ...last, pods: [...last.pods, ...next.pods], ...(last.atOnce === undefined ? {} : { atOnce }), endMs: nowMs };
+  return { ...last, gates, pods: [...last.pods, ...next.pods], ...(last.atOnce === undefined ? {} : { atOnce }), endMs: nowMs };
 }
 
-function beginning(decision: GroupDecision, nowMs: number): TracedStep | undefined {
+type BegunStep = Omit<TracedStep, 'gates'>;
+
+function beginning(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   return rolling(decision, nowMs) ?? scaling(decision, nowMs) ?? preparing(decision, nowMs) ?? waiting(decision, nowMs);
 }
 
 type Replacement = Extract<Action, { kind: 'deletePod' | 'evictPod' }>;
 
-function rolling(decision: GroupDecision, nowMs: number): TracedStep | undefined {
+function rolling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   const going = decision.actions.filter((action): action is Replacement => action.kind === 'deletePod' || action.kind === 'evictPod');
   const zone = going[0]?.zone;
   if (zone === undefined) return undefined;
@@ -84,7 +90,7 @@ function rolling(decision: GroupDecision, nowMs: number): TracedStep | undefined
   };
 }
 
-function scaling(decision: GroupDecision, nowMs: number): TracedStep | undefined {
+function scaling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   const action = decision.actions.find((candidate) => candidate.kind === 'scaleStatefulSet');
   if (action?.kind !== 'scaleStatefulSet') return undefined;
   const { zone, from, to } = action;
@@ -103,7 +109,7 @@ function scaling(decision: GroupDecision, nowMs: number): TracedStep | undefined
   };
 }
 
-function preparing(decision: GroupDecision, nowMs: number): TracedStep | undefined {
+function preparing(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   const action = decision.actions.find((candidate) => candidate.kind === 'callPods' && candidate.method === 'POST');
   if (action?.kind !== 'callPods') return undefined;
   const pods = action.ordinals.map((ordinal) => `${action.statefulSet}-${ordinal}`);
@@ -123,7 +129,7 @@ function preparing(decision: GroupDecision, nowMs: number): TracedStep | undefin
 }
 
 /** What the group waits for when it is neither working nor about to: the calendar, a clock, a measurement or a person. */
-function waiting(decision: GroupDecision, nowMs: number): TracedStep | undefined {
+function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
   const held = decision.steps.filter((step) => step.outcome !== 'act');
   for (const step of held) {

@@ -6,9 +6,10 @@ import { substitute } from '../../policies/variables.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
-import { isUnknown, type RunState, type Unknown } from '../snapshot.ts';
+import type { RunState } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
 import { approvalResult } from './approval.ts';
+import { conditionData } from './policy-data.ts';
 
 export interface PolicyQuestion {
   readonly context: GroupContext;
@@ -85,79 +86,4 @@ function askRule(question: PolicyQuestion, policy: PolicyDefinition, rule: Polic
       return { result: approval.outcome === 'ok' ? approval : { ...approval, fact: `${fact}; ${approval.fact}` }, effect };
     }
   }
-}
-
-/** The variables of a condition (docs/conditions.md). What the engine cannot know stands as unknown. */
-function conditionData(question: PolicyQuestion, policy: PolicyDefinition): unknown {
-  const { context, zone, change } = question;
-  const { set } = zone;
-  const absent: Unknown = { unknown: 'not part of this request' };
-  const unread = zone.unknown === undefined ? undefined : { unknown: zone.unknown };
-  return {
-    action: question.action,
-    change: change === undefined ? absent : { from: change.from, to: change.to, delta: change.to - change.from },
-    target: {
-      name: zone.zone.statefulSet,
-      namespace: context.group.namespace,
-      zone: zone.zone.name,
-      labels: set?.labels ?? absent,
-      annotations: set?.annotations ?? absent,
-      replicas: unread ?? zone.replicas,
-      ready: unread ?? zone.replicas - zone.unavailable.size,
-      available: unread ?? zone.replicas - zone.unavailable.size,
-      updated: unread ?? zone.updated,
-    },
-    group: {
-      name: context.group.name,
-      namespace: context.group.namespace,
-      labels: context.group.labels,
-      zones: context.view.zones.map(zoneData),
-      notReadyZones: context.view.zones.some((candidate) => candidate.unknown !== undefined)
-        ? { unknown: 'a zone could not be read' }
-        : context.view.zones.filter((candidate) => !candidate.isReady).map((candidate) => candidate.zone.name),
-    },
-    inputs: { metrics: metricData(context, policy) },
-    user: question.user === undefined ? absent : { name: question.user },
-    now: context.nowMs,
-  };
-}
-
-function zoneData(view: ZoneView): unknown {
-  if (view.unknown !== undefined) {
-    const unread = { unknown: view.unknown };
-    return {
-      name: view.zone.name,
-      statefulSet: view.zone.statefulSet,
-      replicas: unread,
-      ready: unread,
-      updated: unread,
-      available: unread,
-      isReady: unread,
-    };
-  }
-  const ready = view.replicas - view.unavailable.size;
-  return {
-    name: view.zone.name,
-    statefulSet: view.zone.statefulSet,
-    follows: view.zone.follows ?? '',
-    replicas: view.replicas,
-    ready,
-    available: ready,
-    updated: view.updated,
-    isReady: view.isReady,
-  };
-}
-
-function metricData(context: GroupContext, policy: PolicyDefinition): Readonly<Record<string, number | Unknown>> {
-  const values: Record<string, number | Unknown> = {};
-  for (const [input, { maxAgeMs, noData }] of Object.entries(policy.metrics)) {
-    const reading = context.snapshot.metrics.find(
-      (metric) => metric.namespace === policy.namespace && metric.policy === policy.name && metric.input === input,
-    );
-    if (reading === undefined) values[input] = { unknown: 'no reading' };
-    else if (isUnknown(reading.value)) values[input] = noData === 'zero' && reading.value.unknown === 'no data' ? 0 : reading.value;
-    else if (context.nowMs - reading.atMs > maxAgeMs) values[input] = { unknown: 'the reading is too old' };
-    else values[input] = reading.value;
-  }
-  return values;
 }

@@ -1,7 +1,7 @@
 // Windows of all policies together: may this action begin now, and what may still be finished.
 
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
-import { combineWindows } from '../../policies/window.ts';
+import { joinWindows } from '../../policies/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
@@ -13,7 +13,11 @@ export type UnderWay = 'nothing' | 'zone' | 'run';
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
   if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', 'no window names this action');
-  const state = combineWindows(windows, action, context.nowMs);
+  const state = joinWindows(
+    context.policies.map((policy) => policy.windows),
+    action,
+    context.nowMs,
+  );
   const details = { earliestMs: state.changesMs };
   if (state.isOpen) return result('window', 'ok', 'the windows are open', details);
   const name = state.deniedBy ?? state.notAllowedBy?.[0];

@@ -78,13 +78,18 @@ function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | stri
   const shrunk: Shrunk[] = [];
   for (const view of context.view.zones) {
     if (view.zone.name === zone.zone.name) continue;
-    const recorded = context.group.compatibility.lastDownscale === 'annotation' ? annotatedTimes(view) : ledgerTimes(context, view);
+    const recorded = downscaleTimes(context, view);
     if (typeof recorded === 'string') return recorded;
     for (const atMs of recorded) shrunk.push({ view, atMs });
   }
   return shrunk
     .filter(({ atMs }) => atMs <= context.nowMs + believableAheadMs)
     .sort((a, b) => b.atMs - a.atMs || (a.view.zone.name < b.view.zone.name ? -1 : 1));
+}
+
+/** When a zone shrank, as far as it is on record; text when a time cannot be read. */
+export function downscaleTimes(context: GroupContext, view: ZoneView): readonly number[] | string {
+  return context.group.compatibility.lastDownscale === 'annotation' ? annotatedTimes(view) : ledgerTimes(context, view);
 }
 
 /** An announced decrease counts as of its announcement. */

@@ -86,9 +86,9 @@ export function stepGate(step: PlannedStep): string {
       return 'people';
     case 'soak':
     case 'wait':
-      return 'time';
+      return ['time', ...(step.gates ?? [])].join(', ');
     case 'check':
-      return 'readings';
+      return step.gates?.join(', ') ?? 'readings';
   }
 }
 

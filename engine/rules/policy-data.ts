@@ -1,0 +1,93 @@
+// The variables that conditions of RolloutPolicies read (docs/conditions.md), taken from a group and the action that is asked about.
+import type { PolicyDefinition } from '../../policies/definition.ts';
+import type { GroupContext } from '../context.ts';
+import { isUnknown, type Unknown } from '../snapshot.ts';
+import type { ZoneView } from '../view.ts';
+import type { PolicyQuestion } from './policy.ts';
+import { downscaleTimes } from './zone-gap.ts';
+
+/** The variables of a condition (docs/conditions.md). What the engine cannot know stands as unknown. */
+export function conditionData(question: PolicyQuestion, policy: PolicyDefinition): unknown {
+  const { context, zone, change } = question;
+  const { run } = context.view.ledger;
+  const { set } = zone;
+  const absent: Unknown = { unknown: 'not part of this request' };
+  const unread = zone.unknown === undefined ? undefined : { unknown: zone.unknown };
+  return {
+    action: question.action,
+    change: change === undefined ? absent : { from: change.from, to: change.to, delta: change.to - change.from },
+    target: {
+      name: zone.zone.statefulSet,
+      namespace: context.group.namespace,
+      zone: zone.zone.name,
+      labels: set?.labels ?? absent,
+      annotations: set?.annotations ?? absent,
+      replicas: unread ?? zone.replicas,
+      ready: unread ?? zone.replicas - zone.unavailable.size,
+      available: unread ?? zone.replicas - zone.unavailable.size,
+      updated: unread ?? zone.updated,
+      ...lastDownscale(question),
+    },
+    group: {
+      name: context.group.name,
+      namespace: context.group.namespace,
+      labels: context.group.labels,
+      phase: run?.outcome === 'running' ? 'Rolling' : run?.outcome === 'failed' ? 'Failed' : 'Done',
+      ...(run?.outcome === 'running' ? { wave: context.group.rollout.waves[run.wave]?.name ?? '' } : {}),
+      zones: context.view.zones.map(zoneData),
+      notReadyZones: context.view.zones.some((candidate) => candidate.unknown !== undefined)
+        ? { unknown: 'a zone could not be read' }
+        : context.view.zones.filter((candidate) => !candidate.isReady).map((candidate) => candidate.zone.name),
+    },
+    inputs: { metrics: metricData(context, policy) },
+    user: question.user === undefined ? absent : { name: question.user },
+    now: context.nowMs,
+  };
+}
+
+function zoneData(view: ZoneView): unknown {
+  if (view.unknown !== undefined) {
+    const unread = { unknown: view.unknown };
+    return {
+      name: view.zone.name,
+      statefulSet: view.zone.statefulSet,
+      replicas: unread,
+      ready: unread,
+      updated: unread,
+      available: unread,
+      isReady: unread,
+    };
+  }
+  const ready = view.replicas - view.unavailable.size;
+  return {
+    name: view.zone.name,
+    statefulSet: view.zone.statefulSet,
+    follows: view.zone.follows ?? '',
+    replicas: view.replicas,
+    ready,
+    available: ready,
+    updated: view.updated,
+    isReady: view.isReady,
+  };
+}
+
+function metricData(context: GroupContext, policy: PolicyDefinition): Readonly<Record<string, number | Unknown>> {
+  const values: Record<string, number | Unknown> = {};
+  for (const [input, { maxAgeMs, noData }] of Object.entries(policy.metrics)) {
+    const reading = context.snapshot.metrics.find(
+      (metric) => metric.namespace === policy.namespace && metric.policy === policy.name && metric.input === input,
+    );
+    if (reading === undefined) values[input] = { unknown: 'no reading' };
+    else if (isUnknown(reading.value)) values[input] = noData === 'zero' && reading.value.unknown === 'no data' ? 0 : reading.value;
+    else if (context.nowMs - reading.atMs > maxAgeMs) values[input] = { unknown: 'the reading is too old' };
+    else values[input] = reading.value;
+  }
+  return values;
+}
+
+/** When the zone last shrank; absent when no downscale is on record. */
+function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownscaleAt?: number | Unknown } {
+  const times = downscaleTimes(context, zone);
+  if (typeof times === 'string') return { lastDownscaleAt: { unknown: times } };
+  return times.length === 0 ? {} : { lastDownscaleAt: Math.max(...times) };
+}
