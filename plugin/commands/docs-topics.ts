@@ -1,19 +1,25 @@
 // The pages of docs/ that the executable carries.
 import commandLine from '../../docs/command-line.md';
+import conditions from '../../docs/conditions.md';
 import exitCodes from '../../docs/exit-codes.md';
 import output from '../../docs/output.md';
 import plan from '../../docs/plan.md';
+import policyTests from '../../docs/policy-tests.md';
 import sources from '../../docs/sources.md';
+import windows from '../../docs/windows.md';
 import { rulesMarkdown } from '../../engine/rules/catalog.ts';
 import { findingsMarkdown } from '../../policies/finding-codes.ts';
 
 /** Markdown by topic. */
 export const topics: Readonly<Record<string, string>> = {
   'command-line': commandLine,
+  conditions,
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
   output,
   plan,
+  'policy-tests': policyTests,
   rules: rulesMarkdown(),
   sources,
+  windows,
 };
