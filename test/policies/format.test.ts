@@ -74,7 +74,7 @@ metadata: {namespace: mimir, name: x}
         targets: { all: true }
         rules:
           - name: r
-            actions: [ scaleDown ]
+            actions: [scaleDown]
             effect: deny
             message: "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"
       "
