@@ -41,9 +41,9 @@ export function approvalResult({ context, rule, approval, subject, run, source }
       earliestMs: earliest(counted.map((intent) => expiryOf(intent, approval))),
     });
   }
-  if (anonymous > 0)
-    return result(rule, 'unknown', `${anonymous} of the approvals carry no identity; the webhook must stamp them`, { limit, source });
-  return result(rule, 'wait', `${users.length} of ${approval.count} approvals${from}`, { limit, source });
+  const fact = `${users.length} of ${approval.count} approvals${from}`;
+  if (anonymous === 0) return result(rule, 'wait', fact, { limit, source });
+  return result(rule, 'unknown', `${fact}, and ${anonymous} without an identity, which only the webhook can stamp`, { limit, source });
 }
 
 function isOfRun({ runId, requestedBy }: IntentView, run: ApprovalQuestion['run']): boolean {

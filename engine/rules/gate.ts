@@ -37,7 +37,7 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
     return { answer: result(rule, 'no', fact, { limit: `fewer than ${gate.failureLimit} failures`, source }), hasFailed, fromMs };
   if (last === undefined) {
     return {
-      answer: result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: Math.max(fromMs, context.nowMs + 1) }),
+      answer: result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: ahead(context, fromMs) }),
       hasFailed,
       fromMs,
     };
@@ -55,11 +55,16 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
     answer: result(rule, outcome, fact, {
       limit,
       source,
-      ...(outcome === 'wait' ? { earliestMs: Math.max(next, context.nowMs + 1) } : {}),
+      ...(outcome === 'wait' ? { earliestMs: ahead(context, next) } : {}),
     }),
     hasFailed,
     fromMs,
   };
+}
+
+/** A reading that is overdue may come at any moment, and looking again would not bring it. */
+function ahead({ nowMs }: GroupContext, instant: number): number | undefined {
+  return instant > nowMs ? instant : undefined;
 }
 
 function readingsOf(context: GroupContext, gate: GateDefinition): readonly GateReading[] {
