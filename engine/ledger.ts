@@ -46,20 +46,16 @@ export interface KeepOptions {
 /**
  * The ledger after a look at the objects. A claim ends only by what is seen: its pod is gone and the successor is available, or its replicas
  * were lowered, which becomes a dated record, and the surplus pods are gone. A claim on an object that is unchanged ends after 120 s. Time
- * alone never ends one that was carried out, and what could not be read ends nothing. Preparations of pods that are gone are dropped.
+ * alone never ends one that was carried out, and what could not be read ends nothing. Preparations outlive their pods: databases store them on
+ * the volume, so whoever takes the pod's place must be asked again, or told to stay.
  */
 export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const zones = zonesOf(ledger, seen);
   const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone)));
   const claims = ledger.claims.filter((claim) => isOpen(claim, zones.get(claim.zone), seen.nowMs));
   const downscales = [...ledger.downscales, ...applied].filter((downscale) => seen.nowMs - downscale.atMs <= options.keepDownscalesMs);
-  const preparations = ledger.preparations.filter((entry) => isStillThere(entry.podUid, zones.get(entry.zone)));
-  const isSame =
-    claims.length === ledger.claims.length &&
-    preparations.length === ledger.preparations.length &&
-    applied.length === 0 &&
-    downscales.length === ledger.downscales.length;
-  return isSame ? ledger : { ...ledger, claims, downscales, preparations };
+  const isSame = claims.length === ledger.claims.length && applied.length === 0 && downscales.length === ledger.downscales.length;
+  return isSame ? ledger : { ...ledger, claims, downscales };
 }
 
 interface SeenZone {
@@ -113,8 +109,4 @@ function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
   const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
   return isDated ? [] : [{ zone: claim.zone, atMs: claim.atMs, from: claim.from, to: claim.to }];
-}
-
-function isStillThere(podUid: string, zone: SeenZone | undefined): boolean {
-  return zone?.pods === undefined || zone.pods.some((pod) => pod.uid === podUid);
 }

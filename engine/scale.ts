@@ -5,7 +5,7 @@ import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
 import { holds, stepOutcome } from './rule.ts';
 import { withException } from './rules/exception.ts';
 import { policyAnswer } from './rules/policy.ts';
-import { delayedDownscale, prepareDownscale, withdrawals } from './rules/prepare.ts';
+import { delayedDownscale, prepareDownscale, renewals, withdrawals } from './rules/prepare.ts';
 import { type ScaleQuestion, scaleDownRules, scaleUpRules } from './rules/scale.ts';
 import { windowResult } from './rules/window.ts';
 import type { ReplicaSourceView, RunState } from './snapshot.ts';
@@ -117,8 +117,8 @@ function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): 
     const all = [...staying, ...actions, ...write];
     return { step, actions: all, replicas: permitted ?? from, warnings: policies.warnings, isScaling: permitted !== undefined };
   };
-  // Pods are asked to prepare only when nothing else holds: a prepared pod serves less, so it must not be prepared for a wait of another kind.
-  if (first.some(holds)) return end(first, []);
+  // Pods are first asked to prepare when nothing else holds: a prepared pod serves less, so it must not be prepared for a wait of another kind.
+  if (first.some(holds)) return end(first, renewals(question));
   const delayed = delayedDownscale(question);
   const second = excepted(question, [...first, delayed.result]);
   if (second.some(holds)) return end(second, delayed.actions);

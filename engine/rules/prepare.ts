@@ -85,6 +85,23 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
   return isAdopted ? zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined : !isForced;
 }
 
+/**
+ * Asks the successors of pods that were asked and have been replaced since, whatever else the downscale waits for: what waits to leave stays
+ * prepared through a rollout. A successor is asked once it runs.
+ */
+export function renewals(question: ScaleQuestion): readonly Action[] {
+  const { context, zone } = question;
+  if (zone.zone.delayed === undefined || !appliesTo(question)) return [];
+  const asked = context.view.ledger.preparations.filter((entry) => entry.zone === zone.zone.name && entry.call === 'delayed');
+  const ordinals = ascending(question).filter((ordinal) => {
+    const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
+    const entries = asked.filter((entry) => entry.ordinal === ordinal);
+    const isSuccessor = entries.length > 0 && entries.every((entry) => entry.podUid !== pod?.uid);
+    return isSuccessor && pod?.containersReady === true && !pod.isTerminating;
+  });
+  return ordinals.length === 0 ? [] : [callPods(question, 'delayed', 'POST', ordinals)];
+}
+
 /** The preparation immediately before the removal. */
 export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAnswer {
   const { context, zone, from } = question;
