@@ -1,6 +1,7 @@
 // judge: may this API request pass, and why not. The same rules as decide, asked by somebody else.
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
+import { pods } from './amount.ts';
 import { contextOf, type GroupContext, sourceOf } from './context.ts';
 import type { Action, AdmissionRequest, Judgement, RuleResult } from './decision.ts';
 import { disruptionVerdict } from './disruption.ts';
@@ -9,7 +10,7 @@ import { holds, result } from './rule.ts';
 import { withException } from './rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { prepareDownscale } from './rules/prepare.ts';
-import { type ScaleQuestion, scaleDownRules } from './rules/scale.ts';
+import { type ScaleQuestion, scaleCeiling, scaleDownRules } from './rules/scale.ts';
 import { windowResult } from './rules/window.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { viewGroup, type ZoneView } from './view.ts';
@@ -160,9 +161,7 @@ function onScale(snapshot: Snapshot, request: ScaleRequest): Verdict {
   // The API server fills in 1 where a manifest names no replicas, so that is what a null asks for.
   const from = request.from ?? 1;
   const to = request.to ?? 1;
-  return onMember(snapshot, request, (context, zone) =>
-    to < from ? onShrink(context, zone, { ...request, from, to }) : onGrow(context, zone, from, to, request.user),
-  );
+  return onMember(snapshot, request, (context, zone) => (to < from ? onShrink : onGrow)(context, zone, { ...request, from, to }));
 }
 
 /** StatefulSets of no group are protected by the label of grafana/rollout-operator alone. */
@@ -178,29 +177,28 @@ function setNamed(snapshot: Snapshot, namespace: string, name: string): Stateful
   return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
 }
 
-function onGrow(context: GroupContext, zone: ZoneView, from: number, to: number, user: string | undefined): Verdict {
-  if (from === to) return { results: [] };
-  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: { from, to }, ...(user === undefined ? {} : { user }) });
-  return { results: [windowResult(context, 'scaleUp', 'nothing'), ...policies.results], policies };
+type Change = ScaleRequest & { readonly from: number; readonly to: number };
+
+function onGrow(context: GroupContext, zone: ZoneView, request: Change): Verdict {
+  if (request.from === request.to) return { results: [] };
+  const question = admissionQuestion(context, zone, request);
+  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: question, ...userOf(request) });
+  const results = [scaleCeiling.evaluate(question), windowResult(context, 'scaleUp', 'nothing'), ...policies.results];
+  return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, to: request.to })), policies };
 }
 
-function onShrink(context: GroupContext, zone: ZoneView, request: ScaleRequest & { readonly from: number; readonly to: number }): Verdict {
-  const question: ScaleQuestion = {
-    context,
-    zone,
-    from: request.from,
-    to: request.to,
-    isForced: zone.zone.forceReplicas === request.to,
-    run: context.view.ledger.run,
-    asker: 'admission',
-  };
-  const policies = policyAnswer({
-    context,
-    action: 'scaleDown',
-    zone,
-    change: question,
-    ...(request.user === undefined ? {} : { user: request.user }),
-  });
+/** A person's number is the forced one when the group says so; whoever writes it carries out what was decided. */
+function admissionQuestion(context: GroupContext, zone: ZoneView, { from, to }: Change): ScaleQuestion {
+  return { context, zone, from, to, isForced: zone.zone.forceReplicas === to, run: context.view.ledger.run, asker: 'admission' };
+}
+
+function userOf({ user }: { readonly user?: string }): { readonly user?: string } {
+  return user === undefined ? {} : { user };
+}
+
+function onShrink(context: GroupContext, zone: ZoneView, request: Change): Verdict {
+  const question = admissionQuestion(context, zone, request);
+  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: question, ...userOf(request) });
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to: request.to });
   const first = [
     ...scaleDownRules.map((rule) => rule.evaluate(question)),
@@ -214,23 +212,27 @@ function onShrink(context: GroupContext, zone: ZoneView, request: ScaleRequest &
   return { results: [...first, permit(prepared.result)], policies, actions: prepared.actions };
 }
 
-function onUpdate(snapshot: Snapshot, request: Extract<AdmissionRequest, { kind: 'update' }>): Verdict {
+function onUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
   const scale = onScale(snapshot, { ...request, kind: 'scale' });
   if (scale.results.some(holds)) return scale;
   const change = onMember(snapshot, request, (context, zone) => {
-    const strategy = strategyKept(context, zone, request.strategy);
+    const strategy = strategyKept(context, zone, request);
     if (!request.isTemplateChanged) return { results: strategy };
-    const policies = policyAnswer({ context, action: 'rollout', zone, ...(request.user === undefined ? {} : { user: request.user }) });
+    const policies = policyAnswer({ context, action: 'rollout', zone, ...userOf(request) });
     // A template may be written at any time, and the agent holds the rollout; only what policy denies is refused at the door.
     return { results: [...strategy, ...policies.results.filter((answer) => answer.outcome === 'no')], policies };
   });
   return { ...scale, ...change, results: [...scale.results, ...change.results] };
 }
 
-function strategyKept(context: GroupContext, zone: ZoneView, strategy: 'OnDelete' | 'RollingUpdate'): readonly RuleResult[] {
+type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
+
+/** Another strategy hands the outdated pods to the StatefulSet controller, which asks nobody; a template in the same write makes all outdated. */
+function strategyKept(context: GroupContext, zone: ZoneView, { strategy, isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
   if (zone.set === undefined || zone.set.updateStrategy === strategy || context.group.compatibility.strategyOfAllMembers) return [];
-  if (zone.outdated.length === 0) return [];
-  const fact = `${zone.outdated.length} pods of ${zone.zone.statefulSet} are not at the update revision, and another strategy would replace them at once`;
+  const outdated = isTemplateChanged ? zone.replicas : zone.outdated.length;
+  if (outdated === 0) return [];
+  const fact = `another strategy would replace ${pods(outdated)} of ${zone.zone.statefulSet} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
   return [result('update-strategy', 'no', fact, { limit: zone.set.updateStrategy, source: sourceOf(context, 'rollout.engine') })];
 }
 

@@ -132,13 +132,16 @@ function boundsTargets(group: GroupDefinition): readonly Target[] {
     bounds.min !== undefined || bounds.max !== undefined || bounds.multipleOf > 1 || bounds.parity !== 'any';
   if (!group.zones.some(isBounded)) return [];
   const floor = answers('scale-floor');
+  const ceiling = answers('scale-ceiling');
   const isCount = (answer: RuleResult): boolean => answer.rule === 'replica-source' && answer.outcome === 'ok';
   return [
     {
       rule: 'replicas.bounds',
       source: zoneSource(group, 'replicas', isBounded),
-      isHeld: (seen) => floor.isHeld(seen) || seen.results.some((answer) => isCount(answer) && answer.limit !== undefined),
-      isPassed: (seen) => floor.isPassed(seen) || seen.results.some((answer) => isCount(answer) && answer.limit === undefined),
+      isHeld: (seen) =>
+        floor.isHeld(seen) || ceiling.isHeld(seen) || seen.results.some((answer) => isCount(answer) && answer.limit !== undefined),
+      isPassed: (seen) =>
+        floor.isPassed(seen) || ceiling.isPassed(seen) || seen.results.some((answer) => isCount(answer) && answer.limit === undefined),
     },
   ];
 }
@@ -221,7 +224,7 @@ function policyTargets(policy: PolicyDefinition): readonly Target[] {
 const limitRules: Readonly<Record<string, readonly string[]>> = {
   maxUnavailable: ['zone-budget'],
   minReplicas: ['scale-floor', 'replica-source'],
-  maxReplicas: ['replica-source'],
+  maxReplicas: ['scale-ceiling', 'replica-source'],
   betweenZones: ['zone-gap'],
   minInterval: ['min-interval'],
 };

@@ -12,7 +12,7 @@ import { beforeWave } from './rules/wave.ts';
 import { windowResult } from './rules/window.ts';
 import { type AdvancedRun, fail, type WaveProgress, type ZoneProgress } from './run.ts';
 import type { PodView, RunState } from './snapshot.ts';
-import type { ZoneView } from './view.ts';
+import { describeReadiness, type ZoneView } from './view.ts';
 
 export interface RollDecision {
   readonly steps: readonly Step[];
@@ -62,14 +62,9 @@ function unavailableZones(context: GroupContext, { openZone }: RunState): readon
   return context.view.zones
     .filter((view) => !view.isReady)
     .map((view) =>
-      view.unknown === undefined
-        ? result(
-            'wave-available',
-            'wait',
-            `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`,
-            { earliestMs: earliest([view.availableAtMs, ...stuck(view)]) },
-          )
-        : result('wave-available', 'unknown', view.unknown),
+      result('wave-available', view.unknown === undefined ? 'wait' : 'unknown', describeReadiness(view), {
+        earliestMs: earliest([view.availableAtMs, ...stuck(view)]),
+      }),
     );
 }
 
@@ -116,7 +111,10 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   const question: RollQuestion = { context, run: current, zone, isScaling };
   const name = zone.view.zone.name;
   const hasBegun = (current.lastDisruptionMs ?? -1) >= current.waveStartedMs;
-  const before = hasBegun ? { results: [], observations: [], wantedReadings: [] } : beforeWave(context, progress.wave, current);
+  const before =
+    hasBegun || current.outcome === 'failed'
+      ? { results: [], observations: [], wantedReadings: [] }
+      : beforeWave(context, progress.wave, current);
   const gated = before.failure === undefined || current.outcome === 'failed' ? current : fail(current, before.failure, context.nowMs);
   const policies = policyAnswer({ context, action: 'rollout', zone: zone.view, run: current });
   const underWay = current.openZone === name ? 'zone' : current.lastDisruptionMs === undefined ? 'nothing' : 'run';

@@ -64,6 +64,13 @@ export function isAvailable(pod: PodView, group: GroupDefinition, minReadySecond
   return pod.isReady && pod.nodeReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;
 }
 
+/** How far the zone is from being whole, as a sentence part: its pods, or why they are not known. */
+export function describeReadiness({ zone, unknown, replicas, unavailable, surplus }: ZoneView): string {
+  if (unknown !== undefined) return unknown;
+  const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} more on the way out`;
+  return `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods available${leaving}`;
+}
+
 /** The view of one group. Zones whose StatefulSet or pods could not be read are marked, never left out. */
 export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView {
   const ledger = snapshot.ledgers.find((candidate) => candidate.namespace === group.namespace && candidate.group === group.name) ?? {

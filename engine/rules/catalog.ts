@@ -37,6 +37,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'rollout-in-progress', title: 'no rollout stands against a change of replicas', outcomes: ['ok', 'wait', 'skip'] },
   { id: 'run-deadline', title: 'the run has not moved for longer than it may', outcomes: ['ok', 'skip'] },
   { id: 'run-failed', title: 'the run has not failed', outcomes: ['ok', 'no'] },
+  { id: 'scale-ceiling', title: 'a zone grows to no more than its bounds and policies allow', outcomes: ['ok', 'no', 'skip'] },
   { id: 'scale-floor', title: 'a zone keeps at least one pod, and what its bounds and policies ask for', outcomes: ['ok', 'no', 'skip'] },
   { id: 'scaling-hold', title: 'the settings of the zone can be read and let it scale', outcomes: ['ok', 'no'] },
   { id: 'soak', title: 'the wave has been available for long enough', outcomes: ['ok', 'wait', 'skip'] },

@@ -6,6 +6,7 @@ import { openClaimLimit } from '../ledger.ts';
 import { type Rule, result } from '../rule.ts';
 import type { ZoneProgress } from '../run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
+import { describeReadiness } from '../view.ts';
 
 export interface RollQuestion {
   readonly context: GroupContext;
@@ -36,11 +37,12 @@ const updateStrategy: Rule<RollQuestion> = {
   id: 'update-strategy',
   title: 'the StatefulSets have the update strategy that the engine needs',
   evaluate: ({ context, zone }) => {
+    const limit = context.group.rollout.engine === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
     const asked = context.group.compatibility.strategyOfAllMembers ? context.view.zones : [zone.view];
-    const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== 'OnDelete');
-    if (other === undefined) return result('update-strategy', 'ok', 'the update strategy is OnDelete', { limit: 'OnDelete' });
+    const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== limit);
+    if (other === undefined) return result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });
     return result('update-strategy', 'no', `${other.zone.statefulSet} has the update strategy ${other.set?.updateStrategy}`, {
-      limit: 'OnDelete',
+      limit,
       source: { object: `StatefulSet ${context.group.namespace}/${other.zone.statefulSet}`, field: 'spec.updateStrategy.type' },
     });
   },
@@ -134,10 +136,10 @@ const otherZonesReady: Rule<RollQuestion> = {
         whole.length === 0 ? 'there is no other zone' : `other zones are whole: ${whole.join(', ')}`,
       );
     }
-    const facts = others.map(
-      (view) => `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`,
-    );
-    return result('other-zones-ready', 'wait', facts.join(', '), { limit: 'all available', earliestMs: others[0]?.availableAtMs });
+    return result('other-zones-ready', 'wait', others.map(describeReadiness).join(', '), {
+      limit: 'all available',
+      earliestMs: others[0]?.availableAtMs,
+    });
   },
 };
 

@@ -3,7 +3,7 @@ import { pods } from '../amount.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import { type Rule, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
-import type { ZoneView } from '../view.ts';
+import { describeReadiness, type ZoneView } from '../view.ts';
 import { pausedByPerson } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';
 
@@ -87,15 +87,35 @@ const scaleFloor: Rule<ScaleQuestion> = {
   id: 'scale-floor',
   title: 'a zone keeps at least one pod, and what its bounds and policies ask for',
   evaluate: ({ context, zone, to, isForced }) => {
-    if (context.group.compatibility.scaleFloor === 'none') return result('scale-floor', 'skip', 'no floor is set');
     if (isForced) return result('scale-floor', 'skip', 'replicas are forced');
-    const floor = Math.max(1, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
+    const least = context.group.compatibility.scaleFloor === 'one' ? 1 : 0;
+    const floor = Math.max(least, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
+    if (floor === 0) return result('scale-floor', 'skip', 'no floor is set');
     const source =
       floor === context.limits.minReplicas
         ? limitSource(context, 'minReplicas')
         : sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
     return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${to} replicas`, {
       limit: `at least ${floor}`,
+      source,
+    });
+  },
+};
+
+/** Upwards the bounds are asked too: a leader is scaled by people and autoscalers, who know nothing of them. */
+export const scaleCeiling: Rule<ScaleQuestion> = {
+  id: 'scale-ceiling',
+  title: 'a zone grows to no more than its bounds and policies allow',
+  evaluate: ({ context, zone, to, isForced }) => {
+    const ceiling = Math.min(zone.zone.bounds.max ?? Number.POSITIVE_INFINITY, context.limits.maxReplicas ?? Number.POSITIVE_INFINITY);
+    if (isForced) return result('scale-ceiling', 'skip', 'replicas are forced');
+    if (!Number.isFinite(ceiling)) return result('scale-ceiling', 'skip', 'no ceiling is set');
+    const source =
+      ceiling === context.limits.maxReplicas
+        ? limitSource(context, 'maxReplicas')
+        : sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
+    return result('scale-ceiling', to <= ceiling ? 'ok' : 'no', `zone ${zone.zone.name} would have ${to} replicas`, {
+      limit: `at most ${ceiling}`,
       source,
     });
   },
@@ -134,8 +154,7 @@ const otherZonesReady: Rule<ScaleQuestion> = {
         return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
       }
       if (!isAdopted && !view.isReady) {
-        const fact = `zone ${view.zone.name} has ${view.replicas - view.unavailable.size} of ${view.replicas} pods available`;
-        return result('other-zones-ready', 'wait', fact, { limit: 'all available', earliestMs: view.availableAtMs });
+        return result('other-zones-ready', 'wait', describeReadiness(view), { limit: 'all available', earliestMs: view.availableAtMs });
       }
     }
     return result('other-zones-ready', 'ok', 'every other zone is whole');
@@ -199,7 +218,7 @@ const replicasOwned: Rule<ScaleQuestion> = {
 };
 
 /** Upwards. A paused group still grows: more pods endanger nothing. */
-export const scaleUpRules: readonly Rule<ScaleQuestion>[] = [viewComplete, mayScale, leaderReady, noPodInFlight];
+export const scaleUpRules: readonly Rule<ScaleQuestion>[] = [viewComplete, mayScale, scaleCeiling, leaderReady, noPodInFlight];
 
 /** Downwards, before any pod is asked to prepare. */
 export const scaleDownRules: readonly Rule<ScaleQuestion>[] = [
