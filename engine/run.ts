@@ -129,11 +129,17 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
   return revisions;
 }
 
-/** A zone that is open stays open: it is finished, or made whole, before another one is begun. */
+/**
+ * A zone that is open stays open: it is finished, or made whole, before another one is begun. Without one the single zone that is not whole is
+ * open when an outdated pod is what it lacks, for nothing else can go before it.
+ */
 function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | 'previous'>, before?: RunState): RunState {
   const { nowMs, group } = context;
   const id = hashText(`${group.namespace}/${group.name} ${JSON.stringify(run.target)} ${nowMs}`).slice(0, 10);
-  const open = before?.outcome === 'completed' ? undefined : zoneNamed(context, before?.openZone)?.zone.name;
+  const down = context.view.zones.filter((view) => !view.isReady);
+  const broken = down.filter((view) => view.outdated.some((pod) => view.unavailable.has(pod.ordinal)));
+  const started = before?.outcome === 'completed' ? undefined : zoneNamed(context, before?.openZone);
+  const open = (started ?? (down.length === 1 ? broken[0] : undefined))?.zone.name;
   return {
     id,
     ...run,
@@ -172,9 +178,11 @@ function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
       return { run: rest, progress, after: [], observations: [], wantedReadings: [] };
     }
     const available: RunState = { ...run, waveAvailableMs: run.waveAvailableMs ?? context.nowMs };
+    // A failed run has asked its questions; they are asked anew when somebody tries again.
+    if (run.outcome === 'failed') return { run: available, progress, after: [], observations: [], wantedReadings: [] };
     const asked = afterWave(context, wave, available);
-    if (run.outcome === 'failed' || asked.results.some(holds)) {
-      const failed = asked.failure === undefined || run.outcome === 'failed' ? available : fail(available, asked.failure, context.nowMs);
+    if (asked.results.some(holds)) {
+      const failed = asked.failure === undefined ? available : fail(available, asked.failure, context.nowMs);
       return { run: failed, progress, after: asked.results, observations: asked.observations, wantedReadings: asked.wantedReadings };
     }
     const { waveAvailableMs: _waveAvailableMs, ...rest } = available;

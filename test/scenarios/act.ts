@@ -3,9 +3,12 @@ import { decide } from '../../engine/decide.ts';
 import type { Action, AdmissionRequest, GroupDecision } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants.ts';
 import { judge } from '../../engine/judge.ts';
-import { claimsOf } from '../../engine/ledger.ts';
+import { claimsOf, observeLedger } from '../../engine/ledger.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { ledgerOf, moveWorld, nowMs, observe, type Stage, saveLedger, takeReadings } from './stage.ts';
+
+/** Longer than any time between zones in a story. */
+const keepDownscalesMs = 30 * 24 * 3_600_000;
 
 export interface TakenTurn {
   readonly decision: GroupDecision;
@@ -16,6 +19,7 @@ export interface TakenTurn {
 /** Decides once for every group and carries the actions out. */
 export function takeTurn(stage: Stage): readonly TakenTurn[] {
   takeReadings(stage);
+  lookAtClaims(stage);
   const snapshot = observe(stage);
   return decide(snapshot).groups.map((decision) => {
     const group = snapshot.groups.find(({ name }) => name === decision.group);
@@ -42,6 +46,12 @@ export function carryOut(stage: Stage, action: Action): void {
     return isRefused ? { ...rest, state: 'failed' as const, seenMs: nowMs(stage), message: 'status 500' } : entry;
   });
   saveLedger(stage, { ...ledger, preparations });
+}
+
+/** Claims end, and decreases are dated, by what is seen. */
+function lookAtClaims(stage: Stage): void {
+  const seen = observe(stage);
+  for (const ledger of seen.ledgers) saveLedger(stage, observeLedger(ledger, seen, { keepDownscalesMs }));
 }
 
 function remember(stage: Stage, decision: GroupDecision): void {

@@ -12,6 +12,9 @@ import { letTimePass, nextReadingMs, nowMs, observe, type Stage } from '../stage
 const horizonMs = 60 * 24 * 3_600_000;
 const maxTurnsAtOnce = 50;
 
+/** As many readings that change nothing mean that only a person helps. */
+const maxTurnsAlike = 100;
+
 /** What waits while a pod is on its way, which every rollout does all the time. */
 const usualWaits: ReadonlySet<string> = new Set([
   'zone-budget',
@@ -42,6 +45,7 @@ export const agentCommands: Commands = {
     const endMs = nowMs(stage) + (isUntilDone ? horizonMs : duration(word(call, 0, 'a duration')));
     const lines: string[] = [];
     let lastWaits = '';
+    let unchanged = 0;
     for (let atOnce = 0; atOnce < maxTurnsAtOnce; atOnce += 1) {
       const before = nowMs(stage);
       const turns = takeTurn(stage);
@@ -49,12 +53,13 @@ export const agentCommands: Commands = {
         lines.push(...turnLines(decision, before), ...violations.map((text) => `  VIOLATION ${text}`));
       const waits = turns.map(({ decision }) => waitsText(decision)).join('; ');
       if (waits !== lastWaits && waits !== '') lines.push(`${instant(before)} ${waits}`);
+      unchanged = waits === lastWaits && turns.every(({ decision }) => decision.actions.length === 0) ? unchanged + 1 : 0;
       lastWaits = waits;
       if (turns.every(({ decision }) => decision.outcome === 'done') && nextEventMs(stage.world) === undefined)
         return [...lines, `${instant(before)} done`];
       if (turns.some(({ decision }) => decision.actions.length > 0)) continue;
       const next = nextInstant(stage, turns);
-      if (next === undefined && isUntilDone) return [...lines, ...heldLines(stage, turns)];
+      if (isUntilDone && (next === undefined || unchanged > maxTurnsAlike)) return [...lines, ...heldLines(stage, turns)];
       if (next === undefined || next > endMs) {
         letTimePass(stage, endMs);
         return [...lines, `${instant(endMs)} ${turns.map(({ decision }) => decision.phase).join('; ')}`];

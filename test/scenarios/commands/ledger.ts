@@ -34,7 +34,8 @@ function ledgerLines(stage: Stage, { claims, downscales, preparations, run }: Le
     ...downscales.map((record) => `zone ${record.zone} shrank ${record.from} -> ${record.to} at ${instant(record.atMs)}`),
     ...preparations.map((entry) => {
       const since = entry.reportedMs === undefined ? '' : `, says since ${instant(entry.reportedMs)}`;
-      return `${entry.zone}-${entry.ordinal} ${entry.call} ${entry.state}, seen ${instant(entry.seenMs)}${since}`;
+      const told = entry.isWithdrawn === true ? ' and told to stay' : '';
+      return `${entry.zone}-${entry.ordinal} ${entry.call} ${entry.state}${told}, seen ${instant(entry.seenMs)}${since}`;
     }),
   ];
   return lines.length === 0 ? [`nothing at ${instant(nowMs(stage))}`] : lines;
@@ -44,5 +45,6 @@ function runLine(run: RunState): string {
   const target = Object.entries(run.target).map(([zone, revision]) => `${zone}=${revision}`);
   const open = run.openZone === undefined ? '' : `, zone ${run.openZone} is open`;
   const failure = run.failure === undefined ? '' : `: ${run.failure}`;
-  return `${run.kind} to ${target.join(' ')} ${run.outcome}${failure}, wave ${run.wave + 1}${open}`;
+  const wave = run.outcome === 'completed' ? '' : `, wave ${run.wave + 1}`;
+  return `${run.kind} to ${target.join(' ')} ${run.outcome}${failure}${wave}${open}`;
 }

@@ -25,14 +25,14 @@ export const setupCommands: Commands = {
     );
     return describeGroups(stage);
   },
-  /** `statefulsets replicas=3`: one for each zone of the native groups that has none. */
+  /** `statefulsets replicas=3`, `statefulsets partition=1000000`: one for each zone of the native groups that has none. */
   statefulsets: (stage, call) => {
     const present = new Set(stage.world.snapshot.statefulSets.map(({ name }) => name));
     const missing = policiesNow(stage).groups.flatMap(({ zones }) => zones.filter(({ statefulSet }) => !present.has(statefulSet)));
     addObjects(
       stage,
       missing.map(({ name, statefulSet }) =>
-        plainSet(statefulSet, Number(call.options[name] ?? call.options['replicas'] ?? 3), call.options['strategy'] ?? 'OnDelete'),
+        plainSet(statefulSet, Number(call.options[name] ?? call.options['replicas'] ?? 3), call.options['partition']),
       ),
     );
     return describeGroups(stage);
@@ -90,7 +90,7 @@ function adoptedSet({ options }: Call, name: string, { zone, before, first }: Po
     ...(source === undefined ? {} : mirrorAnnotations(kind ?? '', source)),
     ...(options['delayed'] === undefined ? {} : delayedAnnotations(options['delayed'])),
   };
-  const set = plainSet(`${name}-zone-${zone}`, Number(options['replicas'] ?? 3), 'OnDelete');
+  const set = plainSet(`${name}-zone-${zone}`, Number(options['replicas'] ?? 3));
   const template = { metadata: { labels: { name: set.metadata.name, 'rollout-group': name } } };
   return { ...set, metadata: { ...set.metadata, labels, annotations }, spec: { ...set.spec, template } };
 }
@@ -110,7 +110,8 @@ function delayedAnnotations(delay: string): Readonly<Record<string, string>> {
   };
 }
 
-function plainSet(name: string, replicas: number, strategy: string) {
+/** With a partition the StatefulSet has a rolling update, which goes no further than it. */
+function plainSet(name: string, replicas: number, partition?: string) {
   return {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',
@@ -119,7 +120,8 @@ function plainSet(name: string, replicas: number, strategy: string) {
       replicas,
       serviceName: name,
       podManagementPolicy: 'Parallel',
-      updateStrategy: { type: strategy },
+      updateStrategy:
+        partition === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: Number(partition) } },
       template: { metadata: { labels: { name } } },
     },
   };
