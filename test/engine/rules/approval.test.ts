@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { approvalResult } from '../../../engine/rules/approval.ts';
+import type { IntentView, Known } from '../../../engine/snapshot.ts';
+import type { ApprovalDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ago, contextWith, hourMs, intent, line, minuteMs } from '../../kit/questions.ts';
+
+const run = { id: 'run-1', startedMs: ago(hourMs) };
+
+function ask(approval: Partial<ApprovalDefinition>, intents: Known<readonly IntentView[]>, asked: { readonly run?: typeof run } = { run }) {
+  return approvalResult({
+    context: contextWith(group(), { intents }),
+    rule: 'approval',
+    approval: { count: 1, from: ['oncall'], ...approval },
+    subject: { wave: 'canary' },
+    source: line(1),
+    ...asked,
+  });
+}
+
+const by = (user: string, overrides: Partial<IntentView> = {}) =>
+  intent({
+    name: `by-${user}`,
+    wave: 'canary',
+    requestedBy: { user, groups: ['oncall'], atMs: ago(minuteMs) },
+    ...overrides,
+  });
+const anonymous = (name: string): IntentView => {
+  const { requestedBy: _nobody, ...rest } = by(name);
+  return rest;
+};
+const one = { limit: '1 from oncall', source: line(1) };
+const none = { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', ...one };
+
+describe('an approval', () => {
+  it('is waited for', () => {
+    expect(ask({}, [])).toEqual(none);
+    expect(ask({ from: [] }, [])).toEqual({ rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals', limit: '1', source: line(1) });
+    expect(ask({ count: 2, from: ['oncall', 'lead'] }, [by('kim')])).toEqual({
+      rule: 'approval',
+      outcome: 'wait',
+      fact: '1 of 2 approvals from oncall or lead',
+      limit: '2 from oncall or lead',
+      source: line(1),
+    });
+  });
+
+  it('is given by enough people of the right groups', () => {
+    expect(ask({}, [by('kim')])).toEqual({ rule: 'approval', outcome: 'ok', fact: 'approved by kim', ...one });
+    expect(ask({ count: 2 }, [by('zoe'), by('kim')])).toMatchObject({ outcome: 'ok', fact: 'approved by kim, zoe' });
+  });
+
+  it('of one person twice counts once', () => {
+    expect(ask({ count: 2 }, [by('kim'), by('kim', { name: 'again' })])).toMatchObject({
+      outcome: 'wait',
+      fact: '1 of 2 approvals from oncall',
+    });
+  });
+
+  it('counts from anybody when no group is named', () => {
+    expect(ask({ from: [] }, [by('kim', { requestedBy: { user: 'kim', groups: [], atMs: ago(1) } })])).toMatchObject({ outcome: 'ok' });
+  });
+
+  it.each<[string, Partial<IntentView>]>([
+    ['of another group of people', { requestedBy: { user: 'kim', groups: ['dev'], atMs: ago(minuteMs) } }],
+    ['of another wave', { wave: 'rest' }],
+    ['of a rule', { rule: 'safety/x' }],
+    ['of another run', { runId: 'run-0' }],
+    ['from before the run', { requestedBy: { user: 'kim', groups: ['oncall'], atMs: run.startedMs - 1 } }],
+    ['that has expired', { expiresMs: kitNowMs }],
+    ['of another group', { group: 'store-gateway' }],
+    ['that asks for something else', { action: 'pause' }],
+  ])('%s does not count', (_name, overrides) => {
+    expect(ask({}, [by('kim', overrides)])).toEqual(none);
+  });
+
+  it('that names the run counts, whenever it was given; without a run any age does', () => {
+    const early = { requestedBy: { user: 'kim', groups: ['oncall'], atMs: run.startedMs - 1 } };
+    expect(ask({}, [by('kim', { ...early, runId: 'run-1' })])).toMatchObject({ outcome: 'ok' });
+    expect(ask({}, [by('kim', early)], {})).toMatchObject({ outcome: 'ok' });
+    expect(ask({}, [by('kim', { requestedBy: { ...early.requestedBy, atMs: run.startedMs } })])).toMatchObject({ outcome: 'ok' });
+  });
+
+  it('expires after its time, and says when', () => {
+    expect(ask({ expiresMs: hourMs }, [by('kim')])).toMatchObject({ outcome: 'ok', earliestMs: ago(minuteMs) + hourMs });
+    expect(ask({ expiresMs: minuteMs }, [by('kim')])).toEqual(none);
+    expect(ask({}, [by('kim', { expiresMs: kitNowMs + 5 })])).toMatchObject({ outcome: 'ok', earliestMs: kitNowMs + 5 });
+  });
+
+  it('without an identity is no approval, and says what is missing', () => {
+    expect(ask({ from: [] }, [anonymous('x'), anonymous('y')])).toEqual({
+      rule: 'approval',
+      outcome: 'unknown',
+      fact: '0 of 1 approvals, and 2 without an identity, which only the webhook can stamp',
+      limit: '1',
+      source: line(1),
+    });
+    expect(ask({}, [anonymous('x'), by('kim')])).toMatchObject({ outcome: 'ok' });
+  });
+
+  it('is unknown when nobody can read it', () => {
+    expect(ask({}, { unknown: 'forbidden' })).toEqual({
+      rule: 'approval',
+      outcome: 'unknown',
+      fact: 'approvals could not be read: forbidden',
+      source: line(1),
+    });
+  });
+});
+
+describe('a rejection', () => {
+  it('outweighs every approval, with its reason', () => {
+    const rejected = by('zoe', { action: 'reject', reason: 'the queue grows' });
+    expect(ask({}, [by('kim'), rejected])).toEqual({
+      rule: 'approval',
+      outcome: 'no',
+      fact: 'zoe rejected it: the queue grows',
+      ...one,
+    });
+    expect(ask({}, [by('zoe', { action: 'reject' })])).toMatchObject({ outcome: 'no', fact: 'zoe rejected it' });
+  });
+
+  it('counts from those alone who may approve', () => {
+    expect(ask({}, [by('kim', { action: 'reject', requestedBy: { user: 'kim', groups: ['dev'], atMs: ago(1) } })])).toEqual(none);
+    expect(ask({}, [{ ...anonymous('x'), action: 'reject' }])).toEqual(none);
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import type { RuleResult } from '../../../engine/decision.ts';
+import { withException } from '../../../engine/rules/exception.ts';
+import type { ExceptionDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ago, contextWith, exception, hourMs, line } from '../../kit/questions.ts';
+
+const held: RuleResult = {
+  rule: 'zone-gap',
+  outcome: 'wait',
+  fact: 'zone b shrank 1h ago',
+  limit: '2h',
+  source: line(1),
+  earliestMs: kitNowMs + 5,
+};
+const permitted: RuleResult = {
+  rule: 'zone-gap',
+  outcome: 'ok',
+  fact: 'zone b shrank 1h ago; permitted by exception exception-1 until 2026-03-02T13:00:00.000Z (see CHG-1)',
+  limit: '2h',
+  source: line(30),
+  earliestMs: kitNowMs + hourMs,
+};
+const ask = (exceptions: readonly ExceptionDefinition[], answer = held, subject: object = {}) =>
+  withException(contextWith(group(), { exceptions }), answer, { zone: 'a', ...subject });
+
+describe('an exception', () => {
+  it.each(['wait', 'no', 'unknown'] as const)('permits what a rule answers with %s, and both stand in the answer', (outcome) => {
+    expect(ask([exception('zone-gap')], { ...held, outcome })).toEqual(permitted);
+  });
+
+  it.each(['ok', 'skip'] as const)('leaves an answer of %s alone', (outcome) => {
+    expect(ask([exception('zone-gap')], { ...held, outcome })).toEqual({ ...held, outcome });
+  });
+
+  it('is none without one', () => {
+    expect(ask([])).toEqual(held);
+  });
+
+  it.each<[string, Partial<ExceptionDefinition>]>([
+    ['of another rule', { rule: 'paused' }],
+    ['of another group', { group: 'store-gateway' }],
+    ['of another namespace', { namespace: 'loki' }],
+    ['of another zone', { zone: 'b' }],
+    ['that has ended', { expiresMs: kitNowMs }],
+    ['that has not begun', { notBeforeMs: kitNowMs + 1 }],
+  ])('%s changes nothing', (_name, overrides) => {
+    expect(ask([exception('zone-gap', overrides)])).toEqual(held);
+  });
+
+  it.each<[string, Partial<ExceptionDefinition>]>([
+    ['of the zone', { zone: 'a' }],
+    ['from this instant on', { notBeforeMs: kitNowMs }],
+    ['from a while ago on', { notBeforeMs: ago(hourMs) }],
+  ])('%s is in force', (_name, overrides) => {
+    expect(ask([exception('zone-gap', overrides)])).toEqual(permitted);
+  });
+
+  it('does not apply when there are two, since nobody decided which', () => {
+    expect(ask([exception('zone-gap'), exception('zone-gap', { name: 'exception-2' })])).toEqual({
+      ...held,
+      fact: 'zone b shrank 1h ago; 2 exceptions match, so none applies',
+    });
+  });
+
+  const short = { ...held, fact: 'zone b shrank 1h ago; exception exception-1 does not allow as much' };
+  it.each<[string, ExceptionDefinition['allow'], object, RuleResult]>([
+    ['of replicas allows that many', { replicasAtLeast: 3 }, { to: 3 }, permitted],
+    ['of replicas allows more', { replicasAtLeast: 3 }, { to: 4 }, permitted],
+    ['of replicas allows no fewer', { replicasAtLeast: 3 }, { to: 2 }, short],
+    ['of replicas says nothing of pods', { replicasAtLeast: 3 }, { podCount: 1 }, short],
+    ['of pods allows that many', { podsAtMost: 2 }, { podCount: 2 }, permitted],
+    ['of pods allows no more', { podsAtMost: 2 }, { podCount: 3 }, short],
+    ['of pods says nothing of replicas', { podsAtMost: 2 }, { to: 1 }, short],
+    ['of nothing allows nothing', {}, { to: 9, podCount: 0 }, short],
+  ])('%s', (_name, allow, subject, expected) => {
+    expect(ask([exception('zone-gap', { allow })], held, subject)).toEqual(expected);
+  });
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import { gateVerdict } from '../../../engine/rules/gate.ts';
+import type { GateReading } from '../../../engine/snapshot.ts';
+import type { GateDefinition } from '../../../policies/definition.ts';
+import { gate, group } from '../../kit/groups.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ago, contextWith, line, minuteMs, secondMs } from '../../kit/questions.ts';
+
+const sinceMs = ago(10 * minuteMs);
+const value = (minutesAgo: number, number: number): GateReading => ({ atMs: ago(minutesAgo * minuteMs), result: 'value', value: number });
+const good = (minutesAgo: number) => value(minutesAgo, 0.5);
+const bad = (minutesAgo: number) => value(minutesAgo, 0.6);
+const noData = (minutesAgo: number): GateReading => ({ atMs: ago(minutesAgo * minuteMs), result: 'noData' });
+const error = (minutesAgo: number): GateReading => ({ atMs: ago(minutesAgo * minuteMs), result: 'error', message: 'timeout' });
+
+function ask(overrides: Partial<GateDefinition>, readings: readonly GateReading[], nowMs = kitNowMs) {
+  const asked = gate({ failureLimit: 0, ...overrides });
+  const definition = group({ gates: [asked], sources: { 'gates.errors': line(5) } });
+  const view = { namespace: 'mimir', group: 'ingester', gate: 'errors', readings };
+  const others = [
+    { ...view, namespace: 'loki', readings: [bad(1)] },
+    { ...view, group: 'store-gateway', readings: [bad(1)] },
+    { ...view, gate: 'latency', readings: [bad(1)] },
+  ];
+  return gateVerdict(contextWith(definition, { nowMs, gateReadings: [...others, view] }), asked, sinceMs);
+}
+
+const once = { limit: '1 in a row, every 1m', source: line(5) };
+const thrice = { limit: '3 in a row, every 1m', source: line(5) };
+
+describe('a gate', () => {
+  it('waits for its first reading', () => {
+    expect(ask({}, [])).toEqual({
+      answer: { rule: 'gate', outcome: 'wait', fact: 'errors has no reading yet', ...once },
+      hasFailed: false,
+      fromMs: sinceMs,
+    });
+  });
+
+  it('waits for its initial delay, and counts no reading before it', () => {
+    expect(ask({ initialDelayMs: 12 * minuteMs }, [good(1)])).toEqual({
+      answer: { rule: 'gate', outcome: 'wait', fact: 'errors has no reading yet', ...once, earliestMs: kitNowMs + 2 * minuteMs },
+      hasFailed: false,
+      fromMs: kitNowMs + 2 * minuteMs,
+    });
+    expect(ask({ initialDelayMs: 10 * minuteMs }, [good(1), good(0)]).answer).toMatchObject({ outcome: 'ok' });
+    expect(ask({ initialDelayMs: 9 * minuteMs, consecutive: 2 }, [good(2), good(1)]).answer).toMatchObject({ outcome: 'wait' });
+  });
+
+  it('passes when enough readings in a row passed', () => {
+    expect(ask({ consecutive: 3 }, [bad(4), good(1), good(3), good(2)])).toEqual({
+      answer: { rule: 'gate', outcome: 'ok', fact: 'errors is 0.5; 3 of 3 successes in a row, 1 failed', ...thrice },
+      hasFailed: false,
+      fromMs: sinceMs,
+    });
+  });
+
+  it('waits for the next reading while they are too few', () => {
+    expect(ask({ consecutive: 3 }, [good(3), bad(2), good(1)]).answer).toEqual({
+      rule: 'gate',
+      outcome: 'wait',
+      fact: 'errors is 0.5; 1 of 3 successes in a row, 1 failed',
+      ...thrice,
+    });
+    expect(ask({ consecutive: 3 }, [{ atMs: ago(20 * secondMs), result: 'value', value: 0 }]).answer).toMatchObject({
+      earliestMs: kitNowMs + 40 * secondMs,
+    });
+  });
+
+  it('counts no reading from before it was asked, nor from the future', () => {
+    expect(ask({ consecutive: 2 }, [good(11), good(1), good(-1)]).answer.fact).toBe('errors is 0.5; 1 of 2 successes in a row, 0 failed');
+    expect(ask({}, [good(10)], ago(9 * minuteMs)).answer.outcome).toBe('ok');
+  });
+
+  it('fails with as many failures as its limit, in a row or not', () => {
+    expect(ask({ failureLimit: 2 }, [bad(5), good(4), bad(3), good(1)])).toEqual({
+      answer: {
+        rule: 'gate',
+        outcome: 'no',
+        fact: 'errors is 0.5; 1 of 1 successes in a row, 2 failed',
+        limit: 'fewer than 2 failures',
+        source: line(5),
+      },
+      hasFailed: true,
+      fromMs: sinceMs,
+    });
+    expect(ask({ failureLimit: 2 }, [bad(5), good(1)])).toMatchObject({ answer: { outcome: 'ok' }, hasFailed: false });
+  });
+
+  it('never fails with a limit of 0, nor when it only observes', () => {
+    expect(ask({ failureLimit: 0 }, [bad(3), bad(2), bad(1)])).toMatchObject({ answer: { outcome: 'wait' }, hasFailed: false });
+    expect(ask({ failureLimit: 1, mode: 'observe' }, [bad(1)])).toMatchObject({ answer: { outcome: 'wait' }, hasFailed: false });
+  });
+
+  it('says nothing about now when its last reading is older than three periods', () => {
+    expect(ask({}, [good(3)]).answer.outcome).toBe('ok');
+    expect(ask({}, [{ ...good(3), atMs: ago(3 * minuteMs) - 1 }]).answer).toEqual({
+      rule: 'gate',
+      outcome: 'unknown',
+      fact: 'errors was last read 3m1ms ago',
+      ...once,
+    });
+  });
+
+  it('cannot tell when its last reading is an error', () => {
+    expect(ask({ consecutive: 3 }, [good(2), error(1)]).answer).toEqual({
+      rule: 'gate',
+      outcome: 'unknown',
+      fact: 'errors could not be read: timeout; 0 of 3 successes in a row, 0 failed',
+      ...thrice,
+    });
+  });
+});
+
+describe('a reading', () => {
+  it.each<[string, GateReading, Partial<GateDefinition>, string]>([
+    ['without data fails', noData(1), { noData: 'fail' }, 'errors has no data; 0 of 1 successes in a row, 1 failed'],
+    ['without data passes when the gate says so', noData(1), { noData: 'pass' }, 'errors has no data; 1 of 1 successes in a row, 0 failed'],
+    [
+      'without data only holds when the gate says so',
+      noData(1),
+      { noData: 'hold' },
+      'errors has no data; 0 of 1 successes in a row, 0 failed',
+    ],
+    [
+      'that is an error only holds',
+      error(1),
+      { onError: 'hold' },
+      'errors could not be read: timeout; 0 of 1 successes in a row, 0 failed',
+    ],
+    [
+      'that is an error fails when the gate says so',
+      error(1),
+      { onError: 'fail' },
+      'errors could not be read: timeout; 0 of 1 successes in a row, 1 failed',
+    ],
+    ['that is no number is no data', value(1, Number.NaN), { noData: 'fail' }, 'errors is NaN; 0 of 1 successes in a row, 1 failed'],
+    [
+      'that is infinite never passes',
+      value(1, Number.NEGATIVE_INFINITY),
+      { noData: 'pass' },
+      'errors is -Infinity; 0 of 1 successes in a row, 0 failed',
+    ],
+    [
+      'whose condition is unknown only holds',
+      good(1),
+      { pass: { '<': [{ var: 'other' }, 1] } },
+      'errors is 0.5; 0 of 1 successes in a row, 0 failed',
+    ],
+    [
+      'whose condition is unknown fails when errors do',
+      good(1),
+      { pass: { '<': [{ var: 'other' }, 1] }, onError: 'fail' },
+      'errors is 0.5; 0 of 1 successes in a row, 1 failed',
+    ],
+  ])('%s', (_name, reading, overrides, fact) => {
+    expect(ask(overrides, [reading]).answer.fact).toBe(fact);
+  });
+});

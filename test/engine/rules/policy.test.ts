@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { type PolicyQuestion, policyAnswer } from '../../../engine/rules/policy.ts';
+import { conditionData } from '../../../engine/rules/policy-data.ts';
+import type { MetricView } from '../../../engine/snapshot.ts';
+import type { PolicyDefinition, PolicyRuleDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs, statefulSet } from '../../kit/objects.ts';
+import { ago, contextWith, hourMs, intent, ledgerOf, line, minuteMs, policy, policyRule, runOf, zoneIn } from '../../kit/questions.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const busy = { '>': [{ var: 'inputs.metrics.queue' }, 100] };
+const queue = { source: 'prod', query: 'max(queue)', noData: 'unknown', maxAgeMs: 5 * minuteMs } as const;
+const metric: MetricView = { namespace: 'mimir', policy: 'safety', input: 'queue', value: 200, atMs: ago(minuteMs) };
+
+function ask(
+  rules: readonly Partial<PolicyRuleDefinition>[],
+  overrides: SnapshotOverrides = {},
+  question: Partial<PolicyQuestion> = {},
+  policies: readonly PolicyDefinition[] = [],
+) {
+  const own = policy({ metrics: { queue }, rules: rules.map((rule) => policyRule(rule)) });
+  const context = contextWith(group(), { policies: [...policies, own], ...overrides });
+  return policyAnswer({ context, action: 'rollout', zone: zoneIn(context), ...question });
+}
+
+const measured = { metrics: [metric] };
+const source = line(10);
+
+describe('a rule of a policy', () => {
+  it('is asked for the actions that it names alone', () => {
+    expect(ask([{ actions: ['scaleUp', 'evict'] }])).toEqual({ results: [], warnings: [], effects: [] });
+  });
+
+  it('is ok when its condition does not hold', () => {
+    expect(ask([{ when: busy }], { metrics: [{ ...metric, value: 100 }] })).toEqual({
+      results: [{ rule: 'safety/rule', outcome: 'ok', fact: 'its condition does not hold', source }],
+      warnings: [],
+      effects: [],
+    });
+  });
+
+  it.each<[PolicyRuleDefinition['effect'], string]>([
+    ['deny', 'no'],
+    ['hold', 'wait'],
+  ])('with the effect %s answers %s when its condition holds, or it has none', (effect, outcome) => {
+    const answer = { results: [{ rule: 'safety/rule', outcome, fact: 'its condition holds', source }], warnings: [], effects: [effect] };
+    expect(ask([{ effect, when: busy }], measured)).toEqual(answer);
+    expect(ask([{ effect }])).toEqual(answer);
+  });
+
+  it('that warns stands among the warnings and holds nothing', () => {
+    expect(ask([{ effect: 'warn' }])).toEqual({
+      results: [],
+      warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: 'its condition holds', source }],
+      effects: ['warn'],
+    });
+  });
+
+  it('says its message with the numbers in it', () => {
+    const message = 'queue is ${inputs.metrics.queue}; wait until 100 or less';
+    expect(ask([{ when: busy, message }], measured).results[0]?.fact).toBe('queue is 200; wait until 100 or less');
+  });
+
+  it('that requires approval answers as the approval does, under its own name', () => {
+    const asked: Partial<PolicyRuleDefinition> = { effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } };
+    expect(ask([asked])).toEqual({
+      results: [
+        {
+          rule: 'safety/rule',
+          outcome: 'wait',
+          fact: 'its condition holds; 0 of 1 approvals from oncall',
+          limit: '1 from oncall',
+          source,
+        },
+      ],
+      warnings: [],
+      effects: ['requireApproval'],
+    });
+    const given = { intents: [intent({ rule: 'safety/rule' })] };
+    expect(ask([asked], given).results).toEqual([
+      { rule: 'safety/rule', outcome: 'ok', fact: 'approved by kim', limit: '1 from oncall', source },
+    ]);
+    expect(ask([asked], given, { run: runOf({ startedMs: kitNowMs }) }).results).toMatchObject([{ outcome: 'wait' }]);
+  });
+});
+
+describe('a rule whose condition is unknown', () => {
+  const unread = 'inputs.metrics.queue is unknown (no reading)';
+  it.each<[PolicyRuleDefinition['onUnknown'], string, string]>([
+    ['deny', 'unknown', unread],
+    ['hold', 'unknown', unread],
+    ['allow', 'skip', unread],
+    ['requireApproval', 'wait', `${unread}; 0 of 1 approvals`],
+  ])('and that says %s answers %s', (onUnknown, outcome, fact) => {
+    const effects = onUnknown === 'allow' ? [] : [onUnknown];
+    const answer = ask([{ when: busy, onUnknown }]);
+    expect(answer.results.map((result) => [result.outcome, result.fact])).toEqual([[outcome, fact]]);
+    expect(answer.effects).toEqual(effects);
+  });
+
+  it('and that only warns then, warns', () => {
+    expect(ask([{ when: busy, onUnknown: 'warn' }])).toEqual({
+      results: [],
+      warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: unread, source }],
+      effects: ['warn'],
+    });
+  });
+});
+
+describe('several policies', () => {
+  it('are asked by name, and each speaks under its own', () => {
+    const before = policy({ name: 'capacity', rules: [policyRule({ effect: 'warn' }), policyRule({ name: 'second', effect: 'hold' })] });
+    const answer = ask([{}], {}, {}, [before]);
+    expect(answer.results.map(({ rule }) => rule)).toEqual(['capacity/second', 'safety/rule']);
+    expect(answer.warnings.map(({ rule }) => rule)).toEqual(['capacity/rule']);
+    expect(answer.effects).toEqual(['warn', 'hold', 'deny']);
+  });
+
+  it('bind the groups that they name alone', () => {
+    const other = policy({ name: 'other', targets: { groups: ['store-gateway'] }, rules: [policyRule()] });
+    const foreign = policy({ name: 'foreign', namespace: 'loki', rules: [policyRule()] });
+    expect(ask([], {}, {}, [other, foreign]).results).toEqual([]);
+  });
+});
+
+describe('the variables of a condition', () => {
+  const data = (overrides: SnapshotOverrides, question: Partial<PolicyQuestion> = {}, metrics: PolicyDefinition['metrics'] = {}) => {
+    const definition = group({ zones: ['a', { name: 'b', follows: 'a' }], labels: { team: 'metrics' } });
+    const context = contextWith(definition, overrides);
+    return conditionData({ context, action: 'scaleDown', zone: zoneIn(context), ...question }, policy({ metrics }));
+  };
+  const absent = { unknown: 'not part of this request' };
+  const a = { name: 'a', statefulSet: 'ingester-zone-a', follows: '', replicas: 3, ready: 3, available: 3, updated: 3, isReady: true };
+  const b = { ...a, name: 'b', statefulSet: 'ingester-zone-b', follows: 'a' };
+
+  it('describe the action, the zone and the group', () => {
+    const down = { 'ingester-zone-b': { 1: { isReady: false } } };
+    expect(data({ podChanges: down }, { change: { from: 3, to: 1 }, user: 'kim' })).toEqual({
+      action: 'scaleDown',
+      change: { from: 3, to: 1, delta: -2 },
+      target: {
+        name: 'ingester-zone-a',
+        namespace: 'mimir',
+        zone: 'a',
+        labels: { 'rollout-group': 'ingester' },
+        annotations: {},
+        replicas: 3,
+        ready: 3,
+        available: 3,
+        updated: 3,
+      },
+      group: {
+        name: 'ingester',
+        namespace: 'mimir',
+        labels: { team: 'metrics' },
+        phase: 'Done',
+        zones: [a, { ...b, ready: 2, available: 2, isReady: false }],
+        notReadyZones: ['b'],
+      },
+      inputs: { metrics: {} },
+      user: { name: 'kim' },
+      now: kitNowMs,
+    });
+  });
+
+  it('are unknown where the request says nothing', () => {
+    expect(data({})).toMatchObject({ change: absent, user: absent });
+  });
+
+  it('are unknown where a zone could not be read', () => {
+    const reason = 'the pods of ingester-zone-a could not be read: forbidden';
+    const unknown = { unknown: reason };
+    const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] };
+    expect(data(unread)).toMatchObject({
+      target: { replicas: unknown, ready: unknown, available: unknown, updated: unknown },
+      group: {
+        zones: [{ name: 'a', replicas: unknown, ready: unknown, updated: unknown, available: unknown, isReady: unknown }, b],
+        notReadyZones: { unknown: 'a zone could not be read' },
+      },
+    });
+  });
+
+  it('have no labels of a StatefulSet that does not exist', () => {
+    const context = contextWith(group(), { statefulSets: [statefulSet({ name: 'ingester-zone-b' })] });
+    const { set: _set, ...zone } = zoneIn(context);
+    expect(conditionData({ context, action: 'delete', zone }, policy())).toMatchObject({ target: { labels: absent, annotations: absent } });
+  });
+
+  it.each<[string, SnapshotOverrides, object]>([
+    ['Rolling, with its wave', { ledgers: [ledgerOf({ run: runOf() })] }, { phase: 'Rolling', wave: 'all' }],
+    ['Failed', { ledgers: [ledgerOf({ run: runOf({ outcome: 'failed' }) })] }, { phase: 'Failed' }],
+    ['Done', { ledgers: [ledgerOf({ run: runOf({ outcome: 'completed' }) })] }, { phase: 'Done' }],
+  ])('call the group %s', (_name, overrides, expected) => {
+    expect(data(overrides)).toMatchObject({ group: expected });
+  });
+
+  it('know when the zone last shrank', () => {
+    const downscales = [
+      { zone: 'a', atMs: ago(2 * hourMs), from: 4, to: 3 },
+      { zone: 'a', atMs: ago(hourMs), from: 3, to: 2 },
+      { zone: 'b', atMs: ago(minuteMs), from: 3, to: 2 },
+    ];
+    expect(data({ ledgers: [ledgerOf({ downscales })] })).toMatchObject({ target: { lastDownscaleAt: ago(hourMs) } });
+  });
+
+  it.each<[string, readonly MetricView[], 'unknown' | 'zero', unknown]>([
+    ['the value', [metric], 'unknown', 200],
+    ['the value, as old as may be', [{ ...metric, atMs: ago(5 * minuteMs) }], 'unknown', 200],
+    ['unknown when it is older', [{ ...metric, atMs: ago(5 * minuteMs) - 1 }], 'unknown', { unknown: 'the reading is too old' }],
+    ['unknown without a reading', [], 'zero', { unknown: 'no reading' }],
+    ['unknown with the reason', [{ ...metric, value: { unknown: 'timeout' } }], 'zero', { unknown: 'timeout' }],
+    ['unknown without data', [{ ...metric, value: { unknown: 'no data' } }], 'unknown', { unknown: 'no data' }],
+    ['zero without data when the policy says so', [{ ...metric, value: { unknown: 'no data' } }], 'zero', 0],
+    ['not that of another policy', [{ ...metric, policy: 'other' }], 'unknown', { unknown: 'no reading' }],
+    ['not that of another namespace', [{ ...metric, namespace: 'loki' }], 'unknown', { unknown: 'no reading' }],
+    ['not that of another input', [{ ...metric, input: 'lag' }], 'unknown', { unknown: 'no reading' }],
+  ])('have of a metric %s', (_name, metrics, noData, expected) => {
+    expect(data({ metrics }, {}, { queue: { ...queue, noData } })).toMatchObject({ inputs: { metrics: { queue: expected } } });
+  });
+});

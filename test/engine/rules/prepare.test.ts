@@ -1,0 +1,294 @@
+import { describe, expect, it } from 'vitest';
+import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../../../engine/rules/prepare.ts';
+import type { Preparation } from '../../../engine/snapshot.ts';
+import type { ReplicasDefinition } from '../../../policies/definition.ts';
+import { adopted, group, type ZoneOverrides } from '../../kit/groups.ts';
+import { kitNowMs, type PodChanges, statefulSet } from '../../kit/objects.ts';
+import { ago, contextWith, hourMs, ledgerOf, line, minuteMs, preparation, scaleQuestion, secondMs } from '../../kit/questions.ts';
+
+const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+const delayed = { afterMs: 2 * hourMs, endpoint, onUnreachable: 'hold' } as const;
+const prepare = { endpoint, onFailure: 'deny' } as const;
+const sources = { 'zones.a.delayed': line(1), 'zones.a.prepare': line(2) };
+const mirror = { kind: 'mirror' } as ReplicasDefinition;
+
+interface Given {
+  readonly zone?: Omit<ZoneOverrides, 'name'>;
+  readonly preparations?: readonly Preparation[];
+  readonly pods?: PodChanges;
+  readonly build?: typeof group;
+  readonly firstOrdinal?: number;
+  readonly to?: number;
+  readonly more?: object;
+}
+
+/** Zone a of five replicas, going to three. */
+function question({ zone = { delayed }, preparations = [], pods = {}, build = group, firstOrdinal = 0, to = 3, more = {} }: Given) {
+  const context = contextWith(build({ zones: [{ name: 'a', ...zone }], sources }), {
+    statefulSets: [statefulSet({ replicas: 5, firstOrdinal })],
+    podChanges: { 'ingester-zone-a': pods },
+    ledgers: [ledgerOf({ preparations })],
+  });
+  return scaleQuestion(context, to, more);
+}
+
+const call = (kind: 'delayed' | 'prepare', method: 'POST' | 'DELETE', ordinals: readonly number[]) => ({
+  kind: 'callPods',
+  namespace: 'mimir',
+  zone: 'a',
+  statefulSet: 'ingester-zone-a',
+  call: kind,
+  method,
+  ordinals,
+});
+
+describe('the delayed downscale', () => {
+  const of = (given: Given) => delayedDownscale(question(given));
+  const details = { limit: '2h', source: line(1) };
+  const skip = { result: { rule: 'delayed-downscale', outcome: 'skip', fact: 'no delay is set' }, permitted: 3, actions: [] };
+
+  it('asks all leaving pods first, from the lowest up', () => {
+    expect(of({})).toEqual({
+      result: { rule: 'delayed-downscale', outcome: 'wait', fact: '2 pods must prepare', ...details },
+      permitted: 5,
+      actions: [call('delayed', 'POST', [3, 4])],
+    });
+  });
+
+  it('asks all of them again while one has not answered', () => {
+    expect(of({ preparations: [preparation(4)] })).toEqual({
+      result: { rule: 'delayed-downscale', outcome: 'wait', fact: '1 pod must prepare', ...details },
+      permitted: 5,
+      actions: [call('delayed', 'POST', [3, 4])],
+    });
+  });
+
+  it('does not take a pod for its predecessor of the same name', () => {
+    expect(of({ preparations: [preparation(4, { podUid: 'uid-old' }), preparation(3)] }).result.fact).toBe('1 pod must prepare');
+  });
+
+  it('asks nothing of a pod that does not exist', () => {
+    expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toMatchObject({ result: { outcome: 'ok' }, permitted: 4 });
+  });
+
+  it('waits until the highest pod has been prepared for the whole delay', () => {
+    const young = ago(2 * hourMs) + 1;
+    const entries = [preparation(3), preparation(4, { seenMs: young, reportedMs: young })];
+    expect(of({ preparations: entries })).toEqual({
+      result: {
+        rule: 'delayed-downscale',
+        outcome: 'wait',
+        fact: 'ingester-zone-a-4 is prepared since 1h59m59s999ms',
+        ...details,
+        earliestMs: kitNowMs + 1,
+      },
+      permitted: 5,
+      actions: [],
+    });
+  });
+
+  it('lets the pods go that are ripe from the top down, and says when the next is', () => {
+    const young = ago(hourMs);
+    const entries = [preparation(3, { seenMs: young, reportedMs: young }), preparation(4)];
+    expect(of({ preparations: entries })).toEqual({
+      result: {
+        rule: 'delayed-downscale',
+        outcome: 'ok',
+        fact: '1 pod from the top are prepared for 2h',
+        ...details,
+        earliestMs: kitNowMs + hourMs,
+      },
+      permitted: 4,
+      actions: [],
+    });
+  });
+
+  it('lets all of them go when exactly the delay has passed', () => {
+    const ripe = ago(2 * hourMs);
+    const entries = [3, 4].map((ordinal) => preparation(ordinal, { seenMs: ripe, reportedMs: ripe }));
+    expect(of({ preparations: entries })).toEqual({
+      result: { rule: 'delayed-downscale', outcome: 'ok', fact: '2 pods from the top are prepared for 2h', ...details },
+      permitted: 3,
+      actions: [],
+    });
+  });
+
+  it('counts ordinals from where they start', () => {
+    expect(of({ firstOrdinal: 10 }).actions).toEqual([call('delayed', 'POST', [13, 14])]);
+    expect(of({ firstOrdinal: 10, preparations: [preparation(13), preparation(14)] })).toMatchObject({ permitted: 3 });
+  });
+
+  const failed = preparation(4, { state: 'failed', seenMs: ago(10 * secondMs), message: 'HTTP 500' });
+  it.each([
+    ['hold', 'wait'],
+    ['fail', 'no'],
+  ] as const)('with a pod that failed answers by %s: %s, and asks again after 30 s', (onUnreachable, outcome) => {
+    expect(of({ zone: { delayed: { ...delayed, onUnreachable } }, preparations: [preparation(3), failed] })).toEqual({
+      result: {
+        rule: 'delayed-downscale',
+        outcome,
+        fact: 'ingester-zone-a-4 did not prepare: HTTP 500',
+        ...details,
+        earliestMs: kitNowMs + 20 * secondMs,
+      },
+      permitted: 5,
+      actions: [],
+    });
+  });
+
+  it('asks a failed pod again when 30 s have passed since every failure', () => {
+    const old = { ...failed, seenMs: ago(30 * secondMs) };
+    const young = preparation(3, { state: 'failed', seenMs: ago(29 * secondMs) });
+    expect(of({ preparations: [preparation(3), old] }).actions).toEqual([call('delayed', 'POST', [3, 4])]);
+    expect(of({ preparations: [young, old] }).actions).toEqual([]);
+  });
+
+  it('trusts the later of what the pod says and what the agent saw', () => {
+    const entry = (reportedMs: number, seenMs: number) =>
+      of({ to: 4, preparations: [preparation(4, { reportedMs, seenMs })] }).result.earliestMs;
+    expect(entry(ago(hourMs), ago(30 * minuteMs))).toBe(kitNowMs + 90 * minuteMs);
+    expect(entry(ago(30 * minuteMs), ago(hourMs))).toBe(kitNowMs + 90 * minuteMs);
+  });
+
+  it('does not believe a pod whose clock is more than 30 s ahead', () => {
+    const entry = (reportedMs: number) =>
+      of({ to: 4, preparations: [preparation(4, { reportedMs, seenMs: ago(hourMs) })] }).result.earliestMs;
+    expect(entry(kitNowMs + 30 * secondMs)).toBe(kitNowMs + 30 * secondMs + 2 * hourMs);
+    expect(entry(kitNowMs + 30 * secondMs + 1)).toBe(kitNowMs + hourMs);
+  });
+
+  it('takes what the agent saw when the pod says nothing', () => {
+    const { reportedMs: _none, ...silent } = preparation(4, { seenMs: ago(hourMs) });
+    expect(of({ to: 4, preparations: [silent] }).result.earliestMs).toBe(kitNowMs + hourMs);
+  });
+
+  it('takes the word of the pod in adopted groups', () => {
+    const early = preparation(4, { reportedMs: ago(3 * hourMs), seenMs: ago(minuteMs) });
+    const late = preparation(4, { reportedMs: kitNowMs + hourMs, seenMs: ago(3 * hourMs) });
+    const ask = (entry: Preparation) => of({ build: adopted, zone: { delayed, replicas: mirror }, to: 4, preparations: [entry] });
+    expect(ask(early)).toMatchObject({ result: { outcome: 'ok' }, permitted: 4 });
+    expect(ask(late)).toMatchObject({ result: { outcome: 'wait', fact: 'ingester-zone-a-4 is prepared since 0s' } });
+  });
+
+  it('is skipped where none is set, and for a number that a person forces', () => {
+    expect(of({ zone: {} })).toEqual(skip);
+    expect(of({ more: { isForced: true } })).toEqual(skip);
+  });
+
+  it('is for mirrored zones alone in adopted groups, forced or not', () => {
+    expect(of({ build: adopted })).toEqual(skip);
+    expect(of({ build: adopted, zone: { delayed, replicas: mirror, follows: 'x' } })).toEqual(skip);
+    expect(of({ build: adopted, zone: { delayed, replicas: mirror }, more: { isForced: true } }).result.outcome).toBe('wait');
+  });
+});
+
+describe('the preparation before the removal', () => {
+  const of = (given: Given, to = given.to ?? 3) => prepareDownscale(question({ zone: { prepare }, ...given }), to);
+  const entry = (ordinal: number, overrides: Partial<Preparation> = {}) => preparation(ordinal, { call: 'prepare', ...overrides });
+  const skip = { result: { rule: 'prepare-downscale', outcome: 'skip', fact: 'pods need not prepare' }, permitted: 3, actions: [] };
+
+  it('is asked from the highest pod down', () => {
+    expect(of({})).toEqual({
+      result: { rule: 'prepare-downscale', outcome: 'wait', fact: '2 pods must prepare', source: line(2) },
+      permitted: 5,
+      actions: [call('prepare', 'POST', [4, 3])],
+    });
+  });
+
+  it('is asked of the pods down to what was permitted', () => {
+    expect(of({}, 4).actions).toEqual([call('prepare', 'POST', [4])]);
+    expect(of({ firstOrdinal: 10 }, 3).actions).toEqual([call('prepare', 'POST', [14, 13])]);
+  });
+
+  it('is over when all of them are prepared', () => {
+    expect(of({ preparations: [entry(3), entry(4)] })).toEqual({
+      result: { rule: 'prepare-downscale', outcome: 'ok', fact: '2 pods are prepared', source: line(2) },
+      permitted: 3,
+      actions: [],
+    });
+  });
+
+  it('is another than that of the delayed downscale', () => {
+    expect(of({ preparations: [preparation(3), preparation(4)] }).result.fact).toBe('2 pods must prepare');
+  });
+
+  const failed = entry(3, { state: 'failed', seenMs: ago(10 * secondMs), message: 'HTTP 500' });
+  it.each([
+    ['deny', 'no'],
+    ['hold', 'wait'],
+  ] as const)('that failed is taken back from every pod, and answers by %s: %s', (onFailure, outcome) => {
+    expect(of({ zone: { prepare: { ...prepare, onFailure } }, preparations: [entry(4), failed] })).toEqual({
+      result: {
+        rule: 'prepare-downscale',
+        outcome,
+        fact: 'ingester-zone-a-3 did not prepare: HTTP 500',
+        source: line(2),
+        earliestMs: kitNowMs + 20 * secondMs,
+      },
+      permitted: 5,
+      actions: [call('prepare', 'DELETE', [4, 3])],
+    });
+  });
+
+  it('that failed is taken back once', () => {
+    expect(of({ preparations: [{ ...failed, isWithdrawn: true }] }).actions).toEqual([]);
+  });
+
+  it('that failed is asked again after 30 s', () => {
+    expect(of({ preparations: [{ ...failed, seenMs: ago(30 * secondMs), isWithdrawn: true }] })).toMatchObject({
+      result: { outcome: 'wait', fact: '2 pods must prepare' },
+      actions: [call('prepare', 'POST', [4, 3])],
+    });
+  });
+
+  it('is skipped where none is set, and for a number that a person forces, except in adopted groups', () => {
+    expect(of({ zone: {} })).toEqual(skip);
+    expect(of({ more: { isForced: true } })).toEqual(skip);
+    expect(of({ build: adopted, more: { isForced: true } }).result.outcome).toBe('wait');
+  });
+});
+
+describe('a preparation is withdrawn', () => {
+  const of = (preparations: readonly Preparation[], staying = 5, firstOrdinal = 0) =>
+    withdrawals(question({ preparations, firstOrdinal }), staying);
+
+  it('of every pod that stays, one call for each kind, from the lowest up', () => {
+    const entries = [preparation(4), preparation(1), preparation(4, { podUid: 'uid-old' }), preparation(2, { call: 'prepare' })];
+    expect(of(entries)).toEqual([call('delayed', 'DELETE', [1, 4]), call('prepare', 'DELETE', [2])]);
+  });
+
+  it('of no pod that leaves', () => {
+    expect(of([preparation(3), preparation(4)], 3)).toEqual([]);
+    expect(of([preparation(3), preparation(4)], 4)).toEqual([call('delayed', 'DELETE', [3])]);
+    expect(of([preparation(13), preparation(14)], 4, 10)).toEqual([call('delayed', 'DELETE', [13])]);
+  });
+
+  it('once, and in its own zone', () => {
+    expect(of([preparation(1, { isWithdrawn: true }), preparation(2, { zone: 'b' })])).toEqual([]);
+  });
+});
+
+describe('a preparation is renewed', () => {
+  const of = (preparations: readonly Preparation[], pods: PodChanges = {}, more: Given = {}) =>
+    renewals(question({ preparations, pods, ...more }));
+  const before = preparation(4, { podUid: 'uid-old' });
+
+  it('for the successor of a pod that was asked, once it runs', () => {
+    expect(of([before])).toEqual([call('delayed', 'POST', [4])]);
+    expect(of([before], { 4: { containersReady: false } })).toEqual([]);
+    expect(of([before], { 4: { isTerminating: true } })).toEqual([]);
+    expect(of([before], { 4: 'missing' })).toEqual([]);
+  });
+
+  it('for nobody who was not asked, was asked already, or stays', () => {
+    expect(of([])).toEqual([]);
+    expect(of([before, preparation(4)])).toEqual([]);
+    expect(of([preparation(1, { podUid: 'uid-old' })])).toEqual([]);
+    expect(of([preparation(4, { podUid: 'uid-old', call: 'prepare' })])).toEqual([]);
+  });
+
+  it('only where a delay applies', () => {
+    expect(of([before], {}, { zone: {} })).toEqual([]);
+    expect(of([before], {}, { more: { isForced: true } })).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { afterWave, beforeWave } from '../../../engine/rules/wave.ts';
+import type { GateReading } from '../../../engine/snapshot.ts';
+import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
+import { gate, group, wave } from '../../kit/groups.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ago, contextWith, hourMs, intent, line, minuteMs, runOf } from '../../kit/questions.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const oncall = { count: 1, from: ['oncall'] };
+const full: WaveDefinition = wave('canary', ['a'], {
+  before: { approval: oncall, gates: ['errors'] },
+  after: { soakMs: hourMs, approval: oncall, gates: ['errors'] },
+});
+const sources = {
+  'waves.canary.before.approval': line(1),
+  'waves.canary.after.approval': line(2),
+  'waves.canary.after.soak': line(3),
+  'gates.errors': line(4),
+};
+
+const given = (skipOnRollback: boolean, gates: readonly GateDefinition[] = []) =>
+  group({ rollout: { waves: [full], skipOnRollback }, gates, sources });
+const bad: GateReading = { atMs: ago(minuteMs), result: 'value', value: 9 };
+const readings = (...list: GateReading[]) => ({
+  gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings: list }],
+});
+const context = (overrides: SnapshotOverrides = {}, of = given(true)) => contextWith(of, overrides);
+const nothing = { results: [], observations: [], wantedReadings: [] };
+
+describe('before a wave', () => {
+  it('nothing is asked unless the wave says so', () => {
+    expect(beforeWave(context(), wave('canary', ['a']), runOf())).toEqual(nothing);
+  });
+
+  it('somebody approves this wave of this run', () => {
+    expect(beforeWave(context(), full, runOf()).results).toEqual([
+      { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(1) },
+    ]);
+    const approved = context({ intents: [intent({ wave: 'canary' })] });
+    expect(beforeWave(approved, full, runOf()).results).toEqual([
+      { rule: 'approval', outcome: 'ok', fact: 'approved by kim', limit: '1 from oncall', source: line(1) },
+    ]);
+    expect(beforeWave(context({ intents: [intent({ wave: 'other' })] }), full, runOf()).results).toMatchObject([{ outcome: 'wait' }]);
+  });
+
+  it('nobody approves a rollback, unless policy says otherwise', () => {
+    const rollback = runOf({ kind: 'rollback' });
+    expect(beforeWave(context(), full, rollback).results).toEqual([
+      { rule: 'approval', outcome: 'skip', fact: 'a run back to the previous template needs no approval', source: line(1) },
+    ]);
+    expect(beforeWave(context({}, given(false)), full, rollback).results).toMatchObject([{ outcome: 'wait' }]);
+  });
+
+  it('gates count from the end of the wave before, or from when a person asked to go on', () => {
+    const gated = given(true, [gate({ failureLimit: 0 })]);
+    expect(beforeWave(context({}, gated), full, runOf({ waveStartedMs: ago(5 * minuteMs) })).wantedReadings).toEqual([
+      { gate: 'errors', fromMs: ago(5 * minuteMs) },
+    ]);
+    const retried = runOf({ waveStartedMs: ago(5 * minuteMs), retriedMs: ago(2 * minuteMs) });
+    expect(beforeWave(context({}, gated), full, retried).wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(2 * minuteMs) }]);
+  });
+
+  it('a gate that failed too often says why the run fails', () => {
+    const asked = beforeWave(context(readings(bad), given(true, [gate()])), full, runOf());
+    expect(asked.failure).toBe('gate errors is 9; 0 of 1 successes in a row, 1 failed');
+    expect(asked.results.map(({ rule, outcome }) => [rule, outcome])).toEqual([
+      ['approval', 'wait'],
+      ['gate', 'no'],
+    ]);
+  });
+});
+
+describe('after a wave', () => {
+  const soaking = (waveAvailableMs: number, kind: 'rollout' | 'rollback' = 'rollout') => runOf({ waveAvailableMs, kind });
+
+  it('nothing is asked unless the wave says so', () => {
+    expect(afterWave(context(), wave('canary', ['a']), soaking(ago(minuteMs)))).toEqual(nothing);
+  });
+
+  it('the wave soaks, then somebody approves', () => {
+    expect(afterWave(context(), full, soaking(ago(10 * minuteMs))).results).toEqual([
+      {
+        rule: 'soak',
+        outcome: 'wait',
+        fact: 'wave canary has soaked 10m',
+        limit: '1h',
+        source: line(3),
+        earliestMs: kitNowMs + 50 * minuteMs,
+      },
+      { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(2) },
+    ]);
+  });
+
+  it('the soak is over when exactly its time has passed', () => {
+    const [soak] = afterWave(context(), full, soaking(ago(hourMs))).results;
+    expect(soak).toEqual({ rule: 'soak', outcome: 'ok', fact: 'wave canary has soaked 1h', limit: '1h', source: line(3) });
+    expect(afterWave(context(), full, soaking(ago(hourMs) + 1)).results[0]?.outcome).toBe('wait');
+  });
+
+  it('begins now when nobody noted since when the pods have been available', () => {
+    expect(afterWave(context(), full, runOf()).results[0]).toMatchObject({ earliestMs: kitNowMs + hourMs });
+  });
+
+  it('a rollback neither soaks nor asks anybody, unless policy says otherwise', () => {
+    expect(afterWave(context(), full, soaking(kitNowMs, 'rollback')).results).toEqual([
+      { rule: 'soak', outcome: 'skip', fact: 'a run back to the previous template does not soak', limit: '1h', source: line(3) },
+      { rule: 'approval', outcome: 'skip', fact: 'a run back to the previous template needs no approval', source: line(2) },
+    ]);
+    expect(afterWave(context({}, given(false)), full, soaking(kitNowMs, 'rollback')).results.map(({ outcome }) => outcome)).toEqual([
+      'wait',
+      'wait',
+    ]);
+  });
+
+  it('gates are asked in a rollback too, from when the pods were available', () => {
+    const asked = afterWave(context({}, given(true, [gate({ initialDelayMs: minuteMs })])), full, soaking(ago(5 * minuteMs), 'rollback'));
+    expect(asked.results.at(-1)).toMatchObject({ rule: 'gate', outcome: 'wait', source: line(4) });
+    expect(asked.wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(4 * minuteMs) }]);
+  });
+
+  it('a gate that only observes holds nothing and fails nothing', () => {
+    const asked = afterWave(context(readings(bad), given(true, [gate({ mode: 'observe' })])), full, soaking(ago(5 * minuteMs)));
+    expect(asked.results.map(({ rule }) => rule)).toEqual(['soak', 'approval']);
+    expect(asked.observations).toMatchObject([{ rule: 'gate', outcome: 'wait' }]);
+    expect(asked.failure).toBeUndefined();
+    expect(asked.wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(5 * minuteMs) }]);
+  });
+
+  it('gates of other waves are not asked', () => {
+    const other = given(true, [gate({ name: 'latency' })]);
+    expect(afterWave(context({}, other), full, soaking(ago(minuteMs))).wantedReadings).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { type UnderWay, windowResult } from '../../../engine/rules/window.ts';
+import type { WindowDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ago, contextWith, freeze, hourMs, line, policy } from '../../kit/questions.ts';
+
+const definition = group();
+const ask = (windows: readonly WindowDefinition[], underWay: UnderWay = 'nothing', action: 'rollout' | 'scaleUp' = 'rollout') =>
+  windowResult(contextWith(definition, { policies: [policy({ windows })] }), action, underWay);
+
+const closed = {
+  rule: 'window',
+  outcome: 'wait',
+  fact: 'the window freeze is closed to it',
+  source: line(20),
+  earliestMs: kitNowMs + hourMs,
+};
+const hours: WindowDefinition = {
+  name: 'business-hours',
+  kind: 'allow',
+  actions: ['rollout'],
+  ranges: [{ fromMs: kitNowMs + hourMs, toMs: kitNowMs + 2 * hourMs }],
+  inFlight: 'finishZone',
+  source: line(21),
+};
+
+describe('windows', () => {
+  it('do not apply to an action that none of them names', () => {
+    const skip = { rule: 'window', outcome: 'skip', fact: 'no window names this action' };
+    expect(ask([])).toEqual(skip);
+    expect(ask([freeze()], 'nothing', 'scaleUp')).toEqual(skip);
+  });
+
+  it('hold what a freeze denies, until it ends', () => {
+    expect(ask([freeze()])).toEqual(closed);
+  });
+
+  it('are open before and after a freeze, and say when that changes', () => {
+    const later = freeze({ ranges: [{ fromMs: kitNowMs + hourMs, toMs: kitNowMs + 2 * hourMs }] });
+    expect(ask([later])).toEqual({ rule: 'window', outcome: 'ok', fact: 'the windows are open', earliestMs: kitNowMs + hourMs });
+    const over = freeze({ ranges: [{ fromMs: ago(2 * hourMs), toMs: kitNowMs }] });
+    expect(ask([over])).toEqual({ rule: 'window', outcome: 'ok', fact: 'the windows are open' });
+  });
+
+  it('hold what no allow window lets begin', () => {
+    expect(ask([hours])).toEqual({
+      rule: 'window',
+      outcome: 'wait',
+      fact: 'no allow window is open (business-hours)',
+      source: line(21),
+      earliestMs: kitNowMs + hourMs,
+    });
+    expect(ask([{ ...hours, ranges: [{ fromMs: ago(1), toMs: kitNowMs + 1 }] }])).toMatchObject({ outcome: 'ok' });
+  });
+
+  const finish = { ...closed, outcome: 'ok', fact: 'the window freeze is closed to it, and work under way may be finished' };
+  it.each<[WindowDefinition['inFlight'], UnderWay, object]>([
+    ['finishPod', 'nothing', closed],
+    ['finishPod', 'zone', closed],
+    ['finishPod', 'run', closed],
+    ['finishZone', 'nothing', closed],
+    ['finishZone', 'zone', finish],
+    ['finishZone', 'run', closed],
+    ['finishAll', 'nothing', closed],
+    ['finishAll', 'zone', finish],
+    ['finishAll', 'run', finish],
+  ])('that say %s, with %s under way', (inFlight, underWay, expected) => {
+    expect(ask([freeze({ inFlight })], underWay)).toEqual(expected);
+  });
+
+  it('of several: the strictest says what may be finished', () => {
+    expect(ask([freeze({ inFlight: 'finishAll' }), { ...freeze({ inFlight: 'finishZone' }), name: 'second' }], 'run')).toMatchObject({
+      outcome: 'wait',
+    });
+  });
+});
