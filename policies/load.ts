@@ -55,10 +55,13 @@ export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions 
   const namespace = options.namespace ?? 'default';
   const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const parsed = sorted.map((file) => parseDocuments(file.name, file.text));
-  const results = parsed.flatMap((file) => file.documents).map((document) => readDocument(document, namespace));
+  const results = parsed
+    .flatMap((file) => file.documents)
+    .flatMap(withoutLists)
+    .map((document) => readDocument(document, namespace));
   return {
     documents: results.flatMap((result) => result.document ?? []),
-    manifests: results.flatMap((result) => result.manifests ?? []),
+    manifests: results.flatMap((result) => result.manifest ?? []),
     unusable: results.flatMap((result) => result.unusable ?? []),
     findings: sortFindings([...parsed.flatMap((file) => file.findings), ...results.flatMap((result) => result.findings)]),
   };
@@ -67,8 +70,30 @@ export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions 
 interface ReadResult {
   readonly findings: readonly Finding[];
   readonly document?: LoadedDocument;
-  readonly manifests?: readonly Manifest[];
+  readonly manifest?: Manifest;
   readonly unusable?: ObjectName;
+}
+
+/** The document itself, or the items of a `List` as `kubectl get -o yaml` prints it, each with its own places. */
+function withoutLists(document: YamlDocument): readonly YamlDocument[] {
+  const items = listItems(document.value);
+  if (document.errors.length > 0 || items === undefined) return [document];
+  // What policies do not allow in the text is said once, with the first item that may hold one.
+  const first = items.findIndex((item) => isOurs(item) || listItems(item) !== undefined);
+  return items.flatMap((value, index) =>
+    withoutLists({
+      ...document,
+      value,
+      dialect: index === first ? document.dialect : [],
+      find: (path, part) => document.find(['items', index, ...path], part),
+      place: (path, part) => document.place(['items', index, ...path], part),
+    }),
+  );
+}
+
+function listItems(value: unknown): readonly unknown[] | undefined {
+  const items = valueAt(value, ['kind']) === 'List' ? valueAt(value, ['items']) : undefined;
+  return Array.isArray(items) ? items : undefined;
 }
 
 function readDocument(document: YamlDocument, namespace: string): ReadResult {
@@ -79,8 +104,7 @@ function readDocument(document: YamlDocument, namespace: string): ReadResult {
   if (!isRecord(value) || typeof version !== 'string' || typeof kind !== 'string') {
     return { findings: [...document.dialect, finding('RG1012', document.place([]), notAnObject(value))] };
   }
-  const isOurs = version === apiGroup || version.startsWith(`${apiGroup}/`) || isKind(kind);
-  if (!isOurs) return { findings: [], manifests: manifestsOf(document, value, namespace) };
+  if (!isOurs(value)) return { findings: [], manifest: manifestOf(document, value, { kind, apiVersion: version, namespace }) };
   if (version !== apiVersion) {
     const message = `the kind ${kind} has the apiVersion ${version}, known is ${apiVersion}`;
     return { findings: [...document.dialect, finding('RG2002', document.place(['apiVersion']), message)] };
@@ -107,24 +131,31 @@ function readOurs(document: YamlDocument, kind: Kind, namespace: string): ReadRe
   return { findings, document: loaded };
 }
 
-/** The object itself, or the items of a `List` as `kubectl get -o yaml` prints it. */
-function manifestsOf(places: YamlDocument, value: Readonly<Record<string, unknown>>, namespace: string): readonly Manifest[] {
-  const items = value['kind'] === 'List' ? value['items'] : undefined;
-  if (!Array.isArray(items)) return [manifest(places, value, [], namespace)];
-  return items.flatMap((item, index) => (isRecord(item) ? [manifest(places, item, ['items', index], namespace)] : []));
-}
-
-function manifest(document: YamlDocument, value: Readonly<Record<string, unknown>>, prefix: Path, namespace: string): Manifest {
+function manifestOf(
+  { file, find, place }: YamlDocument,
+  value: Readonly<Record<string, unknown>>,
+  { kind, apiVersion, namespace }: { readonly kind: string; readonly apiVersion: string; readonly namespace: string },
+): Manifest {
   return {
-    apiVersion: textAt(value, ['apiVersion']) ?? '',
-    kind: textAt(value, ['kind']) ?? '',
+    apiVersion,
+    kind,
     namespace: textAt(value, ['metadata', 'namespace']) ?? namespace,
     name: textAt(value, ['metadata', 'name']) ?? '',
-    file: document.file,
+    file,
     value,
-    find: (path, part) => document.find([...prefix, ...path], part),
-    place: (path, part) => document.place([...prefix, ...path], part),
+    find,
+    place,
   };
+}
+
+/** Whether a value claims to be one of our kinds, by its group or by its kind alone: a wrong apiVersion must not hide a policy. */
+function isOurs(value: unknown): boolean {
+  const version = valueAt(value, ['apiVersion']);
+  const kind = valueAt(value, ['kind']);
+  return (
+    (typeof version === 'string' && (version === apiGroup || version.startsWith(`${apiGroup}/`))) ||
+    (typeof kind === 'string' && isKind(kind))
+  );
 }
 
 function textAt(value: unknown, path: Path): string | undefined {

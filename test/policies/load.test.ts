@@ -86,6 +86,34 @@ metadata: { name: three }
     expect([first?.value['data'], first?.place(['data', 'mode']).column]).toEqual([{ on: 'yes', mode: 644 }, 106]);
   });
 
+  it('takes policies out of a List, with what is wrong at the place of each', () => {
+    const items = ['apiVersion: v1', 'kind: List', 'items:'];
+    const item = (name: string, engine: string) =>
+      `  - apiVersion: rollout-group.dev/v1alpha1
+    kind: RolloutGroup
+    metadata: { name: ${name}, namespace: mimir }
+    spec: { members: { zones: [{ name: a, statefulSet: ${name} }] }, rollout: { engine: ${engine} } }`;
+    const nested = '  - { apiVersion: v1, kind: List, items: [{ apiVersion: rollout-group.dev/v1alpha1, kind: RolloutPolicy }, 7] }';
+    expect(load(`${[...items, item('one', 'onDelete'), item('two', 'on'), nested].join('\n')}\n`)).toMatchInlineSnapshot(`
+      {
+        "documents": [],
+        "findings": [
+          "11:85 RG1009 on is a boolean for readers of YAML 1.1 and text for others",
+          "11:85 RG2006 spec.rollout.engine is "on"; it takes promote, partition or onDelete",
+          "12:43 RG2004 metadata is missing",
+          "12:43 RG2004 spec is missing",
+          "12:108 RG1012 the document is no mapping with apiVersion and kind",
+        ],
+        "manifests": [],
+        "unusable": [
+          "RolloutGroup mimir/one",
+          "RolloutGroup mimir/two",
+          "RolloutPolicy default/",
+        ],
+      }
+    `);
+  });
+
   it('expands aliases and merge keys of other Kubernetes objects', () => {
     const text = `apiVersion: v1
 kind: ConfigMap
