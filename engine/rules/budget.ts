@@ -213,7 +213,8 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   const source = { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` };
   if (budgets.length > 1) {
     const fact = `${budgets.length} PodDisruptionBudgets select these pods (${budgets.map(({ name }) => name).join(', ')}), and the eviction API refuses such pods`;
-    return { chosen: picked.filter(({ because }) => because === 'stuck'), results: [result('eviction-budget', 'no', fact, { source })] };
+    const stuck = picked.filter(({ because }) => because === 'stuck');
+    return { chosen: stuck, results: [result('eviction-budget', stuck.length > 0 ? 'ok' : 'no', fact, { source })] };
   }
   const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
   let left = Math.max(0, healthy - desired);

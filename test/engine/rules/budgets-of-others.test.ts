@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { choosePods } from '../../../engine/rules/budget.ts';
+import type { PodBudgetView, PodView, ZoneBudgetView } from '../../../engine/snapshot.ts';
+import type { RolloutDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { newRevision, type PodChanges } from '../../kit/objects.ts';
+import { ago, contextWith, line, minuteMs, outdatedSets, rollQuestion } from '../../kit/questions.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const zpdb: ZoneBudgetView = {
+  namespace: 'mimir',
+  name: 'zpdb',
+  matchLabels: { 'rollout-group': 'ingester' },
+  maxUnavailable: 1,
+  crossZoneDelayMs: 0,
+};
+const pdb: PodBudgetView = {
+  namespace: 'mimir',
+  name: 'pdb',
+  selector: { matchLabels: { 'rollout-group': 'ingester' } },
+  maxUnavailable: 1,
+};
+const stuck: Partial<PodView> = { isReady: false, readyChangedMs: ago(5 * minuteMs) };
+
+interface Given extends SnapshotOverrides {
+  readonly rotateBy?: RolloutDefinition['rotateBy'];
+  readonly disruption?: number;
+  readonly pods?: PodChanges;
+  readonly minReadySeconds?: number;
+}
+
+/** Two zones of five outdated pods, of which two may be unavailable, rolled by deletion unless the case says otherwise. */
+function ask({ rotateBy = 'delete', disruption, pods = {}, minReadySeconds = 0, ...overrides }: Given) {
+  const own = disruption === undefined ? {} : { disruption: { maxUnavailable: disruption, crossZoneDelayMs: 0 } };
+  const definition = group({
+    zones: [{ name: 'a', maxUnavailable: 2 }, 'b'],
+    rollout: { rotateBy },
+    sources: { disruption: line(2) },
+    ...own,
+  });
+  const statefulSets = outdatedSets(['a', 'b'], { replicas: 5, minReadySeconds });
+  const choice = choosePods(rollQuestion(contextWith(definition, { statefulSets, podChanges: { 'ingester-zone-a': pods }, ...overrides })));
+  return { going: choice.chosen.map(({ pod }) => pod.ordinal), results: choice.results.slice(1) };
+}
+
+describe('the disruption budget', () => {
+  const source = { object: 'ZoneAwarePodDisruptionBudget mimir/zpdb' };
+  const rule = 'disruption-budget';
+
+  it('is not mentioned where there is none', () => {
+    expect(ask({})).toEqual({ going: [4, 3], results: [] });
+  });
+
+  it('counts each pod that may go against the next', () => {
+    expect(ask({ zoneBudgets: [zpdb] })).toEqual({
+      going: [4],
+      results: [{ rule, outcome: 'ok', fact: '0 of 1 unavailable in ingester-zone-a', limit: '1', source }],
+    });
+    expect(ask({ zoneBudgets: [{ ...zpdb, maxUnavailable: 2 }] }).going).toEqual([4, 3]);
+  });
+
+  it('of nothing is overridden by what the zone may lack', () => {
+    expect(ask({ zoneBudgets: [{ ...zpdb, maxUnavailable: 0 }] }).going).toEqual([4, 3]);
+  });
+
+  it('holds every pod when another zone lacks one', () => {
+    const podChanges = { 'ingester-zone-b': { 1: { isReady: false } } };
+    expect(ask({ zoneBudgets: [zpdb], podChanges })).toEqual({
+      going: [],
+      results: [{ rule, outcome: 'wait', fact: 'ingester-zone-a-4: 1 pod not ready in ingester-zone-b', limit: '1', source }],
+    });
+  });
+
+  it('of the group itself names its place', () => {
+    expect(ask({ disruption: 1 })).toEqual({
+      going: [4],
+      results: [{ rule, outcome: 'ok', fact: '0 of 1 unavailable in ingester-zone-a', limit: '1', source: line(2) }],
+    });
+  });
+
+  it('that could not be read holds every pod', () => {
+    expect(ask({ zoneBudgets: { unknown: 'forbidden' } })).toEqual({
+      going: [],
+      results: [{ rule, outcome: 'unknown', fact: 'disruption budgets could not be read: forbidden' }],
+    });
+  });
+
+  it('is not asked when nothing goes anyway', () => {
+    expect(ask({ zoneBudgets: { unknown: 'forbidden' }, pods: { 0: 'missing', 1: 'missing' } })).toEqual({ going: [], results: [] });
+  });
+});
+
+describe('the eviction budget', () => {
+  const source = { object: 'PodDisruptionBudget mimir/pdb' };
+  const rule = 'eviction-budget';
+  const evict = (given: Given) => ask({ rotateBy: 'evict', ...given });
+
+  it('does not matter to pods that are deleted, nor where there is none', () => {
+    expect(ask({ podBudgets: [pdb] })).toEqual({ going: [4, 3], results: [] });
+    expect(evict({})).toEqual({ going: [4, 3], results: [] });
+    expect(evict({ podBudgets: [{ ...pdb, namespace: 'loki' }] })).toEqual({ going: [4, 3], results: [] });
+  });
+
+  it('lets no more pods go than stay above what it asks for', () => {
+    expect(evict({ podBudgets: [pdb] })).toEqual({
+      going: [4],
+      results: [{ rule, outcome: 'ok', fact: 'pdb asks for 9 of 10 pods, 10 are healthy', limit: '9 healthy', source }],
+    });
+    expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: '20%' }] }).going).toEqual([4, 3]);
+  });
+
+  it('that is spent waits', () => {
+    expect(evict({ podBudgets: [pdb], pods: { 0: { revision: newRevision, isReady: false } } })).toEqual({
+      going: [],
+      results: [{ rule, outcome: 'wait', fact: 'pdb asks for 9 of 10 pods, 9 are healthy', limit: '9 healthy', source }],
+    });
+  });
+
+  it('that is spent says when a pod becomes available', () => {
+    const waking = { revision: newRevision, readyChangedMs: ago(minuteMs) };
+    const spent = evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], minReadySeconds: 90, pods: { 0: waking } });
+    expect(spent.results).toMatchObject([{ outcome: 'wait', earliestMs: ago(minuteMs) + 90_000 }]);
+  });
+
+  it('costs nothing for a pod that is down while enough others are healthy', () => {
+    const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
+    expect(evict({ podBudgets: [pdb], pods: { 1: unready } }).going).toEqual([1]);
+    expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], pods: { 1: unready } }).going).toEqual([]);
+  });
+
+  it('is not asked for stuck pods, which are deleted', () => {
+    expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], pods: { 1: stuck } })).toMatchObject({
+      going: [1],
+      results: [{ outcome: 'ok' }],
+    });
+  });
+
+  it('refuses pods that two budgets select, except stuck ones', () => {
+    const both = [{ ...pdb, name: 'second' }, pdb];
+    const refusal = {
+      rule,
+      outcome: 'no',
+      fact: '2 PodDisruptionBudgets select these pods (pdb, second), and the eviction API refuses such pods',
+      source,
+    };
+    expect(evict({ podBudgets: both })).toEqual({ going: [], results: [refusal] });
+    expect(evict({ podBudgets: both, pods: { 1: stuck } })).toEqual({ going: [1], results: [{ ...refusal, outcome: 'ok' }] });
+  });
+
+  it('that could not be read holds every pod', () => {
+    expect(evict({ podBudgets: { unknown: 'forbidden' } })).toEqual({
+      going: [],
+      results: [{ rule, outcome: 'unknown', fact: 'PodDisruptionBudgets could not be read: forbidden' }],
+    });
+  });
+});
