@@ -1,0 +1,320 @@
+import { describe, expect, it } from 'vitest';
+import type { RuleResult } from '../../../engine/decision.ts';
+import { pausedByPerson, type RollQuestion, rollRules } from '../../../engine/rules/roll.ts';
+import type { Claim } from '../../../engine/snapshot.ts';
+import type { GroupDefinition, RolloutDefinition } from '../../../policies/definition.ts';
+import { adopted, group } from '../../kit/groups.ts';
+import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
+import { ago, contextWith, intent, ledgerOf, line, minuteMs, outdatedSets, policy, rollQuestion, runOf } from '../../kit/questions.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const sources = { 'rollout.engine': line(1), 'rollout.onFailure': line(2), 'zones.a.paused': line(3), 'rollout.minInterval': line(4) };
+
+/** What one rule answers about a roll of zone a. */
+function ask(
+  rule: string,
+  definition: GroupDefinition,
+  overrides: SnapshotOverrides = {},
+  question: Partial<RollQuestion> = {},
+): RuleResult | undefined {
+  const context = contextWith(definition, { statefulSets: outdatedSets(), ...overrides });
+  return rollRules.find(({ id }) => id === rule)?.evaluate(rollQuestion(context, 'a', question));
+}
+
+const native = group({ sources });
+const rolled = (rollout: Partial<RolloutDefinition>) => group({ sources, rollout });
+const down = { 'ingester-zone-b': { 1: { isReady: false } } };
+
+describe('the rules of a roll', () => {
+  it('are asked in the order in which people read them', () => {
+    expect(rollRules.map(({ id }) => id)).toEqual([
+      'engine-unavailable',
+      'update-strategy',
+      'view-complete',
+      'run-failed',
+      'paused',
+      'replica-write-in-flight',
+      'other-zones-ready',
+      'min-interval',
+      'ledger-full',
+    ]);
+  });
+
+  it('answer under their own names', () => {
+    expect(rollRules.map(({ id }) => ask(id, native)?.rule)).toEqual(rollRules.map(({ id }) => id));
+  });
+});
+
+describe('engine-unavailable', () => {
+  it('is ok for the engine that exists', () => {
+    expect(ask('engine-unavailable', native)).toEqual({
+      rule: 'engine-unavailable',
+      outcome: 'ok',
+      fact: 'engine onDelete is available',
+      source: line(1),
+    });
+  });
+
+  it.each(['promote', 'partition'] as const)('waits for the engine %s', (engine) => {
+    expect(ask('engine-unavailable', rolled({ engine }))).toEqual({
+      rule: 'engine-unavailable',
+      outcome: 'wait',
+      fact: `engine ${engine} is not available in this version`,
+      limit: 'onDelete',
+      source: line(1),
+    });
+  });
+});
+
+describe('update-strategy', () => {
+  const other = (name: string) =>
+    ['a', 'b', 'c'].map((zone) =>
+      outdatedStatefulSet({ name: `ingester-zone-${zone}`, updateStrategy: zone === name ? 'RollingUpdate' : 'OnDelete' }),
+    );
+  const ok = { rule: 'update-strategy', outcome: 'ok', fact: 'the update strategy is OnDelete', limit: 'OnDelete' };
+  const no = (zone: string) => ({
+    rule: 'update-strategy',
+    outcome: 'no',
+    fact: `ingester-zone-${zone} has the update strategy RollingUpdate`,
+    limit: 'OnDelete',
+    source: { object: `StatefulSet mimir/ingester-zone-${zone}`, field: 'spec.updateStrategy.type' },
+  });
+
+  it('asks the zone itself in native groups', () => {
+    expect(ask('update-strategy', native)).toEqual(ok);
+    expect(ask('update-strategy', native, { statefulSets: other('a') })).toEqual(no('a'));
+    expect(ask('update-strategy', native, { statefulSets: other('b') })).toEqual(ok);
+  });
+
+  it('asks every member of adopted groups', () => {
+    expect(ask('update-strategy', adopted(), { statefulSets: other('b') })).toEqual(no('b'));
+  });
+});
+
+describe('view-complete', () => {
+  const ok = { rule: 'view-complete', outcome: 'ok', fact: 'every zone was read' };
+  const stale = outdatedSets(['a', 'b', 'c'], { generation: 4, status: { observedGeneration: 3 } });
+
+  it('is unknown when any zone could not be read', () => {
+    const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-c', pods: { unknown: 'forbidden' } }];
+    expect(ask('view-complete', native, { pods })).toEqual({
+      rule: 'view-complete',
+      outcome: 'unknown',
+      fact: 'the pods of ingester-zone-c could not be read: forbidden',
+    });
+  });
+
+  it('waits for a status that is as new as its spec', () => {
+    expect(ask('view-complete', native)).toEqual(ok);
+    expect(ask('view-complete', native, { statefulSets: stale })).toEqual({
+      rule: 'view-complete',
+      outcome: 'wait',
+      fact: 'the status of ingester-zone-a is of generation 3',
+      limit: 'generation 4',
+    });
+  });
+
+  it('does not look at the status in adopted groups', () => {
+    expect(ask('view-complete', adopted(), { statefulSets: stale })).toEqual(ok);
+  });
+});
+
+describe('run-failed', () => {
+  it('is ok while the run has not failed, and says why it did', () => {
+    expect(ask('run-failed', native)).toEqual({ rule: 'run-failed', outcome: 'ok', fact: 'the run has not failed' });
+    const run = runOf({ outcome: 'failed', failure: 'gate errors is 9' });
+    expect(ask('run-failed', native, {}, { run })).toEqual({
+      rule: 'run-failed',
+      outcome: 'no',
+      fact: 'gate errors is 9',
+      source: line(2),
+    });
+    expect(ask('run-failed', native, {}, { run: runOf({ outcome: 'failed' }) })?.fact).toBe('the run failed');
+  });
+});
+
+describe('paused', () => {
+  const free = { rule: 'paused', outcome: 'ok', fact: 'nobody paused it' };
+
+  it('is ok while nobody paused the zone', () => {
+    expect(ask('paused', native)).toEqual(free);
+  });
+
+  it('waits for the settings of the zone', () => {
+    expect(ask('paused', group({ sources, zones: [{ name: 'a', paused: true }] }))).toEqual({
+      rule: 'paused',
+      outcome: 'wait',
+      fact: 'zone a is paused by its settings',
+      source: line(3),
+    });
+  });
+
+  it.each(['pause', 'hold', 'abort'] as const)('waits for a person who said %s', (action) => {
+    expect(ask('paused', native, { intents: [intent({ action, reason: 'storage moves', expiresMs: kitNowMs + 9 })] })).toEqual({
+      rule: 'paused',
+      outcome: 'wait',
+      fact: 'the group is paused by kim (storage moves)',
+      source: { object: 'RolloutIntent mimir/intent-1' },
+      earliestMs: kitNowMs + 9,
+    });
+  });
+
+  it('waits for a person who paused this zone, and not another', () => {
+    const { requestedBy: _nobody, ...anonymous } = intent({ action: 'pause', zone: 'a' });
+    expect(ask('paused', native, { intents: [anonymous] })).toMatchObject({ outcome: 'wait', fact: 'zone a is paused' });
+    expect(ask('paused', native, { intents: [intent({ action: 'pause', zone: 'b' })] })).toEqual(free);
+  });
+
+  it.each([
+    ['has ended', intent({ action: 'pause', expiresMs: kitNowMs })],
+    ['is of another group', intent({ action: 'pause', group: 'store-gateway' })],
+    ['is of another namespace', intent({ action: 'pause', namespace: 'loki' })],
+    ['is none', intent({ action: 'approve' })],
+  ])('is ok when the pause %s', (_name, given) => {
+    expect(ask('paused', native, { intents: [given] })).toEqual(free);
+  });
+
+  it('names the first of two pauses by the name of the intent', () => {
+    const intents = [intent({ action: 'pause', name: 'z', reason: 'z' }), intent({ action: 'pause', name: 'b', reason: 'b' })];
+    expect(ask('paused', native, { intents })?.fact).toBe('the group is paused by kim (b)');
+  });
+
+  it('is unknown when nobody can read it', () => {
+    expect(pausedByPerson(contextWith(native, { intents: { unknown: 'forbidden' } }), 'a')).toEqual({
+      rule: 'paused',
+      outcome: 'unknown',
+      fact: 'pauses could not be read: forbidden',
+    });
+  });
+});
+
+describe('replica-write-in-flight', () => {
+  const rule = 'replica-write-in-flight';
+  const shrinking: Claim = { verb: 'scaleDown', zone: 'b', uid: 'uid-ingester-zone-b', from: 4, to: 3, atMs: kitNowMs };
+  const surplus = (definition: GroupDefinition) => {
+    const pods = [
+      {
+        namespace: 'mimir',
+        statefulSet: 'ingester-zone-b',
+        pods: contextWith(definition, { statefulSets: outdatedSets(['b'], { replicas: 5 }) }).view.zones[1]?.pods ?? [],
+      },
+    ];
+    return { pods };
+  };
+
+  it('is ok while no replicas change', () => {
+    expect(ask(rule, native)).toEqual({ rule, outcome: 'ok', fact: 'no zone is shrinking' });
+    expect(ask(rule, adopted())).toEqual({ rule, outcome: 'ok', fact: 'no replicas change' });
+  });
+
+  it.each([native, adopted()])('waits in the turn that writes them', (definition) => {
+    expect(ask(rule, definition, {}, { isScaling: true })).toEqual({ rule, outcome: 'wait', fact: 'replicas change in this turn' });
+  });
+
+  it('waits while surplus pods are left, in any zone', () => {
+    expect(ask(rule, native, surplus(native))).toEqual({ rule, outcome: 'wait', fact: 'zone b is shrinking, 2 surplus pods are left' });
+    expect(ask(rule, adopted(), surplus(adopted()))).toMatchObject({ outcome: 'ok' });
+  });
+
+  it('waits while a decrease is announced, which a disruption is not', () => {
+    expect(ask(rule, native, { ledgers: [ledgerOf({ claims: [shrinking] })] })).toMatchObject({ outcome: 'wait' });
+    expect(ask(rule, native, { ledgers: [ledgerOf({ claims: [{ ...shrinking, verb: 'evictPod' }] })] })).toMatchObject({ outcome: 'ok' });
+  });
+});
+
+describe('other-zones-ready', () => {
+  const rule = 'other-zones-ready';
+  const waits = (fact: string) => ({ rule, outcome: 'wait', fact, limit: 'all available' });
+
+  it('is ok when every other zone is whole, or there is none', () => {
+    expect(ask(rule, native)).toEqual({ rule, outcome: 'ok', fact: 'other zones are whole: b 3/3, c 3/3' });
+    expect(ask(rule, native, { podChanges: { 'ingester-zone-a': { 1: { isReady: false } } } })).toMatchObject({ outcome: 'ok' });
+    expect(ask(rule, group({ zones: ['a'] }))).toEqual({ rule, outcome: 'ok', fact: 'there is no other zone' });
+  });
+
+  it('waits for every zone that is not', () => {
+    expect(ask(rule, native, { podChanges: { ...down, 'ingester-zone-c': { 0: 'missing', 2: 'missing' } } })).toEqual(
+      waits('zone b has 2 of 3 pods available, zone c has 1 of 3 pods available'),
+    );
+  });
+
+  it('waits until the pods of another zone are available', () => {
+    const statefulSets = outdatedSets(['a', 'b', 'c'], { minReadySeconds: 90 });
+    const podChanges = { 'ingester-zone-b': { 1: { readyChangedMs: ago(minuteMs) } } };
+    expect(ask(rule, native, { statefulSets, podChanges })).toEqual({
+      ...waits('zone b has 2 of 3 pods available'),
+      earliestMs: kitNowMs + 30_000,
+    });
+  });
+
+  it('passes over a paused zone in adopted groups, when it is the only one that is not whole', () => {
+    const paused = { zones: ['a', { name: 'b', paused: true }, 'c'] };
+    expect(ask(rule, group(paused), { podChanges: down })).toMatchObject({ outcome: 'wait' });
+    expect(ask(rule, adopted(paused), { podChanges: { 'ingester-zone-b': { 1: { containersReady: false } } } })).toMatchObject({
+      outcome: 'ok',
+    });
+    const two = { 'ingester-zone-b': { 1: { containersReady: false } }, 'ingester-zone-c': { 1: { containersReady: false } } };
+    expect(ask(rule, adopted(paused), { podChanges: two })).toEqual(
+      waits('zone b has 2 of 3 pods available, zone c has 2 of 3 pods available'),
+    );
+  });
+});
+
+describe('min-interval', () => {
+  const rule = 'min-interval';
+  const paced = rolled({ minIntervalMs: 10 * minuteMs });
+  const details = { limit: '10m', source: line(4) };
+  const replaced = (atMs: number) => ({ run: runOf({ lastDisruptionMs: atMs }) });
+
+  it('is skipped where none is set', () => {
+    expect(ask(rule, native, {}, replaced(kitNowMs))).toEqual({ rule, outcome: 'skip', fact: 'no interval is set' });
+  });
+
+  it('waits until exactly the interval has passed', () => {
+    expect(ask(rule, paced)).toEqual({ rule, outcome: 'ok', fact: 'no pod was replaced yet', ...details });
+    expect(ask(rule, paced, {}, replaced(ago(4 * minuteMs)))).toEqual({
+      rule,
+      outcome: 'wait',
+      fact: 'the last replacement was 4m ago',
+      ...details,
+      earliestMs: kitNowMs + 6 * minuteMs,
+    });
+    expect(ask(rule, paced, {}, replaced(ago(10 * minuteMs) + 1))).toMatchObject({ outcome: 'wait', earliestMs: kitNowMs + 1 });
+    expect(ask(rule, paced, {}, replaced(ago(10 * minuteMs)))).toEqual({
+      rule,
+      outcome: 'ok',
+      fact: 'the last replacement was 10m ago',
+      ...details,
+    });
+  });
+
+  it('is that of a policy when it is longer', () => {
+    const limited = (minIntervalMs: number) => ({
+      policies: [policy({ limits: { minIntervalMs }, limitSources: { minInterval: line(9) } })],
+    });
+    expect(ask(rule, paced, limited(20 * minuteMs), replaced(ago(10 * minuteMs)))).toMatchObject({
+      outcome: 'wait',
+      limit: '20m',
+      source: line(9),
+    });
+    expect(ask(rule, paced, limited(5 * minuteMs), replaced(ago(7 * minuteMs)))).toMatchObject({ outcome: 'wait', ...details });
+  });
+});
+
+describe('ledger-full', () => {
+  const claims = (count: number): readonly Claim[] =>
+    Array.from({ length: count }, (_, index) => ({ verb: 'evictPod', zone: 'gone', uid: `uid-${index}`, atMs: kitNowMs }));
+
+  it.each([
+    [0, 'ok'],
+    [99, 'ok'],
+    [100, 'wait'],
+  ])('with %i open claims answers %s', (count, outcome) => {
+    expect(ask('ledger-full', native, { ledgers: [ledgerOf({ claims: claims(count) })] })).toEqual({
+      rule: 'ledger-full',
+      outcome,
+      fact: `${count} disruptions are announced`,
+      limit: '100',
+    });
+  });
+});
