@@ -1,8 +1,8 @@
 // The command `pod b-1 …`: what happens to one pod.
-import type { PodView } from '../../../engine/snapshot.ts';
+import { isUnknown, type PodView } from '../../../engine/snapshot.ts';
 import type { ModelPod } from '../../../engine/world-model.ts';
 import { type Commands, duration, word } from '../command.ts';
-import { moveWorld, namespace, nowMs, podNamed, type Stage } from '../stage.ts';
+import { changeSnapshot, moveWorld, namespace, nowMs, podNamed, type Stage } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const podCommands: Commands = {
@@ -24,6 +24,8 @@ const events: Readonly<Record<string, (stage: Stage, pod: string, call: Call) =>
   ready: (stage, pod) => changePod(stage, pod, (model) => ({ ...model, readyAtMs: nowMs(stage) })),
   /** It is gone at once, and its StatefulSet makes another. */
   dies: (stage, pod) => moveWorld(stage, { kind: 'podDies', namespace, pod }),
+  /** It is gone, and its StatefulSet cannot make another. */
+  vanishes: (stage, pod) => removePod(stage, pod),
   /** Somebody deleted it, and it drains. */
   terminating: (stage, pod) => deletePod(stage, pod),
   'node-down': (stage, pod) =>
@@ -50,6 +52,16 @@ function deletePod(stage: Stage, pod: string): void {
 
 function changeView(stage: Stage, pod: string, change: Partial<PodView>): void {
   changePod(stage, pod, (model) => ({ ...model, view: { ...model.view, ...change } }));
+}
+
+/** Only the observer misses it: the model would make another at once. */
+function removePod(stage: Stage, pod: string): void {
+  const { view } = modelOf(stage, pod).model;
+  const pods = stage.world.snapshot.pods.map((one) => ({
+    ...one,
+    pods: isUnknown(one.pods) ? one.pods : one.pods.filter((other) => other !== view),
+  }));
+  changeSnapshot(stage, { pods });
 }
 
 /** Changes a pod of the model, then lets the controller see it. */
