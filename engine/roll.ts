@@ -117,7 +117,9 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
       : beforeWave(context, progress.wave, current);
   const gated = before.failure === undefined || current.outcome === 'failed' ? current : fail(current, before.failure, context.nowMs);
   const policies = policyAnswer({ context, action: 'rollout', zone: zone.view, run: current });
-  const underWay = current.openZone === name ? 'zone' : current.lastDisruptionMs === undefined ? 'nothing' : 'run';
+  // What an earlier run replaced is not this run under way: a new template begins when the windows let it, also in a zone that is open.
+  const isUnderWay = (current.lastDisruptionMs ?? -1) >= current.startedMs;
+  const underWay = !isUnderWay ? 'nothing' : current.openZone === name ? 'zone' : 'run';
   const choice = choosePods(question);
   const results = [
     ...rollRules.map((rule) => rule.evaluate({ ...question, run: gated })),
@@ -140,7 +142,9 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   };
   const next = measured(
     context,
-    isActing ? { ...gated, openZone: name, lastDisruptionMs: context.nowMs } : gated,
+    isActing
+      ? { ...gated, openZone: name, lastDisruptionMs: context.nowMs, inFlightSinceMs: gated.inFlightSinceMs ?? context.nowMs }
+      : gated,
     !results.some(isPersonOrCalendar) && !waitsForApproval(policies),
   );
   return {

@@ -60,7 +60,22 @@ export function waveProgress(context: GroupContext, wave: WaveDefinition, openZo
  */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const started = currentRun(context);
-  return started === undefined ? undefined : advanceWaves(context, started);
+  return started === undefined ? undefined : advanceWaves(context, withFlight(context, started));
+}
+
+/** Pods go down for other reasons than the run too, and long after its last replacement: what they take counts from when they did. */
+function withFlight({ view, nowMs }: GroupContext, run: RunState): RunState {
+  const { inFlightSinceMs, ...rest } = run;
+  if (!view.zones.some(({ inFlight }) => inFlight > 0)) return inFlightSinceMs === undefined ? run : rest;
+  return inFlightSinceMs === undefined ? { ...run, inFlightSinceMs: nowMs } : run;
+}
+
+/**
+ * The last replacement as of before this instant. A wave or run that begins now has replaced nothing, also when the clock went back since;
+ * whoever asks whether it has begun compares these instants.
+ */
+function beforeNow({ nowMs }: GroupContext, run: Pick<RunState, 'lastDisruptionMs'> | undefined): Pick<RunState, 'lastDisruptionMs'> {
+  return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };
 }
 
 function currentRun(context: GroupContext): RunState | undefined {
@@ -147,7 +162,7 @@ function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | '
     wave: 0,
     waveStartedMs: nowMs,
     ...(open === undefined ? {} : { openZone: open }),
-    ...(before?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: before.lastDisruptionMs }),
+    ...beforeNow(context, before),
     movableMs: 0,
     movableAsOfMs: nowMs,
     isMovable: false,
@@ -158,7 +173,11 @@ function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | '
 function isRetried(context: GroupContext, run: RunState): boolean {
   if (isUnknown(context.intents)) return false;
   return context.intents.some(
-    (intent) => intent.action === 'retry' && intent.requestedBy !== undefined && intent.requestedBy.atMs > (run.failedMs ?? 0),
+    ({ action, runId, requestedBy }) =>
+      action === 'retry' &&
+      requestedBy !== undefined &&
+      requestedBy.atMs > (run.failedMs ?? 0) &&
+      (runId === undefined || runId === run.id),
   );
 }
 
@@ -186,7 +205,7 @@ function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
       return { run: failed, progress, after: asked.results, observations: asked.observations, wantedReadings: asked.wantedReadings };
     }
     const { waveAvailableMs: _waveAvailableMs, ...rest } = available;
-    run = { ...rest, wave: run.wave + 1, waveStartedMs: context.nowMs };
+    run = { ...rest, ...beforeNow(context, rest), wave: run.wave + 1, waveStartedMs: context.nowMs };
   }
   return { run, after: [], observations: [], wantedReadings: [] };
 }

@@ -200,8 +200,10 @@ export interface RunState {
   readonly waveAvailableMs?: number;
   /** The zone in which pods are being replaced. */
   readonly openZone?: string;
-  /** When a pod was last replaced. */
+  /** When a pod was last replaced, in this run or one before it. */
   readonly lastDisruptionMs?: number;
+  /** Since when pods have been in flight without a break; absent while none is. */
+  readonly inFlightSinceMs?: number;
   /** Time in which the group was free to move, up to `movableAsOfMs`. */
   readonly movableMs: number;
   readonly movableAsOfMs: number;

@@ -98,6 +98,12 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     isReady: false,
   };
   if (set === undefined) return { zone, claims, ...nothing, unknown: `StatefulSet ${zone.statefulSet} does not exist` };
+  // Without an update revision every pod would seem outdated, and what a StatefulSet under deletion loses does not come back.
+  const isUnread = set.isTerminating || set.status.updateRevision === '';
+  if (isUnread) {
+    const why = set.isTerminating ? `StatefulSet ${set.name} is being deleted` : `the status of ${set.name} names no update revision`;
+    return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: why };
+  }
   const known = snapshot.pods.find(
     (candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet,
   )?.pods;

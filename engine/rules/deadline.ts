@@ -49,9 +49,9 @@ function isInFlight(context: GroupContext): boolean {
   return context.view.zones.some((view) => view.inFlight > 0);
 }
 
-/** A replacement, an updated pod that became ready, or a person's word to go on. */
+/** A replacement, an updated pod that became ready, a person's word to go on; or the first pod to be in flight, since before it none made any. */
 function lastProgressMs(context: GroupContext, run: RunState): number {
-  let last = Math.max(run.startedMs, run.lastDisruptionMs ?? 0, run.retriedMs ?? 0);
+  let last = Math.max(run.startedMs, run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);
   for (const view of context.view.zones) {
     for (const pod of view.pods) {
       if (pod.isReady && pod.revision === view.set?.status.updateRevision && pod.readyChangedMs > last) last = pod.readyChangedMs;

@@ -18,8 +18,10 @@ export interface PrepareAnswer {
 /** A failed preparation is tried again after this long. */
 const retryAfterMs = 30_000;
 
-/** A pod that says it prepared later than this ahead of our clock is not believed. */
-const believableAheadMs = 30_000;
+/** Whether a stored time can be true: no more than 30 s ahead of the clock. */
+export function isBelievable({ nowMs }: { readonly nowMs: number }, instant: number): boolean {
+  return instant <= nowMs + 30_000;
+}
 
 /**
  * The delayed downscale: every leaving pod was asked, and the pods from the top down that were prepared for at least the delay may go. A
@@ -51,32 +53,27 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
       permitted: from,
       actions,
     };
-  const since = entries.map(({ entry }) => preparedSince(question, entry));
-  const isRipe = (instant: number | undefined): boolean => instant !== undefined && context.nowMs - instant >= delayed.afterMs;
-  const ripe = since.findIndex((instant) => !isRipe(instant));
-  const count = ripe === -1 ? since.length : ripe;
-  const ripeAt = since[count] === undefined ? undefined : since[count] + delayed.afterMs;
-  const youngest = since[count] ?? context.nowMs;
-  if (count === 0)
-    return {
-      result: result(
-        'delayed-downscale',
-        'wait',
-        `${entries[0]?.name} is prepared since ${formatDuration(Math.max(0, context.nowMs - youngest))}`,
-        { limit, source, earliestMs: ripeAt },
-      ),
-      permitted: from,
-      actions,
-    };
-  return {
-    result: result('delayed-downscale', 'ok', `${pods(count)} from the top are prepared for ${limit}`, {
-      limit,
-      source,
-      earliestMs: ripeAt,
-    }),
-    permitted: from - count,
-    actions,
-  };
+  return { ...tailThatMayGo(question, entries, delayed.afterMs, source), actions };
+}
+
+/** Down to the highest pod that has not been prepared for the whole delay. Ordinals without a pod hold nothing up. */
+function tailThatMayGo(question: ScaleQuestion, leaving: readonly LeavingPod[], afterMs: number, source: RuleResult['source']) {
+  const { context, zone, from, to } = question;
+  const rule = 'delayed-downscale';
+  const limit = formatDuration(afterMs);
+  const since = (pod: LeavingPod): number => preparedSince(question, pod.entry) ?? context.nowMs;
+  const unripe = leaving.find((pod) => context.nowMs - since(pod) < afterMs);
+  if (unripe === undefined) {
+    const fact = leaving.length === 0 ? 'no leaving pod exists' : `${pods(from - to)} from the top are prepared for ${limit}`;
+    return { result: result(rule, 'ok', fact, { limit, source }), permitted: to };
+  }
+  const details = { limit, source, earliestMs: since(unripe) + afterMs };
+  const permitted = unripe.ordinal + 1 - (zone.set?.firstOrdinal ?? 0);
+  const fact =
+    permitted === from
+      ? `${unripe.name} is prepared since ${formatDuration(Math.max(0, context.nowMs - since(unripe)))}`
+      : `${pods(from - permitted)} from the top are prepared for ${limit}`;
+  return { result: result(rule, permitted === from ? 'wait' : 'ok', fact, details), permitted };
 }
 
 /** Adopted groups delay mirrored zones alone; a number that a person forces does not wait, except in mirrored zones of adopted groups. */
@@ -149,6 +146,7 @@ export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, s
 
 interface LeavingPod {
   readonly name: string;
+  readonly ordinal: number;
   readonly entry: Preparation | undefined;
 }
 
@@ -165,7 +163,7 @@ function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' |
       (candidate) =>
         candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod.uid,
     );
-    leaving.push({ name: pod.name, entry });
+    leaving.push({ name: pod.name, ordinal, entry });
   }
   return leaving;
 }
@@ -175,7 +173,7 @@ function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefine
   if (entry === undefined) return undefined;
   const reported = entry.reportedMs ?? entry.seenMs;
   if (context.group.compatibility.preparedSince === 'pod') return reported;
-  return reported > context.nowMs + believableAheadMs ? entry.seenMs : Math.max(reported, entry.seenMs);
+  return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
 }
 
 function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): number | undefined {

@@ -4,6 +4,7 @@ import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 import type { ZoneView } from '../view.ts';
+import { isBelievable } from './prepare.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface Shrunk {
@@ -13,9 +14,6 @@ interface Shrunk {
 
 /** The annotation in which grafana/rollout-operator keeps the time of the last downscale. */
 const lastDownscaleAnnotation = 'grafana.com/last-downscale';
-
-/** A stored time this far ahead of the clock is a fault of the writer, and is not believed. */
-const believableAheadMs = 30_000;
 
 /**
  * Whether the last decrease of another zone is long enough ago. Native groups: the group's value binds every zone. Adopted groups: a follower
@@ -58,9 +56,14 @@ function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult 
 function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefined, owner: string, isStrict: boolean): RuleResult {
   const source = gapSource(question, owner);
   if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no time between zones is set', { source });
+  const limit = formatDuration(limitMs);
   const passed = question.context.nowMs - other.atMs;
   const fact = `zone ${other.view.zone.name} shrank ${formatDuration(Math.max(0, passed))} ago`;
-  const limit = formatDuration(limitMs);
+  // Nobody knows when it was, so nobody knows that it was long enough ago. Adopted groups wait until the recorded time has come and passed.
+  if (question.context.group.compatibility.lastDownscale === 'ledger' && !isBelievable(question.context, other.atMs)) {
+    const recorded = `zone ${other.view.zone.name} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
+    return result('zone-gap', 'unknown', recorded, { limit, source });
+  }
   if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });
   return result('zone-gap', 'wait', fact, { limit, source, earliestMs: other.atMs + limitMs + (isStrict ? 1 : 0) });
 }
@@ -82,9 +85,7 @@ function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | stri
     if (typeof recorded === 'string') return recorded;
     for (const atMs of recorded) shrunk.push({ view, atMs });
   }
-  return shrunk
-    .filter(({ atMs }) => atMs <= context.nowMs + believableAheadMs)
-    .sort((a, b) => b.atMs - a.atMs || (a.view.zone.name < b.view.zone.name ? -1 : 1));
+  return shrunk.sort((a, b) => b.atMs - a.atMs || (a.view.zone.name < b.view.zone.name ? -1 : 1));
 }
 
 /** When a zone shrank, as far as it is on record; text when a time cannot be read. */

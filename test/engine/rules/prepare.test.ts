@@ -68,7 +68,20 @@ describe('the delayed downscale', () => {
   });
 
   it('asks nothing of a pod that does not exist', () => {
-    expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toMatchObject({ result: { outcome: 'ok' }, permitted: 4 });
+    expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toMatchObject({ result: { outcome: 'ok' }, permitted: 3 });
+    expect(of({ preparations: [preparation(4)], pods: { 3: 'missing' } })).toMatchObject({ result: { outcome: 'ok' }, permitted: 3 });
+    expect(of({ pods: { 3: 'missing', 4: 'missing' } })).toEqual({
+      result: { rule: 'delayed-downscale', outcome: 'ok', fact: 'no leaving pod exists', ...details },
+      permitted: 3,
+      actions: [],
+    });
+  });
+
+  it('lets no ordinal go that stands below a pod that is not ready to leave', () => {
+    const young = preparation(3, { seenMs: ago(hourMs), reportedMs: ago(hourMs) });
+    expect(of({ preparations: [young], pods: { 4: 'missing' }, firstOrdinal: 0, to: 2 }).permitted).toBe(5);
+    const below = { preparations: [young, preparation(2)], pods: { 4: 'missing' } as const, to: 2 };
+    expect(of(below)).toMatchObject({ result: { outcome: 'ok', earliestMs: kitNowMs + hourMs }, permitted: 4 });
   });
 
   it('waits until the highest pod has been prepared for the whole delay', () => {

@@ -61,7 +61,12 @@ describe('the gap of a native group', () => {
       ...at,
       earliestMs: kitNowMs + 30 * secondMs + 13 * hourMs,
     });
-    expect(ask(downscales(shrank('b', kitNowMs + 30 * secondMs + 1)))).toMatchObject({ outcome: 'ok', fact: 'no other zone shrank' });
+    expect(ask(downscales(shrank('b', kitNowMs + 30 * secondMs + 1)))).toEqual({
+      rule: 'zone-gap',
+      outcome: 'unknown',
+      fact: 'zone b is recorded to have shrunk at 2026-03-02T12:00:30.001Z, which lies ahead',
+      ...at,
+    });
   });
 
   it('does not hold a number that a person forces', () => {
