@@ -88,11 +88,12 @@ function resolveWithMembers(document: Loaded<'RolloutGroup'>, statefulSets: read
   const value = { ...document.value, metadata: { ...document.value.metadata, namespace: document.namespace } };
   if (zones) return { group: resolveGroup(value, zones, documentSources(document)), findings: [] };
   const place = document.place(['spec', 'members', 'selector'], 'key');
-  if (!selector || !statefulSets) {
+  const neighbours = statefulSets?.filter((one) => one.namespace === document.namespace) ?? [];
+  if (!selector || neighbours.length === 0) {
     return { findings: [finding('RG2111', place, `the members of ${document.name} are found by labels, which only the cluster knows`)] };
   }
-  const names = statefulSets
-    .filter((one) => one.namespace === document.namespace && matchesSelector(selector, one.labels))
+  const names = neighbours
+    .filter((one) => matchesSelector(selector, one.labels))
     .map((one) => one.name)
     .sort();
   const problem = expectationProblem(names, expect);

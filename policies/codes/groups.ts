@@ -59,13 +59,13 @@ export const groupCodes = {
     title: 'The StatefulSet of a zone is not in the files',
     severity: 'error',
     explanation:
-      'The files hold StatefulSets of this namespace, but not the one that the zone names. Most often the name is misspelled; then the zone would be neither scaled nor protected.',
+      'The files hold other StatefulSets of the group, or one with nearly this name, but not the one that the zone names. Most often the name is misspelled; then the zone would be neither scaled nor protected.',
   },
   RG2111: {
     title: 'Only the cluster knows the StatefulSets',
     severity: 'notice',
     explanation:
-      'The files hold no StatefulSet of this namespace, so names, replicas and templates of the members were not checked. Give the manifests together with the policies to check them.',
+      'The files hold no StatefulSet of the group, so names, replicas and templates of the members were not checked. Give the manifests together with the policies to check them.',
   },
   RG2112: {
     title: 'The selector does not find what is expected',
@@ -98,6 +98,20 @@ export const groupCodes = {
     explanation:
       'Whatever one selector matches, the other one matches too. The StatefulSet would belong to both groups, and both would be held.',
     hint: 'add a label to one of the selectors that tells them apart',
+  },
+  RG2117: {
+    title: 'The update strategy does not fit the engine',
+    severity: 'error',
+    explanation:
+      'With the engine onDelete the agent replaces pods, and a StatefulSet with RollingUpdate would replace them on its own as soon as its template changes, whatever the other zones do. The engines promote and partition need RollingUpdate; promote holds every pod back with the partition 1000000, which the agent sets and a manifest may name or leave out.',
+    hint: 'change spec.updateStrategy of the StatefulSet, or the engine of the group',
+  },
+  RG2118: {
+    title: 'An autoscaler scales a member whose number comes from elsewhere',
+    severity: 'warning',
+    explanation:
+      'The agent alone writes the replicas of zones that follow another one, and of all zones of a group with count or mirror. An autoscaler on such a StatefulSet and the agent would undo each other, and its downscales are refused.',
+    hint: 'let the autoscaler scale the RolloutGroup or the mirrored object',
   },
   RG2201: {
     title: 'A later wave updates fewer pods than an earlier one',
@@ -136,7 +150,7 @@ export const groupCodes = {
     title: 'Only the agent knows this',
     severity: 'notice',
     explanation:
-      'The name refers to something that is configured where the agent runs: a metric source, a channel, or a group of the authenticator. Files cannot tell whether it exists.',
+      'The name refers to something that may be defined where the agent runs: a metric source, a channel, a group of the authenticator, or a group or policy of which these files hold nothing. Files cannot tell whether it exists.',
   },
   RG2207: {
     title: 'Replicas are forced',

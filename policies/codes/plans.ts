@@ -19,12 +19,6 @@ export const planCodes = {
     explanation:
       'Without a readiness probe a pod is ready as soon as its containers run. The rollout goes on before the pod serves, and a broken version passes unnoticed.',
   },
-  RG5004: {
-    title: 'The grace period is shorter than the drain',
-    severity: 'warning',
-    explanation:
-      'The field terminationGracePeriodSeconds is shorter than the time that the pods are assumed to need for shutting down. The kubelet kills them before their data is handed over.',
-  },
   RG5005: {
     title: 'Git sets the replicas of a zone that follows',
     severity: 'warning',

@@ -4,7 +4,7 @@ export const ruleCodes = {
     title: 'The group does not exist in these files',
     severity: 'warning',
     explanation:
-      'The name is not one of the groups that the files define in this namespace. Unless the agent knows the group from elsewhere, the document acts on nothing.',
+      'The files define groups in this namespace, and the name is not one of them. Unless the agent knows the group from elsewhere, the document acts on nothing.',
   },
   RG2302: {
     title: 'A policy may not name other namespaces',

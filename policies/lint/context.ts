@@ -1,8 +1,9 @@
 // What a lint check sees: every document with its places, and what they resolve to.
 import type { GroupDefinition, PolicyBundle } from '../definition.ts';
-import type { Finding } from '../finding.ts';
+import { type Finding, finding, type Place } from '../finding.ts';
 import type { Loaded, LoadResult, ObjectName } from '../load.ts';
 import type { StatefulSetLabels } from '../resolve.ts';
+import { suggestion } from '../wording.ts';
 
 export interface LintContext {
   readonly load: LoadResult;
@@ -44,6 +45,20 @@ export function groupOf(context: LintContext, namespace: string, name: string): 
   if (found) return found;
   const isKnown = context.groups.some(isSame) || context.load.unusable.some((one) => one.kind === 'RolloutGroup' && isSame(one));
   return isKnown ? 'unusable' : undefined;
+}
+
+/**
+ * What is to be said of a group that no file defines: with other groups of its namespace beside it the name is most likely misspelt; without
+ * any it may be adopted, or written elsewhere.
+ */
+export function unknownGroup(context: LintContext, place: Place, name: string, namespaces: readonly string[]): Finding {
+  const isThere = ({ namespace }: { readonly namespace: string }) => namespaces.includes(namespace);
+  const unusable = context.load.unusable.filter((one) => one.kind === 'RolloutGroup');
+  const known = [...context.bundle.groups, ...context.groups, ...unusable].filter(isThere).map((group) => group.name);
+  const namespace = namespaces.join(', ');
+  if (known.length === 0) return finding('RG2206', place, `only the agent knows the group ${name} of the namespace ${namespace}`);
+  const message = `the group ${name} does not exist in the namespace ${namespace}`;
+  return finding('RG2301', place, message, { hint: suggestion(name, known) });
 }
 
 /** Indices of items whose key occurred before, with the index of the first one. */

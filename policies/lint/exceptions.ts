@@ -4,7 +4,7 @@ import { type Finding, finding } from '../finding.ts';
 import type { Loaded } from '../load.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml-document.ts';
-import { groupOf, type LintCheck, type LintContext } from './context.ts';
+import { groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
 
 /** Exceptions never combine: two that could hold at the same moment for the same rule and target are an error. */
 export const meetingExceptions: LintCheck = ({ exceptions, bundle }) =>
@@ -32,15 +32,22 @@ export const exceptionsThatNeverHold: LintCheck = ({ exceptions, bundle }) =>
     return [finding('RG2307', document.place(['spec', 'expires']), `the exception ends at ${expires} and begins at ${notBefore}`)];
   });
 
-/** The rule of an exception is one of a policy of its namespace (or of the agent's), or one of the engine. */
+/**
+ * The rule of an exception is one of a policy of its namespace (or of the agent's), or one of the engine. A policy that is not in the files
+ * may be elsewhere, unless it has nearly the name of one that is.
+ */
 export const unknownRules: LintCheck = (context) =>
   context.exceptions.flatMap((document): readonly Finding[] => {
     const { rule } = document.value.spec;
     const known = [...policyRules(context, document.namespace), ...(context.engineRules ?? [])];
-    const [policyName, ruleName] = rule.split('/');
+    const [policyName = '', ruleName] = rule.split('/');
     const isUnusable = context.load.unusable.some((one) => one.kind === 'RolloutPolicy' && one.name === policyName);
     if (known.includes(rule) || isUnusable || (ruleName === undefined && context.engineRules === undefined)) return [];
-    return [finding('RG2305', document.place(['spec', 'rule']), `the rule ${rule} does not exist`, { hint: suggestion(rule, known) })];
+    const place = document.place(['spec', 'rule']);
+    const hint = suggestion(rule, known);
+    const isElsewhere = ruleName !== undefined && hint === undefined && !known.some((one) => one.startsWith(`${policyName}/`));
+    if (isElsewhere) return [finding('RG2206', place, `only the agent knows the policy ${policyName}`)];
+    return [finding('RG2305', place, `the rule ${rule} does not exist`, { hint })];
   });
 
 function policyRules({ bundle, agentNamespace }: LintContext, namespace: string): readonly string[] {
@@ -73,11 +80,7 @@ interface Target {
 
 function targetFindings(context: LintContext, document: Places & { readonly namespace: string }, target: Target): readonly Finding[] {
   const group = groupOf(context, document.namespace, target.group);
-  if (group === undefined) {
-    const known = context.bundle.groups.filter((one) => one.namespace === document.namespace).map((one) => one.name);
-    const message = `the group ${target.group} does not exist in the namespace ${document.namespace}`;
-    return [finding('RG2301', document.place(target.groupPath), message, { hint: suggestion(target.group, known) })];
-  }
+  if (group === undefined) return [unknownGroup(context, document.place(target.groupPath), target.group, [document.namespace])];
   if (group === 'unusable' || target.zone === undefined) return [];
   const zones = group.zones.map((zone) => zone.name);
   if (zones.includes(target.zone)) return [];

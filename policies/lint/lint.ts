@@ -9,6 +9,7 @@ import { gateConditions, ruleConditions } from './conditions.ts';
 import { definitionOf, type LintCheck, type LintContext } from './context.ts';
 import { exceptionsThatNeverHold, exceptionTargets, intentTargets, meetingExceptions, unknownRules } from './exceptions.ts';
 import { gatesWithoutCondition, uniqueGates, unusedGates } from './gates.ts';
+import { autoscaledMembers, updateStrategies } from './manifests.ts';
 import { missingStatefulSets, overlappingSelectors, selectorsThatMatch, selectorsWithoutExpectation, sharedMembers } from './members.ts';
 import { approverGroups, fieldsWithoutEffect, namesOfTheAgent } from './notices.ts';
 import { approvals, foreignNamespaces, idleLimits, idlePolicies, uniqueRules, unknownTargets } from './policies.ts';
@@ -34,6 +35,8 @@ export const lintChecks: readonly LintCheck[] = [
   selectorsThatMatch,
   selectorsWithoutExpectation,
   overlappingSelectors,
+  updateStrategies,
+  autoscaledMembers,
   shrinkingWaves,
   approvalAfterLastWave,
   unfinishedZones,

@@ -33,21 +33,26 @@ function memberPlace(group: Group, statefulSet: string) {
   return index < 0 ? group.place(['spec', 'members', 'selector'], 'key') : group.place(['spec', 'members', 'zones', index, 'statefulSet']);
 }
 
-/** StatefulSets that zones name are among the manifests of the namespace, when there are any. */
+/**
+ * StatefulSets that zones name are among the manifests, when these hold the group: one of its members, or a name that is nearly one.
+ * Manifests of other groups in the same namespace say nothing about this one.
+ */
 export const missingStatefulSets: LintCheck = ({ groups, statefulSets }) =>
   groups.flatMap((group): readonly Finding[] => {
     const zones = group.value.spec.members.zones ?? [];
     const names = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
-    if (zones.length > 0 && names.length === 0) {
-      const message = `the files hold no StatefulSet of the namespace ${group.namespace}, so the members of ${group.name} were not checked`;
+    const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
+    const missing = zones.flatMap((zone, index) => {
+      if (names.includes(zone.statefulSet)) return [];
+      return [{ zone, index, hint: suggestion(zone.statefulSet, free) }];
+    });
+    if (missing.length > 0 && missing.length === zones.length && missing.every(({ hint }) => hint === undefined)) {
+      const message = `the files hold no StatefulSet of the group ${group.name} in the namespace ${group.namespace}, so its members were not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
-    const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
-    return zones.flatMap((zone, index) => {
-      if (names.includes(zone.statefulSet)) return [];
+    return missing.map(({ zone, index, hint }) => {
       const message = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is not in the files`;
-      const place = group.place(['spec', 'members', 'zones', index, 'statefulSet']);
-      return [finding('RG2110', place, message, { hint: suggestion(zone.statefulSet, free) })];
+      return finding('RG2110', group.place(['spec', 'members', 'zones', index, 'statefulSet']), message, { hint });
     });
   });
 

@@ -4,8 +4,7 @@ import { type Finding, finding } from '../finding.ts';
 import { policiesFor } from '../join.ts';
 import type { Loaded } from '../load.ts';
 import type { CountOrPercent } from '../schema/scalars.ts';
-import { suggestion } from '../wording.ts';
-import { eachPolicy, groupOf, type LintCheck, repeats } from './context.ts';
+import { eachPolicy, groupOf, type LintCheck, repeats, unknownGroup } from './context.ts';
 
 type Policy = Loaded<'RolloutPolicy'>;
 
@@ -15,9 +14,7 @@ export const unknownTargets: LintCheck = (context) =>
     const { groups = [], namespaces = [policy.namespace] } = policy.value.spec.targets;
     return groups.flatMap((name, index) => {
       if (namespaces.some((namespace) => groupOf(context, namespace, name) !== undefined)) return [];
-      const known = context.bundle.groups.filter((group) => namespaces.includes(group.namespace)).map((group) => group.name);
-      const message = `the group ${name} does not exist in the namespace ${namespaces.join(', ')}`;
-      return [finding('RG2301', policy.place(['spec', 'targets', 'groups', index]), message, { hint: suggestion(name, known) })];
+      return [unknownGroup(context, policy.place(['spec', 'targets', 'groups', index]), name, namespaces)];
     });
   });
 

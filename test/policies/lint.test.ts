@@ -22,6 +22,8 @@ const exception = (name: string, spec: string) =>
   `---\n${header('RolloutException', name)}  ${spec}\n  allow: { anything: true }\n  reason: INC-1\n`;
 const set = (name: string, labels = '') =>
   `---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ${name}, labels: { ${labels} } }\n`;
+const autoscaler = (target: string) =>
+  `---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: { name: auto }\nspec: { scaleTargetRef: { apiVersion: apps/v1, kind: StatefulSet, name: ${target} } }\n`;
 const allow = (name: string, times: string) => policy(`  windows: [{ name: w, kind: allow, actions: [rollout], ${times} }]\n`, name);
 const cron = (text: string, duration: string, zone = 'Europe/Amsterdam') =>
   `schedule: { cron: "${text}", duration: ${duration}, timeZone: ${zone} }`;
@@ -64,6 +66,16 @@ describe('lint is quiet about', () => {
     [
       'a partition with a named group',
       group(`${onDelete}  disruption: { maxUnavailable: 1, partition: { pattern: '(?P<zone>[a-z]+)-(?:x|y)([0-9]+)', group: 2 } }\n`),
+    ],
+    ['manifests of other groups in the namespace', `${group(onDelete)}${set('store-gateway')}`],
+    [
+      'groups and policies that other files define',
+      `${policy('  limits: { minInterval: 1m }\n')}${exception('one', 'rule: platform/drained\n  target: { group: ingester }\n  expires: "2026-12-01T00:00:00Z"')}`,
+    ],
+    ['an autoscaler of a leader', `${group(onDelete).replace('ingester-b }', 'ingester-b, follows: a }')}${autoscaler('ingester-a')}`],
+    [
+      'an autoscaler of something else',
+      `${group(`${onDelete}  replicas: { count: 3 }\n`)}${autoscaler('querier')}${autoscaler('ingester-a').replace('name: auto', 'name: auto, namespace: loki')}`,
     ],
     ['StatefulSets that are there', `${group(onDelete)}${set('ingester-a')}${set('ingester-b')}`],
     [
@@ -109,6 +121,20 @@ describe('lint is quiet about', () => {
   it('names that a broken document defines', () => {
     const text = `${group('  rollout: { engine: onDelete, typo: 1 }\n')}${policy('  limits: { minInterval: 1m }\n')}`;
     expect(problems(text)).toEqual(['6:32 RG2003']);
+  });
+});
+
+describe('lint compares members with', () => {
+  const strategy = (name: string, text: string) => set(name).replace(/$/, `spec: { updateStrategy: ${text} }\n`);
+  const promote = '  rollout: { engine: promote }\n';
+
+  it.each([
+    ['the engine: no strategy means RollingUpdate', `${group(onDelete, ['a'])}${strategy('ingester-a', '{}')}`, ['11:9 RG2117']],
+    ['the engine: OnDelete has no partition', `${group(promote, ['a'])}${strategy('ingester-a', '{ type: OnDelete }')}`, ['11:33 RG2117']],
+    ['the engine: promote sets the partition', `${group(promote, ['a'])}${strategy('ingester-a', '{ type: RollingUpdate }')}`, []],
+    ['the source of replicas: count', `${group(`${onDelete}  replicas: { count: 3 }\n`)}${autoscaler('ingester-a')}`, ['12:73 RG2118']],
+  ])('%s', (_, text, expected) => {
+    expect(problems(text)).toEqual(expected);
   });
 });
 

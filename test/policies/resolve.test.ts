@@ -139,7 +139,13 @@ ${expectation}  rollout: { engine: onDelete }
   });
 
   it.each([
-    ['no StatefulSet', '', [], ['6:5 RG2112 the selector finds no StatefulSet']],
+    ['no StatefulSet in the namespace', '', [], ['6:5 RG2111 the members of ingester are found by labels, which only the cluster knows']],
+    [
+      'StatefulSets without the labels',
+      '',
+      statefulSets.map((set) => ({ ...set, labels: {} })),
+      ['6:5 RG2112 the selector finds no StatefulSet'],
+    ],
     [
       'another count',
       '    expect: { count: 3 }\n',

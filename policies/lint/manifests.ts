@@ -1,0 +1,64 @@
+// What the manifests of members say against the group: another update strategy than the engine needs, and autoscalers of their own.
+import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
+import { type Finding, finding, sourceOf } from '../finding.ts';
+import type { Manifest } from '../load.ts';
+import { isRecord, valueAt } from '../schema-walk.ts';
+import type { LintCheck, LintContext } from './context.ts';
+
+/** The partition that holds every pod back, so that the engine promote alone decides; Git may name it or leave it out. */
+const promotePartition = 1_000_000;
+
+/** With another strategy the StatefulSet controller replaces pods on its own, in all zones at once, or nobody replaces them. */
+export const updateStrategies: LintCheck = (context) =>
+  context.groups.flatMap((group) => {
+    const definition = context.bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
+    if (!definition) return [];
+    const related = [sourceOf(group.place(['spec', 'rollout', 'engine']))];
+    return memberManifests(context, definition).flatMap((manifest): readonly Finding[] => {
+      const problem = strategyProblem(manifest, definition.rollout.engine);
+      return problem ? [finding('RG2117', manifest.place(problem.path), problem.message, { related })] : [];
+    });
+  });
+
+function strategyProblem({ name, value }: Manifest, engine: GroupDefinition['rollout']['engine']) {
+  if (!isRecord(value['spec'])) return undefined;
+  const type = valueAt(value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
+  const wanted = engine === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
+  if (type !== wanted) {
+    const message = `the StatefulSet ${name} has the update strategy ${String(type)}; the engine ${engine} needs ${wanted}`;
+    return { path: ['spec', 'updateStrategy', 'type'], message };
+  }
+  const path = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
+  const partition = valueAt(value, path) ?? promotePartition;
+  if (engine !== 'promote' || partition === promotePartition) return undefined;
+  const message = `the StatefulSet ${name} has the partition ${String(partition)}; the engine promote needs ${promotePartition} or none`;
+  return { path, message };
+}
+
+/** Followers, and all members of a group that counts or mirrors, are written by the agent alone. */
+export const autoscaledMembers: LintCheck = (context) =>
+  context.bundle.groups.flatMap((group) =>
+    context.load.manifests.filter(isAutoscaler).flatMap((autoscaler): readonly Finding[] => {
+      const zone = group.zones.find((one) => isTarget(autoscaler, group.namespace, one));
+      if (zone === undefined || (zone.follows === undefined && zone.replicas.kind === 'leader')) return [];
+      const place = autoscaler.place(['spec', 'scaleTargetRef', 'name']);
+      const owner = zone.follows === undefined ? `the replicas of ${group.name} say` : `zone ${zone.follows}, which it follows, has`;
+      return [finding('RG2118', place, `${autoscaler.kind} ${autoscaler.name} scales ${zone.statefulSet}, whose number is what ${owner}`)];
+    }),
+  );
+
+function isAutoscaler({ kind, apiVersion }: Manifest): boolean {
+  const isKeda = kind === 'ScaledObject' && apiVersion.startsWith('keda.sh/');
+  return isKeda || (kind === 'HorizontalPodAutoscaler' && apiVersion.startsWith('autoscaling/'));
+}
+
+/** A ScaledObject that names no kind means a Deployment. */
+function isTarget({ namespace, value }: Manifest, groupNamespace: string, zone: ZoneDefinition): boolean {
+  const kind = valueAt(value, ['spec', 'scaleTargetRef', 'kind']);
+  return namespace === groupNamespace && kind === 'StatefulSet' && valueAt(value, ['spec', 'scaleTargetRef', 'name']) === zone.statefulSet;
+}
+
+function memberManifests({ load }: LintContext, group: GroupDefinition): readonly Manifest[] {
+  const names = new Set(group.zones.map((zone) => zone.statefulSet));
+  return load.manifests.filter(({ kind, namespace, name }) => kind === 'StatefulSet' && namespace === group.namespace && names.has(name));
+}
