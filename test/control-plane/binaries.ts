@@ -1,0 +1,129 @@
+// Where the executables of the control plane are: in KUBEBUILDER_ASSETS, in the cache, or built from the Go modules beside this file.
+import { spawn, spawnSync } from 'node:child_process';
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/** Paths are those of the repository: npm starts every script in its root. */
+const modules = resolve('test/control-plane');
+
+interface Executable {
+  readonly name: string;
+  readonly package: string;
+  /** The folder of the Go module that pins the package. */
+  readonly module: string;
+}
+
+const executables: readonly Executable[] = [
+  { name: 'etcd', package: 'go.etcd.io/etcd/server/v3', module: join(modules, 'etcd') },
+  { name: 'kube-apiserver', package: 'k8s.io/kubernetes/cmd/kube-apiserver', module: modules },
+  { name: 'kube-controller-manager', package: 'k8s.io/kubernetes/cmd/kube-controller-manager', module: modules },
+  { name: 'kube-scheduler', package: 'k8s.io/kubernetes/cmd/kube-scheduler', module: modules },
+  { name: 'kwok', package: 'sigs.k8s.io/kwok/cmd/kwok', module: modules },
+];
+
+export type Binaries =
+  | { readonly kind: 'found'; readonly folder: string; readonly source: 'KUBEBUILDER_ASSETS' | 'cache' | 'build' }
+  | { readonly kind: 'missing'; readonly reason: string };
+
+/**
+ * Finds a folder with all five executables, and builds what the cache lacks: minutes with a cold Go build cache, seconds with a warm one.
+ * An assets folder counts only when it is complete, so that the parts of one control plane always have one version.
+ * `progress` is told one line per step. Nothing is thrown: whoever needs the control plane decides what its absence means.
+ */
+export async function findBinaries(progress: (line: string) => void): Promise<Binaries> {
+  const assets = process.env['KUBEBUILDER_ASSETS'];
+  const lacking = assets === undefined ? [] : missingIn(assets);
+  if (assets !== undefined && lacking.length === 0) return { kind: 'found', folder: assets, source: 'KUBEBUILDER_ASSETS' };
+  if (assets !== undefined) progress(`KUBEBUILDER_ASSETS is not used, for ${assets} lacks ${names(lacking)}`);
+
+  const folder = cacheFolder();
+  const unbuilt = missingIn(folder);
+  if (unbuilt.length === 0) return { kind: 'found', folder, source: 'cache' };
+  const go = spawnSync('go', ['version'], { encoding: 'utf8' });
+  if (go.status !== 0) {
+    return { kind: 'missing', reason: `Go is not installed, and neither KUBEBUILDER_ASSETS nor ${folder} holds ${names(unbuilt)}` };
+  }
+  mkdirSync(folder, { recursive: true });
+  for (const [index, executable] of unbuilt.entries()) {
+    progress(`building ${executable.name} (${index + 1} of ${unbuilt.length}), the first time takes minutes ...`);
+    const startedAt = Date.now();
+    const failure = await build(executable, folder);
+    if (failure !== undefined) return { kind: 'missing', reason: `${executable.name} cannot be built: ${failure}` };
+    progress(`built ${executable.name} in ${Math.round((Date.now() - startedAt) / 1000)} s`);
+  }
+  return { kind: 'found', folder, source: 'build' };
+}
+
+/** Outside the work tree, named by what is in it, so that branches with other versions do not build over one another. */
+function cacheFolder(): string {
+  const versions = [
+    `kubernetes-${version('k8s.io/kubernetes', modules)}`,
+    `kwok-${version('sigs.k8s.io/kwok', modules)}`,
+    `etcd-${version('go.etcd.io/etcd/server/v3', join(modules, 'etcd'))}`,
+    `${process.platform}-${process.arch}`,
+  ];
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'rollout-group', 'control-plane', versions.join('_'));
+}
+
+/** The version that a module requires of another. Throws when it does not. */
+function version(required: string, module: string): string {
+  const file = join(module, 'go.mod');
+  const line = readFileSync(file, 'utf8')
+    .split('\n')
+    .map((text) =>
+      text
+        .replace(/^require /, '')
+        .trim()
+        .split(' '),
+    )
+    .find(([name, value]) => name === required && value?.startsWith('v'));
+  if (line?.[1] === undefined) throw new Error(`${file} does not require ${required}`);
+  return line[1];
+}
+
+function missingIn(folder: string): readonly Executable[] {
+  return executables.filter(({ name }) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+}
+
+function names(list: readonly Executable[]): string {
+  return list.map(({ name }) => name).join(', ');
+}
+
+/** Builds under a name of its own and renames, so that a second build or a broken one leaves no half executable. The answer is the failure. */
+async function build(executable: Executable, folder: string): Promise<string | undefined> {
+  const partial = join(folder, `.${executable.name}-${process.pid}`);
+  const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', linkerFlags(), '-o', partial, executable.package];
+  // Without cgo no C compiler is needed, and the executables run in any image.
+  const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
+  const go = spawn('go', args, { cwd: executable.module, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  go.stderr.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-4000);
+  });
+  const code = await new Promise<number>((settle) => {
+    go.on('error', () => settle(1));
+    go.on('close', (status) => settle(status ?? 1));
+  });
+  if (code === 0) {
+    renameSync(partial, join(folder, executable.name));
+    return undefined;
+  }
+  rmSync(partial, { force: true });
+  return said.trim().split('\n').slice(-3).join(' ') || `go build ended with code ${code}`;
+}
+
+/** Kubernetes takes its version from the linker and would otherwise report v0.0.0, which clients and feature gates read. */
+function linkerFlags(): string {
+  const kubernetes = version('k8s.io/kubernetes', modules);
+  const [major = '', minor = ''] = kubernetes.slice(1).split('.');
+  const set = { gitVersion: kubernetes, gitMajor: major, gitMinor: minor };
+  return ['-s', '-w', ...Object.entries(set).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)].join(' ');
+}

@@ -1,0 +1,140 @@
+// How a certificate authority and its certificates are written in DER, so that a test needs neither openssl nor a package for them.
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+
+const oneHourMs = 3_600_000;
+const validForMs = 30 * 24 * oneHourMs;
+
+/** Who a certificate names: to Kubernetes the common name is the user, and each organisation one of its groups. */
+export interface Subject {
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+/** A certificate with its private key, both PEM. */
+export interface Certificate {
+  readonly certificate: string;
+  readonly privateKey: string;
+}
+
+export interface CertificateAuthority {
+  /** The authority's own certificate, PEM. */
+  readonly certificate: string;
+  /** A certificate by which the subject proves itself to a server. */
+  readonly issueForClient: (subject: Subject) => Certificate;
+  /** A certificate of a server on 127.0.0.1, also for the given names; webhooks of a test need one as much as the API server does. */
+  readonly issueForServer: (names?: readonly string[]) => Certificate;
+}
+
+/** Makes an authority that lives as long as a test: P-256 keys, valid from an hour ago, in case clocks disagree, for 30 days. */
+export function createCertificateAuthority(name: string): CertificateAuthority {
+  const issuer = { subject: { user: name, groups: [] }, keys: newKeys() };
+  const issue = (subject: Subject, extensions: readonly Buffer[]): Certificate => {
+    const keys = newKeys();
+    return { certificate: certify(issuer, { subject, publicKey: keys.publicKey, extensions }), privateKey: pem(keys.privateKey) };
+  };
+  return {
+    certificate: certify(issuer, {
+      subject: issuer.subject,
+      publicKey: issuer.keys.publicKey,
+      extensions: [isAuthority, maySignCertificates],
+    }),
+    issueForClient: (subject) => issue(subject, [maySign, extendedUsage('1.3.6.1.5.5.7.3.2')]),
+    issueForServer: (names = []) =>
+      issue({ user: 'server', groups: [] }, [maySign, extendedUsage('1.3.6.1.5.5.7.3.1'), alternativeNames(['localhost', ...names])]),
+  };
+}
+
+/** A P-256 key pair, as certificates and the signing of service account tokens use it. */
+export function newKeys(): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
+  return generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+}
+
+interface Issuer {
+  readonly subject: Subject;
+  readonly keys: { readonly privateKey: KeyObject };
+}
+
+interface Request {
+  readonly subject: Subject;
+  readonly publicKey: KeyObject;
+  readonly extensions: readonly Buffer[];
+}
+
+/** RFC 5280, section 4.1. */
+function certify(issuer: Issuer, request: Request): string {
+  const now = Date.now();
+  const signed = sequence(
+    tagged(0xa0, integer(Buffer.from([2]))),
+    integer(randomBytes(12)),
+    ecdsaWithSha256,
+    distinguishedName(issuer.subject),
+    sequence(time(now - oneHourMs), time(now + validForMs)),
+    distinguishedName(request.subject),
+    request.publicKey.export({ type: 'spki', format: 'der' }),
+    tagged(0xa3, sequence(...request.extensions)),
+  );
+  const certificate = sequence(signed, ecdsaWithSha256, bits(sign('sha256', signed, issuer.keys.privateKey)));
+  const lines = certificate.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
+}
+
+function pem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+function distinguishedName({ user, groups }: Subject): Buffer {
+  const attribute = (id: string, value: string) => tagged(0x31, sequence(identifier(id), tagged(0x0c, Buffer.from(value))));
+  return sequence(...groups.map((group) => attribute('2.5.4.10', group)), attribute('2.5.4.3', user));
+}
+
+function extension(id: string, isCritical: boolean, value: Buffer): Buffer {
+  return sequence(identifier(id), ...(isCritical ? [tagged(0x01, Buffer.from([0xff]))] : []), tagged(0x04, value));
+}
+
+function extendedUsage(purpose: string): Buffer {
+  return extension('2.5.29.37', false, sequence(identifier(purpose)));
+}
+
+function alternativeNames(names: readonly string[]): Buffer {
+  const loopback = tagged(0x87, Buffer.from([127, 0, 0, 1]));
+  return extension('2.5.29.17', false, sequence(...names.map((name) => tagged(0x82, Buffer.from(name))), loopback));
+}
+
+/** A length below 128 is one byte; a longer one says first in how many bytes it follows. */
+function tagged(tag: number, content: Buffer): Buffer {
+  const { length } = content;
+  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), content]);
+  const size = Buffer.from(length.toString(16).padStart(length > 0xff ? 4 : 2, '0'), 'hex');
+  return Buffer.concat([Buffer.from([tag, 0x80 | size.length]), size, content]);
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return tagged(0x30, Buffer.concat(parts));
+}
+
+/** The zero in front keeps a number positive and, for the small ones here, never changes its meaning to a reader. */
+function integer(bytes: Buffer): Buffer {
+  const [first = 0] = bytes;
+  return tagged(0x02, first >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
+}
+
+function bits(content: Buffer): Buffer {
+  return tagged(0x03, Buffer.concat([Buffer.from([0]), content]));
+}
+
+function time(ms: number): Buffer {
+  return tagged(0x17, Buffer.from(new Date(ms).toISOString().replace(/^..|[-:T]|\.\d+/g, '')));
+}
+
+/** The first two numbers share a byte; each further one is written in groups of seven bits, all but the last marked. */
+function identifier(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  const groups = (value: number): readonly number[] =>
+    value < 0x80 ? [value] : [...groups(value >> 7).map((part) => part | 0x80), value & 0x7f];
+  return tagged(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(groups)]));
+}
+
+const ecdsaWithSha256 = sequence(identifier('1.2.840.10045.4.3.2'));
+const isAuthority = extension('2.5.29.19', true, sequence(tagged(0x01, Buffer.from([0xff]))));
+const maySignCertificates = extension('2.5.29.15', true, tagged(0x03, Buffer.from([0x02, 0x04])));
+const maySign = extension('2.5.29.15', true, tagged(0x03, Buffer.from([0x07, 0x80])));

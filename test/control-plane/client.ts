@@ -1,0 +1,176 @@
+// A thin client of the API server for tests: JSON in, JSON out, and waiting by watch. It shares no code with what it tests.
+import type { IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import { createInterface } from 'node:readline';
+import { text as readText } from 'node:stream/consumers';
+import type { Identity, Server } from './identities.ts';
+
+/** What every object has. Tests name the fields that they read in an interface of their own. */
+export interface KubernetesObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly generation?: number;
+    readonly deletionTimestamp?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+}
+
+export interface Reply<Body> {
+  readonly status: number;
+  readonly body: Body;
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export interface WatchEvent<Item> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  readonly object: Item;
+}
+
+interface List<Item> {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly items: readonly Item[];
+}
+
+/** What a PATCH means, by the names that kubectl gives. `apply` is server-side. */
+const patchTypes = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const;
+
+const requestTimeoutMs = 30_000;
+
+/** Owns the connections of one identity. */
+export class ApiClient {
+  readonly #url: string;
+  readonly #agent: Agent;
+
+  constructor(server: Server, identity: Identity) {
+    this.#url = server.url;
+    this.#agent = new Agent({
+      keepAlive: true,
+      ca: server.authority.certificate,
+      cert: identity.certificate,
+      key: identity.privateKey,
+    });
+  }
+
+  /** Sends one request and returns whatever the server answers. Rejects only when there is no answer. */
+  async ask<Body = KubernetesObject>(method: Method, path: string, body?: unknown, type = 'application/json'): Promise<Reply<Body>> {
+    const reply = await this.#open(method, path, { body, type, signal: AbortSignal.timeout(requestTimeoutMs) });
+    const text = await readText(reply);
+    const isJson = reply.headers['content-type']?.includes('json') ?? false;
+    return { status: reply.statusCode ?? 0, body: (isJson ? JSON.parse(text) : text) as Body };
+  }
+
+  get<Body = KubernetesObject>(path: string): Promise<Body> {
+    return this.#expect(this.ask<Body>('GET', path), 'GET', path);
+  }
+
+  async list<Item extends KubernetesObject>(collection: string): Promise<readonly Item[]> {
+    return (await this.get<List<Item>>(collection)).items;
+  }
+
+  create<Body = KubernetesObject>(collection: string, object: unknown): Promise<Body> {
+    return this.#expect(this.ask<Body>('POST', collection, object), 'POST', collection);
+  }
+
+  patch<Body = KubernetesObject>(path: string, type: keyof typeof patchTypes, patch: unknown): Promise<Body> {
+    return this.#expect(this.ask<Body>('PATCH', path, patch, patchTypes[type]), 'PATCH', path);
+  }
+
+  delete<Body = KubernetesObject>(path: string, options?: unknown): Promise<Body> {
+    return this.#expect(this.ask<Body>('DELETE', path, options), 'DELETE', path);
+  }
+
+  /** The events of a collection from a revision on, until the server ends the watch or the signal is given. */
+  async *watch<Item>(collection: string, resourceVersion: string, signal: AbortSignal): AsyncGenerator<WatchEvent<Item>> {
+    const path = withQuery(collection, `watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`);
+    const reply = await this.#open('GET', path, { signal });
+    if (reply.statusCode !== 200) throw new Error(`GET ${path} is answered with ${reply.statusCode}`);
+    for await (const line of createInterface({ input: reply })) yield JSON.parse(line) as WatchEvent<Item>;
+  }
+
+  /**
+   * Waits until the objects of a collection satisfy a condition, looking again with every event, and returns them in order of their names.
+   * Rejects after `timeoutMs` (60 s when absent) with `what` was waited for and what was there instead.
+   */
+  async until<Item extends KubernetesObject>(
+    collection: string,
+    what: string,
+    isSo: (items: readonly Item[]) => boolean,
+    timeoutMs = 60_000,
+  ): Promise<readonly Item[]> {
+    const ending = new AbortController();
+    const timer = setTimeout(() => ending.abort(), timeoutMs);
+    let seen: readonly Item[] = [];
+    try {
+      for await (const items of this.#follow<Item>(collection, ending.signal)) {
+        seen = items;
+        if (isSo(items)) return items;
+      }
+    } catch (error) {
+      if (!ending.signal.aborted) throw error;
+    } finally {
+      clearTimeout(timer);
+      ending.abort();
+    }
+    throw new Error(`${what} was not seen in ${timeoutMs / 1000} s at ${collection}: ${JSON.stringify(seen, undefined, 1).slice(0, 6000)}`);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** The collection as it is, then anew after each event. A watch that the server ends begins again from a list. */
+  async *#follow<Item extends KubernetesObject>(collection: string, signal: AbortSignal): AsyncGenerator<readonly Item[]> {
+    while (!signal.aborted) {
+      const list = await this.get<List<Item>>(collection);
+      const items = new Map(list.items.map((item) => [keyOf(item), item]));
+      const sorted = () => [...items.keys()].sort().flatMap((key) => items.get(key) ?? []);
+      yield sorted();
+      for await (const { type, object } of this.watch<Item>(collection, list.metadata.resourceVersion, signal)) {
+        if (type === 'ERROR') break;
+        if (type === 'BOOKMARK') continue;
+        if (type === 'DELETED') items.delete(keyOf(object));
+        else items.set(keyOf(object), object);
+        yield sorted();
+      }
+    }
+  }
+
+  async #expect<Body>(asked: Promise<Reply<Body>>, method: Method, path: string): Promise<Body> {
+    const { status, body } = await asked;
+    if (status >= 200 && status < 300) return body;
+    throw new Error(`${method} ${path} is answered with ${status}: ${JSON.stringify(body).slice(0, 2000)}`);
+  }
+
+  #open(
+    method: Method,
+    path: string,
+    { body, type = 'application/json', signal }: { readonly body?: unknown; readonly type?: string; readonly signal: AbortSignal },
+  ): Promise<IncomingMessage> {
+    return new Promise((settle, reject) => {
+      const headers = { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': type }) };
+      const sent = request(`${this.#url}${path}`, { method, headers, agent: this.#agent, signal }, settle);
+      sent.on('error', reject);
+      sent.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+}
+
+function keyOf({ metadata }: KubernetesObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+function withQuery(path: string, query: string): string {
+  return `${path}${path.includes('?') ? '&' : '?'}${query}`;
+}

@@ -1,0 +1,143 @@
+// The flags and configuration files of each component.
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type CertificateAuthority, newKeys } from './certificates.ts';
+import type { Identity, IdentityName } from './identities.ts';
+import type { Command } from './processes.ts';
+
+/** Sockets are relative to the folder that all components run in: the path of a socket may have no more than about 100 bytes. */
+const etcdSocket = 'etcd.sock';
+
+/** What the suites need. Fewer controllers start sooner and disturb less; a test may ask for more. */
+const controllers = [
+  'clusterrole-aggregation-controller',
+  'deployment-controller',
+  'disruption-controller',
+  'garbage-collector-controller',
+  'horizontal-pod-autoscaler-controller',
+  'namespace-controller',
+  'persistentvolume-binder-controller',
+  'persistentvolumeclaim-protection-controller',
+  'pod-garbage-collector-controller',
+  'replicaset-controller',
+  'serviceaccount-controller',
+  'statefulset-controller',
+] as const;
+
+/** Reads are known by who asked for what; writes with their bodies, from which a test can rebuild what happened. */
+const auditPolicy = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [
+    { level: 'Metadata', verbs: ['get', 'list', 'watch'] },
+    // Bodies that hold tokens stay out of the file.
+    { level: 'Metadata', resources: [{ group: '', resources: ['secrets', 'serviceaccounts/token'] }] },
+    { level: 'RequestResponse' },
+  ],
+};
+
+export interface Layout {
+  readonly folder: string;
+  readonly binaries: string;
+  readonly port: number;
+  readonly authority: CertificateAuthority;
+  readonly identities: Readonly<Record<IdentityName, Identity>>;
+}
+
+export function auditLogOf(folder: string): string {
+  return join(folder, 'logs', 'audit.jsonl');
+}
+
+/** Listens on sockets of its folder only: two ports fewer that could be taken. Writes are not synced, for nothing outlives the test. */
+export function etcd({ binaries }: Layout): Command {
+  const args = [
+    '--data-dir=etcd',
+    `--listen-client-urls=unix://${etcdSocket}`,
+    '--listen-peer-urls=unix://etcd-peer.sock',
+    // Must look like an address, though nobody is told of it.
+    '--advertise-client-urls=http://127.0.0.1:2379',
+    '--unsafe-no-fsync',
+    '--log-level=warn',
+  ];
+  return { name: 'etcd', executable: join(binaries, 'etcd'), args };
+}
+
+export function apiServer({ folder, binaries, port, authority }: Layout): Command {
+  const server = authority.issueForServer(['kubernetes.default.svc']);
+  const tokens = newKeys();
+  write(folder, 'ca.crt', authority.certificate);
+  write(folder, 'server.crt', server.certificate);
+  write(folder, 'server.key', server.privateKey);
+  write(folder, 'tokens.key', tokens.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+  write(folder, 'tokens.pub', tokens.publicKey.export({ type: 'spki', format: 'pem' }).toString());
+  write(folder, 'audit-policy.json', JSON.stringify(auditPolicy));
+  const args = [
+    `--etcd-servers=unix://${etcdSocket}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${port}`,
+    '--client-ca-file=ca.crt',
+    '--tls-cert-file=server.crt',
+    '--tls-private-key-file=server.key',
+    '--service-account-issuer=https://kubernetes.default.svc',
+    '--service-account-key-file=tokens.pub',
+    '--service-account-signing-key-file=tokens.key',
+    '--authorization-mode=RBAC',
+    // Without the node lifecycle controller nothing would remove the taint that this plugin puts on new nodes.
+    '--disable-admission-plugins=TaintNodesByCondition',
+    '--endpoint-reconciler-type=none',
+    '--service-cluster-ip-range=10.96.0.0/16',
+    '--profiling=false',
+    '--audit-policy-file=audit-policy.json',
+    `--audit-log-path=${auditLogOf(folder)}`,
+    // A test reads one file: it is never rotated.
+    '--audit-log-maxsize=1000000',
+  ];
+  return { name: 'kube-apiserver', executable: join(binaries, 'kube-apiserver'), args };
+}
+
+/** Its own port is off. Every controller acts under a service account of its own, whose name admission sees. */
+export function controllerManager({ binaries, identities }: Layout, more: readonly string[]): Command {
+  const args = [
+    `--kubeconfig=${identities.controllerManager.kubeconfig}`,
+    '--secure-port=0',
+    '--leader-elect=false',
+    `--controllers=${[...controllers, ...more].join(',')}`,
+    '--use-service-account-credentials=true',
+    '--service-account-private-key-file=tokens.key',
+    '--root-ca-file=ca.crt',
+    '--horizontal-pod-autoscaler-sync-period=1s',
+    // The defaults are for clusters that share one API server; hundreds of pods would wait for the client, not for Kubernetes.
+    '--kube-api-qps=500',
+    '--kube-api-burst=1000',
+  ];
+  return { name: 'kube-controller-manager', executable: join(binaries, 'kube-controller-manager'), args };
+}
+
+export function scheduler({ folder, binaries, identities }: Layout): Command {
+  const configuration = {
+    apiVersion: 'kubescheduler.config.k8s.io/v1',
+    kind: 'KubeSchedulerConfiguration',
+    leaderElection: { leaderElect: false },
+    clientConnection: { kubeconfig: identities.scheduler.kubeconfig, qps: 500, burst: 1000 },
+  };
+  write(folder, 'scheduler.json', JSON.stringify(configuration));
+  return { name: 'kube-scheduler', executable: join(binaries, 'kube-scheduler'), args: ['--config=scheduler.json', '--secure-port=0'] };
+}
+
+/** Plays the kubelets of all nodes. The executable brings no stages of its own. */
+export function kwok({ binaries, identities }: Layout): Command {
+  const args = [
+    `--kubeconfig=${identities.kubelet.kubeconfig}`,
+    `--config=${resolve('test/control-plane/stages.yaml')}`,
+    '--manage-all-nodes=true',
+    '--node-lease-duration-seconds=40',
+    '--cidr=10.244.0.0/16',
+  ];
+  return { name: 'kwok', executable: join(binaries, 'kwok'), args };
+}
+
+function write(folder: string, name: string, content: string): void {
+  writeFileSync(join(folder, name), content, { mode: 0o600 });
+}
