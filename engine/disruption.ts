@@ -1,10 +1,10 @@
 // The zone-aware disruption budget: whether one pod may be disturbed now. One function for evictions, rollouts, adopted and native groups.
 import type { GroupDefinition } from '../policies/definition.ts';
 import { matchesSelector } from '../policies/label-selector.ts';
+import { partitionReader } from '../policies/partition-pattern.ts';
 import { pods } from './amount.ts';
 import { type DisruptionBudget, effectiveLimit, groupBudget, zoneBudget } from './disruption-budget.ts';
 import { type Counted, countPods, type ReadyTest } from './disruption-count.ts';
-import { partitionReader } from './disruption-partition.ts';
 import { earliest } from './rule.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 

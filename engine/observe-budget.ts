@@ -1,7 +1,7 @@
 // Disruption budgets out of Kubernetes JSON: the zone-aware kind with its validation, and the one of Kubernetes itself.
 import { goDurationMs } from '../policies/duration.ts';
+import { inspectPattern } from '../policies/partition-pattern.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
-import { captureGroupCount } from './disruption-partition.ts';
 import { identity } from './observe.ts';
 import { fieldAt, reader } from './raw.ts';
 import type { Known, PodBudgetView, ZoneBudgetView } from './snapshot.ts';
@@ -74,8 +74,9 @@ function patternProblem(spec: unknown): string | undefined {
   if (typeof pattern !== 'string') return 'podNamePartitionRegex is not text';
   const group = fieldAt(spec, ['podNameRegexGroup']);
   if (group !== undefined && !isWhole(group)) return 'podNameRegexGroup is not a whole number';
-  const groupCount = captureGroupCount(pattern);
-  if (groupCount === undefined) return `podNamePartitionRegex ${pattern} does not compile`;
+  const inspected = inspectPattern(pattern);
+  if ('problem' in inspected) return `podNamePartitionRegex ${pattern} ${inspected.problem}`;
+  const { groupCount } = inspected;
   if (groupCount === 0) return `podNamePartitionRegex ${pattern} has no capture group`;
   if (groupCount > 1 && group === undefined) {
     return `podNamePartitionRegex ${pattern} has ${groupCount} capture groups; podNameRegexGroup must name one`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inspectPattern } from '../../policies/partition-pattern.ts';
+import { inspectPattern, partitionReader } from '../../policies/partition-pattern.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { contradictionOf, isEmptySelector, isWithin } from '../../policies/selector-logic.ts';
 
@@ -56,16 +56,30 @@ describe('a selector', () => {
 });
 
 it.each([
-  ['ingester-zone-[a-z]-([0-9]+)', { groupCount: 1 }],
-  ['(?:a|b)-(x)-(y)', { groupCount: 2 }],
-  ['(?P<zone>a)-x', { groupCount: 1 }],
-  ['a{2,3}(b+)c*', { groupCount: 1 }],
-  ['a-(?!b)(c)', { problem: 'uses look-around or a back-reference' }],
-  ['(?<=a)(c)', { problem: 'uses look-around or a back-reference' }],
-  ['(a)-\\1', { problem: 'uses look-around or a back-reference' }],
-  ['(a+)+', { problem: 'repeats a group that ends in a repetition' }],
-  ['(?:a{1,}){2,}b', { problem: 'repeats a group that ends in a repetition' }],
-  ['([0-9]+', { problem: 'does not compile' }],
+  ['ingester-zone-[a-z]-([0-9]+)', 1],
+  ['(?:a|b)-(x)-(y)', 2],
+  ['(?P<zone>a)-x', 1],
+  ['a{2,3}(b+)c*', 1],
+  ['(?:[a-z]{2})+-(\\(+)', 1],
+  ['(?:a|b)?-([(+*|)]+)', 1],
+  ['a-(?!b)(c)', 'uses look-around or a back-reference'],
+  ['(?<=a)(c)', 'uses look-around or a back-reference'],
+  ['(a)-\\1', 'uses look-around or a back-reference'],
+  ['(a+)+', 'repeats a group that holds a repetition or an alternative'],
+  ['(?:a{1,}){2,}b', 'repeats a group that holds a repetition or an alternative'],
+  ['(a|aa)+', 'repeats a group that holds a repetition or an alternative'],
+  ['((?:a+)b)*', 'repeats a group that holds a repetition or an alternative'],
+  ['(.*a){20}', 'repeats a group that holds a repetition or an alternative'],
+  ['(a?){30}a{30}', 'repeats a group that holds a repetition or an alternative'],
+  ['(.*).*.*.*.*.*.*x', 'has more than 6 repetitions'],
+  ['([0-9]+', 'does not compile'],
 ])('the pattern %s is judged as %j', (pattern, expected) => {
-  expect(inspectPattern(pattern)).toEqual(expected);
+  const inspected = inspectPattern(pattern);
+  expect('problem' in inspected ? inspected.problem : inspected.groupCount).toEqual(expected);
+});
+
+it('no pattern that is taken needs seconds for the longest name of a pod', () => {
+  const started = performance.now();
+  expect(partitionReader({ pattern: '(.*).*.*.*.*.*x', group: 1 })('a'.repeat(63))).toBeUndefined();
+  expect(performance.now() - started).toBeLessThan(5000);
 });
