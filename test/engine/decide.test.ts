@@ -1,133 +1,238 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../engine/decide.ts';
+import { decide, decideGroup } from '../../engine/decide.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { adopted, group, wave } from '../kit/groups.ts';
-import { kitNowMs, statefulSet } from '../kit/objects.ts';
-import { ago, freeze, hourMs, intent, ledgerOf, minuteMs, outdatedSets, policy, runOf, updatedPods } from '../kit/questions.ts';
+import { group, wave } from '../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
+import {
+  ago,
+  exception,
+  freeze,
+  hourMs,
+  intent,
+  ledgerOf,
+  minuteMs,
+  outdatedSets,
+  policy,
+  policyRule,
+  runOf,
+  updatedPods,
+} from '../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 
-const decided = (definition: GroupDefinition, overrides: SnapshotOverrides) =>
-  decideGroup(snapshotOf({ groups: [definition], ...overrides }), definition);
+const native = group();
+
+function decided(overrides: SnapshotOverrides = {}, definition: GroupDefinition = native) {
+  return decideGroup(snapshotOf({ groups: [definition], ...overrides }), definition);
+}
+
+const outdated = { statefulSets: outdatedSets() };
 const withRun = (run: Partial<RunState>) => ({ ledgers: [ledgerOf({ run: runOf(run) })] });
-const pods = (definition: GroupDefinition, overrides: SnapshotOverrides) =>
-  decided(definition, overrides).actions.map((action) => ('pod' in action ? action.pod : action.kind));
-const allUpdated = Object.fromEntries(['a', 'b', 'c'].map((name) => [`ingester-zone-${name}`, updatedPods()]));
+const zone = (name: string, more: object = {}) => ({
+  zone: name,
+  statefulSet: `ingester-zone-${name}`,
+  replicas: 3,
+  updated: 3,
+  available: 3,
+  isReady: true,
+  revisions: [{ revision: 'rev-1', ordinals: '0-2' }],
+  ...more,
+});
 
-describe('a window with work under way', () => {
-  const finishAll = { policies: [policy({ windows: [freeze({ inFlight: 'finishAll' })] })], statefulSets: outdatedSets() };
-
-  it('lets a run that has replaced a pod go on', () => {
-    expect(pods(group(), { ...finishAll, ...withRun({ lastDisruptionMs: ago(minuteMs) }) })).toEqual(['ingester-zone-a-2']);
+describe('a decision', () => {
+  it('has the groups by namespace and name, with instant and digest of what it was made from', () => {
+    const groups = [group({ name: 'store-gateway' }), group({ namespace: 'loki', name: 'write' }), native];
+    const decision = decide(snapshotOf({ groups, policyDigest: 'digest' }));
+    expect([decision.nowMs, decision.policyDigest]).toEqual([kitNowMs, 'digest']);
+    expect(decision.groups.map((one) => `${one.namespace}/${one.group}`)).toEqual(['loki/write', 'mimir/ingester', 'mimir/store-gateway']);
   });
 
-  it('lets no new run begin because an earlier one replaced pods', () => {
-    const before = withRun({ target: { a: 'rev-1' }, outcome: 'completed', lastDisruptionMs: ago(minuteMs) });
-    expect(decided(group(), { ...finishAll, ...before })).toMatchObject({ actions: [], waits: [{ rule: 'window' }] });
+  it('of a group with nothing to do is done', () => {
+    expect(decided()).toEqual({
+      namespace: 'mimir',
+      group: 'ingester',
+      goal: 'nothing to do',
+      phase: 'Done',
+      outcome: 'done',
+      zones: [zone('a'), zone('b'), zone('c')],
+      steps: [],
+      actions: [],
+      waits: [],
+      warnings: [],
+      wantedReadings: [],
+    });
   });
 
-  it('lets no new template into the zone that an earlier run had opened', () => {
-    const zone = { policies: [policy({ windows: [freeze({ inFlight: 'finishZone' })] })], statefulSets: outdatedSets() };
-    const before = withRun({ target: { a: 'rev-0' }, openZone: 'a', lastDisruptionMs: ago(minuteMs) });
-    expect(decided(group(), { ...zone, ...before })).toMatchObject({ actions: [], waits: [{ rule: 'window' }] });
+  it('of a rolling group says where it is', () => {
+    const podChanges = { 'ingester-zone-a': { 1: { revision: newRevision }, 2: { revision: newRevision, isReady: false } } };
+    const decision = decided({ ...outdated, podChanges, ...withRun({ openZone: 'a' }) });
+    expect(decision).toMatchObject({
+      goal: '9 pods on the new revision, 7 left',
+      phase: 'Rolling',
+      outcome: 'wait',
+      wave: { name: 'all', index: 0, count: 1 },
+    });
+    expect(decision.zones[0]).toEqual(
+      zone('a', {
+        updated: 2,
+        available: 2,
+        isReady: false,
+        revisions: [
+          { revision: 'rev-1', ordinals: '0' },
+          { revision: 'rev-2', ordinals: '1-2' },
+        ],
+      }),
+    );
+  });
+
+  it('lists revisions by name, the one that is asked for last', () => {
+    const set = outdatedStatefulSet({ status: { updateRevision: 'rev-0' } });
+    const decision = decided({ statefulSets: [set], podChanges: { [set.name]: { 1: { revision: 'rev-0' }, 2: { revision: 'rev-3' } } } });
+    expect(decision.zones[0]?.revisions).toEqual([
+      { revision: 'rev-1', ordinals: '0' },
+      { revision: 'rev-3', ordinals: '2' },
+      { revision: 'rev-0', ordinals: '1' },
+    ]);
   });
 });
 
-describe('a clock that went back', () => {
-  const approved = { gates: [], approval: { count: 1, from: [] } };
+describe('the phase', () => {
+  const count = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 5 } }, 'b'] });
+  const denied = { policies: [policy({ rules: [policyRule({ actions: ['rollout', 'scaleUp'] })] })] };
+  const waiting = { 'ingester-zone-a': { 2: { isReady: false, readyChangedMs: ago(minuteMs) } } };
 
-  it('lets no run begin without the approval of its first wave', () => {
-    const careful = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: approved })] } });
-    const before = withRun({ target: { a: 'rev-0' }, lastDisruptionMs: kitNowMs + hourMs });
-    expect(decided(careful, { statefulSets: outdatedSets(), ...before })).toMatchObject({ actions: [], waits: [{ rule: 'approval' }] });
+  it.each<[string, GroupDefinition, SnapshotOverrides, string, string]>([
+    ['Done without anything to do', native, {}, 'Done', 'done'],
+    ['Rolling while pods are replaced', native, outdated, 'Rolling', 'act'],
+    [
+      'Rolling while the pods of the open zone come back',
+      native,
+      { ...outdated, podChanges: { 'ingester-zone-a': { 2: 'missing' } }, ...withRun({ openZone: 'a' }) },
+      'Rolling',
+      'wait',
+    ],
+    [
+      'Waiting while a pod of the open zone is down that nobody replaced',
+      native,
+      { ...outdated, podChanges: waiting, ...withRun({ openZone: 'a' }) },
+      'Waiting',
+      'wait',
+    ],
+    [
+      'Waiting while another zone is not whole',
+      native,
+      { ...outdated, podChanges: { 'ingester-zone-b': waiting['ingester-zone-a'] } },
+      'Waiting',
+      'wait',
+    ],
+    ['Waiting outside windows', native, { ...outdated, policies: [policy({ windows: [freeze()] })] }, 'Waiting', 'wait'],
+    ['Paused by a person', native, { ...outdated, intents: [intent({ action: 'pause' })] }, 'Paused', 'wait'],
+    ['Blocked by a policy', native, { ...outdated, ...denied }, 'Blocked', 'blocked'],
+    ['Paused before it is blocked', native, { ...outdated, ...denied, intents: [intent({ action: 'pause' })] }, 'Paused', 'blocked'],
+    ['Failed when the run has', native, { ...outdated, ...withRun({ outcome: 'failed' }) }, 'Failed', 'blocked'],
+    ['Scaling while replicas are written', count, {}, 'Scaling', 'act'],
+    ['Blocked when a number may not be written', count, denied, 'Blocked', 'blocked'],
+  ])('is %s', (_name, definition, overrides, phase, outcome) => {
+    expect([decided(overrides, definition).phase, decided(overrides, definition).outcome]).toEqual([phase, outcome]);
   });
 
-  it('lets no wave begin without its approval', () => {
-    const careful = group({ rollout: { waves: [wave('first', ['a']), wave('rest', ['b', 'c'], { before: approved })] } });
-    const state = { statefulSets: outdatedSets(), podChanges: { 'ingester-zone-a': updatedPods() } };
-    const decision = decided(careful, { ...state, ...withRun({ lastDisruptionMs: kitNowMs + hourMs, openZone: 'a' }) });
-    expect(decision).toMatchObject({ wave: { name: 'rest' }, actions: [], waits: [{ rule: 'approval' }] });
+  it('is Rolling in one zone although another zone is paused by its settings', () => {
+    const paused = group({ zones: [{ name: 'a', paused: true }, 'b'] });
+    expect(decided(outdated, paused)).toMatchObject({ phase: 'Rolling', outcome: 'act' });
   });
 
-  it('does not hold the interval between replacements of the next run for longer than the interval', () => {
-    const paced = group({ rollout: { minIntervalMs: minuteMs } });
-    const before = withRun({ target: { a: 'rev-0' }, lastDisruptionMs: kitNowMs + hourMs });
-    expect(decided(paced, { statefulSets: outdatedSets(), ...before })).toMatchObject({ wakeAtMs: kitNowMs + minuteMs - 1 });
+  it('is blocked only when every step is', () => {
+    const both = group({ zones: [{ name: 'a', paused: true }, 'b'] });
+    const deny = { policies: [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'b'] } })] })] };
+    expect(decided({ ...outdated, ...deny }, both).outcome).toBe('wait');
   });
 });
 
-describe('the progress deadline', () => {
-  const soaking = group({
-    rollout: {
-      deadlines: { progressMs: 20 * minuteMs },
-      waves: [wave('all', ['a', 'b', 'c'], { after: { soakMs: 8 * hourMs, gates: [] } })],
-    },
-  });
-  const down = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: 'missing' } } as const;
-  const state = { statefulSets: outdatedSets(), podChanges: down };
-  const run = { lastDisruptionMs: ago(hourMs), waveAvailableMs: ago(50 * minuteMs) };
+describe('replicas before pods', () => {
+  const count = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 5 } }, 'b'] });
 
-  it('runs from when a pod goes down, not from the last replacement hours before', () => {
-    const { phase, run: after, wakeAtMs } = decided(soaking, { ...state, ...withRun(run) });
-    expect({ phase, wakeAtMs, outcome: after?.outcome, since: after?.inFlightSinceMs }).toEqual({
+  it('are written in a turn that replaces nothing', () => {
+    const decision = decided(outdated, count);
+    expect(decision.actions.map(({ kind }) => kind)).toEqual(['scaleStatefulSet']);
+    expect(decision.steps.map(({ id, outcome }) => [id, outcome])).toEqual([
+      ['scale/a', 'act'],
+      ['roll/a', 'wait'],
+    ]);
+    expect(decision.goal).toBe('6 pods on the new revision, 6 left; zone a to 5 replicas');
+  });
+});
+
+describe('a zone that could not be read', () => {
+  const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'forbidden' } }] };
+
+  it('keeps an idle group from being called done', () => {
+    expect(decided(unread)).toMatchObject({
       phase: 'Waiting',
-      wakeAtMs: kitNowMs + 20 * minuteMs,
-      outcome: 'running',
-      since: kitNowMs,
-    });
-  });
-
-  it('passes when no pod has come back within it', () => {
-    const { run: after } = decided(soaking, { ...state, ...withRun({ ...run, inFlightSinceMs: ago(20 * minuteMs) }) });
-    expect(after).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m' });
-  });
-
-  it('begins anew with the next pod that goes down', () => {
-    const healthy = { statefulSets: outdatedSets(), podChanges: allUpdated };
-    const { run: after } = decided(soaking, { ...healthy, ...withRun({ ...run, inFlightSinceMs: ago(hourMs) }) });
-    expect(after?.inFlightSinceMs).toBeUndefined();
-  });
-});
-
-describe('a StatefulSet of which not enough is known', () => {
-  const without = (definition: GroupDefinition, overrides: Parameters<typeof statefulSet>[0]) =>
-    decided(definition, { statefulSets: [...outdatedSets(['b', 'c']), statefulSet(overrides)] });
-  const because = (fact: string) => [
-    { rule: 'view-complete', outcome: 'unknown', fact },
-    { rule: 'other-zones-ready', outcome: 'wait', fact, limit: 'all available' },
-  ];
-
-  it.each([
-    ['native', group()],
-    ['adopted', adopted()],
-  ])('loses no pod while its status names no update revision (%s)', (_, definition) => {
-    expect(without(definition, { status: { updateRevision: '' } })).toMatchObject({
-      actions: [],
-      waits: because('the status of ingester-zone-a names no update revision'),
-    });
-  });
-
-  it.each([
-    ['native', group()],
-    ['adopted', adopted()],
-  ])('holds its group while it is being deleted (%s)', (_, definition) => {
-    expect(without(definition, { isTerminating: true })).toMatchObject({
-      actions: [],
-      waits: because('StatefulSet ingester-zone-a is being deleted'),
+      outcome: 'wait',
+      steps: [
+        {
+          id: 'view/b',
+          kind: 'roll',
+          zone: 'b',
+          pods: [],
+          outcome: 'wait',
+          results: [{ rule: 'view-complete', outcome: 'unknown', fact: 'the pods of ingester-zone-b could not be read: forbidden' }],
+        },
+      ],
+      waits: [{ rule: 'view-complete', outcome: 'unknown' }],
     });
   });
 });
 
-describe('a retry', () => {
-  const failed = { outcome: 'failed', failure: 'gate errors', failedMs: ago(hourMs) } as const;
-  const asked = (runId: string | undefined) =>
-    decided(group(), {
-      statefulSets: outdatedSets(),
-      ...withRun(failed),
-      intents: [intent({ action: 'retry', ...(runId === undefined ? {} : { runId }) })],
-    }).run?.outcome;
+describe('what a group waits for', () => {
+  it('is said once, what no time cures first', () => {
+    const definition = group({
+      zones: [
+        { name: 'a', replicas: { kind: 'count', count: 5 } },
+        { name: 'b', replicas: { kind: 'count', count: 5 } },
+      ],
+    });
+    const policies = [
+      policy({
+        rules: [
+          policyRule({ actions: ['scaleUp'], effect: 'hold', message: 'the queue is long' }),
+          policyRule({ name: 'never', actions: ['scaleUp'] }),
+        ],
+      }),
+    ];
+    expect(decided({ policies }, definition).waits.map(({ rule, outcome }) => [rule, outcome])).toEqual([
+      ['safety/never', 'no'],
+      ['safety/rule', 'wait'],
+    ]);
+  });
+});
 
-  it('is of the run that it names, or of any', () => {
-    expect([asked('run-1'), asked(undefined), asked('run-0')]).toEqual(['running', 'running', 'failed']);
+describe('the next look', () => {
+  it('is the earliest instant ahead at which an answer could change', () => {
+    expect(decided({ ...outdated, policies: [policy({ windows: [freeze()] })] }).wakeAtMs).toBe(kitNowMs + hourMs);
+    const permitted = {
+      policies: [policy({ windows: [freeze()] })],
+      exceptions: [exception('window', { expiresMs: kitNowMs + minuteMs })],
+    };
+    expect(decided({ ...outdated, ...permitted }).wakeAtMs).toBe(kitNowMs + minuteMs);
+  });
+
+  it('is none when only other things can change it', () => {
+    expect(decided(outdated).wakeAtMs).toBeUndefined();
+    const stale = { ...outdated, podChanges: { 'ingester-zone-b': { 1: { isReady: false } } } };
+    expect(decided(stale).wakeAtMs).toBeUndefined();
+  });
+});
+
+describe('the wave of a decision', () => {
+  const waves = group({ rollout: { waves: [wave('canary', ['a']), wave('rest', ['b', 'c'])] } });
+
+  it('is the one under way, and none when the run is over', () => {
+    const aDone = { ...outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
+    expect(decided({ ...aDone, ...withRun({}) }, waves).wave).toEqual({ name: 'rest', index: 1, count: 2 });
+    const allDone = { podChanges: Object.fromEntries(['a', 'b', 'c'].map((name) => [`ingester-zone-${name}`, updatedPods()])) };
+    const over = decided({ ...outdated, ...allDone, ...withRun({ wave: 1 }) }, waves);
+    expect(over.wave).toBeUndefined();
+    expect(over).toMatchObject({ outcome: 'done', run: { outcome: 'completed', wave: 2 } });
   });
 });
