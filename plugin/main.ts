@@ -3,12 +3,15 @@ import { version } from './version.ts';
 
 const words = process.argv.slice(2);
 
-// A reader that has seen enough (`| head`) closes the pipe. That is no failure, and the verdict stays what it is.
-process.stdout.on('error', ignoreClosedPipe);
-process.stderr.on('error', ignoreClosedPipe);
+// As `exitCodes.notAllowed`, which is not loaded for this.
+const unwritable = 11;
+let isCutOff = false;
+process.stdout.on('error', stopOutput);
+process.stderr.on('error', () => undefined);
 
 // The exit code is set and the process left to end by itself: process.exit would cut off what a slow pipe has not taken yet.
-process.exitCode = await run();
+const exitCode = await run();
+process.exitCode = isCutOff ? unwritable : exitCode;
 
 async function run(): Promise<number> {
   try {
@@ -51,6 +54,13 @@ async function hasShownHelp(): Promise<boolean> {
   return true;
 }
 
-function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+/**
+ * A reader that has seen enough (`| head`) closes the pipe: that is no failure, and the verdict stays what it is. A result that a full disk
+ * cut off must not pass for a whole one.
+ */
+function stopOutput({ code }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE' || isCutOff) return;
+  isCutOff = true;
+  process.exitCode = unwritable;
+  process.stderr.write(`error: standard output cannot be written\n  why: ${code}\n`);
 }

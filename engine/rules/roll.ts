@@ -1,5 +1,6 @@
 // The rules that a zone must pass before one of its pods is replaced.
 import { formatDuration } from '../../policies/duration.ts';
+import { availableEngines } from '../../policies/engines.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { openClaimLimit } from '../ledger.ts';
@@ -16,18 +17,15 @@ export interface RollQuestion {
   readonly isScaling: boolean;
 }
 
-/** The engines whose decisions exist in this code. */
-const availableEngines: ReadonlySet<string> = new Set(['onDelete']);
-
 const engineAvailable: Rule<RollQuestion> = {
   id: 'engine-unavailable',
   title: 'the rollout engine that the group names exists',
   evaluate: ({ context }) => {
     const { engine } = context.group.rollout;
     const source = sourceOf(context, 'rollout.engine');
-    if (availableEngines.has(engine)) return result('engine-unavailable', 'ok', `engine ${engine} is available`, { source });
+    if (availableEngines.includes(engine)) return result('engine-unavailable', 'ok', `engine ${engine} is available`, { source });
     return result('engine-unavailable', 'wait', `engine ${engine} is not available in this version`, {
-      limit: [...availableEngines].join(', '),
+      limit: availableEngines.join(', '),
       source,
     });
   },

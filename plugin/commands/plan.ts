@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { planGroups } from '../../engine/plan.ts';
 import type { Plan } from '../../engine/plan-document.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { type ExitCode, exitCodes, mostSevere } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
@@ -56,9 +56,13 @@ function save(plan: Plan, path: string, shown: string): void {
 }
 
 /** A refusal is an answer that nobody may miss; a plan that only waits is carried out as far as it goes. */
-function exitCodeOf(plan: Plan, isDetailed: boolean): ExitCode {
-  if (plan.outcome === 'blocked') return exitCodes.refused;
-  return isDetailed && plan.outcome !== 'unchanged' ? exitCodes.changes : exitCodes.done;
+function exitCodeOf({ groups }: Plan, isDetailed: boolean): ExitCode {
+  return mostSevere(
+    groups.map(({ outcome }) => {
+      if (outcome === 'blocked') return exitCodes.refused;
+      return isDetailed && outcome !== 'unchanged' ? exitCodes.changes : exitCodes.done;
+    }),
+  );
 }
 
 function suggest(context: CommandContext, options: PlanOptions, plan: Plan): void {

@@ -1,6 +1,6 @@
 // Files and directories: what belongs to a source, in a stable order, and never beyond its root.
 import { createReadStream } from 'node:fs';
-import { readdir, realpath } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
@@ -50,7 +50,7 @@ async function list(root: string, shownAs: string): Promise<readonly string[]> {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
       if (isLeftOut(entry.name)) continue;
       if (entry.isDirectory()) folders.push(withinDepth(path, shownAs));
-      else if (isDocumentFile(entry.name)) found.push(entry.isSymbolicLink() ? await withinRoot(root, path, shownAs) : path);
+      else if (isDocumentFile(entry.name)) found.push(entry.isFile() ? path : await withinRoot(root, path, shownAs));
     }
     if (found.length > maxFileCount) throw tooMany(shownAs);
   }
@@ -68,18 +68,21 @@ function withinDepth(path: string, shownAs: string): string {
 
 /** Mounted ConfigMaps consist of links to files beside them; a link that leads elsewhere could show any file of the machine in an excerpt. */
 async function withinRoot(root: string, path: string, shownAs: string): Promise<string> {
+  const shown = shownPath(shownAs, path);
   const target = await realpath(join(root, path)).catch((error: NodeJS.ErrnoException) => {
-    throw unreadable(shownPath(shownAs, path), error);
+    throw unreadable(shown, error);
   });
   const fromRoot = relative(await realpath(root), target);
-  if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) return path;
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `${shownPath(shownAs, path)} is a link that leads out of ${shownAs}`,
-    todo: 'name the file that it leads to',
-  });
+  if (fromRoot === '..' || fromRoot.startsWith(`..${sep}`)) {
+    const what = `${shown} is a link that leads out of ${shownAs}`;
+    throw new Failure({ exitCode: exitCodes.notFound, what, todo: 'name the file that it leads to' });
+  }
+  // A named pipe would be waited for until somebody writes into it.
+  if (!(await stat(target)).isFile()) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is no regular file` });
+  return path;
 }
 
-function shownPath(shownAs: string, path: string): string {
+/** How a file is named: as its source was typed, with slashes and without detours. */
+export function shownPath(shownAs: string, path = ''): string {
   return join(shownAs, path).split(sep).join('/');
 }

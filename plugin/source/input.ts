@@ -3,9 +3,9 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';
 import { unreadable } from './failures.ts';
-import { readDirectory, readFile } from './files.ts';
+import { readDirectory, readFile, shownPath } from './files.ts';
 
-/** One file with the name under which findings quote it: as it was typed, `-`, or `git:REV:path`. */
+/** One file with the name under which findings quote it: as it was typed but without detours such as `./`, `-`, or `git:REV:path`. */
 export interface InputFile {
   readonly name: string;
   readonly text: string;
@@ -29,7 +29,8 @@ export async function readInput(spec: string, access: InputAccess): Promise<read
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw unreadable(spec, error);
   });
-  return found.isDirectory() ? readDirectory(path, spec) : [{ name: spec, text: await readFile(path, spec) }];
+  // The same name as below its directory, so that a file which two sources name is known to be one.
+  return found.isDirectory() ? readDirectory(path, spec) : [{ name: shownPath(spec), text: await readFile(path, spec) }];
 }
 
 /** Reads several sources, in their order; a file that two of them name is read once. */

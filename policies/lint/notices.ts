@@ -1,4 +1,5 @@
 // What a reader should know though nothing is wrong: fields without effect so far, and names that only the agent can look up.
+import { availableEngines } from '../engines.ts';
 import { type Finding, finding } from '../finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec } from '../schema/rollout-group.ts';
@@ -11,9 +12,6 @@ const idleFields: readonly Path[] = [
   ['spec', 'rollout', 'onPolicyDeleted'],
   ['spec', 'notify'],
 ];
-
-/** Engines that replace pods in this version; a group with another one waits with the rule engine-unavailable. */
-const availableEngines: readonly string[] = ['onDelete'];
 
 export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
   const { engine } = group.value.spec.rollout;

@@ -1,8 +1,8 @@
 // What every verb keeps: exit codes, streams, and what happens when things go wrong. Verbs of a plan have their own tests.
-import { spawn } from 'node:child_process';
-import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, cpSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { rightGroup, wrongGroup } from './policies.ts';
 import { builtFolder, folderWith, runPlugin } from './process.ts';
@@ -140,6 +140,20 @@ describe('streams', () => {
     });
     const status = await new Promise((resolve) => child.on('close', resolve));
     expect({ status, stderr }).toEqual({ status: 4, stderr: '' });
+  });
+
+  it.skipIf(!existsSync('/dev/full'))('a result that does not fit on the disk is an error, also when it would have been a verdict', () => {
+    const cwd = folderWith({ 'wrong.yaml': wrongGroup });
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    for (const args of [['lint', '.'], ['--help'], ['version', '-o', 'json']]) {
+      const { status, stderr } = spawnSync(process.execPath, [join(builtFolder(), 'kubectl-rollout_group'), ...args], {
+        cwd,
+        encoding: 'utf8',
+        stdio: ['ignore', full, 'pipe'],
+      });
+      expect({ status, stderr }).toEqual({ status: 11, stderr: 'error: standard output cannot be written\n  why: ENOSPC\n' });
+    }
   });
 
   it('- reads standard input, once for two mentions', () => {

@@ -41,6 +41,7 @@ describe('the exit code of plan', () => {
     ['a plan without changes, in detail', ['plan', '--current', 'now', '-f', 'policies', '--detailed-exitcode'], 0],
     ['a downscale that is refused', ['plan', '--current', 'store', '--set', 'replicas=1'], 5],
     ['a downscale that is refused, in detail', ['plan', '--current', 'store', '--set', 'replicas=1', '--detailed-exitcode'], 5],
+    ['a plan that cannot be written where it should', ['plan', ...rollout, '--out', 'now'], 11],
     ['no input', ['plan'], 3],
     ['no input, in detail', ['plan', '--detailed-exitcode'], 1],
     ['a --set that is not understood', ['plan', '--current', 'now', '-f', 'policies', '--set', 'colour=red'], 3],

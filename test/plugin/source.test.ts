@@ -41,14 +41,19 @@ describe('files and directories', () => {
     expect(await readInput('./p/', access(cwd))).toEqual(expected);
   });
 
-  it('a file is read whatever its name, and named as it was typed', async () => {
-    const cwd = folderWith({ 'policy.txt': 'x' });
-    expect(await readInput('./policy.txt', access(cwd))).toEqual([{ name: './policy.txt', text: 'x' }]);
+  it('a file is read whatever its name, and named as it was typed, without detours', async () => {
+    const cwd = folderWith({ 'p/policy.txt': 'x' });
+    expect(await readInput('./p//policy.txt', access(cwd))).toEqual([{ name: 'p/policy.txt', text: 'x' }]);
+    expect(await readInput(join(cwd, 'p/policy.txt'), access(cwd))).toEqual([{ name: join(cwd, 'p/policy.txt'), text: 'x' }]);
   });
 
   it('a file that two sources name is read once', async () => {
     const cwd = folderWith({ 'p/a.yaml': 'a', 'p/b.yaml': 'b' });
-    expect((await readInputs(['p/b.yaml', 'p', '-', '-'], access(cwd))).map(({ name }) => name)).toEqual(['p/b.yaml', 'p/a.yaml', '-']);
+    expect((await readInputs(['./p/b.yaml', 'p', 'p/../p/a.yaml', '-', '-'], access(cwd))).map(({ name }) => name)).toEqual([
+      'p/b.yaml',
+      'p/a.yaml',
+      '-',
+    ]);
   });
 
   it('links of a mounted ConfigMap are followed, and a link out of the directory is an error', async () => {
@@ -57,6 +62,12 @@ describe('files and directories', () => {
     expect(await readInput('mount', access(cwd))).toEqual([{ name: 'mount/policy.yaml', text: 'x' }]);
     symlinkSync('../secret.yaml', join(cwd, 'mount/other.yaml'));
     expect(await failureOf('mount', cwd)).toEqual([10, 'mount/other.yaml is a link that leads out of mount']);
+  });
+
+  it('a named pipe in a directory is refused, not waited for', async () => {
+    const cwd = folderWith({ 'p/a.yaml': 'a' });
+    expect(spawnSync('mkfifo', [join(cwd, 'p/b.yaml')]).status).toBe(0);
+    expect(await failureOf('p', cwd)).toEqual([10, 'p/b.yaml is no regular file']);
   });
 
   it('a circle of folders ends', async () => {
