@@ -51,7 +51,8 @@ const oneZone: Invariant = {
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const all = [...new Set([...zones, ...scaled.filter((zone) => !forced.has(zone))])];
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disturbed together`] : [];
-    const lenient = context.group.compatibility.pausedZone === 'ignored';
+    // The original passes over a paused zone that is not whole, as long as it is the only one.
+    const lenient = context.group.compatibility.pausedZone === 'ignored' && context.view.zones.filter((view) => !view.isReady).length <= 1;
     const broken = all.flatMap((zone) =>
       context.view.zones
         .filter((view) => view.zone.name !== zone && !view.isReady && !(lenient && view.zone.paused))
@@ -291,11 +292,14 @@ const noMixing: Invariant = {
 
 const explained: Invariant = {
   id: 'L9',
-  title: 'a group that neither acts nor is done says why',
+  title: 'a group that neither acts nor is done says why, and names no instant that has passed',
   scope: 'all',
-  violations: ({ decision }) => {
-    if (decision.outcome !== 'wait' && decision.outcome !== 'blocked') return [];
-    return decision.waits.length > 0 ? [] : ['the group waits without a reason'];
+  violations: ({ decision, snapshot }) => {
+    const past = decision.waits
+      .filter(({ earliestMs }) => earliestMs !== undefined && earliestMs <= snapshot.nowMs)
+      .map(({ rule, earliestMs }) => `${rule} waits for ${new Date(earliestMs ?? 0).toISOString()}, which has passed`);
+    if (decision.outcome !== 'wait' && decision.outcome !== 'blocked') return past;
+    return decision.waits.length > 0 ? past : ['the group waits without a reason'];
   },
 };
 

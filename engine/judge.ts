@@ -240,7 +240,7 @@ type PodRequest = Extract<AdmissionRequest, { kind: 'deletePod' | 'evictPod' }>;
 
 function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
   const owner = ownerOf(snapshot, request.namespace, request.pod);
-  if (owner === undefined) return { results: [] };
+  if (owner === undefined) return request.kind === 'evictPod' ? unreadPod(snapshot, request) : { results: [] };
   const { set, pod } = owner;
   const group = groupOf(snapshot, request.namespace, set.name);
   const isEviction = request.kind === 'evictPod';
@@ -264,6 +264,14 @@ function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
   return guard.results.some(holds)
     ? { ...guard, results: [...guard.results, ...budget.results] }
     : { ...guard, ...budget, results: [...guard.results, ...budget.results] };
+}
+
+/** A pod that carries the name of a member whose pods could not be read may be one that a budget protects. */
+function unreadPod(snapshot: Snapshot, { namespace, pod }: PodRequest): Verdict {
+  const statefulSet = /^(.+)-\d+$/.exec(pod)?.[1];
+  const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
+  const zone = group === undefined ? undefined : viewGroup(snapshot, group).zones.find((view) => view.zone.statefulSet === statefulSet);
+  return zone?.unknown === undefined ? { results: [] } : { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
 }
 
 function underBudget(snapshot: Snapshot, group: GroupDefinition | undefined, set: StatefulSetView, pod: PodView): Verdict {

@@ -1,6 +1,8 @@
 // What is remembered of a group between turns, as a value: disruptions that were announced, dated downscales, prepared pods.
+import type { GroupDefinition } from '../policies/definition.ts';
 import type { Action } from './decision.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import { isAvailable } from './view.ts';
 
 /** The most claims that may be open at once; beyond it a group waits. */
 export const openClaimLimit = 100;
@@ -59,6 +61,7 @@ export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: Ke
 }
 
 interface SeenZone {
+  readonly group: GroupDefinition;
   readonly set: StatefulSetView;
   /** Absent when they could not be read. */
   readonly pods?: readonly PodView[];
@@ -70,7 +73,8 @@ function zonesOf(ledger: Ledger, seen: ObservedObjects): ReadonlyMap<string, See
   for (const zone of group?.zones ?? []) {
     const set = seen.statefulSets.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === zone.statefulSet);
     const pods = seen.pods.find((view) => view.namespace === ledger.namespace && view.statefulSet === zone.statefulSet)?.pods;
-    if (set !== undefined) zones.set(zone.name, pods === undefined || isUnknown(pods) ? { set } : { set, pods });
+    if (set === undefined || group === undefined) continue;
+    zones.set(zone.name, pods === undefined || isUnknown(pods) ? { group, set } : { group, set, pods });
   }
   return zones;
 }
@@ -95,12 +99,11 @@ function isOpen(claim: Claim, zone: SeenZone | undefined, nowMs: number): boolea
 }
 
 /** The pod that takes the place is available; or there is no such place any more. */
-function hasSuccessor(claim: Claim, { set }: SeenZone, pods: readonly PodView[], nowMs: number): boolean {
+function hasSuccessor(claim: Claim, { group, set }: SeenZone, pods: readonly PodView[], nowMs: number): boolean {
   const ordinal = claim.ordinal ?? -1;
   if (ordinal < set.firstOrdinal || ordinal >= set.firstOrdinal + set.replicas) return true;
   const successor = pods.find((pod) => pod.ordinal === ordinal);
-  if (successor === undefined || successor.isTerminating || successor.phase !== 'Running') return false;
-  return successor.isReady && nowMs - successor.readyChangedMs >= set.minReadySeconds * 1000;
+  return successor !== undefined && isAvailable(successor, group, set.minReadySeconds, nowMs);
 }
 
 /** A decrease that was seen to be carried out counts from the instant at which it was announced, once. */

@@ -110,8 +110,8 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
 }
 
 /**
- * A count moved into its bounds: up to the multiple and parity, then up to the minimum, and never above the maximum. Where the maximum itself
- * has the wrong multiple or parity, the next smaller fitting count is taken.
+ * A count moved into its bounds: up to the minimum, then up to the multiple and parity, and never above the maximum. Where the maximum itself
+ * has the wrong multiple or parity, the next smaller fitting count is taken; where none fits, the bounds win.
  */
 export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits: LimitsDefinition): number {
   const min = Math.max(bounds.min ?? 0, limits.minReplicas ?? 0);
@@ -121,7 +121,7 @@ export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits:
   for (let step = 0; step <= 2 * bounds.multipleOf; step += 1) {
     if (fits(wanted + step, bounds) && wanted + step <= max) return wanted + step;
   }
-  for (let step = 1; step <= 2 * bounds.multipleOf && wanted - step >= 0; step += 1) {
+  for (let step = 1; step <= 2 * bounds.multipleOf && wanted - step >= min; step += 1) {
     if (fits(wanted - step, bounds)) return wanted - step;
   }
   return wanted;

@@ -1,4 +1,5 @@
 // The decision to replace pods: which zone, which pods, or why none.
+import { pods } from './amount.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { Action, RuleResult, Step } from './decision.ts';
 import { earliest, holds, result, stepOutcome } from './rule.ts';
@@ -128,8 +129,9 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
     ...policies.results,
     progressDeadline(context, gated),
     runDeadline(context, gated),
-    ...choice.results,
   ].map((answer) => withException(context, answer, { zone: name, podCount: choice.chosen.length }));
+  // The budgets have counted their exceptions in: what they let go is chosen, and nothing else may be called permitted.
+  results.push(...choice.results);
   const outcome = stepOutcome(results);
   const isActing = outcome === 'act' && choice.chosen.length > 0;
   const step: Step = {
@@ -138,7 +140,7 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
     zone: name,
     pods: choice.queue.map((pod) => pod.name),
     outcome: isActing ? 'act' : outcome === 'act' ? 'wait' : outcome,
-    results: isActing || outcome !== 'act' ? results : [...results, inFlightWait(zone.view)],
+    results: isActing || outcome !== 'act' ? results : [...results, inFlightWait(zone.view, choice.queue)],
   };
   const next = measured(
     context,
@@ -156,11 +158,14 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   };
 }
 
-/** No rule holds, yet no pod may go: those that remain are on their way out already. */
-function inFlightWait(view: ZoneView): RuleResult {
-  return result('pods-in-flight', 'wait', `${view.inFlight} pods of zone ${view.zone.name} are on their way`, {
-    earliestMs: view.availableAtMs,
-  });
+/** No rule holds, yet no pod may go: those that remain are on their way out already, or on a node that would not let them go. */
+function inFlightWait(view: ZoneView, queue: readonly PodView[]): RuleResult {
+  const stranded = queue.find((pod) => !pod.nodeReady && !pod.isTerminating);
+  const fact =
+    view.inFlight === 0 && stranded !== undefined
+      ? `${stranded.name} would not go away, since node ${stranded.node} is not ready`
+      : `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is on its' : 'are on their'} way`;
+  return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }
 
 /** Time spent behind these rules is not the group's own. */

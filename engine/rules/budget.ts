@@ -4,10 +4,12 @@ import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption.ts';
+import { openClaimLimit } from '../ledger.ts';
 import { budgetHealth, budgetsFor, desiredHealthy } from '../pod-budget.ts';
-import { earliest, result } from '../rule.ts';
+import { earliest, holds, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodView } from '../snapshot.ts';
 import { isAvailable, isCrashing } from '../view.ts';
+import { withException } from './exception.ts';
 import type { RollQuestion } from './roll.ts';
 import { isStuck, stuckInstants } from './stuck.ts';
 
@@ -57,7 +59,9 @@ export function choosePods(question: RollQuestion): PodChoice {
   const queue = rollQueue(question);
   const free = Math.max(0, limit - view.unavailableCount);
   const adopted = question.context.group.compatibility.podChoice === 'ordinal';
-  const picked = adopted ? pickFirst(question, queue, free) : pickUnreadyFirst(question, queue, free, Math.max(1, limit));
+  const candidates = adopted ? pickFirst(question, queue, free) : pickUnreadyFirst(question, queue, free, Math.max(1, limit));
+  // Every replacement is announced first, so no more go at once than the ledger has room for.
+  const picked = candidates.slice(0, Math.max(0, openClaimLimit - question.context.view.ledger.claims.length));
   const fact = `${view.unavailableCount} of ${pods(limit)} in use in zone ${view.zone.name}`;
   const budget =
     picked.length > 0 || free > 0
@@ -176,15 +180,23 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
       requester: 'rollout',
     });
     const source = verdict.budget === undefined ? sourceOf(context, 'disruption') : { object: verdict.budget };
-    if (!verdict.allowed) {
-      denial ??= result('disruption-budget', 'wait', `${candidate.pod.name}: ${verdict.message}`, {
-        limit: `${verdict.limit}`,
-        source,
-        earliestMs: verdict.earliestMs,
-      });
+    const limitText = verdict.limit === undefined ? undefined : `${verdict.limit}`;
+    const answer = verdict.allowed
+      ? result('disruption-budget', 'ok', verdict.message, { limit: limitText, source })
+      : withException(
+          context,
+          result('disruption-budget', 'wait', `${candidate.pod.name}: ${verdict.message}`, {
+            limit: limitText,
+            source,
+            earliestMs: verdict.earliestMs,
+          }),
+          { zone: zone.view.zone.name, podCount: chosen.length + 1 },
+        );
+    if (holds(answer)) {
+      denial ??= answer;
       continue;
     }
-    allowance ??= result('disruption-budget', 'ok', verdict.message, { limit: `${verdict.limit}`, source });
+    allowance ??= answer;
     chosen.push(candidate);
     claims.push({
       verb: 'deletePod',

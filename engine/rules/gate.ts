@@ -27,7 +27,7 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   const source = sourceOf(context, `gates.${gate.name}`);
   const limit = `${gate.consecutive} in a row, every ${formatDuration(gate.everyMs)}`;
   const readings = readingsOf(context, gate).filter((reading) => reading.atMs >= fromMs && reading.atMs <= context.nowMs);
-  const judged = readings.map((reading) => judgeReading(gate, reading, context.nowMs));
+  const judged = judgedByInstant(gate, readings, context.nowMs);
   const failures = judged.filter((verdict) => verdict === 'failure').length;
   const streak = judged.length - 1 - judged.findLastIndex((verdict) => verdict !== 'success');
   const last = readings.at(-1);
@@ -73,6 +73,18 @@ function readingsOf(context: GroupContext, gate: GateDefinition): readonly GateR
       candidate.namespace === context.group.namespace && candidate.group === context.group.name && candidate.gate === gate.name,
   );
   return [...(found?.readings ?? [])].sort((a, b) => a.atMs - b.atMs || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}
+
+/** One verdict for each instant, the worst of its readings: a reading that was stored twice is no second success. */
+function judgedByInstant(gate: GateDefinition, readings: readonly GateReading[], nowMs: number): readonly Judged[] {
+  const badness = { success: 0, neutral: 1, failure: 2 };
+  const verdicts = new Map<number, Judged>();
+  for (const reading of readings) {
+    const verdict = judgeReading(gate, reading, nowMs);
+    const before = verdicts.get(reading.atMs);
+    if (before === undefined || badness[verdict] > badness[before]) verdicts.set(reading.atMs, verdict);
+  }
+  return [...verdicts.values()];
 }
 
 function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {

@@ -68,6 +68,9 @@ function withGates(context: GroupContext, names: readonly string[], sinceMs: num
   const observations: RuleResult[] = [];
   const wantedReadings: { gate: string; fromMs: number }[] = [];
   let failure: string | undefined;
+  for (const name of names) {
+    if (!context.group.gates.some((gate) => gate.name === name)) results.push(result('gate', 'unknown', `gate ${name} is not defined`));
+  }
   for (const gate of context.group.gates.filter((candidate) => names.includes(candidate.name))) {
     const verdict = gateVerdict(context, gate, sinceMs);
     wantedReadings.push({ gate: gate.name, fromMs: verdict.fromMs });

@@ -217,6 +217,12 @@ describe('an eviction', () => {
     });
   });
 
+  it('is refused while the pods of its zone could not be read, and other pods are none of our business', () => {
+    const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] };
+    expect(ask(eviction, native, unread)).toMatchObject({ outcome: 'deny', code: 500, effect: 'deny' });
+    expect(ask({ ...eviction, pod: 'distributor-7d4b9-x2x4z' }, native, unread)).toMatchObject({ outcome: 'allow' });
+  });
+
   it('counts what is announced', () => {
     const claims = [{ verb: 'evictPod' as const, zone: 'a', uid: 'uid-ingester-zone-a-0', atMs: kitNowMs }];
     expect(ask(eviction, native, { zoneBudgets: [budget], ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'deny', code: 429 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Action } from '../../engine/decision.ts';
 import { claimsOf, observeLedger, openClaimLimit, openClaims } from '../../engine/ledger.ts';
 import type { Claim, Ledger, Preparation } from '../../engine/snapshot.ts';
-import { group } from '../kit/groups.ts';
+import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs, type PodChanges, type StatefulSetOverrides, statefulSet } from '../kit/objects.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 
@@ -62,6 +62,14 @@ describe('a claim on a pod', () => {
     ],
   ])('when %s', (_case, claim, seen, isOpen) => {
     expect(look({ claims: [claim] }, seen).claims).toEqual(isOpen ? [claim] : []);
+  });
+});
+
+describe('a claim on a pod of an adopted group', () => {
+  it('ends when the containers of the successor run, whatever its readiness gates say', () => {
+    const successor = { uid: 'new', isReady: false, containersReady: true };
+    const adoptedGroup = { groups: [adopted({ zones: ['a'] })] };
+    expect(look({ claims: [old(pod)] }, { pods: { 1: successor }, snapshot: adoptedGroup }).claims).toEqual([]);
   });
 });
 

@@ -31,8 +31,9 @@ describe('a count moved into its bounds', () => {
     ['goes up to an odd multiple', 10, { multipleOf: 3, parity: 'odd' }, {}, 15],
     ['goes up to an odd multiple from just above one', 4, { multipleOf: 5, parity: 'odd' }, {}, 5],
     ['goes down to nothing where no other count fits, which the floor then refuses', 3, { multipleOf: 4, parity: 'odd', max: 3 }, {}, 0],
+    ['stays within the bounds where no count in them fits', 3, { min: 1, multipleOf: 4, parity: 'odd', max: 3 }, {}, 3],
     ['fits the minimum too', 1, { min: 4, parity: 'odd' }, {}, 5],
-    ['goes below the minimum when nothing between it and the maximum fits', 4, { min: 4, max: 5, multipleOf: 3 }, {}, 3],
+    ['never goes below the minimum, also when nothing between it and the maximum fits', 4, { min: 4, max: 5, multipleOf: 3 }, {}, 4],
   ])('%s', (_name, asked, bounds, limits, expected) => {
     expect(boundedReplicas(asked, { ...free, ...bounds }, limits)).toBe(expected);
   });

@@ -83,8 +83,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'the delay of a downscale counts from nothing',
     file: 'engine/rules/prepare.ts',
-    find: 'context.nowMs - instant >= delayed.afterMs',
-    replace: 'context.nowMs - instant >= 0 * delayed.afterMs',
+    find: 'context.nowMs - since(pod) < afterMs',
+    replace: 'context.nowMs - since(pod) < 0 * afterMs',
     by: 'decisions',
   },
   {

@@ -51,6 +51,32 @@ const stuck: Partial<PodView> = { isReady: false, readyChangedMs: ago(5 * minute
 const crashing: Partial<PodView> = { ...unready, waitingReasons: ['CrashLoopBackOff'] };
 const two: Given = { zone: { maxUnavailable: 2 } };
 
+describe('the ledger', () => {
+  const claim = { verb: 'deletePod', zone: 'a', ordinal: 9, atMs: kitNowMs } as const;
+  const open = (count: number) => ({
+    ledgers: [ledgerOf({ claims: Array.from({ length: count }, (_, index) => ({ ...claim, uid: `gone-${index}` })) })],
+  });
+
+  it.each([group, adopted])('has room for every replacement that is chosen', (build) => {
+    const all: Given = { build, zone: { maxUnavailable: '100%' }, replicas: 300 };
+    expect(choose(all).chosen).toHaveLength(100);
+    expect(choose({ ...all, more: open(97) }).chosen).toHaveLength(3);
+    expect(choose({ ...all, more: open(100) }).chosen).toHaveLength(0);
+  });
+});
+
+describe('an exception', () => {
+  const spent: Given = { zone: { maxUnavailable: 3 }, disruption: 1, pods: { 0: unready } };
+  const excepted = (podsAtMost: number) => ({
+    ...spent,
+    more: { exceptions: [exception('disruption-budget', { allow: { podsAtMost } })] },
+  });
+
+  it('of the disruption budget lets as many pods go as it says', () => {
+    expect([going(spent), going(excepted(1)), going(excepted(2))]).toEqual(['0', '0', '0 4']);
+  });
+});
+
 describe('the order in which pods go', () => {
   it.each<[string, Given, readonly number[]]>([
     ['is by ordinal from the top', {}, [4, 3, 2, 1, 0]],

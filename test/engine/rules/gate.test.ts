@@ -67,6 +67,12 @@ describe('a gate', () => {
     });
   });
 
+  it('takes readings of one instant for one, the worst of them', () => {
+    expect(ask({ consecutive: 3 }, [good(2), good(1), good(1), good(1)]).answer).toMatchObject({ outcome: 'wait' });
+    expect(ask({ consecutive: 2 }, [good(2), good(1), bad(1)]).answer.fact).toBe('errors is 0.6; 0 of 2 successes in a row, 1 failed');
+    expect(ask({ failureLimit: 2 }, [bad(1), bad(1)]).hasFailed).toBe(false);
+  });
+
   it('counts no reading from before it was asked, nor from the future', () => {
     expect(ask({ consecutive: 2 }, [good(11), good(1), good(-1)]).answer.fact).toBe('errors is 0.5; 1 of 2 successes in a row, 0 failed');
     expect(ask({}, [good(10)], ago(9 * minuteMs)).answer.outcome).toBe('ok');

@@ -12,6 +12,10 @@ const full: WaveDefinition = wave('canary', ['a'], {
   before: { approval: oncall, gates: ['errors'] },
   after: { soakMs: hourMs, approval: oncall, gates: ['errors'] },
 });
+const peopled: WaveDefinition = wave('canary', ['a'], {
+  before: { approval: oncall, gates: [] },
+  after: { soakMs: hourMs, approval: oncall, gates: [] },
+});
 const sources = {
   'waves.canary.before.approval': line(1),
   'waves.canary.after.approval': line(2),
@@ -34,22 +38,22 @@ describe('before a wave', () => {
   });
 
   it('somebody approves this wave of this run', () => {
-    expect(beforeWave(context(), full, runOf()).results).toEqual([
+    expect(beforeWave(context(), peopled, runOf()).results).toEqual([
       { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(1) },
     ]);
     const approved = context({ intents: [intent({ wave: 'canary' })] });
-    expect(beforeWave(approved, full, runOf()).results).toEqual([
+    expect(beforeWave(approved, peopled, runOf()).results).toEqual([
       { rule: 'approval', outcome: 'ok', fact: 'approved by kim', limit: '1 from oncall', source: line(1) },
     ]);
-    expect(beforeWave(context({ intents: [intent({ wave: 'other' })] }), full, runOf()).results).toMatchObject([{ outcome: 'wait' }]);
+    expect(beforeWave(context({ intents: [intent({ wave: 'other' })] }), peopled, runOf()).results).toMatchObject([{ outcome: 'wait' }]);
   });
 
   it('nobody approves a rollback, unless policy says otherwise', () => {
     const rollback = runOf({ kind: 'rollback' });
-    expect(beforeWave(context(), full, rollback).results).toEqual([
+    expect(beforeWave(context(), peopled, rollback).results).toEqual([
       { rule: 'approval', outcome: 'skip', fact: 'a run back to the previous template needs no approval', source: line(1) },
     ]);
-    expect(beforeWave(context({}, given(false)), full, rollback).results).toMatchObject([{ outcome: 'wait' }]);
+    expect(beforeWave(context({}, given(false)), peopled, rollback).results).toMatchObject([{ outcome: 'wait' }]);
   });
 
   it('gates count from the end of the wave before, or from when a person asked to go on', () => {
@@ -59,6 +63,14 @@ describe('before a wave', () => {
     ]);
     const retried = runOf({ waveStartedMs: ago(5 * minuteMs), retriedMs: ago(2 * minuteMs) });
     expect(beforeWave(context({}, gated), full, retried).wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(2 * minuteMs) }]);
+  });
+
+  it('a gate that nobody defined is unknown, and passes nobody', () => {
+    expect(beforeWave(context(), full, runOf()).results.at(-1)).toEqual({
+      rule: 'gate',
+      outcome: 'unknown',
+      fact: 'gate errors is not defined',
+    });
   });
 
   it('a gate that failed too often says why the run fails', () => {
@@ -79,7 +91,7 @@ describe('after a wave', () => {
   });
 
   it('the wave soaks, then somebody approves', () => {
-    expect(afterWave(context(), full, soaking(ago(10 * minuteMs))).results).toEqual([
+    expect(afterWave(context(), peopled, soaking(ago(10 * minuteMs))).results).toEqual([
       {
         rule: 'soak',
         outcome: 'wait',
@@ -103,11 +115,11 @@ describe('after a wave', () => {
   });
 
   it('a rollback neither soaks nor asks anybody, unless policy says otherwise', () => {
-    expect(afterWave(context(), full, soaking(kitNowMs, 'rollback')).results).toEqual([
+    expect(afterWave(context(), peopled, soaking(kitNowMs, 'rollback')).results).toEqual([
       { rule: 'soak', outcome: 'skip', fact: 'a run back to the previous template does not soak', limit: '1h', source: line(3) },
       { rule: 'approval', outcome: 'skip', fact: 'a run back to the previous template needs no approval', source: line(2) },
     ]);
-    expect(afterWave(context({}, given(false)), full, soaking(kitNowMs, 'rollback')).results.map(({ outcome }) => outcome)).toEqual([
+    expect(afterWave(context({}, given(false)), peopled, soaking(kitNowMs, 'rollback')).results.map(({ outcome }) => outcome)).toEqual([
       'wait',
       'wait',
     ]);
