@@ -4,26 +4,62 @@ import { type FieldChange, fieldDiff, type ObjectContent } from './field-diff.ts
 import { canonicalJson } from './hash.ts';
 import type { PlannedChange, Refusal } from './plan-document.ts';
 import { fieldAt } from './raw.ts';
+import { isUnknown, type Snapshot } from './snapshot.ts';
 
-/** The changes of all members of a group, in the order of the zones; changes that several zones share stand once. */
-export function plannedChanges(
-  group: GroupDefinition,
-  current: readonly unknown[],
-  desired: readonly unknown[],
-  refused: readonly Refusal[],
-): readonly PlannedChange[] {
+/** What runs and what is asked for, as manifests and read. */
+export interface Compared {
+  readonly current: readonly unknown[];
+  readonly desired: readonly unknown[];
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+}
+
+/**
+ * The changes of a group: of the objects that its replicas come from, and of its members in the order of the zones. Changes that several zones
+ * share stand once.
+ */
+export function plannedChanges(group: GroupDefinition, compared: Compared, refused: readonly Refusal[]): readonly PlannedChange[] {
   const byText = new Map<string, PlannedChange>();
   for (const zone of group.zones) {
-    const before = memberNamed(current, group.namespace, zone.statefulSet);
-    const after = memberNamed(desired, group.namespace, zone.statefulSet);
+    const before = memberNamed(compared.current, group.namespace, zone.statefulSet);
+    const after = memberNamed(compared.desired, group.namespace, zone.statefulSet);
     const isRefused = refused.some((refusal) => refusal.zone === zone.name);
+    const running = compared.before.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet);
     for (const change of changesOf(before, after, isRefused)) {
-      const key = canonicalJson(change);
+      const counted = withRunningReplicas(change, running?.replicas);
+      const key = canonicalJson(counted);
       const known = byText.get(key);
-      byText.set(key, { ...change, zones: [...(known?.zones ?? []), zone.name] });
+      byText.set(key, { ...counted, zones: [...(known?.zones ?? []), zone.name] });
     }
   }
-  return [...byText.values()];
+  return [...sourceChanges(group, compared), ...byText.values()];
+}
+
+/** The objects that replicas of zones are mirrored from, and that ask for another number. All zones follow, one way or another. */
+function sourceChanges(group: GroupDefinition, { before, after }: Compared): readonly PlannedChange[] {
+  const numberIn = ({ replicaSources }: Snapshot, kind: string, name: string): number | undefined => {
+    const found = replicaSources.find((source) => source.namespace === group.namespace && source.kind === kind && source.name === name);
+    return found === undefined || isUnknown(found.replicas) ? undefined : found.replicas;
+  };
+  const sources = new Map(
+    group.zones.flatMap(({ replicas }) =>
+      replicas.kind === 'mirror' ? [[`${replicas.resourceKind} ${replicas.name}`, replicas] as const] : [],
+    ),
+  );
+  return [...sources].flatMap(([field, { resourceKind, name }]): PlannedChange[] => {
+    const [from, to] = [numberIn(before, resourceKind, name), numberIn(after, resourceKind, name)];
+    if (from === undefined || to === undefined || from === to) return [];
+    const consequence = to > from ? 'scaleUp' : 'scaleDown';
+    return [{ kind: 'source', zones: group.zones.map((zone) => zone.name), field, before: from, after: to, consequence }];
+  });
+}
+
+/** A manifest that named no replicas ran with some all the same. */
+function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: number | undefined): Omit<PlannedChange, 'zones'> {
+  const { after } = change;
+  if (change.field !== 'spec.replicas' || change.before !== undefined || running === undefined || typeof after !== 'number') return change;
+  const consequence = after === running ? 'none' : after > running ? 'scaleUp' : 'scaleDown';
+  return { ...change, before: running, consequence: change.consequence === 'refused' ? 'refused' : consequence };
 }
 
 function changesOf(

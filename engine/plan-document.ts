@@ -5,7 +5,8 @@ import type { RuleResult } from './decision.ts';
 
 /** A difference between what runs and what is asked for, and what follows from it. */
 export interface PlannedChange {
-  readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted';
+  /** Of members, but for `source`: the object that replicas are mirrored from, whose kind and name are the field. */
+  readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source';
   /** Zones that change in the same way. */
   readonly zones: readonly string[];
   /** The field, as a path such as `spec.template.spec.containers[mimir].image`. */

@@ -1,8 +1,10 @@
 // The trace of a run forward as the steps that people read: a zone rolls, a wave soaks, somebody approves.
+import type { GroupDefinition } from '../policies/definition.ts';
 import type { Action, GroupDecision, RuleResult } from './decision.ts';
 import type { Turn } from './forward.ts';
 import type { PlannedStep } from './plan-document.ts';
 import { holds } from './rule.ts';
+import type { Snapshot, StatefulSetView } from './snapshot.ts';
 
 /** One step with its place in the run; `key` names the same step in runs with other times. */
 export interface TracedStep {
@@ -39,6 +41,56 @@ const workRules: ReadonlySet<string> = new Set([
   'replica-write-in-flight',
   'rollout-in-progress',
 ]);
+
+/** Replicas that were asked for and are written before the first decision: the steps that begin at once, all together. */
+export function requestedScales(group: GroupDefinition, before: Snapshot, requested: Snapshot): readonly TracedStep[] {
+  return group.zones.flatMap((zone): TracedStep[] => {
+    const from = memberOf(before, group, zone.statefulSet)?.replicas ?? 0;
+    const to = memberOf(requested, group, zone.statefulSet)?.replicas ?? from;
+    if (from === to) return [];
+    const kind = to < from ? 'scaleDown' : 'scaleUp';
+    const { nowMs } = requested;
+    return [
+      {
+        key: `request/${zone.name}`,
+        wave: scalingWave,
+        kind,
+        zone: zone.name,
+        pods: [],
+        from,
+        to,
+        gates: [],
+        rules: [],
+        startMs: nowMs,
+        endMs: nowMs,
+      },
+    ];
+  });
+}
+
+/** The same steps after one more decision: each lasts until its zone has as many pods as were asked for, or the engine asks for others. */
+export function traceRequested(
+  steps: readonly TracedStep[],
+  group: GroupDefinition,
+  now: Snapshot,
+  open: Set<string>,
+): readonly TracedStep[] {
+  return steps.map((step) => {
+    const name = group.zones.find((zone) => zone.name === step.zone)?.statefulSet ?? '';
+    if (!open.has(step.key)) return step;
+    if (isSettled(memberOf(now, group, name), step.to)) open.delete(step.key);
+    return { ...step, endMs: now.nowMs };
+  });
+}
+
+function isSettled(set: StatefulSetView | undefined, replicas: number | undefined): boolean {
+  if (set === undefined || set.replicas !== replicas) return true;
+  return set.status.replicas === replicas && set.status.readyReplicas === replicas;
+}
+
+function memberOf(snapshot: Snapshot, group: GroupDefinition, name: string): StatefulSetView | undefined {
+  return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name);
+}
 
 /**
  * Adds what one decision shows to the steps so far: a new step, or more of the last one. Turns are added in their order; a run has many, so they

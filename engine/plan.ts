@@ -2,11 +2,11 @@
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { Assumptions } from './assumptions.ts';
 import { contextOf } from './context.ts';
-import { runForward } from './forward.ts';
+import { runForward, type Turn } from './forward.ts';
 import { plannedChanges } from './plan-changes.ts';
 import type { GroupPlan, Plan, PlannedStep, PlannedWave, Refusal, TimelineSpan } from './plan-document.ts';
 import { groupRisks } from './plan-risks.ts';
-import { type TracedStep, traceTurn } from './plan-steps.ts';
+import { requestedScales, type TracedStep, traceRequested, traceTurn } from './plan-steps.ts';
 import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './plan-world.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Quantile } from './world.ts';
@@ -59,7 +59,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const slow = run('p90');
   const waves = groupIntoWaves(likely.steps, slow.steps, likely.startMs);
   const steps = waves.flatMap((wave) => wave.steps);
-  const changes = plannedChanges(group, input.current, input.desired, likely.refused);
+  const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
   const zones = zoneTotals(group, asked, likely.world.snapshot, steps);
   const isBlocked = likely.refused.length > 0 || likely.waits.some((answer) => answer.outcome === 'no');
   const isComplete = likely.end === 'done';
@@ -100,9 +100,15 @@ interface Forward {
 function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots, quantile: Quantile): Forward {
   const requested = requestedWorld(input, snapshots, group, quantile);
   const steps: TracedStep[] = [];
-  const { last, world, end } = runForward(requested.world, group, { onTurn: (turn) => traceTurn(steps, turn) });
+  let asked = requestedScales(group, snapshotAsked(input, snapshots, group), requested.world.snapshot);
+  const open = new Set(asked.map(({ key }) => key));
+  const onTurn = (turn: Turn, { snapshot }: World): void => {
+    traceTurn(steps, turn);
+    asked = traceRequested(asked, group, snapshot, open);
+  };
+  const { last, world, end } = runForward(requested.world, group, { onTurn });
   const waits = end === 'done' ? [] : last.decision.waits;
-  return { refused: requested.refused, steps, waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
+  return { refused: requested.refused, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
 }
 
 function seconds(ms: number): number {

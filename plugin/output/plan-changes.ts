@@ -17,11 +17,16 @@ export function changeLines(group: GroupPlan, { fullPaths = false } = {}): reado
     const isRepeated = change.consequence === 'restart' && restarted.has(zones);
     if (change.consequence === 'restart') restarted.add(zones);
     return {
-      field: fullPaths ? change.field : shortField(change.field, containers.size > 1),
+      field: fieldText(change, fullPaths, containers.size > 1),
       value: [changeText(change), zones].filter((part) => part !== '').join('  '),
       consequence: isRepeated ? 'same restart' : consequenceText(group, change),
     };
   });
+}
+
+function fieldText(change: PlannedChange, isFull: boolean, nameContainer: boolean): string {
+  if (change.kind === 'created' || change.kind === 'deleted') return 'StatefulSet';
+  return isFull ? change.field : shortField(change.field, nameContainer);
 }
 
 const containerPath = /^spec\.template\.spec\.(?:initC|c)ontainers\[([^\]]*)\]\.?/;
@@ -83,7 +88,11 @@ function zonesText(group: GroupPlan, change: PlannedChange): string {
 function consequenceText(group: GroupPlan, change: PlannedChange): string {
   const zones = group.zones.filter(({ zone }) => change.zones.includes(zone));
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + Math.max(0, number), 0);
-  if (change.kind === 'deleted' && change.consequence === 'none') return 'its pods go';
+  if (change.kind === 'deleted' && change.consequence === 'none')
+    return joinText(sum(zones.map(({ replicasBefore }) => replicasBefore)), 'removed, all at once');
+  const asked = askedDifference(change);
+  if (asked !== undefined && change.consequence === 'scaleUp') return joinText(asked * zones.length, 'added');
+  if (asked !== undefined && change.consequence === 'scaleDown') return joinText(-asked * zones.length, 'removed');
   switch (change.consequence) {
     case 'restart':
       return restartText(sum(zones.map(({ restarts }) => restarts)));
@@ -96,6 +105,12 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
     case 'none':
       return 'no restart';
   }
+}
+
+/** How many pods more a zone is asked to have; undefined where the change names no two numbers. */
+function askedDifference({ kind, before, after }: PlannedChange): number | undefined {
+  if (kind === 'source') return undefined;
+  return typeof before === 'number' && typeof after === 'number' ? after - before : undefined;
 }
 
 function restartText(count: number): string {

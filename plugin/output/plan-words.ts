@@ -214,9 +214,10 @@ function quantilesText(quantiles: Quantiles): string {
 
 /**
  * Whether the plan itself shows that no two zones are disturbed together: pods of different zones are never replaced or removed at the same
- * time in its timeline. False also when there is nothing to show.
+ * time in its timeline, and no StatefulSet is deleted, which nothing paces. False also when there is nothing to show.
  */
 export function isOneZoneAtATime(group: GroupPlan): boolean {
+  if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;
   const disturbing = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
   if (group.zones.length < 2 || disturbing.length === 0) return false;
   const spans = [...disturbing].sort((a, b) => a.startSeconds - b.startSeconds);

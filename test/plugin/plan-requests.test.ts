@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { folderWith, runPlugin } from './process.ts';
+
+const annotations = `annotations:
+    grafana.com/rollout-mirror-replicas-from-resource-name: store
+    grafana.com/rollout-mirror-replicas-from-resource-kind: ReplicaTemplate
+    grafana.com/rollout-mirror-replicas-from-resource-api-version: rollout-operator.grafana.com/v1`;
+
+const member = (zone: string, { metadata = '', spec = 'replicas: 4' } = {}) => `apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: store-${zone}
+  namespace: prod
+  labels: { rollout-group: store }
+  ${metadata}
+spec:
+  ${spec}
+  updateStrategy: { type: OnDelete }
+  podManagementPolicy: Parallel
+  selector: { matchLabels: { name: store-${zone} } }
+  template:
+    metadata: { labels: { name: store-${zone}, rollout-group: store } }
+    spec: { containers: [{ name: store, image: 'store:1', readinessProbe: { tcpSocket: { port: 1 } } }] }
+`;
+
+const source = (replicas: number) => `apiVersion: rollout-operator.grafana.com/v1
+kind: ReplicaTemplate
+metadata: { name: store, namespace: prod }
+spec: { replicas: ${replicas} }
+`;
+
+const mirrored = member('a', { metadata: annotations, spec: '' });
+
+const files = {
+  'two/a.yaml': member('a'),
+  'two/b.yaml': member('b'),
+  'one/a.yaml': member('a'),
+  'six/a.yaml': mirrored,
+  'six/source.yaml': source(6),
+  'five/a.yaml': mirrored,
+  'five/source.yaml': source(5),
+};
+
+function plan(...words: readonly string[]): string {
+  return runPlugin(['plan', ...words], { cwd: folderWith(files) }).stdout;
+}
+
+/** The lines of the plan up to its totals. */
+function head(...words: readonly string[]): string {
+  return plan(...words).split(/\n\d+ restarts?, /)[0] ?? '';
+}
+
+describe('a plan of what is asked for', () => {
+  it('shows replicas that are written at once as steps, with their time', () => {
+    expect(head('--current', 'two', '--set', 'a.replicas=2')).toMatchInlineSnapshot(`
+      "Plan  prod/store   completes   policy 5e773de
+
+      CHANGE   replicas  4 -> 2  (a)  2 pods removed
+      SAFETY   in this plan no two zones are disturbed at the same time
+
+       WAVE        STEP                  PODS  AT ONCE  GATE   p50  p90
+       1 replicas  scale down  a 4 -> 2     2        -  -      30s   2m
+                                                        total  30s   2m
+      "
+    `);
+  });
+
+  it('does not call it safe when what is asked for disturbs two zones together', () => {
+    expect(head('--current', 'two', '--set', 'replicas=3', '--set', 'image=store:2')).toMatchInlineSnapshot(`
+      "Plan  prod/store   completes   policy 5e773de
+
+      CHANGE   replicas  4 -> 3              2 pods removed
+               image     store:1 -> store:2  6 pods restart
+
+       WAVE        STEP                  PODS  AT ONCE  GATE     p50  p90
+       1 replicas  scale down  a 4 -> 3     1        -  -        30s   2m
+                   scale down  b 4 -> 3     1        -  -        30s   2m
+       2 all       roll        a 0..2       3        1  ready  4m30s  15m
+                   roll        b 0..2       3        1  ready  4m30s  15m
+                                                        total  9m30s  32m
+      "
+    `);
+  });
+
+  it('shows the StatefulSet that is no longer there, also when its group is adopted', () => {
+    expect(head('--current', 'two', '--desired', 'one')).toMatchInlineSnapshot(`
+      "Plan  prod/store   completes   policy 11618dd
+
+      CHANGE   StatefulSet  deleted  (b)  4 pods removed, all at once
+      "
+    `);
+  });
+
+  it('shows the one that is new', () => {
+    expect(head('--current', 'one', '--desired', 'two')).toMatchInlineSnapshot(`
+      "Plan  prod/store   completes   policy 5e773de
+
+      CHANGE   StatefulSet  new  (b)  4 pods added
+
+       WAVE        STEP                PODS  AT ONCE  GATE   p50  p90
+       1 replicas  scale up  b 0 -> 4     4        -  ready   1m   3m
+                                                      total   1m   3m
+      "
+    `);
+  });
+
+  it('names the object that asks for other replicas', () => {
+    expect(head('--current', 'six', '--desired', 'five')).toMatchInlineSnapshot(`
+      "Plan  prod/store   completes   policy ab92877
+
+      CHANGE   ReplicaTemplate store  6 -> 5  1 pod removed
+
+       WAVE        STEP                        PODS  AT ONCE  GATE   p50  p90
+       1 replicas  scale down  store-a 6 -> 5     1        -  -      30s   2m
+                                                              total  30s   2m
+      "
+    `);
+  });
+
+  it('counts from the replicas that run where no manifest names them', () => {
+    expect(head('--current', 'six', '--set', 'replicas=5').split('\n')[2]).toMatchInlineSnapshot(
+      `"CHANGE   replicas  6 -> 5  1 pod removed"`,
+    );
+  });
+});
