@@ -7,7 +7,7 @@ import { apiVersion } from './schema/kinds.ts';
 
 const longestHold = 1024;
 
-/** What the original does and a native group does not; design.md section 4 lists the differences. */
+/** What the original does and a native group does not; each field says what in `schema/rollout-group.ts`. */
 const compatibility = {
   readiness: 'containers',
   podsBy: 'nameLabel',

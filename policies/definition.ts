@@ -72,7 +72,7 @@ export interface ZoneDefinition {
   readonly noEviction: boolean;
 }
 
-/** Pods per zone, or a percentage of them (`spec/phased-bedrock-quarks.md` B.4 decides the rounding). */
+/** Pods per zone, or a percentage of them, rounded up; below 100 percent at least one pod stays old. */
 export type WaveAmount = { readonly pods: number } | { readonly percent: number };
 
 export interface ApprovalDefinition {

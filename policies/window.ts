@@ -71,14 +71,10 @@ export interface WindowsAnswer {
 }
 
 /**
- * Whether the windows of one policy let an action begin. An active deny window wins; where an allow window names the action, one must be open;
- * without windows for the action it is open. A deny window that cannot be read is active, an allow window that cannot be read is closed.
+ * Whether the windows of all policies let an action begin. In each policy an active deny window wins; where an allow window names the action,
+ * one must be open; without windows for the action it is open. Each policy must let it begin, so that one more policy never opens what another
+ * keeps closed. A deny window that cannot be read is active, an allow window that cannot be read is closed.
  */
-export function combineWindows(windows: readonly WindowDefinition[], action: PolicyAction, nowMs: number): WindowsAnswer {
-  return joinWindows([windows], action, nowMs);
-}
-
-/** The same for several policies: each must let the action begin, so that one more policy never opens what another keeps closed. */
 export function joinWindows(policies: readonly (readonly WindowDefinition[])[], action: PolicyAction, nowMs: number): WindowsAnswer {
   const relevant = policies.map((windows) => windows.filter((window) => window.actions.includes(action)));
   const { isOpen, denying, missing } = momentAt(relevant, nowMs);

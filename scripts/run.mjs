@@ -1,4 +1,4 @@
-// Runs a TypeScript script of this repository: Node 20 cannot read TypeScript, so the script is bundled first.
+// Runs a TypeScript script of this repository: Node 20 cannot read TypeScript nor import texts, so the script is bundled first.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ try {
     format: 'esm',
     target: 'node20',
     packages: 'external',
+    loader: { '.yaml': 'text', '.css': 'text', '.md': 'text' },
     logLevel: 'error',
   });
   process.exitCode = spawnSync(process.execPath, [outfile, ...args], { stdio: 'inherit' }).status ?? 1;

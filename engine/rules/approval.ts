@@ -1,6 +1,5 @@
 // Who approved what. An approval counts only with an identity that the API server vouches for.
 import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
-import { formatDuration } from '../../policies/duration.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { earliest, result } from '../rule.ts';
@@ -65,10 +64,4 @@ function expiryOf(intent: IntentView, approval: ApprovalDefinition): number | un
 function isExpired(intent: IntentView, approval: ApprovalDefinition, nowMs: number): boolean {
   const expiry = expiryOf(intent, approval);
   return expiry !== undefined && expiry <= nowMs;
-}
-
-/** How an approval reads in a plan: `1 of oncall`. */
-export function describeApproval(approval: ApprovalDefinition): string {
-  const expires = approval.expiresMs === undefined ? '' : `, valid ${formatDuration(approval.expiresMs)}`;
-  return `${approval.count}${approval.from.length === 0 ? '' : ` of ${approval.from.join(' or ')}`}${expires}`;
 }

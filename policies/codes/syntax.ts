@@ -37,7 +37,7 @@ export const syntaxCodes = {
     severity: 'error',
     explanation:
       'A mapping names the same key more than once. Which value wins depends on the reader: the API server keeps one of them without saying so.',
-    hint: 'keep one of them',
+    hint: 'keep one of them, or put a line --- between them when another document begins here',
   },
   RG1007: {
     title: 'Anchors and aliases are not used in policies',

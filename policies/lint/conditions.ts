@@ -1,8 +1,8 @@
 // Conditions of rules and gates, and the variables that messages name.
-import { type ConditionProblem, checkCondition } from '../condition-check.ts';
+import { type ConditionProblem, checkCondition, checkMessage } from '../condition-check.ts';
 import type { ConditionType } from '../condition-types.ts';
 import { type Finding, finding } from '../finding.ts';
-import { gateVariables, messageVariables, ruleVariables } from '../variables.ts';
+import { gateVariables, ruleVariables } from '../variables.ts';
 import { lowerFirst } from '../wording.ts';
 import type { Path, Places } from '../yaml-document.ts';
 import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
@@ -28,16 +28,9 @@ function conditionFindings(document: Places, path: Path, condition: unknown, var
   });
 }
 
-/** A message may name what a condition may read; checking a condition that reads it gives the same answer. */
 function messageFindings(document: Places, path: Path, message: string, variables: ConditionType): readonly Finding[] {
-  const unknown = messageVariables(message).flatMap((name) => {
-    const label = /^((?:target|group)\.(?:labels|annotations))\.(.+)$/.exec(name);
-    const read = label?.[1] === undefined ? { var: name } : { val: [...label[1].split('.'), label[2]] };
-    return checkCondition({ '==': [read, read] }, { variables }).filter((problem) => problem.code === 'RG3006');
-  });
-  const first = new Map(unknown.map((problem) => [problem.message, problem]));
-  return [...first.values()].map((problem) =>
-    finding('RG3006', document.place(path), lowerFirst(problem.message), { hint: hintOf(problem) }),
+  return checkMessage(message, { variables }).map((problem) =>
+    finding(problem.code, document.place(path), lowerFirst(problem.message), { hint: hintOf(problem) }),
   );
 }
 

@@ -22,5 +22,3 @@ export const rolloutExceptionSpec = z.strictObject({
   notBefore: instant.optional(),
   expires: instant.describe('The exception ends here.'),
 });
-
-export type RolloutExceptionSpec = z.infer<typeof rolloutExceptionSpec>;

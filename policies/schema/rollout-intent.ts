@@ -20,5 +20,3 @@ export const rolloutIntentSpec = z.strictObject({
     .optional()
     .describe('Who asked, as the API server knows it; users cannot set it.'),
 });
-
-export type RolloutIntentSpec = z.infer<typeof rolloutIntentSpec>;

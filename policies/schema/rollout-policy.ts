@@ -92,7 +92,6 @@ export const rolloutPolicySpec = z.strictObject({
   limits: limits.optional(),
 });
 
-export type RolloutPolicySpec = z.infer<typeof rolloutPolicySpec>;
 export type PolicyAction = z.infer<typeof policyAction>;
 export type PolicyRuleSpec = z.infer<typeof rule>;
 export type WindowSpec = z.infer<typeof window>;

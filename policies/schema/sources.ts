@@ -45,6 +45,3 @@ export const notificationChannelSpec = z
     usableFrom,
   })
   .meta({ 'x-rollout-group-one-of': ['slack', 'callback', 'github', 'gitlab'] });
-
-export type MetricSourceSpec = z.infer<typeof metricSourceSpec>;
-export type NotificationChannelSpec = z.infer<typeof notificationChannelSpec>;

@@ -107,6 +107,8 @@ describe('conditions', () => {
         { depthSize: 'small' },
         fc.jsonValue({ maxDepth: 3 }),
         fc.constantFrom('n', 'zones.0', '', '6h', '2026-01-15T10:00:00Z'),
+        // Chance alone makes too few conditions that have nothing wrong with them.
+        fc.constant({ '>': [{ var: 'n' }, 1] }),
         fc.array(tie('node'), { maxLength: 4 }),
         fc.tuple(fc.constantFrom(...names), fc.array(tie('node'), { maxLength: 4 })).map(([name, args]) => ({ [name]: args })),
         fc.tuple(fc.constantFrom(...names), tie('node')).map(([name, argument]) => ({ [name]: argument })),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { WindowDefinition } from '../../policies/definition.ts';
 import { explainCode } from '../../policies/finding-codes.ts';
-import { checkSchedule, combineWindows, joinWindows, windowState } from '../../policies/window.ts';
+import { checkSchedule, joinWindows, windowState } from '../../policies/window.ts';
 
 const hourMs = 3_600_000;
 
@@ -51,7 +51,7 @@ describe('a window by schedule', () => {
   it('is open through openings that touch, until the end of the latest', () => {
     const weekdays = scheduled('0 0 * * 1-5', 24, 'UTC');
     expect(stateAt(weekdays, '2026-01-14T12:00:00Z')).toBe('open 2026-01-14T00:00Z to 2026-01-15T00:00Z');
-    expect(combineWindows([weekdays], 'rollout', Date.parse('2026-01-14T12:00:00Z')).changesMs).toBe(Date.parse('2026-01-17T00:00:00Z'));
+    expect(joinWindows([[weekdays]], 'rollout', Date.parse('2026-01-14T12:00:00Z')).changesMs).toBe(Date.parse('2026-01-17T00:00:00Z'));
   });
 
   it('opens on 29 February, and on 30 February never', () => {
@@ -174,7 +174,7 @@ describe('windows together', () => {
   const audit = ranged([['2026-01-20T00:00:00Z', '2026-01-20T15:00:00Z']], { name: 'audit', inFlight: 'finishAll' });
 
   function ask(windows: readonly WindowDefinition[], at: string): unknown {
-    const { changesMs, ...answer } = combineWindows(windows, 'rollout', Date.parse(at));
+    const { changesMs, ...answer } = joinWindows([windows], 'rollout', Date.parse(at));
     return { ...answer, changes: iso(changesMs) };
   }
 
