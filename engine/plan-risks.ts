@@ -1,7 +1,8 @@
 // What a plan allows and a reviewer should still see: findings RG50xx, each with the object or field that causes it.
-import type { GroupContext } from './context.ts';
+import { type GroupContext, zoneNamed } from './context.ts';
 import { templateRevision } from './observe-manifests.ts';
 import type { PlannedStep, Risk } from './plan-document.ts';
+import { budgetHealth, budgetsFor } from './pod-budget.ts';
 import { fieldAt } from './raw.ts';
 
 export interface RiskQuestion {
@@ -36,21 +37,21 @@ function named(members: readonly unknown[]): string {
   return members.map(nameOf).sort().join(', ');
 }
 
-const serialBudget: RiskCheck = ({ steps }) => {
-  const rolls = steps.filter((step) => step.kind === 'roll' && step.atOnce === 1 && step.pods.length > 1);
-  const budget = rolls
-    .flatMap((step) => step.rules)
-    .find((answer) => answer.rule === 'eviction-budget' && answer.source?.object !== undefined);
-  const limit = rolls.flatMap((step) => step.rules).find((answer) => answer.rule === 'zone-budget')?.limit;
-  if (budget?.source === undefined || limit === undefined || Number(limit) <= 1) return [];
-  return [
-    {
-      code: 'RG5001',
-      severity: 'warning',
-      message: `${budget.source.object} lets one pod go at a time, although ${limit} may be unavailable`,
-      source: budget.source,
-    },
-  ];
+/** A pod at a time although more may be down, because of a budget and not of an interval or of what the zone has. */
+const serialBudget: RiskCheck = ({ context, steps }) => {
+  if (context.group.rollout.rotateBy !== 'evict') return [];
+  for (const step of steps) {
+    const limit = step.rules.find((answer) => answer.rule === 'zone-budget')?.limit;
+    if (step.kind !== 'roll' || step.atOnce !== 1 || step.pods.length < 2 || limit === undefined || Number(limit) <= 1) continue;
+    const [budget] = budgetsFor(context.snapshot, context.group.namespace, zoneNamed(context, step.zone)?.set?.podLabels ?? {});
+    if (budget === undefined) continue;
+    const { expected, desired } = budgetHealth(context.snapshot, budget);
+    if (expected - desired > 1) continue;
+    const object = `PodDisruptionBudget ${budget.namespace}/${budget.name}`;
+    const message = `${object} lets one pod go at a time, although ${limit} may be unavailable`;
+    return [{ code: 'RG5001', severity: 'warning', message, source: { object } }];
+  }
+  return [];
 };
 
 const orderedReady: RiskCheck = ({ context, steps }) => {
