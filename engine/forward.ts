@@ -1,6 +1,7 @@
 // The engine run forward: decide, act on the model, let time pass, decide again, until nothing is left to do. Plan and simulation are this.
 import { evaluateCondition } from '../policies/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import type { Assumptions } from './assumptions.ts';
 import { decideGroup } from './decide.ts';
 import type { GroupDecision } from './decision.ts';
 import { earliest } from './rule.ts';
@@ -50,7 +51,7 @@ export interface ForwardOptions {
 export function runForward(start: World, group: GroupDefinition, { onTurn, events = [], untilMs }: ForwardOptions = {}): ForwardRun {
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
-  let world = withMetrics(start, group);
+  let world = withAssumedMetrics(start, group);
   let sinceElapsed = 0;
   for (let count = 0; ; count += 1) {
     sinceElapsed += 1;
@@ -196,17 +197,32 @@ function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDeci
 /** Values at which a policy's rules are quiet; tried in this order. */
 const quietValues: readonly number[] = [0, 1, 100, 1_000_000, -1];
 
-/** Metrics stay fresh for the whole run: an assumption has no age. */
-function withMetrics(world: World, group: GroupDefinition): World {
+/** What a plan takes metrics to be, by `policy/input`: what was assumed, else a value at which the rules are quiet, where there is one. */
+export function assumedMetrics(
+  policies: readonly PolicyDefinition[],
+  given: Assumptions['metrics'],
+  group: GroupDefinition,
+): Readonly<Record<string, number>> {
+  const values = policies.flatMap((policy) =>
+    Object.keys(policy.metrics).flatMap((input): [string, number][] => {
+      const name = `${policy.name}/${input}`;
+      const value = given[name] ?? quietValue(policy, input, group);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  return Object.fromEntries(values);
+}
+
+/** The world with the metrics that nobody measured. They stay fresh for the whole run: an assumption has no age. */
+export function withAssumedMetrics(world: World, group: GroupDefinition): World {
+  const { policies, nowMs } = world.snapshot;
+  const assumed = assumedMetrics(policies, world.assumptions.metrics, group);
   const metrics: MetricView[] = [...world.snapshot.metrics];
-  for (const policy of world.snapshot.policies) {
-    for (const input of Object.keys(policy.metrics)) {
-      const isGiven = metrics.some(
-        (metric) => metric.namespace === policy.namespace && metric.policy === policy.name && metric.input === input,
-      );
-      const value = world.assumptions.metrics[`${policy.name}/${input}`] ?? quietValue(policy, input, group);
-      if (!isGiven && value !== undefined)
-        metrics.push({ namespace: policy.namespace, policy: policy.name, input, value, atMs: world.snapshot.nowMs + horizonMs });
+  for (const { namespace, name: policy, metrics: inputs } of policies) {
+    for (const input of Object.keys(inputs)) {
+      const isGiven = metrics.some((metric) => metric.namespace === namespace && metric.policy === policy && metric.input === input);
+      const value = assumed[`${policy}/${input}`];
+      if (!isGiven && value !== undefined) metrics.push({ namespace, policy, input, value, atMs: nowMs + horizonMs });
     }
   }
   return { ...world, snapshot: { ...world.snapshot, metrics } };

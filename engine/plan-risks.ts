@@ -63,7 +63,7 @@ const orderedReady: RiskCheck = ({ context, steps }) => {
     {
       code: 'RG5002',
       severity: 'notice',
-      message: `${names} start their pods one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
+      message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
     },
   ];
 };

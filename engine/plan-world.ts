@@ -1,5 +1,6 @@
 // The state in which a plan begins: what runs, with everything that was asked for judged and, where it passed, applied.
 import type { GroupDefinition } from '../policies/definition.ts';
+import { withAssumedMetrics } from './forward.ts';
 import { snapshotFromManifests } from './observe-manifests.ts';
 import type { PlanInput } from './plan.ts';
 import { type RequestedChanges, requestChanges } from './plan-request.ts';
@@ -45,12 +46,22 @@ export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group:
   return { ...snapshotBefore(input, snapshots, group), zoneBudgets, podBudgets, replicaSources };
 }
 
-/** The model of one group, with what was asked of its members judged and applied. */
-export function requestedWorld(input: PlanInput, snapshots: PlanSnapshots, group: GroupDefinition, quantile: Quantile): RequestedChanges {
+/**
+ * The model of one group, with what was asked of its members judged and applied. A plan judges with the metrics that it assumes; with
+ * `hasMetrics` false nobody has read any.
+ */
+export function requestedWorld(
+  input: PlanInput,
+  snapshots: PlanSnapshots,
+  group: GroupDefinition,
+  quantile: Quantile,
+  { hasMetrics = true } = {},
+): RequestedChanges {
+  const world = createWorld(snapshotAsked(input, snapshots, group), input.assumptions, quantile);
   return requestChanges({
     group,
     groupsBefore: input.groupsBefore ?? [],
-    world: createWorld(snapshotAsked(input, snapshots, group), input.assumptions, quantile),
+    world: hasMetrics ? withAssumedMetrics(world, group) : world,
     after: snapshots.after,
     desired: input.desired,
   });

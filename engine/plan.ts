@@ -1,8 +1,9 @@
 // The plan: what is asked for, judged; what follows, by running the engine forward; grouped into waves and steps.
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import { policiesFor } from '../policies/join.ts';
 import type { Assumptions } from './assumptions.ts';
 import { contextOf } from './context.ts';
-import { runForward, type Turn } from './forward.ts';
+import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { plannedChanges } from './plan-changes.ts';
 import type { GroupPlan, Plan, PlannedStep, PlannedWave, Refusal, TimelineSpan } from './plan-document.ts';
 import { groupRisks } from './plan-risks.ts';
@@ -42,9 +43,14 @@ export function planGroups(input: PlanInput): Plan {
     kind: 'Plan',
     metadata: { policyDigest: input.policyDigest, ...(usesCalendar ? { startsAt: new Date(nowMs).toISOString() } : {}) },
     outcome: worst(groups.map((group) => group.outcome)),
-    assumptions: input.assumptions,
+    assumptions: { ...input.assumptions, metrics: { ...metricsOf(input), ...input.assumptions.metrics } },
     groups,
   };
+}
+
+/** The metrics that policies read of the groups that they bind; nothing is measured for a plan. */
+function metricsOf({ groups, policies, assumptions }: PlanInput): Assumptions['metrics'] {
+  return Object.assign({}, ...groups.map((group) => assumedMetrics(policiesFor(policies, group), assumptions.metrics, group)));
 }
 
 function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {
@@ -132,8 +138,8 @@ function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep
 
 function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: number): PlannedStep {
   const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
-  // How long a person takes is nobody's to assume.
-  const isTimed = step.kind !== 'approval';
+  // How long a person takes is nobody's to assume, and a policy that refuses gives way to a person alone.
+  const isTimed = step.kind !== 'approval' && step.rules.every((answer) => answer.outcome !== 'no');
   return {
     kind: step.kind,
     ...(step.zone === undefined ? {} : { zone: step.zone }),

@@ -53,7 +53,9 @@ export function fieldAt(value: unknown, keys: readonly string[]): unknown {
 export function instantMs(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/.test(text)) return undefined;
   const ms = Date.parse(text);
-  return Number.isNaN(ms) ? undefined : ms;
+  // Days that a month does not have would be days of the next one.
+  const day = Date.parse(`${text.slice(0, 10)}T00:00:00Z`);
+  return Number.isNaN(ms) || new Date(day).toISOString().slice(0, 10) !== text.slice(0, 10) ? undefined : ms;
 }
 
 function asText(found: unknown): string | undefined {

@@ -95,7 +95,7 @@ function simulateOnce(start: World, group: GroupDefinition, options: SimulationO
   return {
     seed,
     end,
-    durationMs: last.nowMs - beginMs,
+    durationMs: end === 'limit' && options.untilMs !== undefined ? options.untilMs : last.nowMs - beginMs,
     turns,
     violations,
     timeline: timeline.sort((a, b) => a.atMs - b.atMs),

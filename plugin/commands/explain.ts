@@ -27,7 +27,7 @@ export async function run(context: CommandContext, { group: name, ...options }: 
     });
   }
   const snapshots = readPlanSnapshots(input);
-  const { world, refused } = requestedWorld(input, snapshots, group, 'p50');
+  const { world, refused } = requestedWorld(input, snapshots, group, 'p50', { hasMetrics: false });
   const decision = decideGroup(world.snapshot, group);
   if (options.output === 'table') {
     const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;

@@ -2,11 +2,11 @@
 import { decideGroup } from '../../engine/decide.ts';
 import type { Turn } from '../../engine/forward.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan-world.ts';
-import { type SimulationOptions, simulate } from '../../engine/simulate.ts';
+import { type SimulatedRun, type SimulationOptions, simulate } from '../../engine/simulate.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { World } from '../../engine/world-model.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { durationMs } from '../../policies/duration.ts';
+import { durationMs as parsedMs } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
@@ -37,20 +37,23 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const { input, errors } = await readPlanInputs(context, options);
   if (errors.length > 0) return writeErrors(context, errors);
   const snapshots = readPlanSnapshots(input);
-  const worlds = input.groups.map((group) => ({ group, world: requestedWorld(input, snapshots, group, 'p50').world }));
-  refuseUnknownFault(requests, (request) =>
+  const worlds = input.groups.map((group) => ({ group, ...requestedWorld(input, snapshots, group, 'p50') }));
+  const refused = worlds.flatMap((one) => one.refused);
+  for (const { what } of refused) context.stderr.write(`refused and left out: ${what}; plan says why\n`);
+  refuseUnknownFault(requests, input.groups, (request) =>
     worlds.some(({ group, world }) => faultsOf([request], group, podsOf(world.snapshot)).length > 0),
   );
   const busy = worlds.filter(({ group, world }) => decideGroup(world.snapshot, group).outcome !== 'done');
   const results = busy.map(({ group, world }) => simulateGroup(group, world, requests, { ...options, untilMs }));
   if (options.output === 'table') context.stdout.write(renderSimulation(results, context.stdout));
   else await writeDocument(context.stdout, 'json', { kind: 'Simulation', groups: results.map(forPrograms) });
-  return results.some(({ simulation }) => simulation.violated > 0) ? exitCodes.findings : exitCodes.done;
+  if (results.some(({ simulation }) => simulation.violated > 0)) return exitCodes.findings;
+  return refused.length > 0 ? exitCodes.refused : exitCodes.done;
 }
 
 function limitMs(text: string): number {
   try {
-    return durationMs(text);
+    return parsedMs(text);
   } catch {
     throw usageFailure(`--until ${text} is no duration`, 'write a duration such as 4h');
   }
@@ -78,6 +81,7 @@ function simulateGroup(
     simulation.runs.find((one) => one.violations.length > 0) ?? simulation.runs.find((one) => one.end !== 'done') ?? simulation.runs[0];
   const turns: Turn[] = [];
   const again = simulate(world, group, { ...settings, seed: telling?.seed ?? seed, runs: 1, onTurn: (turn) => turns.push(turn) });
+  const shown = again.runs[0] ?? { seed, end: 'held', durationMs: 0, turns: 0, violations: [], timeline: [], heldBy: [] };
   return {
     namespace: group.namespace,
     group: group.name,
@@ -85,17 +89,18 @@ function simulateGroup(
     faults:
       requests.length > 0 ? `${plural(settings.faults.length, 'pod')} lost as asked` : `${randomFaults} random losses of pods in each`,
     simulation,
-    shown: again.runs[0] ?? { seed, end: 'held', durationMs: 0, turns: 0, violations: [], timeline: [], heldBy: [] },
-    spans: [...laneSpans(turns), ...faultSpans(again.runs[0]?.timeline ?? [], group)],
+    shown,
+    spans: [...laneSpans(turns), ...faultSpans(shown, group)],
   };
 }
 
 /** Faults have no length; they mark the column in which they happen. */
 function faultSpans(
-  timeline: readonly { readonly atMs: number; readonly what: string }[],
+  { timeline, durationMs }: Pick<SimulatedRun, 'timeline' | 'durationMs'>,
   group: GroupDefinition,
 ): GroupSimulation['spans'] {
   return timeline.flatMap(({ atMs, what }) => {
+    if (atMs > durationMs) return [];
     const pod = /^(?:fault: pod fails|pod is replaced) (\S+)$/.exec(what)?.[1];
     const zone = group.zones.find((one) => pod?.startsWith(`${one.statefulSet}-`));
     return zone === undefined ? [] : [{ lane: zone.name, kind: 'fault' as const, startSeconds: atMs / 1000, endSeconds: atMs / 1000 }];

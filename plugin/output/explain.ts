@@ -1,6 +1,7 @@
 // Why a group moves, waits or is refused, as text: what it is to become, each next step with every rule that was asked, and what to do.
 import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
 import type { Refusal } from '../../engine/plan-document.ts';
+import { describeAction } from '../../engine/simulate.ts';
 import type { Style } from './colour.ts';
 import type { TableLook } from './plan-table.ts';
 import { paragraph } from './plan-table-layout.ts';
@@ -43,8 +44,10 @@ function headline({ decision, refused }: Explanation, { paint }: TableLook): str
   return `${paint('bold', `${name} is ${decision.phase.toUpperCase()}`)}${verdict(decision, refused)}`;
 }
 
-function verdict({ outcome, waits }: GroupDecision, refused: readonly Refusal[]): string {
+function verdict({ outcome, waits, steps, actions }: GroupDecision, refused: readonly Refusal[]): string {
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} refused; somebody must change what is asked for, or the rule.`;
+  if (outcome === 'act' && steps.length > 0 && steps.every((step) => step.results.some(isHolding)))
+    return `. The next step is prepared: ${actions.map(describeAction).join(', ')}.`;
   if (outcome === 'act') return '. Nothing holds the next step.';
   if (outcome === 'done') return '. Nothing is left to do.';
   if (waits.some((result) => result.outcome === 'no')) return '. Policy refuses the next step; somebody must change something.';

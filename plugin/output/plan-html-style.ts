@@ -36,7 +36,8 @@ code, .pods { font: .88em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, "Li
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th { text-align: left; font-weight: 600; color: var(--soft); white-space: nowrap; }
-th, td { padding: .32rem .55rem; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
+th, td { padding: .32rem .55rem; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: break-word; }
+td code { overflow-wrap: anywhere; }
 th:first-child, td:first-child { padding-left: 0; }
 td .soft, td .key, td a { white-space: nowrap; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }

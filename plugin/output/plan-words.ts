@@ -2,6 +2,7 @@
 import type { Assumptions, Quantiles } from '../../engine/assumptions.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../engine/plan-document.ts';
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import type { Source } from '../../policies/definition.ts';
 import { plural } from './words.ts';
 
@@ -84,8 +85,10 @@ export function stepGate(step: PlannedStep): string {
       return step.waitsFor ?? '-';
     case 'approval':
       return 'people';
-    case 'soak':
     case 'wait':
+      if (step.rules.some((result) => result.outcome === 'no')) return 'people';
+      return ['time', ...(step.gates ?? [])].join(', ');
+    case 'soak':
       return ['time', ...(step.gates ?? [])].join(', ');
     case 'check':
       return step.gates?.join(', ') ?? 'readings';
@@ -141,11 +144,16 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
     case 'unknown':
       return 'passes when it can be read';
     case 'wait':
-      return 'passes with progress elsewhere';
+      return `passes when ${passesWhen(result.rule)}`;
     case 'ok':
     case 'skip':
       return 'holds nothing';
   }
+}
+
+/** What a rule waits for; a rule of a policy says it in its message. */
+function passesWhen(rule: string): string {
+  return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'its condition no longer holds';
 }
 
 /** The policy digest as far as people compare it. */
@@ -199,12 +207,14 @@ export function groupsText(groups: readonly GroupPlan[]): string {
 /** What the times stand on, in one sentence part. */
 export function assumptionsText(assumptions: Assumptions): string {
   const own = Object.keys(assumptions.groups).length;
+  const metrics = Object.entries(assumptions.metrics).map(([name, value]) => `${name} ${value}`);
   return [
     `pods stop in ${quantilesText(assumptions.pods.drain)} and start in ${quantilesText(assumptions.pods.start)}`,
     ...(own === 0 ? [] : [`${plural(own, 'group')} with other times`]),
     `gates ${assumptions.gates}`,
     `approvals ${assumptions.approvals}`,
     `preparations ${assumptions.preparations}`,
+    ...metrics,
   ].join(', ');
 }
 

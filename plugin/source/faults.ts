@@ -55,8 +55,20 @@ export function faultsOf(
 }
 
 /** A request that no group has pods for is a mistake in its name. */
-export function refuseUnknownFault(requests: readonly FaultRequest[], isKnown: (request: FaultRequest) => boolean): void {
+export function refuseUnknownFault(
+  requests: readonly FaultRequest[],
+  groups: readonly GroupDefinition[],
+  isKnown: (request: FaultRequest) => boolean,
+): void {
   const unknown = requests.find((request) => !isKnown(request));
   if (unknown === undefined) return;
-  throw new Failure({ exitCode: exitCodes.notFound, what: `--fail ${unknown.text} names no ${unknown.kind} of the groups` });
+  const zones = groups.flatMap((group) => group.zones);
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: `--fail ${unknown.text} names no ${unknown.kind} of the groups`,
+    why:
+      unknown.kind === 'zone'
+        ? `known are ${zones.map(({ name }) => name).join(', ')}`
+        : `pods are named after ${zones.map(({ statefulSet }) => statefulSet).join(', ')}, with their number`,
+  });
 }

@@ -35,7 +35,7 @@ export function parseWhatIf(text: string): WhatIf {
   if (name === 'image' && image !== '') return { ...target, kind: 'image', image, ...(container === undefined ? {} : { container }) };
   throw usageFailure(
     `--set ${text} is not understood`,
-    'use --set image=[CONTAINER=]REPOSITORY:TAG, --set [ZONE.]replicas=N or --set spec.PATH=VALUE',
+    'use --set [ZONE.]image=[CONTAINER=]REPOSITORY:TAG, --set [ZONE.]replicas=N or --set spec.PATH=VALUE',
   );
 }
 
@@ -61,10 +61,17 @@ export function applyWhatIf(
 function applyOne(objects: readonly ObjectContent[], groups: readonly GroupDefinition[], change: WhatIf): readonly ObjectContent[] {
   const members = membersOf(objects, groups).filter((member) => change.zone === undefined || member.zone === change.zone);
   if (members.length === 0)
-    throw nothingFound(change, change.zone === undefined ? 'no group has a member here' : `no group has a zone ${change.zone}`);
+    throw nothingFound(
+      change,
+      change.zone === undefined ? 'no group has a member here' : `no group has a zone ${change.zone}; known are ${zoneNames(groups)}`,
+    );
   const changed = new Map(members.flatMap((member) => changedMember(member, members, change)));
   if (changed.size === 0) throw nothingFound(change, 'no member has such a container');
   return objects.map((object, index) => changed.get(index) ?? object);
+}
+
+function zoneNames(groups: readonly GroupDefinition[]): string {
+  return [...new Set(groups.flatMap((group) => group.zones.map(({ name }) => name)))].join(', ');
 }
 
 function nothingFound(change: WhatIf, why: string): Failure {

@@ -89,7 +89,7 @@ const simulate: Verb = {
     outputOption('table', 'json'),
   ],
   examples: ['simulate --current manifests/ --set image=grafana/mimir:2.17.1 --fail pod=ingester-zone-b-1@20m --runs 100'],
-  exits: { 4: 'an invariant was broken', 10: 'a file or a revision does not exist' },
+  exits: { 4: 'an invariant was broken', 5: 'policy refuses a part of it, which is left out', 10: 'a file or a revision does not exist' },
   load: async () => (await import('../commands/simulate.ts')).run,
 };
 

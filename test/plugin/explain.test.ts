@@ -49,7 +49,7 @@ describe('the explanation of a group', () => {
          [SKIP] min-interval       no interval is set
          [WAIT] approval           0 of 1 approvals are given (limit: 1 of oncall)
                                    written at policy/ingester.yaml:58:9
-                                   passes with progress elsewhere
+                                   passes when enough people with the right groups approved the wave
 
         do       give the approval: 0 of 1 approvals are given (limit: 1 of oncall)
       "
@@ -72,6 +72,21 @@ describe('the explanation of a group', () => {
     ],
   ] satisfies [readonly RuleResult[], string][])('sums up %#', (results, verdict) => {
     expect(renderExplanation(explained(results), look()).split('\n')[0]).toContain(verdict);
+  });
+
+  it('says what is done for a step that is still held', () => {
+    const waiting: RuleResult = { rule: 'delayed-downscale', outcome: 'wait', fact: '2 pods must prepare' };
+    const { decision, ...rest } = explained([waiting]);
+    const action = {
+      kind: 'callPods',
+      zone: 'zone-c',
+      statefulSet: 'ingester-zone-c',
+      ordinals: [19],
+      call: 'delayed',
+      method: 'POST',
+    } as const;
+    const acting = { ...rest, decision: { ...decision, outcome: 'act' as const, actions: [action as never] } };
+    expect(renderExplanation(acting, look()).split('\n')[0]).toContain('The next step is prepared: prepare ingester-zone-c 19.');
   });
 
   it('leaves out the rules that passed when only what holds is asked for', () => {

@@ -80,7 +80,7 @@ describe('what if', () => {
   });
 
   it.each([
-    ['c.replicas=5', '--set c.replicas=5 applies to nothing: no group has a zone c'],
+    ['c.replicas=5', '--set c.replicas=5 applies to nothing: no group has a zone c; known are a, b'],
     ['image=none=x:1', '--set image=none=x:1 applies to nothing: no member has such a container'],
   ])('%s finds nothing', (text, message) => {
     expect(failure(() => applyWhatIf(both, groups, [parseWhatIf(text)]))).toEqual([10, message]);

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folderWith, runPlugin } from './process.ts';
 
@@ -121,5 +122,37 @@ describe('a plan of what is asked for', () => {
     expect(head('--current', 'six', '--set', 'replicas=5').split('\n')[2]).toMatchInlineSnapshot(
       `"CHANGE   replicas  6 -> 5  1 pod removed"`,
     );
+  });
+
+  it('judges with the metrics that it assumes, and says which; nobody has read them for explain', () => {
+    const example = resolve('examples/kafka');
+    const words = ['--current', `${example}/manifests`, '-f', `${example}/policies`];
+    const { status, stdout } = runPlugin(['plan', ...words, '--set', 'a.replicas=5'], { cwd: example });
+    expect(status).toBe(0);
+    expect(stdout).toContain('scale down  a 6 -> 5');
+    expect(stdout).toContain('preparations succeed, broker-safety/underReplicated 0, broker-safety/busiestDisk 0');
+    const explained = runPlugin(['explain', 'kafka', ...words, '--set', 'image=apache/kafka:4.1.1'], { cwd: example });
+    expect(explained.stdout).toContain('inputs.metrics.underReplicated is unknown (no reading)');
+  });
+
+  it('is not simulated where policy refuses it, and simulate says so', () => {
+    const cwd = folderWith({ 'a.yaml': member('a').replace('store }', 'store, grafana.com/no-downscale: "true" }') });
+    expect(runPlugin(['simulate', '--current', 'a.yaml', '--set', 'replicas=3'], { cwd })).toMatchObject({
+      status: 5,
+      stdout: 'nothing to simulate: no group has anything to do\n',
+      stderr: 'refused and left out: scale StatefulSet store-a from 4 to 3; plan says why\n',
+    });
+  });
+
+  it('takes no time for what policy refuses for good', () => {
+    const cwd = folderWith({
+      'now/a.yaml': mirrored.replace('store }', 'store, grafana.com/no-downscale: "true" }'),
+      'now/source.yaml': source(6),
+      'next/a.yaml': mirrored.replace('store }', 'store, grafana.com/no-downscale: "true" }'),
+      'next/source.yaml': source(5),
+    });
+    const { status, stdout } = runPlugin(['plan', '--current', 'now', '--desired', 'next'], { cwd });
+    expect(status).toBe(5);
+    expect(stdout).toMatch(/wait {2}no-downscale store-a +- +- {2}people +\? +\?/);
   });
 });
