@@ -1,6 +1,6 @@
 // What differs between two versions of a Kubernetes object, field by field and by meaning, and what each difference leads to.
 import { fieldDefault, isImmutableField, isServerField } from './field-rules.ts';
-import { masked } from './field-secrets.ts';
+import { masked, withoutFlagValues } from './field-secrets.ts';
 import { canonicalJson } from './hash.ts';
 import { sameQuantity } from './quantity.ts';
 
@@ -94,11 +94,13 @@ function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], aft
   else if (before.some((entry, index) => !isSame(entry, after[index]))) recordReorder(walk, place);
 }
 
-/** What is left of a list when each entry of another is taken out once. */
+/** What is left of a list when each entry of another is taken out once; a credential behind its flag is hidden while the flag is still there. */
 function without(list: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
   const rest = new Map<string, number>();
   for (const entry of other) rest.set(canonicalJson(entry), (rest.get(canonicalJson(entry)) ?? 0) + 1);
-  return list.filter((entry) => {
+  const shown = withoutFlagValues(list);
+  return shown.filter((_, index) => {
+    const entry = list[index];
     const count = rest.get(canonicalJson(entry)) ?? 0;
     rest.set(canonicalJson(entry), count - 1);
     return count <= 0;

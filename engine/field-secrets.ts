@@ -32,30 +32,65 @@ function maskValue(isHidden: boolean, value: unknown): unknown {
   if (value === undefined || value === null) return value;
   if (isHidden) return mask;
   if (typeof value === 'string') return maskText(value);
-  if (Array.isArray(value)) return value.map((entry) => maskValue(false, entry));
+  if (Array.isArray(value)) return withoutFlagValues(value).map((entry) => maskValue(false, entry));
   if (typeof value !== 'object') return value;
-  const isVariable = 'name' in value && 'value' in value && isSecretName(String(value.name));
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, maskValue(isVariable && key === 'value', part)]));
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, maskValue(isSecretEntry(value, key), part)]));
 }
 
-/** Hides the value of flags such as `-auth.token=…`, and the user part of URLs. */
+/** The `value` of a variable whose name says that it is a credential. */
+function isSecretEntry(entry: object, key: string): boolean {
+  return key === 'value' && 'name' in entry && isSecretName(String(entry.name));
+}
+
+/** A list of arguments with the values of such flags hidden. */
+export function withoutFlagValues(list: readonly unknown[]): readonly unknown[] {
+  return list.map((entry, index) => (isValueOfFlag(list, index) ? mask : entry));
+}
+
+/** What stands behind a flag such as `--token` as an argument of its own. */
+function isValueOfFlag(list: readonly unknown[], index: number): boolean {
+  const flag = index > 0 ? list[index - 1] : undefined;
+  return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');
+}
+
+/** `password: …`, `--auth.token=…`, `"api_key": "…"`, anywhere in a text. */
+const assignment =
+  /([\w.-]*(?:passw|token|secret|credential|private.?key|api.?key|access.?key)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)/gi;
+
+/** Hides what is assigned to names of credentials, and the user part of URLs. */
 function maskText(text: string): string {
-  const flag = /^(-{1,2}[\w.-]+)=/.exec(text);
-  if (flag?.[1] !== undefined && isSecretName(flag[1])) return `${flag[1]}=${mask}`;
-  return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`);
+  return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`).replace(assignment, `$1${mask}`);
 }
 
-/** A whole object that may be shown. Contents of Secrets become the same sign on both sides only when nothing is known of the other side. */
-export function withoutSecrets(object: Readonly<Record<string, unknown>>, side: 'before' | 'after'): Readonly<Record<string, unknown>> {
+/**
+ * A whole object that may be shown beside its other version. What is hidden and differs says which side it is, as in `masked`; what is
+ * hidden and the same is the same.
+ */
+export function withoutSecrets(
+  object: Readonly<Record<string, unknown>>,
+  other: Readonly<Record<string, unknown>> | undefined,
+  side: 'before' | 'after',
+): Readonly<Record<string, unknown>> {
   const isSecret = object['kind'] === 'Secret';
-  return Object.fromEntries(
-    Object.entries(object).map(([key, value]) => {
-      const isHidden = isSecret && (key === 'data' || key === 'stringData');
-      return [key, isHidden && typeof value === 'object' && value !== null ? hiddenEntries(value, side) : maskValue(false, value)];
-    }),
-  );
+  const hide = (value: unknown, counterpart: unknown, path: string, isHidden: boolean): unknown => {
+    if (Array.isArray(value)) {
+      return value.map((entry, index) => hide(entry, part(counterpart, index), `${path}[]`, isHidden || isValueOfFlag(value, index)));
+    }
+    if (typeof value === 'object' && value !== null) {
+      const entries = Object.entries(value).map(([key, entry]) => {
+        const inner = `${path}.${key}`;
+        const isContent = isSecret && /^(?:data|stringData|metadata\.annotations)\./.test(inner);
+        return [key, hide(entry, part(counterpart, key), inner, isHidden || isContent || isSecretEntry(value, key))] as const;
+      });
+      return Object.fromEntries(entries);
+    }
+    const shown = maskValue(isHidden, value);
+    const isDistinct = value === counterpart || counterpart === undefined || shown !== maskValue(isHidden, counterpart);
+    return isDistinct ? shown : `${mask} (${side})`;
+  };
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, hide(value, other?.[key], key, false)]));
 }
 
-function hiddenEntries(entries: object, side: 'before' | 'after'): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.keys(entries).map((key) => [key, `${mask} (${side})`]));
+function part(value: unknown, key: string | number): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 }

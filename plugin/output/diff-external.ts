@@ -15,8 +15,8 @@ import { toYaml } from './yaml.ts';
 export function externalDiff(context: CommandContext, current: readonly ObjectContent[], desired: readonly ObjectContent[]): ExitCode {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-diff-'));
   try {
-    writeSide(join(folder, 'CURRENT'), current, 'before');
-    writeSide(join(folder, 'DESIRED'), desired, 'after');
+    writeSide(join(folder, 'CURRENT'), current, desired, 'before');
+    writeSide(join(folder, 'DESIRED'), desired, current, 'after');
     const [program = 'diff', ...flags] = (context.env['KUBECTL_EXTERNAL_DIFF'] ?? '').split(' ').filter((word) => word !== '');
     const all = program === 'diff' && flags.length === 0 ? ['-u', '-N', '-r'] : flags;
     const { status, stdout, error } = spawnSync(program, [...all, 'CURRENT', 'DESIRED'], {
@@ -38,10 +38,11 @@ export function externalDiff(context: CommandContext, current: readonly ObjectCo
   }
 }
 
-function writeSide(folder: string, objects: readonly ObjectContent[], side: 'before' | 'after'): void {
+function writeSide(folder: string, objects: readonly ObjectContent[], others: readonly ObjectContent[], side: 'before' | 'after'): void {
   mkdirSync(folder);
+  const otherByName = new Map(others.map((object) => [nameOf(object), object]));
   for (const object of objects) {
-    const file = `${nameOf(object).replace(/[^\w.-]+/g, '.')}.yaml`;
-    writeFileSync(join(folder, file), toYaml(withoutSecrets(object, side)));
+    const name = nameOf(object);
+    writeFileSync(join(folder, `${name.replace(/[^\w.-]+/g, '.')}.yaml`), toYaml(withoutSecrets(object, otherByName.get(name), side)));
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldDiff } from '../../engine/field-diff.ts';
+import { withoutSecrets } from '../../engine/field-secrets.ts';
 
 type Content = Record<string, unknown>;
 
@@ -160,6 +161,12 @@ describe('secrets in differences', () => {
     ['a new variable', withContainer({}), withContainer({ env: [{ name: 'API_TOKEN', value: hidden }] })],
     ['a new container', withContainer({}), statefulSet({}, { containers: [{ name: 'new', env: [{ name: 'API_TOKEN', value: hidden }] }] })],
     ['a flag by its name', withContainer({ args: ['-a'] }), withContainer({ args: [`-auth.token=${hidden}`] })],
+    ['the argument behind a flag', withContainer({ args: ['--token', 'x'] }), withContainer({ args: ['--token', hidden] })],
+    [
+      'a line of a configuration file',
+      { kind: 'ConfigMap', data: { file: 'user: me\npassword: "x"\n' } },
+      { kind: 'ConfigMap', data: { file: `user: me\npassword: "${hidden}"\napi_key = ${hidden}\n` } },
+    ],
     ['a URL with a user', withContainer({ env: [] }), withContainer({ env: [{ name: 'URL', value: `https://me:${hidden}@db/x` }] })],
     [
       'the copy that kubectl keeps',
@@ -168,6 +175,15 @@ describe('secrets in differences', () => {
     ],
   ])('are never shown: %s', (_, before, after) => {
     expect(JSON.stringify([fieldDiff(before, after), fieldDiff(after, before)])).not.toContain(hidden);
+    expect(JSON.stringify([withoutSecrets(before, after, 'before'), withoutSecrets(after, before, 'after')])).not.toContain(hidden);
+  });
+
+  it('are the same on both sides of a whole object when they are the same', () => {
+    const secret = (key: string) => ({ kind: 'Secret', metadata: { annotations: { copy: 'x' } }, data: { key, other: 'x' } });
+    expect([withoutSecrets(secret('a'), secret('b'), 'before'), withoutSecrets(secret('b'), secret('a'), 'after')]).toEqual([
+      { kind: 'Secret', metadata: { annotations: { copy: '***' } }, data: { key: '*** (before)', other: '***' } },
+      { kind: 'Secret', metadata: { annotations: { copy: '***' } }, data: { key: '*** (after)', other: '***' } },
+    ]);
   });
 
   it('are still seen to differ', () => {
