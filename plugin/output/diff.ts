@@ -1,4 +1,5 @@
 // Differences for people: groups by zone with what follows from each change, other objects after them, siblings on request.
+import { diffLines } from 'diff';
 import type { FieldChange } from '../../engine/field-diff.ts';
 import type { PlannedChange } from '../../engine/plan-document.ts';
 import type { Difference, GroupDifference, ObjectDifference, ZonePart } from '../difference.ts';
@@ -42,8 +43,21 @@ function plannedLines(change: PlannedChange, group: GroupDifference, look: Table
 function valueLines({ before, after }: { readonly before?: unknown; readonly after?: unknown }, look: TableLook): readonly string[] {
   if (before === undefined && after === undefined) return ['      the same entries in another order'];
   const lines = (mark: '-' | '+', value: unknown) =>
-    (Array.isArray(value) ? value : value === undefined ? [] : [value]).map((one) => `      ${sign(mark, valueText(one), look)}`);
-  return [...lines('-', before), ...lines('+', after)];
+    (Array.isArray(value) ? value : value === undefined ? [] : [value]).flatMap((one) => textLines(mark, valueText(one), look));
+  const isText = typeof before === 'string' && typeof after === 'string' && `${before}${after}`.includes('\n');
+  return isText ? changedLines(before, after, look) : [...lines('-', before), ...lines('+', after)];
+}
+
+/** Of two texts of several lines, such as configuration files, the lines that differ. */
+function changedLines(before: string, after: string, look: TableLook): readonly string[] {
+  return diffLines(before, after).flatMap(({ added, removed, value }) =>
+    added || removed ? textLines(added ? '+' : '-', value.replace(/\n$/, ''), look) : [],
+  );
+}
+
+/** Each line has its sign: one without could pass for a line of ours. */
+function textLines(mark: '-' | '+', text: string, look: TableLook): readonly string[] {
+  return text.split('\n').map((line) => `      ${sign(mark, line, look)}`);
 }
 
 function sign(mark: '-' | '+', text: string, { paint }: TableLook): string {

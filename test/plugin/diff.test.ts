@@ -181,3 +181,13 @@ describe('siblings', () => {
     expect(renderSiblings(siblingDifferences(running.slice(0, 2), [group()]), look())).toContain('  c has no StatefulSet here');
   });
 });
+
+it('of texts of several lines the lines that differ are shown, each with its sign', () => {
+  const file = (limit: number) => configMap(`common:\n  limit: ${limit}\nlast: x\nREFUSED by nobody\n`);
+  expect(renderDifference(difference([file(1)], [file(2)]), look({ ascii: true }))).toContain(`    data.limit
+      -   limit: 1
+      +   limit: 2
+`);
+  const added = renderDifference(difference([configMap('one')], [configMap('one\n  mimir/ingester   the zones are alike')]), look());
+  expect(added).toContain('\n      +   mimir/ingester   the zones are alike\n');
+});
