@@ -33,6 +33,8 @@ export function runGiven(snapshot: Snapshot, group: GroupDefinition, given: Give
     ...(isSoaking ? { waveAvailableMs: snapshot.nowMs - durationMs(given.waveAvailableFor ?? '0') } : {}),
     ...(openZone === undefined ? {} : { openZone }),
     lastDisruptionMs: lastMs,
+    // What is down in a case has been so since the last replacement; it is left out where nothing is.
+    inFlightSinceMs: lastMs,
     movableMs: 0,
     movableAsOfMs: snapshot.nowMs,
     isMovable: true,

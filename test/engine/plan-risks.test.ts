@@ -62,7 +62,7 @@ describe('RG5002, pods that start one after the other', () => {
   const notice = (names: string) => ({
     code: 'RG5002',
     severity: 'notice',
-    message: `${names} start their pods one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
+    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
   });
 
   it('is named for every zone in which several go at once', () => {
