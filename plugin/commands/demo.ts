@@ -104,9 +104,16 @@ function writeTransitions({ stdout }: CommandContext, moments: readonly Moment[]
   }
 }
 
-const nextSteps = `Where to go next (kubectl finds the plugin when dist/ is on the PATH; dist/kubectl-rollout_group works without kubectl):
-  kubectl rollout-group plan --current MANIFESTS --set image=REPOSITORY:TAG   what a new version would do to your groups
-  kubectl rollout-group init --from-dir MANIFESTS --out policies/             policy files for groups of grafana/rollout-operator
-  kubectl rollout-group simulate --current MANIFESTS --set image=...          the same with pods that are lost on the way
-  kubectl rollout-group --help                                                everything else
+/** No line is longer than a terminal of 80 columns. */
+const nextSteps = `Where to go next. kubectl finds the plugin when dist/ is on the PATH; without
+kubectl, write dist/kubectl-rollout_group in place of kubectl rollout-group.
+
+  What a new version would do to your groups:
+    kubectl rollout-group plan --current MANIFESTS --set image=REPOSITORY:TAG
+  Policy files for groups of grafana/rollout-operator:
+    kubectl rollout-group init --from-dir MANIFESTS --out policies/
+  The plan carried out while pods are lost on the way:
+    kubectl rollout-group simulate --current MANIFESTS --set image=REPOSITORY:TAG
+  Everything else:
+    kubectl rollout-group --help
 `;
