@@ -101,6 +101,8 @@ function countersOf({ snapshot }: World): string {
 }
 
 function act(world: World, decision: GroupDecision): World {
+  const deletions = decision.actions.filter((action) => action.kind === 'deletePod');
+  if (deletions.length === decision.actions.length && deletions.length > 0) return step(world, { kind: 'deletePods', deletions });
   let current = world;
   for (const action of decision.actions) current = step(current, { kind: 'action', action });
   return current;
@@ -125,10 +127,10 @@ function withApproval(world: World, group: GroupDefinition, decision: GroupDecis
   const given: IntentView[] = [];
   for (const request of approvalsAsked(world.snapshot, group, decision)) {
     for (let person = 1; person <= request.count; person += 1) {
-      const name = `assumed-${request.wave ?? request.rule}-${person}-${nowMs}`;
+      const name = ['assumed', request.wave ?? request.rule, ...request.from, person, nowMs].join('-');
       const requestedBy = { user: `person ${person}`, groups: request.from, atMs: nowMs };
       const about = request.wave === undefined ? { rule: request.rule ?? '' } : { wave: request.wave };
-      if (!intents.some((intent) => intent.name === name))
+      if (![...intents, ...given].some((intent) => intent.name === name))
         given.push({ namespace: group.namespace, name, group: group.name, action: 'approve', ...about, requestedBy });
     }
   }
@@ -186,6 +188,8 @@ function wantedReadings(world: World, group: GroupDefinition) {
 
 function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDecision): number | undefined {
   const { nowMs } = world.snapshot;
+  // No reading brings a failed run back; only a person does.
+  if (decision.run?.outcome === 'failed') return undefined;
   return earliest(
     decision.wantedReadings.map(({ gate: name, fromMs }) => {
       const everyMs = group.gates.find((gate) => gate.name === name)?.everyMs ?? 60_000;
