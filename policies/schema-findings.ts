@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Finding, finding } from './finding.ts';
 import { instantMs } from './instant.ts';
 import { fieldNames, fieldText, isRecord, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
+import { withoutUserInformation } from './text-lines.ts';
 import { listed, suggestion, withArticle } from './wording.ts';
 import type { Places } from './yaml-document.ts';
 import type { PathKey } from './yaml-value.ts';
@@ -172,7 +173,7 @@ function shown(value: unknown): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'an object';
-  const text = String(value);
+  const text = withoutUserInformation(String(value));
   return typeof value === 'string' ? `"${text.length > 60 ? `${text.slice(0, 57)}...` : text}"` : text;
 }
 

@@ -43,7 +43,12 @@ function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
 }
 
 function lineText(lines: TextLines, line: number): string {
-  return lines.text.slice(lines.starts[line], lines.starts[line + 1] ?? lines.text.length).replace(/\r?\n$/, '');
+  return withoutUserInformation(lines.text.slice(lines.starts[line], lines.starts[line + 1] ?? lines.text.length).replace(/\r?\n$/, ''));
+}
+
+/** The text with the user and password of URLs hidden, at the same length: excerpts end up in logs and comments. */
+export function withoutUserInformation(text: string): string {
+  return text.replace(/(?<=:\/\/)[^/\s@"']+(?=@)/g, (user) => '*'.repeat(user.length));
 }
 
 /** 0-based number of the line that holds the offset. */

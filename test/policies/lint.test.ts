@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type LintOptions, lintPolicies } from '../../policies/lint/lint.ts';
 
@@ -136,6 +138,36 @@ describe('lint compares members with', () => {
   ])('%s', (_, text, expected) => {
     expect(problems(text)).toEqual(expected);
   });
+});
+
+it('lint shows no password of a URL, in messages and excerpts', () => {
+  const source = `${header('MetricSource', 'prod')}  usableFrom: { namespaces: [mimir] }\n  prometheus: { url: "https://me:hunter2@prometheus" }\n`;
+  const { findings } = lintPolicies([{ name: 'a.yaml', text: source }]);
+  expect(findings.map(({ code, message }) => `${code} ${message}`)).toEqual([
+    'RG2007 spec.prometheus.url is "https://**********@prometheus", which is not of the form that it needs',
+  ]);
+  expect(JSON.stringify(findings)).not.toContain('hunter2');
+});
+
+it('lint has only notices for a group and a policy that use most of the format', () => {
+  const complete = readFileSync(join(import.meta.dirname, 'complete.yaml'), 'utf8');
+  const members = ['a', 'b', 'c'].map((zone) => set(`ingester-zone-${zone}`).replace('metadata: {', 'metadata: { namespace: mimir,'));
+  const { findings } = lintPolicies([
+    { name: 'policies.yaml', text: complete },
+    { name: 'members.yaml', text: members.join('') },
+  ]);
+  expect(findings.map(({ severity, code, message }) => `${severity} ${code} ${message}`)).toMatchInlineSnapshot(`
+    [
+      "notice RG2205 the engine promote does not replace pods yet; the group waits",
+      "notice RG2206 only the authenticator knows the group oncall",
+      "notice RG2205 nothing acts on rollout.historyLimit yet",
+      "notice RG2205 nothing acts on rollout.onPolicyDeleted yet",
+      "notice RG2206 only the agent knows the metric source prod",
+      "notice RG2205 nothing acts on notify yet",
+      "notice RG2206 only the agent knows the channel sre",
+      "notice RG2206 only the agent knows the metric source prod",
+    ]
+  `);
 });
 
 describe('lint knows from its options', () => {
