@@ -4,7 +4,8 @@ import { type Assumptions, defaultAssumptions } from '../../engine/assumptions.t
 import type { ObjectContent } from '../../engine/field-diff.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import type { PlanInput } from '../../engine/plan.ts';
-import { fieldAt, instantMs } from '../../engine/raw.ts';
+import { groupsToPlan } from '../../engine/plan-groups.ts';
+import { instantMs } from '../../engine/raw.ts';
 import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts';
 import type { Finding } from '../../policies/finding.ts';
 import type { Manifest, PolicyFile } from '../../policies/load.ts';
@@ -75,7 +76,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const desiredObjects = desiredManifests.map(({ value }) => value);
   const documentsOf = (files: PolicyFiles, names: ReadonlySet<string>) =>
     files.loaded.documents.filter(({ file }) => names.has(file)).map(({ value }): ObjectContent => ({ ...value }));
-  const groups = bundle.groups.map((group) => withDeletedZones(group, before.resolution.bundle.groups, currentObjects, desiredObjects));
+  const groups = groupsToPlan(bundle.groups, before.resolution.bundle.groups);
   return {
     documents: {
       current: documentsOf(before, new Set(currentFiles.map(({ name }) => name))),
@@ -94,28 +95,6 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       nowMs,
     },
   };
-}
-
-/** An adopted group is read from the manifests that are asked for; a zone whose StatefulSet is no longer among them is deleted, not forgotten. */
-function withDeletedZones(
-  group: GroupDefinition,
-  groupsBefore: readonly GroupDefinition[],
-  current: readonly ObjectContent[],
-  desired: readonly ObjectContent[],
-): GroupDefinition {
-  const names = ({ zones }: GroupDefinition) => new Set(zones.map(({ statefulSet }) => statefulSet));
-  const before = groupsBefore.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
-  const [running, asked] = [memberNamesOf(current), memberNamesOf(desired)];
-  const gone = (before?.zones ?? []).filter(({ statefulSet }) => {
-    const name = `${group.namespace}/${statefulSet}`;
-    return !names(group).has(statefulSet) && running.has(name) && !asked.has(name);
-  });
-  return gone.length === 0 ? group : { ...group, zones: [...group.zones, ...gone] };
-}
-
-function memberNamesOf(objects: readonly ObjectContent[]): ReadonlySet<string> {
-  const sets = objects.filter((object) => object['kind'] === 'StatefulSet');
-  return new Set(sets.map((set) => `${fieldAt(set, ['metadata', 'namespace']) ?? 'default'}/${fieldAt(set, ['metadata', 'name'])}`));
 }
 
 /** Two versions of one object cannot both run; most often a folder above the one that was meant is named. */
