@@ -35,7 +35,7 @@ const maxTurnsAtOnce = 500;
 /** Something that happens to the world by itself. */
 export interface ScheduledEvent {
   readonly atMs: number;
-  readonly input: Exclude<WorldInput, { kind: 'action' | 'elapse' }>;
+  readonly input: Exclude<WorldInput, { kind: 'action' | 'deletePods' | 'elapse' }>;
 }
 
 export interface ForwardOptions {

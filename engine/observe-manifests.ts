@@ -64,6 +64,18 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
  * server's own names are other hashes; only equality within one source means anything.
  */
 export function templateRevision(template: unknown): string {
+  if (typeof template !== 'object' || template === null) return hashTemplate(template);
+  const known = templateRevisions.get(template);
+  if (known !== undefined) return known;
+  const revision = hashTemplate(template);
+  templateRevisions.set(template, revision);
+  return revision;
+}
+
+/** A plan asks for the revision of one template several times. */
+const templateRevisions: WeakMap<object, string> = new WeakMap();
+
+function hashTemplate(template: unknown): string {
   return hashText(canonicalJson(withoutNulls(template))).slice(0, 10);
 }
 

@@ -61,7 +61,8 @@ function change(
     const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
     return { world: step(world, { kind: 'createStatefulSet', set: { ...wanted, status } }), refused: [] };
   }
-  const raw = request.desired.find((object) => isNamed(object, wanted));
+  const raw =
+    manifestsByName(request.desired).get(`${wanted.namespace}/${wanted.name}`) ?? manifestsByName(request.desired).get(`/${wanted.name}`);
   const revision = raw === undefined ? wanted.status.updateRevision : manifestRevision(raw);
   const isTemplateChanged = revision !== present.status.updateRevision;
   const namesReplicas = raw !== undefined && fieldAt(raw, ['spec', 'replicas']) !== undefined;
@@ -89,12 +90,17 @@ function change(
   return { world: changed, refused: [] };
 }
 
-function isNamed(object: unknown, set: StatefulSetView): boolean {
-  return (
-    fieldAt(object, ['kind']) === 'StatefulSet' &&
-    fieldAt(object, ['metadata', 'name']) === set.name &&
-    (fieldAt(object, ['metadata', 'namespace']) ?? set.namespace) === set.namespace
-  );
+const manifestIndexes: WeakMap<readonly unknown[], ReadonlyMap<string, unknown>> = new WeakMap();
+
+/** The StatefulSets among the objects by `namespace/name`, without namespace where the manifest names none. Made once for each list. */
+function manifestsByName(objects: readonly unknown[]): ReadonlyMap<string, unknown> {
+  const known = manifestIndexes.get(objects);
+  if (known !== undefined) return known;
+  const sets = objects.filter((object) => fieldAt(object, ['kind']) === 'StatefulSet');
+  const text = (object: unknown, field: string): string => String(fieldAt(object, ['metadata', field]) ?? '');
+  const index = new Map(sets.map((object) => [`${text(object, 'namespace')}/${text(object, 'name')}`, object]));
+  manifestIndexes.set(objects, index);
+  return index;
 }
 
 function refusal(what: string, zone: string, judgement: Judgement): Refusal {

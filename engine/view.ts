@@ -148,14 +148,19 @@ function isStillTrue(
   return view.availableAtMs === undefined || nowMs < view.availableAtMs;
 }
 
-/** Sorting costs more than looking, and observers keep their lists sorted. */
+/** Copying and sorting cost more than looking, and observers keep their lists sorted. */
 function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: StatefulSetView): readonly PodView[] {
   const nameLabel = set.podLabels['name'];
-  const members = group.compatibility.podsBy === 'nameLabel' ? pods.filter((pod) => pod.labels['name'] === nameLabel) : pods;
-  for (let index = 1; index < members.length; index += 1) {
-    if ((members[index - 1]?.ordinal ?? 0) > (members[index]?.ordinal ?? 0)) return [...members].sort((a, b) => a.ordinal - b.ordinal);
+  const isByLabel = group.compatibility.podsBy === 'nameLabel';
+  let before = Number.NEGATIVE_INFINITY;
+  for (const pod of pods) {
+    if (pod.ordinal < before || (isByLabel && pod.labels['name'] !== nameLabel)) {
+      const members = isByLabel ? pods.filter(({ labels }) => labels['name'] === nameLabel) : [...pods];
+      return members.sort((a, b) => a.ordinal - b.ordinal);
+    }
+    before = pod.ordinal;
   }
-  return members;
+  return pods;
 }
 
 function countPods(nowMs: number, group: GroupDefinition, set: StatefulSetView, pods: readonly PodView[], claims: readonly Claim[]) {

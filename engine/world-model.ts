@@ -50,6 +50,8 @@ export interface World {
 /** What moves the world: an action of ours, a write of somebody else, or time. */
 export type WorldInput =
   | { readonly kind: 'action'; readonly action: Action }
+  /** Deletions at one instant. They ask for no budget, so that none depends on what another one left of it. */
+  | { readonly kind: 'deletePods'; readonly deletions: readonly Extract<Action, { kind: 'deletePod' }>[] }
   | { readonly kind: 'elapse'; readonly toMs: number }
   /** A StatefulSet that has no pods yet. */
   | { readonly kind: 'createStatefulSet'; readonly set: StatefulSetView }

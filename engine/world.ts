@@ -96,6 +96,9 @@ function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' | '
     case 'action':
       applyAction(draft, input.action);
       break;
+    case 'deletePods':
+      for (const deletion of input.deletions) applyAction(draft, deletion);
+      break;
     case 'setTemplate':
       changeSet(draft, setKey(input.namespace, input.statefulSet), (state) => {
         if (state.set.status.updateRevision === input.revision) return state;

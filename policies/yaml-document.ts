@@ -1,6 +1,7 @@
 // A text as YAML documents: plain values, findings, and where each value stands.
 import { Composer, type Document, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { type Finding, finding, jsonPointer, type Place } from './finding.ts';
+import { jsonDocument } from './json-document.ts';
 import { placeOf, type TextLines, textLines } from './text-lines.ts';
 import { lowerFirst } from './wording.ts';
 import { type NodeProperty, scanYaml } from './yaml-scan.ts';
@@ -43,6 +44,11 @@ const operatorTag = /^!{1,2}={0,2}[:,]*$/;
  */
 export function parseDocuments(file: string, text: string): ParsedFile {
   const lines = textLines(file, text.replace(/^\uFEFF/, ''));
+  const json = jsonDocument(lines, () => yamlDocuments(lines).documents[0]);
+  return json === undefined ? yamlDocuments(lines) : { documents: [json], findings: [] };
+}
+
+function yamlDocuments(lines: TextLines): ParsedFile {
   const scan = scanYaml(lines);
   if (scan.refused) return { documents: [], findings: [scan.refused] };
   const composer = new Composer({ version: '1.2', uniqueKeys: false, prettyErrors: false, logLevel: 'silent' });
