@@ -1,5 +1,6 @@
-// Runs a TypeScript script of this repository: Node 20 cannot read TypeScript nor import texts, so the script is bundled first.
-import { spawnSync } from 'node:child_process';
+// Runs a TypeScript script of this repository: Node 20 cannot read TypeScript, so the script is bundled first.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -19,7 +20,12 @@ try {
     loader: { '.yaml': 'text', '.css': 'text', '.md': 'text' },
     logLevel: 'error',
   });
-  process.exitCode = spawnSync(process.execPath, [outfile, ...args], { stdio: 'inherit' }).status ?? 1;
+  const child = spawn(process.execPath, [outfile, ...args], { stdio: 'inherit' });
+  // A script may have to clean up. Ctrl-C reaches it without help, as the terminal tells the whole group; other signals are handed on.
+  process.on('SIGINT', () => {});
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  const [code] = await once(child, 'exit');
+  process.exitCode = code ?? 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,7 +1,6 @@
 // A thin client of the API server for tests: JSON in, JSON out, and waiting by watch. It shares no code with what it tests.
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
 import type { Identity, Server } from './identities.ts';
 
@@ -96,7 +95,7 @@ export class ApiClient {
     const path = withQuery(collection, `watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`);
     const reply = await this.#open('GET', path, { signal });
     if (reply.statusCode !== 200) throw new Error(`GET ${path} is answered with ${reply.statusCode}`);
-    for await (const line of createInterface({ input: reply })) yield JSON.parse(line) as WatchEvent<Item>;
+    for await (const line of lines(reply)) yield JSON.parse(line) as WatchEvent<Item>;
   }
 
   /**
@@ -164,6 +163,16 @@ export class ApiClient {
       sent.on('error', reject);
       sent.end(body === undefined ? undefined : JSON.stringify(body));
     });
+  }
+}
+
+/** Read as a stream, and not by readline, which would leave the error of an aborted reply to nobody. */
+async function* lines(reply: IncomingMessage): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of reply.setEncoding('utf8')) {
+    const parts = (rest + chunk).split('\n');
+    rest = parts.pop() ?? '';
+    yield* parts;
   }
 }
 

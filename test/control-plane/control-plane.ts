@@ -1,5 +1,5 @@
 // A control plane for one suite: etcd, API server, controllers, scheduler and kwok on three nodes, in a folder of its own.
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,8 +14,10 @@ import { Processes } from './processes.ts';
 export interface ControlPlaneOptions {
   /** A folder with the five executables (`findBinaries`). */
   readonly binaries: string;
-  /** One node in each; zone-a, zone-b and zone-c when absent. */
+  /** zone-a, zone-b and zone-c when absent. */
   readonly zones?: readonly string[];
+  /** Named node-ZONE-0 and so on; 1 when absent. */
+  readonly nodesPerZone?: number;
   /** Controllers beside the usual ones, by the names of `kube-controller-manager --controllers`. */
   readonly controllers?: readonly string[];
 }
@@ -51,7 +53,7 @@ const startTimeoutMs = 120_000;
 
 /** Starts a control plane and waits until its nodes are Ready. What had started is ended again when something fails. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-'));
+  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-cluster-'));
   mkdirSync(join(folder, 'logs'));
   const processes = new Processes(folder);
   try {
@@ -63,8 +65,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     await processes.during('the start of the control plane', start(layout, { ...options, processes, client }), startTimeoutMs);
     return handle({ layout, server, processes, client });
   } catch (error) {
-    await processes.stop();
-    rmSync(folder, { recursive: true, force: true });
+    await processes.end();
+    await processes.removeFolder();
     throw error;
   }
 }
@@ -75,7 +77,7 @@ interface Starting extends ControlPlaneOptions {
 }
 
 /** Each component starts when the one it needs answers: a client that comes too early backs off for longer than it would have waited. */
-async function start(layout: Layout, { processes, client, zones, controllers = [] }: Starting): Promise<void> {
+async function start(layout: Layout, { processes, client, controllers = [], ...options }: Starting): Promise<void> {
   processes.start(etcd(layout));
   const command = apiServer(layout);
   await poll(processes, async () => existsSync(join(layout.folder, 'etcd.sock')));
@@ -85,9 +87,10 @@ async function start(layout: Layout, { processes, client, zones, controllers = [
   processes.start(controllerManager(layout, controllers));
   processes.start(scheduler(layout));
   processes.start(kwok(layout));
-  await Promise.all((zones ?? ['zone-a', 'zone-b', 'zone-c']).map((zone) => client.create('/api/v1/nodes', node(zone))));
-  await client.until<Node>('/api/v1/nodes', 'every node Ready', (nodes) =>
-    nodes.every(({ status }) => status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')),
+  const nodes = nodesOf(options);
+  await Promise.all(nodes.map((node) => client.create('/api/v1/nodes', node)));
+  await client.until<Node>('/api/v1/nodes', 'every node Ready', (seen) =>
+    seen.every(({ status }) => status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')),
   );
   // Pods are refused until their namespace has this account.
   await client.until('/api/v1/namespaces/default/serviceaccounts', 'the account default', (accounts) =>
@@ -95,12 +98,16 @@ async function start(layout: Layout, { processes, client, zones, controllers = [
   );
 }
 
-/** Big enough for every pod of a suite: what a pod requests is never the question here. */
-function node(zone: string): object {
-  const name = `node-${zone}`;
+/** Each is big enough for every pod of a suite: what a pod requests is never the question here. */
+function nodesOf({ zones = ['zone-a', 'zone-b', 'zone-c'], nodesPerZone = 1 }: Pick<ControlPlaneOptions, 'zones' | 'nodesPerZone'>) {
   const resources = { cpu: '10k', memory: '100Ti', pods: '2000', 'ephemeral-storage': '100Ti' };
-  const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'topology.kubernetes.io/zone': zone };
-  return { metadata: { name, labels }, status: { allocatable: resources, capacity: resources } };
+  return zones.flatMap((zone) =>
+    Array.from({ length: nodesPerZone }, (_, index) => {
+      const name = `node-${zone}-${index}`;
+      const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'topology.kubernetes.io/zone': zone };
+      return { metadata: { name, labels }, status: { allocatable: resources, capacity: resources } };
+    }),
+  );
 }
 
 interface Started {
@@ -131,9 +138,9 @@ function handle({ layout, server, processes, client }: Started): ControlPlane {
     memoryMiB: () => processes.memoryMiB(),
     stop: async ({ keepLogs = false } = {}) => {
       for (const each of clients) each.close();
-      await processes.stop();
+      await processes.end();
       const kept = keepLogs ? keep(folder) : undefined;
-      rmSync(folder, { recursive: true, force: true });
+      await processes.removeFolder();
       if (processes.unexpectedEnd !== undefined) throw processes.unexpectedEnd;
       return kept;
     },

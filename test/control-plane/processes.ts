@@ -18,15 +18,15 @@ interface Running {
 
 /**
  * A shell that reads the ids of processes from its standard input. The kernel closes that pipe when this process ends, however it ends;
- * then the shell kills what it was told of and removes the folder. Told that all is over, it leaves without doing so.
+ * then the shell kills what it was told of and removes the folder. It is the only one who removes it, so a stop that is cut short by a
+ * second signal leaves nothing either.
  */
 const reaper = `
-pids=
+ids=
 while read -r id; do
-  if [ "$id" = over ]; then exit 0; fi
-  pids="$pids $id"
+  if [ "$id" = ended ]; then ids=; else ids="$ids $id"; fi
 done
-if [ -n "$pids" ]; then kill -KILL $pids; fi
+if [ -n "$ids" ]; then kill -KILL $ids; fi
 for attempt in 1 2 3 4 5; do rm -rf "$1" && break; sleep 1; done
 `;
 
@@ -117,13 +117,18 @@ export class Processes {
    * Kills every process and waits until all have ended. What they hold is thrown away, so nobody is asked to leave: an API server that is
    * asked drains for seconds.
    */
-  async stop(): Promise<void> {
+  async end(): Promise<void> {
     this.#isStopping = true;
     for (const { child } of this.#running) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
     await Promise.all(this.#running.map(({ ended }) => ended));
-    const left = new Promise((settle) => this.#reaper.once('exit', settle));
-    this.#reaper.stdin?.end('over\n');
-    await left;
+    this.#reaper.stdin?.write('ended\n');
+  }
+
+  /** Removes the folder. Comes last: what a suite wants to keep has been moved away. */
+  async removeFolder(): Promise<void> {
+    const removed = new Promise((settle) => this.#reaper.once('exit', settle));
+    this.#reaper.stdin?.end();
+    await removed;
   }
 }
 

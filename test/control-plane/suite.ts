@@ -19,8 +19,12 @@ export function describeOnControlPlane(
   describe(name, () => {
     let started: ControlPlane | undefined;
     let hasFailed = false;
+    let beganAt = 0;
+    let startMs = 0;
     beforeAll(async () => {
+      beganAt = Date.now();
       started = await startControlPlane({ ...options, binaries: binaries.folder });
+      startMs = Date.now() - beganAt;
     });
     beforeEach(({ onTestFailed }) => {
       onTestFailed(() => {
@@ -29,6 +33,7 @@ export function describeOnControlPlane(
     });
     afterAll(async () => {
       const logs = await started?.stop({ keepLogs: hasFailed });
+      process.stderr.write(`control plane: "${name}" took ${Date.now() - beganAt} ms, ${startMs} of them to start\n`);
       if (logs !== undefined) process.stderr.write(`control plane: the logs of "${name}" are in ${logs}\n`);
     });
     tests(() => started ?? neverStarted());
