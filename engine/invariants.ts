@@ -1,5 +1,6 @@
 // What must hold of every decision, whatever the state: pure functions over the snapshot, the decision, and the decision before it.
 import type { GroupDefinition } from '../policies/definition.ts';
+import { exceptionFor } from '../policies/join.ts';
 import { unavailableLimit } from './amount.ts';
 import { contextOf, type GroupContext, zoneNamed } from './context.ts';
 import type { Action, GroupDecision } from './decision.ts';
@@ -40,6 +41,11 @@ function disturbed(decided: Decided): readonly string[] {
   return [...new Set([...replacements(decided), ...decreases(decided)].map((action) => action.zone))];
 }
 
+/** Whether somebody permitted, by an exception in force, what this rule would hold. */
+function isExcepted({ exceptions, group, nowMs }: GroupContext, zone: string, ...rules: readonly string[]): boolean {
+  return rules.some((rule) => exceptionFor(exceptions, rule, group.name, zone, nowMs).kind === 'one');
+}
+
 const oneZone: Invariant = {
   id: 'S1',
   title: 'a disruption happens only while every other zone is whole',
@@ -53,7 +59,8 @@ const oneZone: Invariant = {
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disturbed together`] : [];
     // The original passes over a paused zone that is not whole, as long as it is the only one.
     const lenient = context.group.compatibility.pausedZone === 'ignored' && context.view.zones.filter((view) => !view.isReady).length <= 1;
-    const broken = all.flatMap((zone) =>
+    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready'));
+    const broken = bound.flatMap((zone) =>
       context.view.zones
         .filter((view) => view.zone.name !== zone && !view.isReady && !(lenient && view.zone.paused))
         .map((view) => `zone ${zone} is disturbed while zone ${view.zone.name} is not whole`),
@@ -86,7 +93,7 @@ function isHealthy(view: ZoneView, ordinal: number): boolean {
 /** undefined where the limit follows from budgets that only the eviction API counts, or from an exception. */
 function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
   const { maxUnavailable } = view.zone;
-  if (maxUnavailable === 'fromBudget' || context.exceptions.length > 0) return undefined;
+  if (maxUnavailable === 'fromBudget' || isExcepted(context, view.zone.name, 'zone-budget')) return undefined;
   const caps = context.limits.maxUnavailable === undefined ? [] : [unavailableLimit(context.limits.maxUnavailable, view.replicas)];
   return Math.min(unavailableLimit(maxUnavailable, view.replicas), ...caps);
 }
@@ -146,7 +153,9 @@ const settled: Invariant = {
     const context = contextOf(snapshot, group);
     const before = context.view.ledger.run?.openZone;
     const open = zoneNamed(context, before);
-    const begun = replacements({ snapshot, group, decision }).find((action) => action.zone !== before);
+    const begun = replacements({ snapshot, group, decision }).find(
+      ({ zone }) => zone !== before && !isExcepted(context, zone, 'other-zones-ready'),
+    );
     return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} is begun while zone ${before} is open`] : [];
   },
 };
@@ -195,7 +204,7 @@ const delayWindow: Invariant = {
         context.group.compatibility.scaleDownChecks === 'full'
           ? view?.zone.forceReplicas === undefined
           : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
-      if (view === undefined || delayed === undefined || !applies) return [];
+      if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
       return leaving(view, action).flatMap((pod) => {
         const entry = context.view.ledger.preparations.find((candidate) => candidate.podUid === pod.uid && candidate.call === 'delayed');
         const since =
@@ -223,7 +232,7 @@ const zoneGapKept: Invariant = {
     return decreases(decided).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const gapMs = Math.max(view?.zone.betweenZonesMs ?? 0, context.limits.betweenZonesMs ?? 0);
-      if (view?.zone.forceReplicas !== undefined || context.exceptions.length > 0) return [];
+      if (view?.zone.forceReplicas !== undefined || isExcepted(context, action.zone, 'zone-gap')) return [];
       const claims = context.view.ledger.claims.filter((claim) => claim.verb === 'scaleDown');
       return [...context.view.ledger.downscales, ...claims]
         .filter((record) => record.zone !== action.zone && record.atMs <= context.nowMs && context.nowMs - record.atMs < gapMs)
@@ -243,6 +252,7 @@ const followerFloor: Invariant = {
       const view = zoneNamed(context, action.zone);
       const leader = zoneNamed(context, view?.zone.follows);
       if (view === undefined || leader === undefined || view.zone.forceReplicas !== undefined) return [];
+      if (isExcepted(context, action.zone, action.to < action.from ? 'leader-floor' : 'leader-ready')) return [];
       if (action.to < action.from) return action.to < leader.replicas ? [`zone ${action.zone} shrinks below its leader`] : [];
       return view.zone.followersWaitFor === 'leaderReady' && leader.unavailable.size > 0
         ? [`zone ${action.zone} grows before its leader is ready`]
@@ -260,6 +270,7 @@ const floor: Invariant = {
     return decided.decision.actions.flatMap((action) => {
       const view = action.kind === 'scaleStatefulSet' ? zoneNamed(context, action.zone) : undefined;
       if (action.kind !== 'scaleStatefulSet' || view === undefined || view.zone.forceReplicas !== undefined) return [];
+      if (isExcepted(context, action.zone, 'scale-floor', 'scale-ceiling')) return [];
       if (action.to < action.from && action.to < 1) return [`zone ${action.zone} is scaled to nothing`];
       if (view.zone.follows !== undefined || action.to < action.from) return [];
       return boundedReplicas(action.to, view.zone.bounds, context.limits) === action.to
@@ -276,11 +287,17 @@ const noMixing: Invariant = {
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
     const both = replacements(decided).length > 0 && decided.decision.actions.some((action) => action.kind === 'scaleStatefulSet');
-    const shrinking = replacements(decided).length > 0 ? context.view.zones.filter((view) => view.surplus.length > 0) : [];
+    const isRolling = replacements(decided).some(({ zone }) => !isExcepted(context, zone, 'replica-write-in-flight'));
+    const shrinking = isRolling ? context.view.zones.filter((view) => view.surplus.length > 0) : [];
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const { run } = decided.decision;
     const rolling = decreases(decided).filter(
-      (action) => !forced.has(action.zone) && run?.outcome === 'running' && run.openZone !== undefined && run.openZone !== action.zone,
+      ({ zone }) =>
+        !forced.has(zone) &&
+        !isExcepted(context, zone, 'rollout-in-progress') &&
+        run?.outcome === 'running' &&
+        run.openZone !== undefined &&
+        run.openZone !== zone,
     );
     return [
       ...(both ? ['pods are replaced and replicas written in one turn'] : []),
