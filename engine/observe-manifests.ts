@@ -90,7 +90,7 @@ export function manifestRevision(raw: unknown): string {
  * Replicas of the StatefulSets (`namespace/name`) whose manifests name none, from what their group says: a follower has those of its
  * leader, whatever order the zones are listed in. Who is in no group, or in a circle of leaders, keeps the API server's default of 1.
  */
-export function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {
+function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {
   const replicas = new Map(snapshot.statefulSets.map((set) => [`${set.namespace}/${set.name}`, set.replicas]));
   for (const group of snapshot.groups) {
     for (const zone of group.zones) {

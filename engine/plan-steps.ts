@@ -25,7 +25,7 @@ export interface TracedStep {
 }
 
 /** The wave under which changes of replicas stand; no wave of a group can be called so, since names hold no spaces. */
-export const scalingWave = 'replicas';
+const scalingWave = 'replicas';
 
 /** Rules whose wait is the work itself: pods are on their way, and the step goes on. */
 const workRules: ReadonlySet<string> = new Set([

@@ -4,6 +4,7 @@ import { withAssumedMetrics } from './forward.ts';
 import { snapshotFromManifests } from './observe-manifests.ts';
 import type { PlanInput } from './plan.ts';
 import { type RequestedChanges, requestChanges } from './plan-request.ts';
+import { readsTime } from './rules/condition-time.ts';
 import type { Snapshot } from './snapshot.ts';
 import { createWorld, type Quantile } from './world.ts';
 
@@ -31,12 +32,12 @@ export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
 function dependsOnCalendar(input: PlanInput): boolean {
   const { policies, exceptions, current, desired } = input;
   if (exceptions.length > 0 || policies.some((policy) => policy.windows.length > 0)) return true;
-  if (policies.some((policy) => policy.rules.some((rule) => /"(?:now|age)"/.test(JSON.stringify(rule.when ?? ''))))) return true;
+  if (policies.some((policy) => policy.rules.some((rule) => readsTime(rule.when)))) return true;
   return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
 }
 
 /** What one group depends on, before anything was asked for. */
-export function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
+function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
   return { ...partFor(before, group), policies: input.policies, exceptions: input.exceptions, policyDigest: input.policyDigest };
 }
 
