@@ -7,7 +7,7 @@ import type { PolicyQuestion } from './policy.ts';
 import { downscaleTimes } from './zone-gap.ts';
 
 /** The variables of a condition (docs/conditions.md). What the engine cannot know stands as unknown. */
-export function conditionData(question: PolicyQuestion, policy: PolicyDefinition): unknown {
+export function conditionData(question: PolicyQuestion, policy: PolicyDefinition): Readonly<Record<string, unknown>> {
   const { context, zone, change } = question;
   const { run } = context.view.ledger;
   const { set } = zone;

@@ -9,6 +9,7 @@ import { result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
 import { approvalResult } from './approval.ts';
+import { changesAtMs } from './condition-time.ts';
 import { conditionData } from './policy-data.ts';
 
 export interface PolicyQuestion {
@@ -53,7 +54,12 @@ interface RuleAnswer {
   readonly effect?: PolicyRuleDefinition['effect'];
 }
 
-function askRule(question: PolicyQuestion, policy: PolicyDefinition, rule: PolicyRuleDefinition, data: unknown): RuleAnswer {
+function askRule(
+  question: PolicyQuestion,
+  policy: PolicyDefinition,
+  rule: PolicyRuleDefinition,
+  data: Readonly<Record<string, unknown>>,
+): RuleAnswer {
   const id = `${policy.name}/${rule.name}`;
   const source = rule.source;
   const verdict = rule.when === undefined ? undefined : evaluateCondition(rule.when, data, { nowMs: question.context.nowMs });
@@ -64,15 +70,17 @@ function askRule(question: PolicyQuestion, policy: PolicyDefinition, rule: Polic
     ? `${verdict.paths.join(', ') || 'its condition'} is unknown${verdict.reason ? ` (${verdict.reason})` : ''}`
     : undefined;
   const fact = unread ?? (rule.message === undefined ? 'its condition holds' : substitute(rule.message, data));
+  // Nobody would look again at the instant at which a condition on the time stops to hold, unless it were said.
+  const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
     case 'allow':
       return { result: result(id, 'skip', fact, { source }) };
     case 'warn':
       return { result: result(id, 'ok', fact, { source }), effect };
     case 'hold':
-      return { result: result(id, isUnknownCondition ? 'unknown' : 'wait', fact, { source }), effect };
+      return { result: result(id, isUnknownCondition ? 'unknown' : 'wait', fact, details), effect };
     case 'deny':
-      return { result: result(id, isUnknownCondition ? 'unknown' : 'no', fact, { source }), effect };
+      return { result: result(id, isUnknownCondition ? 'unknown' : 'no', fact, details), effect };
     case 'requireApproval': {
       const { context, run } = question;
       const approval = approvalResult({
