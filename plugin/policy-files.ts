@@ -1,25 +1,19 @@
-// Everything that a set of files says together: documents, manifests, adopted groups, and the findings about all of them.
-import { type Adoption, adoptGroups } from '../policies/adopt.ts';
-import { type Finding, sortFindings } from '../policies/finding.ts';
-import { adoptionFindings } from '../policies/lint/adoption.ts';
-import { type LoadResult, loadPolicies, type PolicyFile } from '../policies/load.ts';
-import { type Resolution, resolvePolicies, statefulSetsOf } from '../policies/resolve.ts';
+// Everything that a set of files says together: documents, manifests, groups, and what lint finds in all of them.
+import { ruleCatalog } from '../engine/rules/catalog.ts';
+import type { Finding } from '../policies/finding.ts';
+import { lintPolicies } from '../policies/lint/lint.ts';
+import type { LoadResult, PolicyFile } from '../policies/load.ts';
+import type { Resolution } from '../policies/resolve.ts';
 
 export interface PolicyFiles {
   readonly loaded: LoadResult;
-  readonly adoption: Adoption;
   readonly resolution: Resolution;
-  /** Sorted, of reading, adopting and resolving. */
+  /** Sorted, the same that lint reports: a plan must not rest on a condition that lint would refuse. */
   readonly findings: readonly Finding[];
 }
 
-/** Reads, adopts and resolves; never throws for what is in the files. */
+/** Reads, adopts, resolves and checks; never throws for what is in the files. */
 export function readPolicyFiles(files: readonly PolicyFile[]): PolicyFiles {
-  const loaded = loadPolicies(files);
-  const adoption = adoptGroups(loaded.manifests.map(({ value }) => value));
-  const statefulSets = statefulSetsOf(loaded.manifests);
-  // Without a single StatefulSet the files are policies alone, and nothing can be said about which ones exist.
-  const resolution = resolvePolicies(loaded.documents, { adoption, ...(statefulSets.length === 0 ? {} : { statefulSets }) });
-  const findings = sortFindings([...loaded.findings, ...adoptionFindings(adoption.findings, loaded.manifests), ...resolution.findings]);
-  return { loaded, adoption, resolution, findings };
+  const { load, resolution, findings } = lintPolicies(files, { engineRules: ruleCatalog.map(({ id }) => id) });
+  return { loaded: load, resolution, findings };
 }

@@ -1,11 +1,10 @@
 // The verb lint: everything that is wrong with policies and manifests, in one run.
-import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { countFindings, type Finding } from '../../policies/finding.ts';
-import { lintPolicies } from '../../policies/lint/lint.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
 import { type FindingsFormat, writeFindings } from '../output/findings.ts';
+import { readPolicyFiles } from '../policy-files.ts';
 
 import { readInputs } from '../source/input.ts';
 
@@ -20,7 +19,7 @@ export async function run(context: CommandContext, { files = [], file, output, s
   const specs = [...files, ...file];
   if (specs.length === 0) throw usageFailure('lint needs a file, a directory, - or git:REV[:PATH]', 'kubectl rollout-group lint --help');
   const inputs = await readInputs(specs, context);
-  const { findings } = lintPolicies(inputs, { engineRules: ruleCatalog.map(({ id }) => id) });
+  const { findings } = readPolicyFiles(inputs);
   const exitCode = verdict(findings, isStrict);
   await writeFindings(context.stdout, output, { findings, files: inputs.map(({ name }) => name), isStrict, exitCode });
   return exitCode;

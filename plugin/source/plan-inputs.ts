@@ -66,7 +66,8 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
   const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]));
   const { bundle } = after.resolution;
-  const errors = [...before.findings, ...after.findings].filter((finding) => finding.severity === 'error');
+  // What runs may be what the change mends, so only files that cannot be read stand in the way there.
+  const errors = [...before.loaded.findings, ...after.findings].filter((finding) => finding.severity === 'error');
   const currentObjects = before.loaded.manifests.map(({ value }) => value);
   // Manifests among the policies, such as examples beside them, are no part of what is asked for.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));

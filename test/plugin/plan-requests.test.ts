@@ -156,3 +156,15 @@ describe('a plan of what is asked for', () => {
     expect(stdout).toMatch(/wait {2}no-downscale store-a +- +- {2}people +\? +\?/);
   });
 });
+
+describe('a policy with a condition that lint refuses', () => {
+  it('stops the plan with the finding, for the rule could only be unknown', () => {
+    const rule = '{ name: ready, actions: [rollout], effect: deny, when: { "<": [{ var: target.redy }, 3] } }';
+    const text = `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: { name: safety, namespace: mimir }\nspec: { targets: { all: true }, rules: [${rule}] }\n`;
+    const file = resolve(folderWith({ 'policy.yaml': text }), 'policy.yaml');
+    const ended = runPlugin(['plan', '--current', 'examples/mimir-ingester/manifests-adopted', '-f', file]);
+    expect(ended.status).toBe(4);
+    expect(ended.stdout).toBe('');
+    expect(ended.stderr).toMatch(/policy\.yaml:4:\d+ error RG3006 .*target\.redy/);
+  });
+});
