@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { playScenario } from './scenarios/play.ts';
+import { ruleCatalog } from '../engine/rules/catalog.ts';
+import { commands, playScenario } from './scenarios/play.ts';
 
 const folder = join(import.meta.dirname, 'scenarios');
 
@@ -12,16 +13,34 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.txt'))
   .sort();
 
+/** Rules that no story tells, with where they are told. */
+const untold: Readonly<Record<string, string>> = {
+  'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',
+};
+
 describe('scenarios', () => {
   for (const name of files) {
-    it(`${name.slice(0, -'.txt'.length).replaceAll('-', ' ')}`, () => {
+    it(name.slice(0, -'.txt'.length).replaceAll('-', ' '), () => {
       const path = join(folder, name);
       const written = readFileSync(path, 'utf8');
       const played = playScenario(written);
       if (isUpdating && played.text !== written) writeFileSync(path, played.text);
       if (!isUpdating) expect(played.text).toBe(written);
       expect(played.violations).toEqual([]);
-      expect(written, 'the first line says what the story protects').toMatch(/^# /);
+      expect(written, 'the first line says what the story protects').toMatch(/^# Protects: /);
     });
   }
+
+  const stories = files.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n');
+
+  it('use every command', () => {
+    const unused = Object.keys(commands).filter((name) => !new RegExp(`^${name}\\b`, 'm').test(stories));
+    expect(unused).toEqual([]);
+  });
+
+  it('tell of every rule that can hold', () => {
+    const holding = ruleCatalog.filter(({ outcomes }) => outcomes.some((outcome) => outcome !== 'ok' && outcome !== 'skip'));
+    const missing = holding.filter(({ id }) => !new RegExp(`\\b(?:wait|no|unknown) ${id}:|waits for .*\\b${id}\\b`).test(stories));
+    expect(missing.map(({ id }) => id)).toEqual(Object.keys(untold));
+  });
 });

@@ -13,7 +13,8 @@ import { timeCommands } from './commands/time.ts';
 import { applyPolicies, newStage, type Stage } from './stage.ts';
 import { type Call, type Part, readTranscript, writeTranscript } from './transcript.ts';
 
-const commands: Commands = {
+/** Every command that a story may use. */
+export const commands: Commands = {
   ...setupCommands,
   ...clusterCommands,
   ...podCommands,

@@ -1,36 +1,47 @@
-// What is remembered between turns: claim, downscaled, and the command ledger that prints it.
+// What is remembered between turns: claim, and the command ledger that prints it.
 import type { Claim, Ledger, RunState } from '../../../engine/snapshot.ts';
-import { type Commands, count, duration, word } from '../command.ts';
+import { type Commands, count, word } from '../command.ts';
 import { instant } from '../print.ts';
-import { ledgerOf, nowMs, policiesNow, type Stage, saveLedger, zoneNamed } from '../stage.ts';
+import { ledgerOf, namespace, nowMs, podNamed, policiesNow, type Stage, saveLedger, zoneNamed } from '../stage.ts';
+import type { Call } from '../transcript.ts';
 
 export const ledgerCommands: Commands = {
-  /** `claim scale-down b 5 3`: announced, and not yet seen. */
+  /** `claim scale-down b 5 3`, `claim evict b-1`: announced, and not yet seen. */
   claim: (stage, call) => {
-    const { group, zone } = zoneNamed(stage, word(call, 1, 'a zone'));
-    const uid = stage.world.snapshot.statefulSets.find(({ name }) => name === zone.statefulSet)?.uid ?? '';
-    const change = { from: count(call, 2, 'replicas before'), to: count(call, 3, 'replicas after') };
-    const claim: Claim = { verb: 'scaleDown', zone: zone.name, uid, ...change, atMs: nowMs(stage) };
+    const target = word(call, 1, 'a zone or a pod');
+    const claim = word(call, 0, 'scale-down or evict') === 'evict' ? podClaim(stage, target) : scaleClaim(stage, call, target);
+    const { group } = zoneNamed(stage, claim.zone);
     const ledger = ledgerOf(stage, group.name);
     saveLedger(stage, { ...ledger, claims: [...ledger.claims, claim] });
-    return [];
-  },
-  /** `downscaled b 3 2 5m`: it was, so long ago. */
-  downscaled: (stage, call) => {
-    const { group, zone } = zoneNamed(stage, word(call, 0, 'a zone'));
-    const atMs = nowMs(stage) - duration(word(call, 3, 'how long ago'));
-    const record = { zone: zone.name, atMs, from: count(call, 1, 'replicas before'), to: count(call, 2, 'replicas after') };
-    const ledger = ledgerOf(stage, group.name);
-    saveLedger(stage, { ...ledger, downscales: [...ledger.downscales, record] });
     return [];
   },
   ledger: (stage) => policiesNow(stage).groups.flatMap(({ name }) => ledgerLines(stage, ledgerOf(stage, name))),
 };
 
+function scaleClaim(stage: Stage, call: Call, name: string): Claim {
+  const { zone } = zoneNamed(stage, name);
+  const uid = stage.world.snapshot.statefulSets.find((set) => set.name === zone.statefulSet)?.uid ?? '';
+  const change = { from: count(call, 2, 'replicas before'), to: count(call, 3, 'replicas after') };
+  return { verb: 'scaleDown', zone: zone.name, uid, ...change, atMs: nowMs(stage) };
+}
+
+function podClaim(stage: Stage, name: string): Claim {
+  const pod = podNamed(stage, name);
+  const { zone } = zoneNamed(stage, pod.slice(0, pod.lastIndexOf('-')));
+  const model = stage.world.pods.get(`${namespace}/${zone.statefulSet}`)?.find(({ view }) => view.name === pod);
+  if (model === undefined) throw new Error(`there is no pod ${pod}`);
+  return { verb: 'evictPod', zone: zone.name, uid: model.view.uid, ordinal: model.view.ordinal, atMs: nowMs(stage) };
+}
+
+function claimLine({ verb, zone, ordinal, from, to, atMs }: Claim): string {
+  const what = ordinal === undefined ? `${zone} ${from} -> ${to}` : `${zone}-${ordinal}`;
+  return `claim ${verb} ${what} at ${instant(atMs)}`;
+}
+
 function ledgerLines(stage: Stage, { claims, downscales, preparations, run }: Ledger): readonly string[] {
   const lines = [
     ...(run === undefined ? [] : [runLine(run)]),
-    ...claims.map((claim) => `claim ${claim.verb} ${claim.zone} ${claim.from} -> ${claim.to} at ${instant(claim.atMs)}`),
+    ...claims.map(claimLine),
     ...downscales.map((record) => `zone ${record.zone} shrank ${record.from} -> ${record.to} at ${instant(record.atMs)}`),
     ...preparations.map((entry) => {
       const since = entry.reportedMs === undefined ? '' : `, says since ${instant(entry.reportedMs)}`;

@@ -25,14 +25,14 @@ export const setupCommands: Commands = {
     );
     return describeGroups(stage);
   },
-  /** `statefulsets replicas=3`, `statefulsets partition=1000000`: one for each zone of the native groups that has none. */
+  /** `statefulsets replicas=3`, with `partition=1000000` or `min-ready=60`: one for each zone of the native groups that has none. */
   statefulsets: (stage, call) => {
     const present = new Set(stage.world.snapshot.statefulSets.map(({ name }) => name));
     const missing = policiesNow(stage).groups.flatMap(({ zones }) => zones.filter(({ statefulSet }) => !present.has(statefulSet)));
     addObjects(
       stage,
       missing.map(({ name, statefulSet }) =>
-        plainSet(statefulSet, Number(call.options[name] ?? call.options['replicas'] ?? 3), call.options['partition']),
+        plainSet(statefulSet, Number(call.options[name] ?? call.options['replicas'] ?? 3), call.options),
       ),
     );
     return describeGroups(stage);
@@ -111,7 +111,8 @@ function delayedAnnotations(delay: string): Readonly<Record<string, string>> {
 }
 
 /** With a partition the StatefulSet has a rolling update, which goes no further than it. */
-function plainSet(name: string, replicas: number, partition?: string) {
+function plainSet(name: string, replicas: number, options: Call['options'] = {}) {
+  const { partition, 'min-ready': minReadySeconds = 0 } = options;
   return {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',
@@ -120,6 +121,7 @@ function plainSet(name: string, replicas: number, partition?: string) {
       replicas,
       serviceName: name,
       podManagementPolicy: 'Parallel',
+      minReadySeconds: Number(minReadySeconds),
       updateStrategy:
         partition === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: Number(partition) } },
       template: { metadata: { labels: { name } } },

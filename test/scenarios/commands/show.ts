@@ -1,17 +1,12 @@
-// The commands that only look: status, pods, check.
+// The commands that only look: status, check.
 import { isUnknown, type PodView, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { isCrashing } from '../../../engine/view.ts';
-import { type Commands, word } from '../command.ts';
-import { observe, policiesNow, type Stage, zoneNamed } from '../stage.ts';
+import type { Commands } from '../command.ts';
+import { observe, policiesNow, type Stage } from '../stage.ts';
 
 export const showCommands: Commands = {
   /** One line a zone; a letter a pod (see `letterOf`). */
   status: (stage) => policiesNow(stage).groups.flatMap(({ zones }) => zones.map((zone) => zoneLine(stage, zone.name, zone.statefulSet))),
-  /** `pods b`: every pod in words. */
-  pods: (stage, call) => {
-    const { statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
-    return podsOf(stage, statefulSet).map((pod) => `${pod.name} ${pod.revision} ${stateOf(pod)}`);
-  },
   /** Whether every decision of the story kept the invariants. */
   check: (stage) => (stage.violations.length === 0 ? [`ok, ${stage.decisions} decisions`] : stage.violations),
 };
@@ -45,10 +40,4 @@ function letterOf(set: StatefulSetView, pod: PodView | undefined): string {
   const isUpdated = pod.revision === set.status.updateRevision;
   if (!pod.isReady) return isUpdated ? '~' : 'x';
   return isUpdated ? '#' : 'o';
-}
-
-function stateOf(pod: PodView): string {
-  if (pod.isTerminating) return 'leaving';
-  if (isCrashing(pod)) return pod.waitingReasons.join(', ');
-  return pod.isReady ? 'ready' : 'not ready';
 }
