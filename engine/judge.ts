@@ -1,5 +1,6 @@
 // judge: may this API request pass, and why not. The same rules as decide, asked by somebody else.
 import type { GroupDefinition } from '../policies/definition.ts';
+import { formatDuration } from '../policies/duration.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
 import { pods } from './amount.ts';
 import { contextOf, type GroupContext, sourceOf } from './context.ts';
@@ -202,6 +203,7 @@ function onShrink(context: GroupContext, zone: ZoneView, request: Change): Verdi
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to: request.to });
   const first = [
     ...scaleDownRules.map((rule) => rule.evaluate(question)),
+    ...delayKept(question),
     windowResult(context, 'scaleDown', 'nothing'),
     ...policies.results,
   ].map(permit);
@@ -210,6 +212,16 @@ function onShrink(context: GroupContext, zone: ZoneView, request: Change): Verdi
   // A dry run must not call a pod, so it is answered as if they were prepared.
   if (request.dryRun && holds(prepared.result)) return { results: first, policies, warnings: ['pods would be asked to prepare'] };
   return { results: [...first, permit(prepared.result)], policies, actions: prepared.actions };
+}
+
+/** Only the agent waits out a delay, and it writes no replicas of zones that are scaled directly. */
+function delayKept({ context, zone, isForced }: ScaleQuestion): readonly RuleResult[] {
+  const { delayed, follows, replicas, name } = zone.zone;
+  const isDirect = replicas.kind === 'leader' && follows === undefined && context.group.compatibility.scaleDownChecks === 'full';
+  if (delayed === undefined || !isDirect || isForced) return [];
+  const fact = `zone ${name} is scaled directly, and only the agent can wait out its delay; give the group replicas.count or replicas.mirror`;
+  const source = sourceOf(context, `zones.${name}.delayed`, 'scaling.down.delayed');
+  return [result('delayed-downscale', 'no', fact, { limit: formatDuration(delayed.afterMs), source })];
 }
 
 function onUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {

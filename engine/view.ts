@@ -98,12 +98,8 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     isReady: false,
   };
   if (set === undefined) return { zone, claims, ...nothing, unknown: `StatefulSet ${zone.statefulSet} does not exist` };
-  // Without an update revision every pod would seem outdated, and what a StatefulSet under deletion loses does not come back.
-  const isUnread = set.isTerminating || set.status.updateRevision === '';
-  if (isUnread) {
-    const why = set.isTerminating ? `StatefulSet ${set.name} is being deleted` : `the status of ${set.name} names no update revision`;
-    return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: why };
-  }
+  const why = whyNotJudged(snapshot, set);
+  if (why !== undefined) return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: why };
   const known = snapshot.pods.find(
     (candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet,
   )?.pods;
@@ -123,6 +119,34 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
   const view: ZoneView = { zone, set, claims, replicas: set.replicas, pods, ...countPods(snapshot.nowMs, group, set, pods, claims) };
   if (claims.length === 0) views.set(known, { group, fromMs: snapshot.nowMs, view });
   return view;
+}
+
+/**
+ * Two groups would each spend the whole budget of a StatefulSet that both name; without an update revision every pod would seem outdated; and
+ * what a StatefulSet under deletion loses does not come back.
+ */
+function whyNotJudged({ groups }: Snapshot, set: StatefulSetView): string | undefined {
+  const owners = ownersIn(groups).get(`${set.namespace}/${set.name}`) ?? [];
+  if (owners.length > 1) return `StatefulSet ${set.name} has several owners: ${owners.join(', ')}`;
+  if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
+  return set.status.updateRevision === '' ? `the status of ${set.name} names no update revision` : undefined;
+}
+
+const ownersByGroups: WeakMap<readonly GroupDefinition[], ReadonlyMap<string, readonly string[]>> = new WeakMap();
+
+/** The zones that name each StatefulSet (`namespace/name`), sorted. Made once for each list of groups, which are never changed in place. */
+function ownersIn(groups: readonly GroupDefinition[]): ReadonlyMap<string, readonly string[]> {
+  const known = ownersByGroups.get(groups);
+  if (known !== undefined) return known;
+  const found = new Map<string, string[]>();
+  for (const group of groups) {
+    for (const zone of group.zones) {
+      const key = `${group.namespace}/${zone.statefulSet}`;
+      found.set(key, [...(found.get(key) ?? []), `zone ${zone.name} of group ${group.name}`].sort());
+    }
+  }
+  ownersByGroups.set(groups, found);
+  return found;
 }
 
 interface RememberedView {

@@ -4,7 +4,7 @@ import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.
 import { type Rule, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 import { describeReadiness, type ZoneView } from '../view.ts';
-import { pausedByPerson } from './roll.ts';
+import { oldStatus, pausedByPerson } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';
 
 export interface ScaleQuestion {
@@ -21,10 +21,11 @@ export interface ScaleQuestion {
 
 const viewComplete: Rule<ScaleQuestion> = {
   id: 'view-complete',
-  title: 'every zone of the group was read',
-  evaluate: ({ context, zone }) => {
+  title: 'every zone of the group was read, and before a decrease is as new as its spec',
+  evaluate: ({ context, zone, from, to }) => {
     const unread = zone.unknown ?? context.view.zones.find((view) => view.unknown !== undefined)?.unknown;
-    return unread === undefined ? result('view-complete', 'ok', 'every zone was read') : result('view-complete', 'unknown', unread);
+    if (unread !== undefined) return result('view-complete', 'unknown', unread);
+    return (to < from ? oldStatus(context) : undefined) ?? result('view-complete', 'ok', 'every zone was read');
   },
 };
 

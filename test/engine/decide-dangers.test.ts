@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../engine/decide.ts';
+import { judge } from '../../engine/judge.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { adopted, group, wave } from '../kit/groups.ts';
@@ -146,6 +147,46 @@ describe('a group that neither acts nor is told by a rule why', () => {
     expect(decided(group(), { statefulSets: outdatedSets(), podChanges: one, exceptions: [allowed] }).waits).toEqual([
       expect.objectContaining({ rule: 'zone-budget', outcome: 'wait', fact: '1 of 1 pod in use in zone a' }),
     ]);
+  });
+});
+
+describe('a StatefulSet that two groups name', () => {
+  it('loses no pod to either', () => {
+    const other = group({ name: 'other', zones: [{ name: 'x', statefulSet: 'ingester-zone-a' }] });
+    const snapshot = snapshotOf({ groups: [other, group()], statefulSets: outdatedSets() });
+    const fact = 'StatefulSet ingester-zone-a has several owners: zone a of group ingester, zone x of group other';
+    for (const one of snapshot.groups) {
+      expect(decideGroup(snapshot, one)).toMatchObject({ actions: [], waits: expect.arrayContaining([expect.objectContaining({ fact })]) });
+    }
+  });
+});
+
+describe('replicas', () => {
+  it('of no zone fall while a status is older than its spec', () => {
+    const counted = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 2 } }, 'b'] });
+    const old = { statefulSets: [statefulSet({ name: 'ingester-zone-b', generation: 2, status: { observedGeneration: 1 } })] };
+    expect(decided(counted, {})).toMatchObject({ actions: [{ kind: 'scaleStatefulSet', to: 2 }] });
+    expect(decided(counted, old)).toMatchObject({
+      actions: [],
+      waits: [{ rule: 'view-complete', outcome: 'wait', fact: 'the status of ingester-zone-b is of generation 1' }],
+    });
+  });
+
+  it('of a zone that delays its downscale are not lowered behind the agent', () => {
+    const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+    const delayed = { afterMs: 13 * hourMs, endpoint, onUnreachable: 'hold' } as const;
+    const snapshot = snapshotOf({ groups: [group({ zones: [{ name: 'a', delayed }, 'b'] })] });
+    const request = {
+      kind: 'scale',
+      namespace: 'mimir',
+      statefulSet: 'ingester-zone-a',
+      from: 3,
+      to: 2,
+      via: 'scale',
+      dryRun: false,
+    } as const;
+    expect(judge(snapshot, request)).toMatchObject({ outcome: 'deny', effect: 'deny' });
+    expect(judge(snapshot, { ...request, statefulSet: 'ingester-zone-b' })).toMatchObject({ outcome: 'allow' });
   });
 });
 
