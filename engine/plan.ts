@@ -1,6 +1,7 @@
 // The plan: what is asked for, judged; what follows, by running the engine forward; grouped into waves and steps.
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import { policiesFor } from '../policies/join.ts';
+import { pods } from './amount.ts';
 import type { Assumptions } from './assumptions.ts';
 import { contextOf } from './context.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
@@ -174,7 +175,7 @@ function span(step: PlannedStep): readonly TimelineSpan[] {
   const kind = step.kind === 'check' ? 'wait' : step.kind;
   const label =
     step.kind === 'roll'
-      ? `${step.pods.length} pods`
+      ? pods(step.pods.length)
       : step.kind === 'scaleUp' || step.kind === 'scaleDown'
         ? `${step.from} to ${step.to}`
         : (step.waitsFor ?? step.kind);

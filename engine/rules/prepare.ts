@@ -64,7 +64,7 @@ function tailThatMayGo(question: ScaleQuestion, leaving: readonly LeavingPod[], 
   const since = (pod: LeavingPod): number => preparedSince(question, pod.entry) ?? context.nowMs;
   const unripe = leaving.find((pod) => context.nowMs - since(pod) < afterMs);
   if (unripe === undefined) {
-    const fact = leaving.length === 0 ? 'no leaving pod exists' : `${pods(from - to)} from the top are prepared for ${limit}`;
+    const fact = leaving.length === 0 ? 'no leaving pod exists' : preparedTop(from - to, limit);
     return { result: result(rule, 'ok', fact, { limit, source }), permitted: to };
   }
   const details = { limit, source, earliestMs: since(unripe) + afterMs };
@@ -72,8 +72,12 @@ function tailThatMayGo(question: ScaleQuestion, leaving: readonly LeavingPod[], 
   const fact =
     permitted === from
       ? `${unripe.name} is prepared since ${formatDuration(Math.max(0, context.nowMs - since(unripe)))}`
-      : `${pods(from - permitted)} from the top are prepared for ${limit}`;
+      : preparedTop(from - permitted, limit);
   return { result: result(rule, permitted === from ? 'wait' : 'ok', fact, details), permitted };
+}
+
+function preparedTop(count: number, limit: string): string {
+  return `${pods(count)} from the top ${count === 1 ? 'has' : 'have'} been prepared for ${limit}`;
 }
 
 /** Adopted groups delay mirrored zones alone; a number that a person forces does not wait, except in mirrored zones of adopted groups. */

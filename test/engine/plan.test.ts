@@ -109,7 +109,7 @@ describe('a plan of waves', () => {
     ]);
     expect(plan.totals).toMatchObject({ waves: 2, gates: 1, approvals: 1, restarts: 9, p50Seconds: 2610 });
     expect(plan.timeline.map(({ kind, label }) => `${kind} ${label}`)).toEqual([
-      'roll 1 pods',
+      'roll 1 pod',
       'soak canary',
       'roll 2 pods',
       'roll 3 pods',
