@@ -28,8 +28,11 @@ const events: Readonly<Record<string, (stage: Stage, pod: string, call: Call) =>
   vanishes: (stage, pod) => removePod(stage, pod),
   /** Somebody deleted it, and it drains. */
   terminating: (stage, pod) => deletePod(stage, pod),
+  /** Somebody deleted it, and it goes on answering its probe; it is gone when a node has nothing more to do. */
+  lingers: (stage, pod) =>
+    changePod(stage, pod, ({ view }) => ({ view: { ...view, isTerminating: true }, goneAtMs: nowMs(stage) + 600_000 })),
   'node-down': (stage, pod) =>
-    changeView(stage, pod, { nodeReady: false, isReady: false, containersReady: false, readyChangedMs: nowMs(stage) }),
+    changeView(stage, pod, { node: 'node-1', nodeReady: false, isReady: false, containersReady: false, readyChangedMs: nowMs(stage) }),
   'node-up': (stage, pod) =>
     changeView(stage, pod, { nodeReady: true, isReady: true, containersReady: true, readyChangedMs: nowMs(stage) }),
   /** It answers with an error when it is asked to prepare. */
