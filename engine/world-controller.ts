@@ -28,10 +28,16 @@ export function reconcile(state: SetState, clock: Clock): SetState {
 
 /** Lets time do what is due: drained pods are gone, started pods are ready. */
 export function settle(state: SetState, clock: Clock): SetState {
-  const isGone = ({ goneAtMs }: ModelPod): boolean => goneAtMs !== undefined && goneAtMs <= clock.nowMs;
-  const isStarted = ({ readyAtMs }: ModelPod): boolean => readyAtMs !== undefined && readyAtMs <= clock.nowMs;
-  if (!state.pods.some((pod) => isGone(pod) || isStarted(pod))) return state;
-  return { ...state, pods: state.pods.filter((pod) => !isGone(pod)).map((pod) => (isStarted(pod) ? becomeReady(pod, clock) : pod)) };
+  const isDue = (atMs: number | undefined): boolean => atMs !== undefined && atMs <= clock.nowMs;
+  const first = state.pods.findIndex((pod) => isDue(pod.goneAtMs) || isDue(pod.readyAtMs));
+  if (first === -1) return state;
+  const pods = state.pods.slice(0, first);
+  for (let index = first; index < state.pods.length; index += 1) {
+    const pod = state.pods[index];
+    if (pod === undefined || isDue(pod.goneAtMs)) continue;
+    pods.push(isDue(pod.readyAtMs) ? becomeReady(pod, clock) : pod);
+  }
+  return { ...state, pods };
 }
 
 /** The StatefulSet with its counters true, and when the next thing happens by itself. */
@@ -47,7 +53,8 @@ export function summarize(state: SetState, nowMs: number): { readonly set: State
     const { view } = pod;
     if (view.isReady) readyReplicas += 1;
     if (!view.isTerminating && view.revision === updateRevision) updatedReplicas += 1;
-    nextMs = Math.min(nextMs, pod.goneAtMs ?? nextMs, pod.readyAtMs ?? nextMs);
+    if (pod.goneAtMs !== undefined && pod.goneAtMs < nextMs) nextMs = pod.goneAtMs;
+    if (pod.readyAtMs !== undefined && pod.readyAtMs < nextMs) nextMs = pod.readyAtMs;
     if (!waitsForAvailability || !view.isReady) continue;
     const availableAtMs = view.readyChangedMs + set.minReadySeconds * 1000;
     if (availableAtMs > nowMs && availableAtMs < nextMs) nextMs = availableAtMs;
@@ -80,14 +87,23 @@ interface Turn {
   readonly waits: boolean;
 }
 
+/** Pods stand by ordinal, so the missing ones are put where they belong in one pass. */
 function createMissing(state: SetState, clock: Clock): Turn {
   const { set } = state;
-  const taken = new Set(state.pods.map(({ view }) => view.ordinal));
-  const pods = [...state.pods];
+  const pods: ModelPod[] = [];
+  let next = 0;
   for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
-    if (!taken.has(ordinal)) pods.push(startPod(set, { ordinal, revision: revisionFor(set, ordinal) }, state.durations, clock));
+    for (let pod = state.pods[next]; pod !== undefined && pod.view.ordinal < ordinal; pod = state.pods[next]) {
+      pods.push(pod);
+      next += 1;
+    }
+    const present = state.pods[next];
+    if (present?.view.ordinal === ordinal) {
+      pods.push(present);
+      next += 1;
+    } else pods.push(startPod(set, { ordinal, revision: revisionFor(set, ordinal) }, state.durations, clock));
   }
-  return { state: { ...state, pods: pods.sort(byOrdinal) }, waits: false };
+  return { state: { ...state, pods: [...pods, ...state.pods.slice(next)] }, waits: false };
 }
 
 function createNext(state: SetState, clock: Clock): Turn {

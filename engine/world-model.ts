@@ -18,13 +18,13 @@ export interface Place {
   readonly pods: number;
 }
 
-/** A pod, and what will become of it by time alone. */
+/** A pod, and what will become of it by time alone. Every field is always there, because large groups are walked very often. */
 export interface ModelPod {
   readonly view: PodView;
   /** When a terminating pod is gone. */
-  readonly goneAtMs?: number;
+  readonly goneAtMs: number | undefined;
   /** When a starting pod becomes ready; absent for one that never does. */
-  readonly readyAtMs?: number;
+  readonly readyAtMs: number | undefined;
 }
 
 /** The state of the model: what an observer would see, and what will happen by itself. */

@@ -34,7 +34,7 @@ export function startPod(
     node: '',
     nodeReady: true,
   };
-  return { view, readyAtMs: clock.nowMs + durations.startMs };
+  return { view, goneAtMs: undefined, readyAtMs: clock.nowMs + durations.startMs };
 }
 
 /** The pod once its containers answer. The instant is kept as grafana/rollout-operator's pod observer keeps it. */
@@ -48,19 +48,19 @@ export function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
     waitingReasons: [],
     readyTimeMs: clock.nowMs,
   };
-  return { view };
+  return { view, goneAtMs: undefined, readyAtMs: undefined };
 }
 
 /** The pod after a request to delete it: unready at once, since draining is what it does with its readiness, and gone when it has drained. */
 export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Clock): ModelPod {
   if (pod.view.isTerminating) return pod;
-  return { view: { ...unready(pod.view, clock), isTerminating: true }, goneAtMs: clock.nowMs + durations.drainMs };
+  return { view: { ...unready(pod.view, clock), isTerminating: true }, goneAtMs: clock.nowMs + durations.drainMs, readyAtMs: undefined };
 }
 
 /** The pod when it breaks and stays broken, with the reason for which its container waits, if it does. */
 export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock): ModelPod {
   const view = { ...unready(pod.view, clock), waitingReasons: reason === undefined ? [] : [reason] };
-  return pod.goneAtMs === undefined ? { view } : { view, goneAtMs: pod.goneAtMs };
+  return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
 }
 
 /**
@@ -68,10 +68,10 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
  * that has been unready for less than a start takes is starting; one that has been so for longer, or whose container waits, stays broken.
  */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
-  if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs };
+  if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
   const readyAtMs = view.readyChangedMs + durations.startMs;
   const isStarting = !view.isReady && view.waitingReasons.length === 0 && view.phase !== 'Failed' && readyAtMs > nowMs;
-  return isStarting ? { view, readyAtMs } : { view };
+  return { view, goneAtMs: undefined, readyAtMs: isStarting ? readyAtMs : undefined };
 }
 
 function unready(view: PodView, clock: Clock): PodView {

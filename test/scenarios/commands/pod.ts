@@ -30,7 +30,7 @@ const events: Readonly<Record<string, (stage: Stage, pod: string, call: Call) =>
   terminating: (stage, pod) => deletePod(stage, pod),
   /** Somebody deleted it, and it goes on answering its probe; it is gone when a node has nothing more to do. */
   lingers: (stage, pod) =>
-    changePod(stage, pod, ({ view }) => ({ view: { ...view, isTerminating: true }, goneAtMs: nowMs(stage) + 600_000 })),
+    changePod(stage, pod, ({ view }) => ({ view: { ...view, isTerminating: true }, goneAtMs: nowMs(stage) + 600_000, readyAtMs: undefined })),
   'node-down': (stage, pod) =>
     changeView(stage, pod, { node: 'node-1', nodeReady: false, isReady: false, containersReady: false, readyChangedMs: nowMs(stage) }),
   'node-up': (stage, pod) =>
