@@ -1,7 +1,7 @@
 // What is remembered of a group between turns, as a value: disruptions that were announced, dated downscales, prepared pods.
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Action } from './decision.ts';
-import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, type Preparation, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { isAvailable } from './view.ts';
 
 /** The most claims that may be open at once; beyond it a group waits. */
@@ -112,4 +112,15 @@ function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
   const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
   return isDated ? [] : [{ zone: claim.zone, atMs: claim.atMs, from: claim.from, to: claim.to }];
+}
+
+/**
+ * Since when an answer to `prepare` has been known, when it was known before: the same pod, or its successor reporting the same timestamp,
+ * which it can only have kept. So a pod that is rolled while it waits to leave does not begin its delay again. undefined when it is news.
+ */
+export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
+  if (before?.state !== 'prepared') return undefined;
+  const isSamePod = before.podUid === answer.podUid;
+  const isSameReport = answer.reportedMs !== undefined && answer.reportedMs === before.reportedMs;
+  return isSamePod || isSameReport ? before.seenMs : undefined;
 }

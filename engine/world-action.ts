@@ -1,5 +1,6 @@
 // What each action does to the model: the API server's preconditions, the eviction API, our webhook's notes, and the pods' answers.
 import type { Action } from './decision.ts';
+import { preparedSince } from './ledger.ts';
 import { mayEvict } from './pod-budget.ts';
 import type { Ledger, PodView, Preparation, Snapshot } from './snapshot.ts';
 import type { SetState } from './world-controller.ts';
@@ -101,8 +102,8 @@ function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
     const isAsked = (entry: Preparation): boolean => entry.zone === action.zone && entry.call === action.call && asked.has(entry.ordinal);
     const others = ledger.preparations.filter((entry) => !isAsked(entry));
     if (action.method === 'DELETE') return { ...ledger, preparations: [...others, ...withdrawn(ledger.preparations.filter(isAsked))] };
-    const before = new Map(ledger.preparations.filter(isAsked).map((entry) => [entry.podUid, entry]));
-    return { ...ledger, preparations: [...others, ...there.map(({ view }) => answer(draft, action, view, before.get(view.uid)))] };
+    const before = new Map(ledger.preparations.filter(isAsked).map((entry) => [entry.ordinal, entry]));
+    return { ...ledger, preparations: [...others, ...there.map(({ view }) => answer(draft, action, view, before.get(view.ordinal)))] };
   });
 }
 
@@ -127,8 +128,8 @@ function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView, be
     return { ...identity, state: 'failed', seenMs: draft.nowMs, message: 'preparations are assumed to fail' };
   }
   const reportedMs = action.call === 'delayed' ? draft.reported.get(`${action.namespace}/${pod.name}`) : undefined;
-  const seenMs = before?.state === 'prepared' ? before.seenMs : draft.nowMs;
-  return { ...identity, state: 'prepared', ...(reportedMs === undefined ? {} : { reportedMs }), seenMs };
+  const answered = { ...identity, state: 'prepared' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
+  return { ...answered, seenMs: preparedSince(before, answered) ?? draft.nowMs };
 }
 
 function noteDownscale(

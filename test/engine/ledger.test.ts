@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../engine/decision.ts';
-import { claimsOf, observeLedger, openClaimLimit, openClaims } from '../../engine/ledger.ts';
+import { claimsOf, observeLedger, openClaimLimit, openClaims, preparedSince } from '../../engine/ledger.ts';
 import type { Claim, Ledger, Preparation } from '../../engine/snapshot.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs, type PodChanges, type StatefulSetOverrides, statefulSet } from '../kit/objects.ts';
@@ -148,5 +148,21 @@ describe('claims are opened', () => {
     const claims = Array.from({ length: openClaimLimit }, (_, index): Claim => ({ ...pod, uid: `${index}` }));
     expect(openClaims(empty, claims)?.claims).toHaveLength(100);
     expect(openClaims({ ...empty, claims: claims.slice(1) }, [pod, { ...pod, uid: 'y' }])).toBeUndefined();
+  });
+});
+
+describe('since when a pod has been prepared', () => {
+  const before = { zone: 'a', ordinal: 5, podUid: 'old', call: 'delayed', state: 'prepared', reportedMs: 100, seenMs: 150 } as const;
+  const answer = { zone: 'a', ordinal: 5, podUid: 'new', call: 'delayed', state: 'prepared' } as const;
+
+  it.each([
+    ['the same pod says it again', before, { ...answer, podUid: 'old' }, 150],
+    ['its successor kept the timestamp', before, { ...answer, reportedMs: 100 }, 150],
+    ['its successor began anew', before, { ...answer, reportedMs: 400 }, undefined],
+    ['its successor reports nothing', before, answer, undefined],
+    ['it had failed before', { ...before, state: 'failed' as const }, { ...answer, podUid: 'old' }, undefined],
+    ['nobody was asked before', undefined, answer, undefined],
+  ])('%s', (_case, known, said, since) => {
+    expect(preparedSince(known, said)).toBe(since);
   });
 });
