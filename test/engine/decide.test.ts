@@ -196,12 +196,14 @@ describe('what a group waits for', () => {
       policy({
         rules: [
           policyRule({ actions: ['scaleUp'], effect: 'hold', message: 'the queue is long' }),
+          policyRule({ name: 'unread', actions: ['scaleUp'], when: { var: 'user.name' } }),
           policyRule({ name: 'never', actions: ['scaleUp'] }),
         ],
       }),
     ];
     expect(decided({ policies }, definition).waits.map(({ rule, outcome }) => [rule, outcome])).toEqual([
       ['safety/never', 'no'],
+      ['safety/unread', 'unknown'],
       ['safety/rule', 'wait'],
     ]);
   });

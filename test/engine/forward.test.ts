@@ -213,6 +213,16 @@ describe('metrics', () => {
     expect(short(run({ state: measured }))).toMatchObject({ end: 'held', holding: ['safety/rule no'] });
   });
 
+  it('of another policy, namespace or input are not theirs', () => {
+    const metric = { namespace: 'mimir', policy: 'safety', input: 'queue', value: 200, atMs: kitNowMs };
+    const others = [
+      { ...metric, policy: 'other' },
+      { ...metric, namespace: 'loki' },
+      { ...metric, input: 'lag' },
+    ];
+    for (const other of others) expect(run({ state: { ...watching(over(100)), metrics: [other] } }).end).toBe('done');
+  });
+
   it('are unknown where no value is quiet', () => {
     const always = { or: [over(0), { '<=': [{ var: 'inputs.metrics.queue' }, 0] }] };
     expect(short(run({ state: watching(always) }))).toMatchObject({ end: 'held', holding: ['safety/rule unknown'] });

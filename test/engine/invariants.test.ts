@@ -221,6 +221,7 @@ describe('S11, the whole delay', () => {
   it('counts from the later of both instants, except in adopted groups', () => {
     const early = preparation(4, { seenMs: ago(minuteMs) });
     expect(ask([preparation(3), early])).toEqual([leaves(4)]);
+    expect(ask([preparation(3), preparation(4, { reportedMs: kitNowMs })])).toEqual([leaves(4)]);
     const mirrored = adopted({ zones: [{ name: 'a', ...delaying, replicas: { kind: 'mirror' } as never }, 'b', 'c'] });
     expect(ask([preparation(3), early], mirrored)).toEqual([]);
     expect(ask([preparation(3)], mirrored)).toEqual([leaves(4)]);

@@ -163,6 +163,11 @@ describe('the variables of a condition', () => {
     });
   });
 
+  it('count the pods of the zone that are available', () => {
+    const down = { 'ingester-zone-a': { 0: 'missing', 1: { isReady: false } } } as const;
+    expect(data({ podChanges: down })).toMatchObject({ target: { replicas: 3, ready: 1, available: 1, updated: 2 } });
+  });
+
   it('are unknown where the request says nothing', () => {
     expect(data({})).toMatchObject({ change: absent, user: absent });
   });

@@ -201,6 +201,8 @@ describe('the gap of an adopted group', () => {
     expect(ask(both, { statefulSets: last(iso(ago(3 * hourMs))) })).toMatchObject({ outcome: 'wait', limit: '4h' });
     const longer = followers({ prepare, betweenZonesMs: hourMs }, { betweenZonesMs: 4 * hourMs });
     expect(ask(longer, { statefulSets: last(iso(ago(3 * hourMs))) })).toMatchObject({ outcome: 'wait', limit: '4h' });
+    const shorter = followers({ prepare, betweenZonesMs: 2 * hourMs }, { betweenZonesMs: 4 * hourMs });
+    expect(ask(shorter, recent)).toMatchObject({ outcome: 'wait', limit: '4h', earliestMs: kitNowMs + 3 * hourMs });
     const without = followers({ prepare }, { betweenZonesMs: 4 * hourMs });
     expect(ask(without, recent)).toMatchObject({ outcome: 'no' });
   });
