@@ -22,7 +22,7 @@ const pdb: PodBudgetView = {
 };
 const stuck: Partial<PodView> = { isReady: false, readyChangedMs: ago(5 * minuteMs) };
 
-interface Given extends SnapshotOverrides {
+interface Given extends Omit<SnapshotOverrides, 'pods'> {
   readonly rotateBy?: RolloutDefinition['rotateBy'];
   readonly disruption?: number;
   readonly pods?: PodChanges;
