@@ -5,7 +5,7 @@ import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
 import { pods } from './amount.ts';
 import { contextOf, type GroupContext, sourceOf } from './context.ts';
 import type { Action, AdmissionRequest, Judgement, RuleResult } from './decision.ts';
-import { disruptionVerdict } from './disruption.ts';
+import { disruptionVerdict } from './disruption/disruption.ts';
 import { hashText } from './hash.ts';
 import { holds, result } from './rule.ts';
 import { withException } from './rules/exception.ts';

@@ -1,7 +1,7 @@
 // What differs between two sets of manifests: groups by the zones that change alike, every other object by itself.
-import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/field-diff.ts';
-import type { GroupPlan, Plan, PlannedChange, Refusal } from '../engine/plan-document.ts';
-import { fieldAt } from '../engine/raw.ts';
+import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
+import { fieldAt } from '../engine/observe/raw.ts';
+import type { GroupPlan, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 
 /** Zones of a group with the changes that they share. */

@@ -1,9 +1,9 @@
 // Everything that a set of files says together: documents, manifests, groups, and what lint finds in all of them.
 import { ruleCatalog } from '../engine/rules/catalog.ts';
-import type { Finding } from '../policies/finding.ts';
+import type { Finding } from '../policies/findings/finding.ts';
 import { lintPolicies } from '../policies/lint/lint.ts';
 import type { LoadResult, PolicyFile } from '../policies/load.ts';
-import type { Resolution } from '../policies/resolve.ts';
+import type { Resolution } from '../policies/resolve/resolve.ts';
 
 export interface PolicyFiles {
   readonly loaded: LoadResult;

@@ -1,5 +1,5 @@
 // How the zones of one group differ from the first of them, apart from what must differ: their names.
-import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/field-diff.ts';
+import { type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { canonicalJson } from '../engine/hash.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { nameOf } from './difference.ts';

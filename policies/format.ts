@@ -2,10 +2,10 @@
 import { CST, type Document, isMap, isNode, isScalar, isSeq, Lexer, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
 import type { z } from 'zod';
 import { apiVersion, type Kind, schemas } from './schema/kinds.ts';
-import { fieldNames, schemaBelow, unwrapped } from './schema-walk.ts';
-import { textLines } from './text-lines.ts';
-import { scanYaml, yamlLimits } from './yaml-scan.ts';
-import { documentStyle, longestFlowLine, yamlText } from './yaml-style.ts';
+import { fieldNames, schemaBelow, unwrapped } from './schema/schema-walk.ts';
+import { scanYaml, yamlLimits } from './yaml/scan.ts';
+import { documentStyle, longestFlowLine, yamlText } from './yaml/style.ts';
+import { textLines } from './yaml/text-lines.ts';
 
 /** Each round settles one level of nesting, and nothing deeper is read at all. */
 const mostRounds = yamlLimits.depth;

@@ -1,10 +1,10 @@
 // From the texts of policy files to typed documents, with everything that is wrong with each in one run.
-import { type Finding, finding, sortFindings } from './finding.ts';
+import { type Finding, finding, sortFindings } from './findings/finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas } from './schema/kinds.ts';
-import { schemaFindings } from './schema-findings.ts';
-import { isRecord, valueAt } from './schema-walk.ts';
+import { schemaFindings } from './schema/schema-findings.ts';
+import { isRecord, valueAt } from './schema/schema-walk.ts';
 import { listed, suggestion } from './wording.ts';
-import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml-document.ts';
+import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 
 export interface PolicyFile {
   /** As findings show it. */

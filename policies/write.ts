@@ -2,8 +2,8 @@
 import { Document, isCollection, isMap, isPair, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
 import { z } from 'zod';
 import { type PolicyDocument, schemas } from './schema/kinds.ts';
-import { fieldNames, isRecord, schemaBelow, unwrapped } from './schema-walk.ts';
-import { documentStyle, yamlText } from './yaml-style.ts';
+import { fieldNames, isRecord, schemaBelow, unwrapped } from './schema/schema-walk.ts';
+import { documentStyle, yamlText } from './yaml/style.ts';
 
 /** A map on one line has at most this many members and characters. */
 const shortMap = { members: 4, characters: 80 };

@@ -3,15 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defaultAssumptions } from '../engine/assumptions.ts';
 import { decideGroup } from '../engine/decide.ts';
-import { snapshotFromManifests } from '../engine/observe-manifests.ts';
-import { planGroups } from '../engine/plan.ts';
-import { simulate } from '../engine/simulate.ts';
-import { createWorld, step } from '../engine/world.ts';
-import { adoptGroups } from '../policies/adopt.ts';
+import { snapshotFromManifests } from '../engine/observe/manifests.ts';
+import { defaultAssumptions } from '../engine/plan/assumptions.ts';
+import { planGroups } from '../engine/plan/plan.ts';
+import { simulate } from '../engine/plan/simulate.ts';
+import { createWorld, step } from '../engine/world/world.ts';
+import { adoptGroups } from '../policies/adopt/adopt.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
-import { resolvePolicies } from '../policies/resolve.ts';
+import { resolvePolicies } from '../policies/resolve/resolve.ts';
 
 interface Figure {
   readonly what: string;

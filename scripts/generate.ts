@@ -2,13 +2,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { planSchema } from '../engine/plan-schema.ts';
+import { planSchema } from '../engine/plan/schema.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
-import { customResourceDefinition } from '../policies/crd.ts';
-import { findingsMarkdown } from '../policies/finding-codes.ts';
-import { editorSchema, policyFileSchema } from '../policies/json-schema.ts';
+import { findingsMarkdown } from '../policies/findings/codes.ts';
+import { customResourceDefinition } from '../policies/schema/crd.ts';
+import { editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
-import { kindMarkdown } from '../policies/schema-docs.ts';
+import { kindMarkdown } from '../policies/schema/schema-docs.ts';
 
 /** In these folders lies nothing but generated files, so that one which is no longer generated is found. */
 const generatedFolders = ['deploy/crds', 'deploy/schemas', 'docs/kinds'];

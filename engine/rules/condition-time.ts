@@ -1,5 +1,5 @@
 // When a condition that reads the time answers otherwise, if nothing but time passes.
-import { evaluateCondition } from '../../policies/condition.ts';
+import { evaluateCondition } from '../../policies/condition/condition.ts';
 
 /** Later changes are left to be found by a later look. */
 const horizonMs = 400 * 24 * 3_600_000;

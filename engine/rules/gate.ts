@@ -1,5 +1,5 @@
 // Gates: readings in, verdict out. Absent, failed and old readings never pass.
-import { evaluateCondition } from '../../policies/condition.ts';
+import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, sourceOf } from '../context.ts';

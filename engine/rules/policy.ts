@@ -1,8 +1,8 @@
 // The rules of RolloutPolicies as rules of the engine: condition in, effect out, unknown handled as the rule says.
-import { evaluateCondition } from '../../policies/condition.ts';
+import { evaluateCondition } from '../../policies/condition/condition.ts';
+import { substitute } from '../../policies/condition/variables.ts';
 import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
-import { substitute } from '../../policies/variables.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';

@@ -1,7 +1,7 @@
 // Windows of all policies together: may this action begin now, and what may still be finished.
 
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
-import { joinWindows } from '../../policies/window.ts';
+import { joinWindows } from '../../policies/window/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';

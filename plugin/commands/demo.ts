@@ -1,9 +1,9 @@
 // The verb demo: the plan of an embedded example, then the same plan carried out in the simulator before one's eyes.
 import { setTimeout as pause } from 'node:timers/promises';
-import { defaultAssumptions } from '../../engine/assumptions.ts';
-import { runForward } from '../../engine/forward.ts';
-import { type PlanInput, planGroups } from '../../engine/plan.ts';
-import { readPlanSnapshots, requestedWorld } from '../../engine/plan-world.ts';
+import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { runForward } from '../../engine/plan/forward.ts';
+import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
+import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { CommandContext } from '../context.ts';

@@ -1,5 +1,5 @@
 // The verb diff: what differs, grouped by zone, with what follows from it; 1 when anything does.
-import { planGroups } from '../../engine/plan.ts';
+import { planGroups } from '../../engine/plan/plan.ts';
 import type { CommandContext } from '../context.ts';
 import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';

@@ -8,7 +8,7 @@ import policyTests from '../../docs/policy-tests.md';
 import sources from '../../docs/sources.md';
 import windows from '../../docs/windows.md';
 import { rulesMarkdown } from '../../engine/rules/catalog.ts';
-import { findingsMarkdown } from '../../policies/finding-codes.ts';
+import { findingsMarkdown } from '../../policies/findings/codes.ts';
 
 /** Markdown by topic. */
 export const topics: Readonly<Record<string, string>> = {

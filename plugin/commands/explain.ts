@@ -1,6 +1,6 @@
 // The verb explain: the next decision about one group, rule by rule.
 import { decideGroup } from '../../engine/decide.ts';
-import { readPlanSnapshots, requestedWorld } from '../../engine/plan-world.ts';
+import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';

@@ -1,9 +1,9 @@
 // The verb fmt: policy files in one form.
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Finding } from '../../policies/finding.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
 import { formatText } from '../../policies/format.ts';
-import { parseDocuments } from '../../policies/yaml-document.ts';
+import { parseDocuments } from '../../policies/yaml/document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';

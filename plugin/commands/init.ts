@@ -1,8 +1,8 @@
 // The verb init: policy files for the groups that exist as labels and annotations.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { adoptGroups } from '../../policies/adopt.ts';
-import { countFindings, type Finding, sortFindings } from '../../policies/finding.ts';
+import { adoptGroups } from '../../policies/adopt/adopt.ts';
+import { countFindings, type Finding, sortFindings } from '../../policies/findings/finding.ts';
 import { adoptionFindings } from '../../policies/lint/adoption.ts';
 import { loadPolicies } from '../../policies/load.ts';
 import type { RolloutGroup } from '../../policies/schema/kinds.ts';

@@ -1,5 +1,5 @@
 // The verb lint: everything that is wrong with policies and manifests, in one run.
-import { countFindings, type Finding } from '../../policies/finding.ts';
+import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';

@@ -1,8 +1,8 @@
 // The verb plan: what would happen, in every format, and an exit code that a pipeline can act upon.
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { planGroups } from '../../engine/plan.ts';
-import type { Plan } from '../../engine/plan-document.ts';
+import type { Plan } from '../../engine/plan/document.ts';
+import { planGroups } from '../../engine/plan/plan.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere } from '../exit-code.ts';
 import { Failure } from '../failure.ts';

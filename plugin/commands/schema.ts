@@ -1,7 +1,7 @@
 // The verb schema: what fields there are, for people, editors and API servers.
-import { editorSchema } from '../../policies/json-schema.ts';
+import { editorSchema } from '../../policies/schema/json-schema.ts';
 import { apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
-import { type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema-docs.ts';
+import { type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema/schema-docs.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -67,7 +67,10 @@ function standardText({ isRequired, path, defaultText }: FieldDoc): string {
 }
 
 async function writeCrd(stdout: OutputStream, kind: Kind): Promise<void> {
-  const [{ customResourceDefinition }, { toYaml }] = await Promise.all([import('../../policies/crd.ts'), import('../output/yaml.ts')]);
+  const [{ customResourceDefinition }, { toYaml }] = await Promise.all([
+    import('../../policies/schema/crd.ts'),
+    import('../output/yaml.ts'),
+  ]);
   const definition = customResourceDefinition(kind);
   if (definition !== undefined) return stdout.write(toYaml(definition));
   throw new Failure({

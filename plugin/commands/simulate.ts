@@ -1,10 +1,10 @@
 // The verb simulate: the plan carried out many times on a virtual clock while pods are lost, with the invariants asked at every decision.
 import { decideGroup } from '../../engine/decide.ts';
-import type { Turn } from '../../engine/forward.ts';
-import { readPlanSnapshots, requestedWorld } from '../../engine/plan-world.ts';
-import { type SimulatedRun, type SimulationOptions, simulate } from '../../engine/simulate.ts';
+import type { Turn } from '../../engine/plan/forward.ts';
+import { type SimulatedRun, type SimulationOptions, simulate } from '../../engine/plan/simulate.ts';
+import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
-import type { World } from '../../engine/world-model.ts';
+import type { World } from '../../engine/world/model.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs as parsedMs } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';

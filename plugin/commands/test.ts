@@ -1,6 +1,6 @@
 // The verb test: the PolicyTests beside the policies.
-import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test.ts';
-import { renderFinding } from '../../policies/render-finding.ts';
+import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
+import { renderFinding } from '../../policies/findings/render.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';

@@ -1,7 +1,7 @@
 // Differences for people: groups by zone with what follows from each change, other objects after them, siblings on request.
 import { diffLines } from 'diff';
-import type { FieldChange } from '../../engine/field-diff.ts';
-import type { PlannedChange } from '../../engine/plan-document.ts';
+import type { FieldChange } from '../../engine/diff/field-diff.ts';
+import type { PlannedChange } from '../../engine/plan/document.ts';
 import type { Difference, GroupDifference, ObjectDifference, ZonePart } from '../difference.ts';
 import type { GroupSiblings } from '../sibling-difference.ts';
 import { valueText } from './plan-changes.ts';

@@ -1,5 +1,5 @@
 // Errors in files that keep a command from its work: shown on standard error, with the exit code that says so.
-import { countFindings, type Finding } from '../../policies/finding.ts';
+import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { findingBlocks } from './findings-text.ts';

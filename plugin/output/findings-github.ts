@@ -1,5 +1,5 @@
 // Findings as workflow commands of GitHub Actions, which show them beside the changed lines.
-import type { Finding } from '../../policies/finding.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 import { repositoryPath } from './source-uri.ts';
 

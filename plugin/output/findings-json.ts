@@ -1,5 +1,5 @@
 // Findings for programs: one document, or one line per finding.
-import { countFindings } from '../../policies/finding.ts';
+import { countFindings } from '../../policies/findings/finding.ts';
 import type { OutputStream } from '../context.ts';
 import type { FindingsReport } from './findings.ts';
 import { writeDocument, writeLines } from './formats.ts';

@@ -1,6 +1,6 @@
 // Findings as JUnit XML: one suite per file, one case per finding, and one that passes for a file without any.
-import { type Finding, placeText } from '../../policies/finding.ts';
-import { renderFinding } from '../../policies/render-finding.ts';
+import { type Finding, placeText } from '../../policies/findings/finding.ts';
+import { renderFinding } from '../../policies/findings/render.ts';
 import type { FindingsReport } from './findings.ts';
 import { type JunitCase, junitXml } from './junit.ts';
 

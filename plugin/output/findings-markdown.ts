@@ -1,5 +1,5 @@
 // Findings for a pull-request comment: the sum first, the most serious ones on top, short enough to be read.
-import { type Finding, placeText, type Severity } from '../../policies/finding.ts';
+import { type Finding, placeText, type Severity } from '../../policies/findings/finding.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 import { codeSpan, tableCell } from './markdown.ts';
 

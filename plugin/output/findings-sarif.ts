@@ -1,8 +1,8 @@
 // Findings as SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/), the format of code scanning.
 import { createHash } from 'node:crypto';
 import type { Source } from '../../policies/definition.ts';
-import type { Finding, Severity } from '../../policies/finding.ts';
-import { findingCodes } from '../../policies/finding-codes.ts';
+import { findingCodes } from '../../policies/findings/codes.ts';
+import type { Finding, Severity } from '../../policies/findings/finding.ts';
 import { version } from '../version.ts';
 import type { FindingsReport } from './findings.ts';
 import { sourceUri } from './source-uri.ts';

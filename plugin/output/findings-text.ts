@@ -1,6 +1,6 @@
 // Findings for people: place, message, excerpt, way out, and one line that sums up.
-import type { Finding } from '../../policies/finding.ts';
-import { renderFinding } from '../../policies/render-finding.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
+import { renderFinding } from '../../policies/findings/render.ts';
 import type { OutputStream } from '../context.ts';
 import type { Style } from './colour.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';

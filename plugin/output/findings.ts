@@ -1,5 +1,5 @@
 // The result of lint in every format that people, editors and forges read.
-import { countFindings, type Finding } from '../../policies/finding.ts';
+import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { OutputStream } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { plural } from './words.ts';

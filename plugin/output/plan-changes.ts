@@ -1,5 +1,5 @@
 // How the changes of a plan read: a short name for the field, what was and what will be, and what follows.
-import type { GroupPlan, PlannedChange } from '../../engine/plan-document.ts';
+import type { GroupPlan, PlannedChange } from '../../engine/plan/document.ts';
 import { plural } from './words.ts';
 
 export interface ChangeLine {

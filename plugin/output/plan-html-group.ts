@@ -1,6 +1,6 @@
 // One group of a plan as a part of the page: changes, what is refused or held, timeline, steps, risks, and the rest folded away.
 import type { RuleResult } from '../../engine/decision.ts';
-import type { GroupPlan } from '../../engine/plan-document.ts';
+import type { GroupPlan } from '../../engine/plan/document.ts';
 import { changeLines } from './plan-changes.ts';
 import { type Html, html, htmlTable, nothing } from './plan-html-text.ts';
 import { timelineSvg } from './plan-html-timeline.ts';

@@ -1,5 +1,5 @@
 // The timeline of a group as SVG: zones as rows, time to the right, waves as bands, p50 as bars and p90 as their shade.
-import type { GroupPlan, PlannedStep } from '../../engine/plan-document.ts';
+import type { GroupPlan, PlannedStep } from '../../engine/plan/document.ts';
 import { type Html, html, nothing } from './plan-html-text.ts';
 import { shorten } from './plan-table-layout.ts';
 import * as words from './plan-words.ts';

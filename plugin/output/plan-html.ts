@@ -1,6 +1,6 @@
 // The plan as one page that needs nothing else: no script, no font, no request. Made to be kept beside a change or an incident.
 import { createHash } from 'node:crypto';
-import type { GroupPlan, Plan } from '../../engine/plan-document.ts';
+import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { groupHtml } from './plan-html-group.ts';
 import { planStyle } from './plan-html-style.ts';
 import { type Html, html, htmlTable, nothing } from './plan-html-text.ts';

@@ -1,6 +1,6 @@
 // One group of a plan in Markdown: its steps as a table, and folded away its changes, zones, risks and the rules that were asked.
 import type { RuleResult } from '../../engine/decision.ts';
-import type { GroupPlan } from '../../engine/plan-document.ts';
+import type { GroupPlan } from '../../engine/plan/document.ts';
 import { changeLines } from './plan-changes.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from './plan-markdown-text.ts';
 import * as words from './plan-words.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../engine/decision.ts';
 import { canonicalJson } from '../../engine/hash.ts';
-import type { GroupPlan, Plan } from '../../engine/plan-document.ts';
+import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { fitSections, type Section } from './plan-markdown-budget.ts';
 import { groupForms } from './plan-markdown-group.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from './plan-markdown-text.ts';

@@ -1,6 +1,6 @@
 // The plan as people read it on a terminal: what changes, the waves with their steps and times, what is refused, and what it stands on.
 import type { RuleResult } from '../../engine/decision.ts';
-import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan-document.ts';
+import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan/document.ts';
 import type { Paint } from './colour.ts';
 import { changeLines } from './plan-changes.ts';
 import { alignRows, type Column, paragraph, type Row } from './plan-table-layout.ts';

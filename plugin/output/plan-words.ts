@@ -1,7 +1,8 @@
 // How the parts of a plan are put into words: durations, pods, steps, changes and sources, the same in every format.
-import type { Assumptions, Quantiles } from '../../engine/assumptions.ts';
+
 import type { RuleResult } from '../../engine/decision.ts';
-import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../engine/plan-document.ts';
+import type { Assumptions, Quantiles } from '../../engine/plan/assumptions.ts';
+import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../engine/plan/document.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import type { Source } from '../../policies/definition.ts';
 import { plural } from './words.ts';

@@ -1,5 +1,5 @@
 // The result of simulated runs: what held, how long it took, and the run that tells most, as lanes.
-import type { SimulatedRun, Simulation } from '../../engine/simulate.ts';
+import type { SimulatedRun, Simulation } from '../../engine/plan/simulate.ts';
 import type { TableLook } from './plan-table.ts';
 import { paragraph } from './plan-table-layout.ts';
 import { spanText } from './plan-words.ts';

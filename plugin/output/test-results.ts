@@ -1,5 +1,5 @@
 // The results of PolicyTests in every format.
-import type { CaseResult, RuleCoverage } from '../../engine/policy-test.ts';
+import type { CaseResult, RuleCoverage } from '../../engine/policy-test/policy-test.ts';
 import type { OutputStream } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { plural } from './words.ts';

@@ -1,5 +1,5 @@
 // Results of PolicyTests for people: every case, the facts of those that failed, and one line that sums up.
-import type { RuleCoverage } from '../../engine/policy-test.ts';
+import type { RuleCoverage } from '../../engine/policy-test/policy-test.ts';
 import type { OutputStream } from '../context.ts';
 import { alignRows, type Column } from './plan-table-layout.ts';
 import { coverageSummary, failureFacts, isCovered, type TestReport, type TestSuite, testSummary } from './test-results.ts';

@@ -1,6 +1,6 @@
 // Assumptions from a file: durations as numbers of seconds or as text such as 90s, checked field by field.
 import { parseDocument } from 'yaml';
-import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/assumptions.ts';
+import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/assumptions.ts';
 import { durationMs } from '../../policies/duration.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';

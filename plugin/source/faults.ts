@@ -1,5 +1,5 @@
 // The failures that `--fail` asks for: a pod, or every pod of a zone, lost at an offset from the start.
-import type { RequestedFault } from '../../engine/simulate.ts';
+import type { RequestedFault } from '../../engine/plan/simulate.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import { exitCodes } from '../exit-code.ts';

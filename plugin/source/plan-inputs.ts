@@ -1,13 +1,13 @@
 // What plan, diff, explain and simulate work on: what runs, what is asked for, the policies over both, and the assumptions.
 import { createHash } from 'node:crypto';
-import { type Assumptions, defaultAssumptions } from '../../engine/assumptions.ts';
-import type { ObjectContent } from '../../engine/field-diff.ts';
+import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { canonicalJson } from '../../engine/hash.ts';
-import type { PlanInput } from '../../engine/plan.ts';
-import { groupsToPlan } from '../../engine/plan-groups.ts';
-import { instantMs } from '../../engine/raw.ts';
+import { instantMs } from '../../engine/observe/raw.ts';
+import { type Assumptions, defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { groupsToPlan } from '../../engine/plan/groups.ts';
+import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts';
-import type { Finding } from '../../policies/finding.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
 import type { Manifest, PolicyFile } from '../../policies/load.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';

@@ -1,8 +1,8 @@
 // PolicyTests among files, each with the policies and manifests that it names.
 import { posix } from 'node:path';
-import type { Finding } from '../../policies/finding.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
 import { type Loaded, loadPolicies } from '../../policies/load.ts';
-import { ofKind } from '../../policies/resolve.ts';
+import { ofKind } from '../../policies/resolve/resolve.ts';
 import { Failure } from '../failure.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { type InputAccess, type InputFile, readInputs } from './input.ts';

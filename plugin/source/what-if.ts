@@ -1,5 +1,5 @@
 // What `--set` asks for: another image, other replicas or another field, applied to the manifests of groups.
-import { fieldAt } from '../../engine/raw.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';

@@ -1,7 +1,7 @@
 // Findings of adoption, at the place of the label, annotation or field in the manifest.
-import type { AdoptionFinding } from '../adopt.ts';
-import { type Finding, finding, objectPlace, type Place } from '../finding.ts';
-import { explainCode, type FindingCode } from '../finding-codes.ts';
+import type { AdoptionFinding } from '../adopt/adopt.ts';
+import { explainCode, type FindingCode } from '../findings/codes.ts';
+import { type Finding, finding, objectPlace, type Place } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 
 /** Adoption works on plain objects; the manifests tell where each is written. Objects without a manifest are named instead. */

@@ -1,8 +1,8 @@
 // Bounds of replica counts, of groups and of policies.
-import { type Finding, finding } from '../finding.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ReplicasSpec } from '../schema/rollout-group.ts';
-import type { Path } from '../yaml-document.ts';
+import type { Path } from '../yaml/document.ts';
 import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
 
 type Bounds = NonNullable<ReplicasSpec['bounds']>;

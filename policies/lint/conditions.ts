@@ -1,10 +1,10 @@
 // Conditions of rules and gates, and the variables that messages name.
-import { type ConditionProblem, checkCondition, checkMessage } from '../condition-check.ts';
-import type { ConditionType } from '../condition-types.ts';
-import { type Finding, finding } from '../finding.ts';
-import { gateVariables, ruleVariables } from '../variables.ts';
+import { type ConditionProblem, checkCondition, checkMessage } from '../condition/check.ts';
+import type { ConditionType } from '../condition/types.ts';
+import { gateVariables, ruleVariables } from '../condition/variables.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import { lowerFirst } from '../wording.ts';
-import type { Path, Places } from '../yaml-document.ts';
+import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, eachPolicy, type LintCheck } from './context.ts';
 
 export const ruleConditions: LintCheck = eachPolicy((policy) => {

@@ -1,8 +1,8 @@
 // What a lint check sees: every document with its places, and what they resolve to.
 import type { GroupDefinition, PolicyBundle } from '../definition.ts';
-import { type Finding, finding, type Place } from '../finding.ts';
+import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded, LoadResult, ObjectName } from '../load.ts';
-import type { StatefulSetLabels } from '../resolve.ts';
+import type { StatefulSetLabels } from '../resolve/resolve.ts';
 import { suggestion } from '../wording.ts';
 
 export interface LintContext {

@@ -1,9 +1,9 @@
 // Exceptions and intents: what they name exists, and exceptions never meet.
 import type { ExceptionDefinition } from '../definition.ts';
-import { type Finding, finding } from '../finding.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { suggestion } from '../wording.ts';
-import type { Path, Places } from '../yaml-document.ts';
+import type { Path, Places } from '../yaml/document.ts';
 import { groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
 
 /** Exceptions never combine: two that could hold at the same moment for the same rule and target are an error. */

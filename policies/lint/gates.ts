@@ -1,5 +1,5 @@
 // Gates: names, uses, and whether it is said when they pass.
-import { finding } from '../finding.ts';
+import { finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { eachGroup, type LintCheck, repeats } from './context.ts';
 

@@ -1,8 +1,8 @@
 // What the manifests of members say against the group: another update strategy than the engine needs, and autoscalers of their own.
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
-import { type Finding, finding, sourceOf } from '../finding.ts';
+import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
-import { isRecord, valueAt } from '../schema-walk.ts';
+import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
 /** The partition that holds every pod back, so that the engine promote alone decides; Git may name it or leave it out. */

@@ -1,10 +1,10 @@
 // Members of groups: selectors, and the StatefulSets that files hold or do not hold.
-import { type Finding, finding, sourceOf } from '../finding.ts';
+import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { LabelSelector } from '../schema/scalars.ts';
 import { contradictionOf, isEmptySelector, isWithin } from '../selector-logic.ts';
 import { suggestion } from '../wording.ts';
-import type { Path } from '../yaml-document.ts';
+import type { Path } from '../yaml/document.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
 type Group = Loaded<'RolloutGroup'>;

@@ -1,9 +1,9 @@
 // What a reader should know though nothing is wrong: fields without effect so far, and names that only the agent can look up.
 import { availableEngines } from '../engines.ts';
-import { type Finding, finding } from '../finding.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec } from '../schema/rollout-group.ts';
-import type { Path, Places } from '../yaml-document.ts';
+import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, type LintCheck, type LintContext } from './context.ts';
 
 const idleFields: readonly Path[] = [

@@ -1,6 +1,6 @@
 // Policies: whom they bind, what they repeat, and limits that change nothing.
 import type { GroupDefinition, LimitsDefinition, ZoneDefinition } from '../definition.ts';
-import { type Finding, finding } from '../finding.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import { policiesFor } from '../join.ts';
 import type { Loaded } from '../load.ts';
 import type { CountOrPercent } from '../schema/scalars.ts';

@@ -1,10 +1,10 @@
 // Settings of a group that exclude or need each other.
-import { type Finding, finding } from '../finding.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { inspectPattern } from '../partition-pattern.ts';
 import type { ReplicasSpec } from '../schema/rollout-group.ts';
 import { counted } from '../wording.ts';
-import type { Path } from '../yaml-document.ts';
+import type { Path } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
 export const rollbackWithoutRevisions: LintCheck = eachGroup((group) => {

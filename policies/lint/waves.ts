@@ -1,9 +1,9 @@
 // Waves: what they name, whether they grow, and whether they ever come to an end.
-import { type Finding, finding } from '../finding.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { WaveSpec } from '../schema/rollout-group.ts';
 import { suggestion } from '../wording.ts';
-import type { Path } from '../yaml-document.ts';
+import type { Path } from '../yaml/document.ts';
 import { definitionOf, eachGroup, type LintCheck, repeats } from './context.ts';
 
 type Group = Loaded<'RolloutGroup'>;

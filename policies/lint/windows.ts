@@ -1,9 +1,9 @@
 // Windows: schedules that can be read, ranges that end after they begin, and allow windows that are open together at some time.
 import type { GroupDefinition, PolicyDefinition, WindowDefinition } from '../definition.ts';
-import { type Finding, finding } from '../finding.ts';
+import { type Finding, finding } from '../findings/finding.ts';
 import { policiesFor } from '../join.ts';
 import { type PolicyAction, policyAction } from '../schema/rollout-policy.ts';
-import { checkSchedule, windowState } from '../window.ts';
+import { checkSchedule, windowState } from '../window/window.ts';
 import { lowerFirst } from '../wording.ts';
 import type { LintCheck, LintContext } from './context.ts';
 

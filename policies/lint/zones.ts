@@ -1,9 +1,9 @@
 // Zones of a group: names, leaders, and what a zone says about its own replicas.
-import { type Finding, finding, sourceOf } from '../finding.ts';
+import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ZoneSpec } from '../schema/rollout-group.ts';
 import { suggestion } from '../wording.ts';
-import type { Path } from '../yaml-document.ts';
+import type { Path } from '../yaml/document.ts';
 import { definitionOf, eachGroup, type LintCheck, repeats } from './context.ts';
 
 type Group = Loaded<'RolloutGroup'>;

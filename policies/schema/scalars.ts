@@ -40,7 +40,7 @@ export const instant = z
 export const port = z.int().min(1).max(65_535).meta({ title: 'port' });
 
 /**
- * A condition in the JsonLogic dialect. The schema only says that it is JSON; `policies/condition.ts` checks operators, arity, types and
+ * A condition in the JsonLogic dialect. The schema only says that it is JSON; `policies/condition/condition.ts` checks operators, arity, types and
  * variables, because only that check can name what is wrong at the right place.
  */
 export const condition = z.unknown().meta({

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan-document.ts';
-import { planSchema } from '../../engine/plan-schema.ts';
-import { randomFrom } from '../../engine/random.ts';
+import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan/document.ts';
+import { randomFrom } from '../../engine/plan/random.ts';
+import { planSchema } from '../../engine/plan/schema.ts';
 import { runPlugin } from '../plugin/process.ts';
 
 /** Manifests that Mimir's own tools generated. They are not part of this repository. */

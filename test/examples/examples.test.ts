@@ -1,12 +1,12 @@
 // The examples do what their PolicyTests say, are clean, and can be planned.
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../engine/assumptions.ts';
 import { decide } from '../../engine/decide.ts';
-import { snapshotFromManifests } from '../../engine/observe-manifests.ts';
-import { planGroups } from '../../engine/plan.ts';
-import type { GroupPlan } from '../../engine/plan-document.ts';
-import { coverageOf } from '../../engine/policy-test.ts';
+import { snapshotFromManifests } from '../../engine/observe/manifests.ts';
+import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import type { GroupPlan } from '../../engine/plan/document.ts';
+import { planGroups } from '../../engine/plan/plan.ts';
+import { coverageOf } from '../../engine/policy-test/policy-test.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import type { PolicyBundle } from '../../policies/definition.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';

@@ -1,11 +1,11 @@
 // The examples as tests read them: their files, their PolicyTests, and what the files of a PolicyTest say together.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type CaseResult, runPolicyTest } from '../../engine/policy-test.ts';
-import { adoptGroups } from '../../policies/adopt.ts';
+import { type CaseResult, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
+import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import type { PolicyBundle } from '../../policies/definition.ts';
 import { type Loaded, type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile } from '../../policies/load.ts';
-import { ofKind, resolvePolicies, statefulSetsOf } from '../../policies/resolve.ts';
+import { ofKind, resolvePolicies, statefulSetsOf } from '../../policies/resolve/resolve.ts';
 
 /** The folders of examples, by name. */
 export const exampleNames: readonly string[] = readdirSync('examples', { withFileTypes: true })

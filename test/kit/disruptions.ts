@@ -1,5 +1,5 @@
 // Questions to the disruption budget about a pod of zone a, of three zones of three pods.
-import { type DisruptionQuestion, type DisruptionVerdict, disruptionVerdict } from '../../engine/disruption.ts';
+import { type DisruptionQuestion, type DisruptionVerdict, disruptionVerdict } from '../../engine/disruption/disruption.ts';
 import type { Claim, Known, PodView, StatefulSetView, ZoneBudgetView } from '../../engine/snapshot.ts';
 import { knownPods, type PodChanges, type StatefulSetOverrides, statefulSet } from './objects.ts';
 import { snapshotOf } from './snapshots.ts';

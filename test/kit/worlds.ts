@@ -1,10 +1,11 @@
 // Worlds for tests: pods drain in 30 s and start in 60 s, and one line per StatefulSet tells where they are.
-import type { Assumptions } from '../../engine/assumptions.ts';
-import { defaultAssumptions } from '../../engine/assumptions.ts';
+
 import type { Action } from '../../engine/decision.ts';
+import type { Assumptions } from '../../engine/plan/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import type { PodView, StatefulSetView } from '../../engine/snapshot.ts';
-import { createWorld, nextEventMs, step } from '../../engine/world.ts';
-import type { World, WorldInput } from '../../engine/world-model.ts';
+import type { World, WorldInput } from '../../engine/world/model.ts';
+import { createWorld, nextEventMs, step } from '../../engine/world/world.ts';
 import { kitNowMs, knownPods } from './objects.ts';
 import { type SnapshotOverrides, snapshotOf } from './snapshots.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Turn } from '../../engine/forward.ts';
+import type { Turn } from '../../engine/plan/forward.ts';
 import { laneSpans } from '../../plugin/lanes.ts';
 import { type Moment, renderFrame, transitionKey, transitionLine } from '../../plugin/output/live.ts';
 import { renderLanes } from '../../plugin/output/timeline.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../engine/assumptions.ts';
-import type { ObjectContent } from '../../engine/field-diff.ts';
-import { planGroups } from '../../engine/plan.ts';
+import type { ObjectContent } from '../../engine/diff/field-diff.ts';
+import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
+import { planGroups } from '../../engine/plan/plan.ts';
 import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../../plugin/difference.ts';
 import { renderDifference, renderSiblings } from '../../plugin/output/diff.ts';
 import { siblingDifferences } from '../../plugin/sibling-difference.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sarifLog } from '../../plugin/output/findings-sarif.ts';
 import { sourceUri } from '../../plugin/output/source-uri.ts';
-import { finding, type Place } from '../../policies/finding.ts';
+import { finding, type Place } from '../../policies/findings/finding.ts';
 import { rightGroup, wrongGroup } from './policies.ts';
 import { folderWith, runPlugin } from './process.ts';
 import { elementsOf } from './xml.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { GroupPlan } from '../../engine/plan-document.ts';
+import type { GroupPlan } from '../../engine/plan/document.ts';
 import { renderPlanHtml } from '../../plugin/output/plan-html.ts';
 import { html, htmlTable } from '../../plugin/output/plan-html-text.ts';
 import { timelineSvg } from '../../plugin/output/plan-html-timeline.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultAssumptions } from '../../engine/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { Failure } from '../../plugin/failure.ts';
 import { readAssumptions } from '../../plugin/source/assumptions-file.ts';
 import { faultsOf, parseFault } from '../../plugin/source/faults.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GroupPlan } from '../../engine/plan-document.ts';
+import type { GroupPlan } from '../../engine/plan/document.ts';
 import { commentBudget, renderPlanMarkdown } from '../../plugin/output/plan-markdown.ts';
 import { fitSections } from '../../plugin/output/plan-markdown-budget.ts';
 import { markdownCode, markdownTable, markdownText } from '../../plugin/output/plan-markdown-text.ts';

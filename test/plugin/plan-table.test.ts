@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PlannedChange } from '../../engine/plan-document.ts';
+import type { PlannedChange } from '../../engine/plan/document.ts';
 import { changeText } from '../../plugin/output/plan-changes.ts';
 import { renderPlanTable } from '../../plugin/output/plan-table.ts';
 import { alignRows, paragraph, shorten } from '../../plugin/output/plan-table-layout.ts';

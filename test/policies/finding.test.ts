@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { type CodeEntry, explainCode, findingCodes, findingsMarkdown } from '../../policies/findings/codes.ts';
 import {
   countFindings,
   type Finding,
@@ -9,10 +10,9 @@ import {
   placeText,
   sortFindings,
   sourceOf,
-} from '../../policies/finding.ts';
-import { type CodeEntry, explainCode, findingCodes, findingsMarkdown } from '../../policies/finding-codes.ts';
-import { renderFinding } from '../../policies/render-finding.ts';
-import { placeOf, textLines } from '../../policies/text-lines.ts';
+} from '../../policies/findings/finding.ts';
+import { renderFinding } from '../../policies/findings/render.ts';
+import { placeOf, textLines } from '../../policies/yaml/text-lines.ts';
 
 /** The place of the first occurrence of `part` in `text`. */
 function placeIn(text: string, part: string, pointer = ''): Place {

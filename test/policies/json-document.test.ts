@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDocuments } from '../../policies/yaml-document.ts';
+import { parseDocuments } from '../../policies/yaml/document.ts';
 
 /** The same text, which the YAML parser reads because of the comment. */
 const asYaml = (text: string) => parseDocuments('x.json', `${text}\n# read as YAML`).documents[0];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allFields, kindMarkdown, schemaDocs } from '../../policies/schema-docs.ts';
+import { allFields, kindMarkdown, schemaDocs } from '../../policies/schema/schema-docs.ts';
 
 describe('the documentation of a path', () => {
   it('of a field has its type, default and meaning', () => {

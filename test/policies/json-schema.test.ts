@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { editorSchema, type JsonSchema, kindSchema, policyFileSchema, schemaOf } from '../../policies/json-schema.ts';
+import { editorSchema, type JsonSchema, kindSchema, policyFileSchema, schemaOf } from '../../policies/schema/json-schema.ts';
 import { type Kind, schemas } from '../../policies/schema/kinds.ts';
 import { sampleDocuments, sampleInputs } from './sample-documents.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { loadPolicies } from '../../policies/load.ts';
-import { parseDocuments } from '../../policies/yaml-document.ts';
-import { yamlLimits } from '../../policies/yaml-scan.ts';
+import { parseDocuments } from '../../policies/yaml/document.ts';
+import { yamlLimits } from '../../policies/yaml/scan.ts';
 
 const group = `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutGroup

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { adoptGroups } from '../../policies/adopt.ts';
+import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import { loadPolicies } from '../../policies/load.ts';
-import { type ResolveOptions, resolvePolicies, statefulSetsOf } from '../../policies/resolve.ts';
+import { type ResolveOptions, resolvePolicies, statefulSetsOf } from '../../policies/resolve/resolve.ts';
 
 function resolve(text: string, options: ResolveOptions = {}) {
   const loaded = loadPolicies([{ name: 'policy.yaml', text }], { namespace: 'mimir' });

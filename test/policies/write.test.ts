@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { adoptGroups } from '../../policies/adopt.ts';
-import { annotationKeys } from '../../policies/adopt-keys.ts';
+import { adoptGroups } from '../../policies/adopt/adopt.ts';
+import { annotationKeys } from '../../policies/adopt/keys.ts';
 import { type PolicyDocument, schemas } from '../../policies/schema/kinds.ts';
 import { writeDocument, writeDocuments } from '../../policies/write.ts';
-import { statefulSet } from './adopt-kit.ts';
+import { statefulSet } from './adopt/kit.ts';
 import { sampleDocuments } from './sample-documents.ts';
 
 function readBack(text: string): PolicyDocument {

@@ -1,5 +1,5 @@
 // What a scenario plays on: the model of a cluster, the policies in force, what people asked, and what the observer can see of it all.
-import { defaultAssumptions } from '../../engine/assumptions.ts';
+import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import {
   emptySnapshot,
   type GateReading,
@@ -9,12 +9,12 @@ import {
   type MetricView,
   type Snapshot,
 } from '../../engine/snapshot.ts';
-import { createWorld, nextEventMs, step } from '../../engine/world.ts';
-import type { World, WorldInput } from '../../engine/world-model.ts';
-import { adoptGroups } from '../../policies/adopt.ts';
+import type { World, WorldInput } from '../../engine/world/model.ts';
+import { createWorld, nextEventMs, step } from '../../engine/world/world.ts';
+import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import type { GroupDefinition, PolicyBundle, ZoneDefinition } from '../../policies/definition.ts';
 import type { LoadedDocument } from '../../policies/load.ts';
-import { resolvePolicies } from '../../policies/resolve.ts';
+import { resolvePolicies } from '../../policies/resolve/resolve.ts';
 import { rawStatefulSet } from './raw-statefulset.ts';
 
 /** Everything lives in this namespace. */

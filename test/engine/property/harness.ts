@@ -1,12 +1,12 @@
 // Runs the engine over many random groups and asks the oracle; bundled on its own, so that a deliberately broken engine can be put under it.
 
-import { defaultAssumptions } from '../../../engine/assumptions.ts';
 import { decideGroup } from '../../../engine/decide.ts';
 import type { AdmissionRequest, RuleOutcome, RuleResult } from '../../../engine/decision.ts';
-import { runForward } from '../../../engine/forward.ts';
 import { flapping, violationsOf } from '../../../engine/invariants.ts';
 import { judge } from '../../../engine/judge.ts';
-import { createWorld } from '../../../engine/world.ts';
+import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { runForward } from '../../../engine/plan/forward.ts';
+import { createWorld } from '../../../engine/world/world.ts';
 import { judgeDecision } from '../../kit/oracle.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
 

@@ -2,7 +2,7 @@
 import { decide } from '../../../engine/decide.ts';
 import type { Action, GroupDecision } from '../../../engine/decision.ts';
 import { earliest } from '../../../engine/rule.ts';
-import { nextEventMs } from '../../../engine/world.ts';
+import { nextEventMs } from '../../../engine/world/world.ts';
 import { type TakenTurn, takeTurn } from '../act.ts';
 import { type Commands, duration, word } from '../command.ts';
 import { actionText, decisionLines, instant, resultText } from '../print.ts';

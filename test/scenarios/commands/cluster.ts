@@ -1,6 +1,6 @@
 // Commands that change the cluster as others do: set-template, set-replicas, set-source, annotate, label, strategy, unreadable, readable.
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
-import { adoptGroups } from '../../../policies/adopt.ts';
+import { adoptGroups } from '../../../policies/adopt/adopt.ts';
 import { type Commands, count, word } from '../command.ts';
 import { rawStatefulSet } from '../raw-statefulset.ts';
 import { changeSnapshot, moveWorld, namespace, policiesNow, type Stage, statefulSetNamed, zoneNamed } from '../stage.ts';

@@ -1,6 +1,6 @@
 // The command `pod b-1 …`: what happens to one pod.
 import { isUnknown, type PodView } from '../../../engine/snapshot.ts';
-import type { ModelPod } from '../../../engine/world-model.ts';
+import type { ModelPod } from '../../../engine/world/model.ts';
 import { type Commands, duration, word } from '../command.ts';
 import { changeSnapshot, moveWorld, namespace, nowMs, podNamed, type Stage } from '../stage.ts';
 import type { Call } from '../transcript.ts';
@@ -30,7 +30,11 @@ const events: Readonly<Record<string, (stage: Stage, pod: string, call: Call) =>
   terminating: (stage, pod) => deletePod(stage, pod),
   /** Somebody deleted it, and it goes on answering its probe; it is gone when a node has nothing more to do. */
   lingers: (stage, pod) =>
-    changePod(stage, pod, ({ view }) => ({ view: { ...view, isTerminating: true }, goneAtMs: nowMs(stage) + 600_000, readyAtMs: undefined })),
+    changePod(stage, pod, ({ view }) => ({
+      view: { ...view, isTerminating: true },
+      goneAtMs: nowMs(stage) + 600_000,
+      readyAtMs: undefined,
+    })),
   'node-down': (stage, pod) =>
     changeView(stage, pod, { node: 'node-1', nodeReady: false, isReady: false, containersReady: false, readyChangedMs: nowMs(stage) }),
   'node-up': (stage, pod) =>

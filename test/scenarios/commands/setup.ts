@@ -1,11 +1,11 @@
 // Commands that build the cluster and its policies: group, statefulsets, manifests, policy, withdraw.
 import { parseAllDocuments } from 'yaml';
-import { snapshotFromManifests } from '../../../engine/observe-manifests.ts';
+import { snapshotFromManifests } from '../../../engine/observe/manifests.ts';
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
-import { createWorld } from '../../../engine/world.ts';
-import { adoptGroups } from '../../../policies/adopt.ts';
+import { createWorld } from '../../../engine/world/world.ts';
+import { adoptGroups } from '../../../policies/adopt/adopt.ts';
 import { loadPolicies } from '../../../policies/load.ts';
-import { resolvePolicies } from '../../../policies/resolve.ts';
+import { resolvePolicies } from '../../../policies/resolve/resolve.ts';
 import { type Commands, word } from '../command.ts';
 import { rawStatefulSet } from '../raw-statefulset.ts';
 import { namespace, nowMs, policiesNow, type Stage } from '../stage.ts';

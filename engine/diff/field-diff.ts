@@ -1,0 +1,188 @@
+// What differs between two versions of a Kubernetes object, field by field and by meaning, and what each difference leads to.
+
+import { canonicalJson } from '../hash.ts';
+import { fieldDefault, isImmutableField, isServerField } from './field-rules.ts';
+import { masked, withoutFlagValues } from './field-secrets.ts';
+import { sameQuantity } from './quantity.ts';
+
+export type Consequence = 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
+
+/** One difference. Secret values are masked before they get here. */
+export interface FieldChange {
+  /** Such as `spec.template.spec.containers[mimir].image`; list entries by their key, map keys with other characters in brackets. */
+  readonly path: string;
+  /** `reorder`: a list holds the same entries in another order; it has no values. */
+  readonly operation: 'add' | 'remove' | 'change' | 'reorder';
+  /** For lists that are compared as sets (`args`): the entries that go. */
+  readonly before?: unknown;
+  /** For lists that are compared as sets: the entries that come. */
+  readonly after?: unknown;
+  readonly consequence: Consequence;
+}
+
+export type ObjectContent = Readonly<Record<string, unknown>>;
+
+/** Where the walk stands: the path as people read it, and as the rules know it (list keys left out). */
+interface Place {
+  readonly path: string;
+  readonly pattern: string;
+  readonly key: string;
+}
+
+interface Walk {
+  readonly kind: string;
+  readonly changes: FieldChange[];
+}
+
+/**
+ * The differences between two versions of one object, in the order of the fields of `after`. Status, fields that the API server writes, and
+ * defaults that one side spells out are no differences; quantities are compared by value.
+ */
+export function fieldDiff(before: ObjectContent, after: ObjectContent): readonly FieldChange[] {
+  const walk: Walk = { kind: String(after['kind'] ?? before['kind'] ?? ''), changes: [] };
+  compareMaps(walk, { path: '', pattern: '', key: '' }, before, after);
+  return walk.changes;
+}
+
+function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: ObjectContent): void {
+  for (const key of new Set([...Object.keys(after), ...Object.keys(before)])) {
+    const pattern = place.pattern === '' ? key : `${place.pattern}.${key}`;
+    if (isServerField(pattern)) continue;
+    const step = /^[\w-]+$/.test(key) ? `.${key}` : `[${key}]`;
+    const path = place.path === '' ? key : place.path + step;
+    const standard = fieldDefault(pattern, { ...before, ...after });
+    compare(walk, { path, pattern, key }, withDefault(before[key], standard, after[key]), withDefault(after[key], standard, before[key]));
+  }
+}
+
+/** A field that one side leaves out has the default there, when the other side names it. */
+function withDefault(value: unknown, standard: unknown, other: unknown): unknown {
+  return isAbsent(value) && !isAbsent(other) ? standard : value;
+}
+
+function compare(walk: Walk, place: Place, before: unknown, after: unknown): void {
+  if (isNothing(before, place.key) && isNothing(after, place.key)) return;
+  if (isMap(before) && isMap(after)) compareMaps(walk, place, before, after);
+  else if (isMap(before) && isAbsent(after) && opened.test(place.pattern)) compareMaps(walk, place, before, {});
+  else if (isMap(after) && isAbsent(before) && opened.test(place.pattern)) compareMaps(walk, place, {}, after);
+  else if (Array.isArray(before) && Array.isArray(after)) compareLists(walk, place, before, after);
+  else if (!sameValue(place, before, after)) record(walk, place, before, after);
+}
+
+/** Maps whose fields are told one by one even when the other side has no such map: they hold defaults, or hold secrets beside the rest. */
+const opened =
+  /^(?:spec|data|stringData|spec\.(?:template|updateStrategy(?:\.rollingUpdate)?|persistentVolumeClaimRetentionPolicy)|(?:spec\.template\.)?metadata(?:\.(?:annotations|labels))?)$/;
+
+function compareLists(walk: Walk, place: Place, before: readonly unknown[], after: readonly unknown[]): void {
+  const key = entryKey(place.key, [before, after]);
+  if (key === undefined) compareAsSets(walk, place, before, after);
+  else compareEntries(walk, place, keyed(before, key), keyed(after, key));
+}
+
+function compareEntries(walk: Walk, place: Place, before: Map<string, unknown>, after: Map<string, unknown>): void {
+  for (const name of new Set([...after.keys(), ...before.keys()])) {
+    const entry = { path: `${place.path}[${name}]`, pattern: `${place.pattern}[]`, key: name };
+    compare(walk, entry, before.get(name), after.get(name));
+  }
+  const kept = [...after.keys()].filter((name) => before.has(name));
+  if ([...before.keys()].filter((name) => after.has(name)).join('\n') !== kept.join('\n')) recordReorder(walk, place);
+}
+
+function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], after: readonly unknown[]): void {
+  const gone = without(before, after);
+  const come = without(after, before);
+  if (gone.length + come.length > 0) record(walk, place, gone, come);
+  else if (before.some((entry, index) => !isSame(entry, after[index]))) recordReorder(walk, place);
+}
+
+/** What is left of a list when each entry of another is taken out once; a credential behind its flag is hidden while the flag is still there. */
+function without(list: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
+  const rest = new Map<string, number>();
+  for (const entry of other) rest.set(canonicalJson(entry), (rest.get(canonicalJson(entry)) ?? 0) + 1);
+  const shown = withoutFlagValues(list);
+  return shown.filter((_, index) => {
+    const entry = list[index];
+    const count = rest.get(canonicalJson(entry)) ?? 0;
+    rest.set(canonicalJson(entry), count - 1);
+    return count <= 0;
+  });
+}
+
+/** Keys that tell the entries of a list apart, by the name of the list; Kubernetes calls them merge keys. */
+const keysOfList: Readonly<Record<string, readonly string[]>> = {
+  volumeMounts: ['mountPath'],
+  volumeDevices: ['devicePath'],
+  ports: ['name', 'containerPort', 'port'],
+  hostAliases: ['ip'],
+  topologySpreadConstraints: ['topologyKey'],
+  items: ['key'],
+};
+
+/** The key by which all entries of the lists can be told apart; undefined when there is none. */
+function entryKey(list: string, lists: readonly (readonly unknown[])[]): string | undefined {
+  return [...(keysOfList[list] ?? []), 'name', 'metadata.name'].find((key) =>
+    lists.every((entries) => {
+      const names = entries.map((entry) => keyOf(entry, key));
+      return names.every((name) => name !== undefined) && new Set(names).size === names.length;
+    }),
+  );
+}
+
+function keyed(entries: readonly unknown[], key: string): Map<string, unknown> {
+  return new Map(entries.map((entry) => [keyOf(entry, key) ?? '', entry]));
+}
+
+function keyOf(entry: unknown, key: string): string | undefined {
+  let value = entry;
+  for (const part of key.split('.')) value = isMap(value) ? value[part] : undefined;
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+}
+
+function record(walk: Walk, place: Place, before: unknown, after: unknown): void {
+  const consequence = consequenceOf(walk.kind, place.pattern, before, after);
+  const shown = masked(walk.kind, place, before, after);
+  if (isAbsent(before)) walk.changes.push({ path: place.path, operation: 'add', after: shown.after, consequence });
+  else if (isAbsent(after)) walk.changes.push({ path: place.path, operation: 'remove', before: shown.before, consequence });
+  else walk.changes.push({ path: place.path, operation: 'change', before: shown.before, after: shown.after, consequence });
+}
+
+/** The order of list entries is part of a pod template's hash, so even a new order alone replaces pods; elsewhere it means nothing. */
+function recordReorder(walk: Walk, place: Place): void {
+  const consequence = consequenceOf(walk.kind, place.pattern, undefined, undefined);
+  if (consequence === 'restart') walk.changes.push({ path: place.path, operation: 'reorder', consequence });
+}
+
+const kindsWithPods: ReadonlySet<string> = new Set(['StatefulSet', 'Deployment', 'DaemonSet']);
+
+function consequenceOf(kind: string, pattern: string, before: unknown, after: unknown): Consequence {
+  if (!kindsWithPods.has(kind)) return 'none';
+  if (pattern === 'spec.template' || pattern.startsWith('spec.template.')) return 'restart';
+  if (kind === 'StatefulSet' && isImmutableField(pattern)) return 'refused';
+  if (pattern !== 'spec.replicas') return 'none';
+  return Number(after ?? 1) < Number(before ?? 1) ? 'scaleDown' : 'scaleUp';
+}
+
+function sameValue(place: Place, before: unknown, after: unknown): boolean {
+  if (isSame(before, after)) return true;
+  return /\.(?:limits|requests|capacity)\.[^.]+$|\.sizeLimit$/.test(place.pattern) && sameQuantity(before, after);
+}
+
+function isSame(before: unknown, after: unknown): boolean {
+  return canonicalJson(before) === canonicalJson(after);
+}
+
+function isMap(value: unknown): value is ObjectContent {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** JSON `null` in a manifest means that the field is not set. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+/** Absent, or empty; but an empty selector selects everything, and an absent one nothing. */
+function isNothing(value: unknown, key: string): boolean {
+  if (isAbsent(value)) return true;
+  if (/selector$/i.test(key)) return false;
+  return (Array.isArray(value) && value.length === 0) || (isMap(value) && Object.keys(value).length === 0);
+}

@@ -1,0 +1,66 @@
+// Counts the pods of one StatefulSet that a disruption budget has to bear: those not ready, and those nobody has seen.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { earliest } from '../rule.ts';
+import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { isAvailable } from '../view.ts';
+
+export interface Counted {
+  /** Pods that were looked at. */
+  readonly tested: number;
+  readonly notReady: number;
+  /** Pods that should be there and are not. */
+  readonly unknown: number;
+  /** When time alone could make one of them ready. */
+  readonly earliestMs?: number | undefined;
+}
+
+/** What makes a pod ready, and which pods are looked at. */
+export interface ReadyTest {
+  /** Decides what ready means; without it running containers are enough. */
+  readonly group: GroupDefinition | undefined;
+  /** When the claim on a pod no longer counts, by UID. */
+  readonly claimed: ReadonlyMap<string, number>;
+  /** The pod that is asked about costs nothing. */
+  readonly exceptUid: string;
+  /** How long a pod must have been ready; 0 for no time. */
+  readonly crossZoneDelayMs: number;
+  /** All pods when absent. */
+  readonly isMember?: (pod: PodView) => boolean;
+}
+
+/** The count of one StatefulSet; undefined when its pods could not be read. */
+export function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: StatefulSetView, test: ReadyTest): Counted | undefined {
+  const pods = snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
+  if (pods === undefined || isUnknown(pods)) return undefined;
+  let tested = 0;
+  let notReady = 0;
+  const waking: number[] = [];
+  for (const pod of pods) {
+    if (test.isMember !== undefined && !test.isMember(pod)) continue;
+    tested += 1;
+    if (pod.uid === test.exceptUid) continue;
+    const sinceMs = readyFromMs(pod, set, test, snapshot.nowMs);
+    if (sinceMs !== undefined && sinceMs <= snapshot.nowMs) continue;
+    notReady += 1;
+    if (sinceMs !== undefined) waking.push(sinceMs);
+  }
+  // Pods that are missing may be of any partition, so they count whatever is asked.
+  const unknown = Math.max(0, Math.max(set.replicas, set.status.replicas) - pods.length);
+  return { tested, notReady, unknown, earliestMs: earliest(waking) };
+}
+
+/** From when on the pod counts as ready if nothing happens; an instant that has passed means it is; undefined when time alone does not help. */
+function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs: number): number | undefined {
+  const claimEndMs = test.claimed.get(pod.uid) ?? 0;
+  const { group } = test;
+  const readsCondition = group?.compatibility.readiness === 'condition';
+  const isUp =
+    group === undefined ? pod.phase === 'Running' && !pod.isTerminating && pod.containersReady : isAvailable(pod, group, 0, nowMs);
+  if (!isUp) return undefined;
+  const availableMs = readsCondition ? pod.readyChangedMs + set.minReadySeconds * 1000 : 0;
+  if (test.crossZoneDelayMs === 0) return Math.max(claimEndMs, availableMs);
+  // Whoever relies on the annotation alone takes a pod without it as ready only now, so its delay never ends.
+  const readyTimeMs = pod.readyTimeMs ?? (readsCondition ? pod.readyChangedMs : undefined);
+  if (readyTimeMs === undefined) return undefined;
+  return Math.max(claimEndMs, availableMs, readyTimeMs + test.crossZoneDelayMs + 1);
+}

@@ -1,0 +1,168 @@
+// The zone-aware disruption budget: whether one pod may be disturbed now. One function for evictions, rollouts, adopted and native groups.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { matchesSelector } from '../../policies/label-selector.ts';
+import { partitionReader } from '../../policies/partition-pattern.ts';
+import { pods } from '../amount.ts';
+import { earliest } from '../rule.ts';
+import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { type DisruptionBudget, effectiveLimit, groupBudget, zoneBudget } from './budget.ts';
+import { type Counted, countPods, type ReadyTest } from './count.ts';
+
+export interface DisruptionQuestion {
+  readonly snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'>;
+  /** The group whose readiness counts, and whose own budget is asked too; undefined for pods of no group. */
+  readonly group?: GroupDefinition;
+  /** The StatefulSet that controls the pod; undefined when it has no such owner, or it could not be read. */
+  readonly set: StatefulSetView | undefined;
+  readonly pod: PodView;
+  /** Disruptions that are announced and not yet seen; those of pods count as not ready for two minutes. */
+  readonly claims: readonly Claim[];
+  /** What a rollout may take when the budget itself allows nothing; 1 where the budget counts partitions. */
+  readonly override?: number;
+  readonly requester: 'eviction' | 'rollout';
+}
+
+/** The reasons, as the metric `zpdb_eviction_requests_total` of grafana/rollout-operator labels them. */
+export type DisruptionReason =
+  | 'pod-not-ready'
+  | 'cfg-not-found'
+  | 'pod-not-in-scope'
+  | 'sts-no-found'
+  | 'max-unavailable-0'
+  | 'min-sts-not-found'
+  | 'partition-not-identified'
+  | 'err: sts-pod-status-not-determined'
+  | 'denied'
+  | 'allowed';
+
+export interface DisruptionVerdict {
+  readonly allowed: boolean;
+  /** The HTTP status of the answer: 200; 429, which drains retry; 400, 403 and 500, on which they give up. */
+  readonly code: 200 | 400 | 403 | 429 | 500;
+  readonly reason: DisruptionReason;
+  readonly message: string;
+  /** Pods that count against the limit, the asked one left out; of the own zone, of the zone that denies, or of the partition. */
+  readonly unavailable: number;
+  /** Undefined when it was not reached. */
+  readonly limit?: number;
+  /** The ZoneAwarePodDisruptionBudget that decided, as `kind namespace/name`; undefined for a group's own budget. */
+  readonly budget?: string;
+  /** The earliest instant at which time alone could change a denial. */
+  readonly earliestMs?: number;
+}
+
+/**
+ * Whether the pod may be disturbed now. The pod's ZoneAwarePodDisruptionBudget is asked in the order of grafana/rollout-operator, then the
+ * group's own budget; the first denial is the answer. A StatefulSet that its budget does not select counts as a member all the same (the
+ * original fails there).
+ */
+export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdict {
+  const { pod, snapshot, set } = question;
+  if (pod.isTerminating || pod.phase === 'Pending' || pod.phase === 'Succeeded' || pod.phase === 'Failed') {
+    return plain(200, 'pod-not-ready', 'pod is not ready');
+  }
+  if (isUnknown(snapshot.zoneBudgets))
+    return plain(400, 'cfg-not-found', `disruption budgets could not be read: ${snapshot.zoneBudgets.unknown}`);
+  const matching = snapshot.zoneBudgets
+    .filter((budget) => (set === undefined || budget.namespace === set.namespace) && matchesSelector(budget, pod.labels))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  if (matching.length > 1) {
+    const names = matching.map(({ name }) => name).join(', ');
+    return plain(400, 'cfg-not-found', `multiple disruption budgets match the pod: ${names}`);
+  }
+  const own = question.group?.disruption === undefined ? undefined : groupBudget(question.group, question.group.disruption, snapshot);
+  const budgets = [...matching.map((budget) => zoneBudget(budget, snapshot)), ...(own === undefined ? [] : [own])];
+  if (budgets.length === 0) return plain(200, 'pod-not-in-scope', 'no disruption budget selects the pod');
+  if (set === undefined) return plain(500, 'sts-no-found', `pod ${pod.name} is not controlled by a StatefulSet that could be read`);
+  const verdicts = budgets.map((budget) => underBudget({ ...question, set }, budget));
+  return (
+    verdicts.find((verdict) => !verdict.allowed) ?? verdicts[0] ?? plain(200, 'pod-not-in-scope', 'no disruption budget selects the pod')
+  );
+}
+
+type BudgetQuestion = DisruptionQuestion & { readonly set: StatefulSetView };
+
+function underBudget(question: BudgetQuestion, budget: DisruptionBudget): DisruptionVerdict {
+  const limit = effectiveLimit(budget, question.set, question.requester === 'rollout' ? question.override : undefined);
+  const details = { limit, ...(budget.object === undefined ? {} : { budget: budget.object }) };
+  if (limit === 0) return { ...plain(403, 'max-unavailable-0', 'max unavailable = 0'), ...details };
+  if (budget.members.length < budget.leastMembers) {
+    return { ...plain(400, 'min-sts-not-found', 'minimum number of StatefulSets not found'), ...details };
+  }
+  return { ...(budget.partition === undefined ? inZones(question, budget, limit) : inPartition(question, budget, limit)), ...details };
+}
+
+/** Every other zone must be whole; the own zone may lack fewer pods than the limit. */
+function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
+  const { set } = question;
+  const others = budget.members.filter((member) => member.uid !== set.uid);
+  const test = readyTest(question, 0);
+  for (const member of others) {
+    const counted = countPods(question.snapshot, member, test);
+    if (counted === undefined) return undetermined(member);
+    if (counted.notReady + counted.unknown > 0) return denied(counted, member.name);
+  }
+  const counted = countPods(question.snapshot, set, test);
+  if (counted === undefined) return undetermined(set);
+  return within(counted, limit, set.name);
+}
+
+/** The pods of the same partition in all other zones together must lack fewer than the limit; the own zone does not matter. */
+function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
+  const { pod, set, snapshot } = question;
+  const partitionOf = partitionReader(budget.partition ?? { pattern: '', group: 0 });
+  const partition = partitionOf(pod.name);
+  if (partition === undefined)
+    return plain(400, 'partition-not-identified', `pod name ${pod.name} does not match the pattern of partitions`);
+  const test = {
+    ...readyTest(question, budget.crossZoneDelayMs),
+    isMember: (candidate: PodView) => partitionOf(candidate.name) === partition,
+  };
+  let sum: Counted = { tested: 0, notReady: 0, unknown: 0 };
+  for (const member of budget.members) {
+    if (member.uid === set.uid) continue;
+    const counted = countPods(snapshot, member, test);
+    if (counted === undefined) return undetermined(member);
+    // A zone that shows nothing of the partition may have lost it.
+    const nothing = counted.tested === 0 && counted.notReady === 0 && counted.unknown === 0 ? 1 : 0;
+    sum = {
+      tested: sum.tested + counted.tested,
+      notReady: sum.notReady + counted.notReady,
+      unknown: sum.unknown + counted.unknown + nothing,
+      earliestMs: earliest([sum.earliestMs, counted.earliestMs]),
+    };
+  }
+  return within(sum, limit, `partition ${partition}`);
+}
+
+/** A claim on a pod stands for the eviction that is under way, as the original's cache does for two minutes. */
+const claimMs = 120_000;
+
+function readyTest({ group, claims, pod }: BudgetQuestion, crossZoneDelayMs: number): ReadyTest {
+  const claimed = new Map(claims.map((claim) => [claim.uid, claim.atMs + claimMs]));
+  return { group, claimed, exceptUid: pod.uid, crossZoneDelayMs };
+}
+
+function within(counted: Counted, limit: number, span: string): DisruptionVerdict {
+  const unavailable = counted.notReady + counted.unknown;
+  if (unavailable >= limit) return denied(counted, span);
+  return { ...plain(200, 'allowed', `${unavailable} of ${limit} unavailable in ${span}`), unavailable };
+}
+
+function denied(counted: Counted, span: string): DisruptionVerdict {
+  const { notReady, unknown, earliestMs } = counted;
+  const parts = [...(notReady > 0 ? [`${pods(notReady)} not ready`] : []), ...(unknown > 0 ? [`${pods(unknown)} unknown`] : [])];
+  return {
+    ...plain(429, 'denied', `${parts.join(', ')} in ${span}`),
+    unavailable: notReady + unknown,
+    ...(earliestMs === undefined ? {} : { earliestMs }),
+  };
+}
+
+function undetermined(set: StatefulSetView): DisruptionVerdict {
+  return plain(500, 'err: sts-pod-status-not-determined', `the pods of ${set.name} could not be read`);
+}
+
+function plain(code: DisruptionVerdict['code'], reason: DisruptionReason, message: string): DisruptionVerdict {
+  return { allowed: code === 200, code, reason, message, unavailable: 0 };
+}

@@ -1,0 +1,57 @@
+// What the eviction API makes of PodDisruptionBudgets: how many healthy pods each asks for, and whether a pod may be evicted.
+import { matchesSelector } from '../../policies/label-selector.ts';
+import { budgetAmount } from '../amount.ts';
+import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../snapshot.ts';
+
+export interface BudgetHealth {
+  readonly healthy: number;
+  /** Pods that the selected StatefulSets should have. */
+  readonly expected: number;
+  /** Pods that must stay healthy. */
+  readonly desired: number;
+}
+
+/** The budgets of the namespace that select a pod with these labels, by name. None when they could not be read. */
+export function budgetsFor(snapshot: Pick<Snapshot, 'podBudgets'>, namespace: string, labels: PodView['labels']): readonly PodBudgetView[] {
+  if (isUnknown(snapshot.podBudgets)) return [];
+  return snapshot.podBudgets
+    .filter((budget) => budget.namespace === namespace && matchesSelector(budget.selector, labels))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Healthy pods that a budget asks for, of so many expected. A budget with neither limit lets nothing go. */
+export function desiredHealthy(budget: PodBudgetView, expected: number): number {
+  if (budget.maxUnavailable !== undefined) return Math.max(0, expected - budgetAmount(budget.maxUnavailable, expected));
+  return budget.minAvailable === undefined ? expected : budgetAmount(budget.minAvailable, expected);
+}
+
+/** A budget counts the pods of every StatefulSet that it selects, by the replicas that they should have. */
+export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, budget: PodBudgetView): BudgetHealth {
+  let healthy = 0;
+  let expected = 0;
+  for (const set of snapshot.statefulSets) {
+    if (set.namespace !== budget.namespace || !matchesSelector(budget.selector, set.podLabels)) continue;
+    expected += set.replicas;
+    const pods = snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
+    if (pods === undefined || isUnknown(pods)) continue;
+    for (const pod of pods) if (isHealthy(pod)) healthy += 1;
+  }
+  return { healthy, expected, desired: desiredHealthy(budget, expected) };
+}
+
+/**
+ * Whether the eviction API lets the pod go. A pod that does not run or already terminates is let go without a look at budgets; two budgets
+ * over one pod refuse it for good; a pod that is not ready costs nothing while enough others are healthy (`IfHealthyBudget`, the default).
+ */
+export function mayEvict(snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'podBudgets'>, namespace: string, pod: PodView): boolean {
+  if (pod.isTerminating || pod.phase === 'Pending' || pod.phase === 'Succeeded' || pod.phase === 'Failed') return true;
+  const [budget, second] = budgetsFor(snapshot, namespace, pod.labels);
+  if (budget === undefined) return true;
+  if (second !== undefined) return false;
+  const { healthy, desired } = budgetHealth(snapshot, budget);
+  return isHealthy(pod) ? healthy - desired >= 1 : desired > 0 && healthy >= desired;
+}
+
+function isHealthy(pod: PodView): boolean {
+  return pod.phase === 'Running' && pod.isReady && !pod.isTerminating;
+}

@@ -1,0 +1,138 @@
+// Disruption budgets out of Kubernetes JSON: the zone-aware kind with its validation, and the one of Kubernetes itself.
+import { goDurationMs } from '../../policies/duration.ts';
+import { inspectPattern } from '../../policies/partition-pattern.ts';
+import type { LabelSelector } from '../../policies/schema/scalars.ts';
+import type { Known, PodBudgetView, ZoneBudgetView } from '../snapshot.ts';
+import { identity } from './objects.ts';
+import { fieldAt, reader } from './raw.ts';
+
+/**
+ * A ZoneAwarePodDisruptionBudget, or the first thing that is wrong with it, in the order in which grafana/rollout-operator validates: its
+ * webhook answers the same sentence.
+ */
+export function observeZoneBudget(raw: unknown): Known<ZoneBudgetView> {
+  const { namespace, name } = identity(reader(raw));
+  const spec = fieldAt(raw, ['spec']);
+  const problem = zoneBudgetProblem(raw, spec);
+  if (problem !== undefined) return { unknown: `ZoneAwarePodDisruptionBudget ${namespace}/${name}: ${problem}` };
+  const fields = reader(spec);
+  const maxUnavailable = fields.whole('maxUnavailable');
+  const maxUnavailablePercent = fields.whole('maxUnavailablePercentage');
+  const pattern = fields.text('podNamePartitionRegex') ?? '';
+  return {
+    namespace,
+    name,
+    matchLabels: fields.texts('selector.matchLabels'),
+    ...(maxUnavailablePercent === undefined ? { maxUnavailable: maxUnavailable ?? 1 } : { maxUnavailablePercent }),
+    ...(pattern === '' ? {} : { partition: { pattern, group: fields.whole('podNameRegexGroup') ?? 1 } }),
+    crossZoneDelayMs: delayMs(fields.text('crossZoneEvictionDelay') ?? '') ?? 0,
+  };
+}
+
+/** A PodDisruptionBudget of `policy/v1`. */
+export function observePodBudget(raw: unknown): Known<PodBudgetView> {
+  const fields = reader(raw);
+  const { namespace, name } = identity(fields);
+  const maxUnavailable = countOrPercent(fieldAt(raw, ['spec', 'maxUnavailable']));
+  const minAvailable = countOrPercent(fieldAt(raw, ['spec', 'minAvailable']));
+  const selector = fields.has('spec.selector') ? labelSelector(fieldAt(raw, ['spec', 'selector'])) : matchesNothing;
+  const problem = name === '' ? 'metadata.name is missing' : selector === undefined ? 'spec.selector is not a label selector' : undefined;
+  if (selector === undefined || problem !== undefined) return { unknown: `PodDisruptionBudget ${namespace}/${name}: ${problem}` };
+  return {
+    namespace,
+    name,
+    selector,
+    ...(maxUnavailable === undefined ? {} : { maxUnavailable }),
+    ...(minAvailable === undefined ? {} : { minAvailable }),
+  };
+}
+
+/** A budget without a selector selects no pod; one with an empty selector selects all. */
+const matchesNothing: LabelSelector = { matchExpressions: [{ key: 'nothing', operator: 'In', values: [] }] };
+
+function zoneBudgetProblem(raw: unknown, spec: unknown): string | undefined {
+  if (spec === undefined) return 'spec is missing';
+  const kind = fieldAt(raw, ['kind']);
+  if (kind !== 'ZoneAwarePodDisruptionBudget') return `kind is ${JSON.stringify(kind) ?? 'missing'}`;
+  return limitProblem(spec) ?? patternProblem(spec) ?? selectorProblem(spec) ?? delayProblem(spec);
+}
+
+function limitProblem(spec: unknown): string | undefined {
+  const count = fieldAt(spec, ['maxUnavailable']);
+  const percent = fieldAt(spec, ['maxUnavailablePercentage']);
+  if (count !== undefined && percent !== undefined) return 'maxUnavailable and maxUnavailablePercentage are both set';
+  if (count !== undefined && !isWhole(count)) return 'maxUnavailable is not a whole number';
+  if (isWhole(count) && count < 0) return `maxUnavailable is ${count}; it must be 0 or more`;
+  if (percent !== undefined && !isWhole(percent)) return 'maxUnavailablePercentage is not a whole number';
+  if (isWhole(percent) && (percent < 0 || percent > 100)) return `maxUnavailablePercentage is ${percent}; it must be 0 to 100`;
+  return undefined;
+}
+
+function patternProblem(spec: unknown): string | undefined {
+  const pattern = fieldAt(spec, ['podNamePartitionRegex']);
+  if (pattern === undefined || pattern === '') return undefined;
+  if (typeof pattern !== 'string') return 'podNamePartitionRegex is not text';
+  const group = fieldAt(spec, ['podNameRegexGroup']);
+  if (group !== undefined && !isWhole(group)) return 'podNameRegexGroup is not a whole number';
+  const inspected = inspectPattern(pattern);
+  if ('problem' in inspected) return `podNamePartitionRegex ${pattern} ${inspected.problem}`;
+  const { groupCount } = inspected;
+  if (groupCount === 0) return `podNamePartitionRegex ${pattern} has no capture group`;
+  if (groupCount > 1 && group === undefined) {
+    return `podNamePartitionRegex ${pattern} has ${groupCount} capture groups; podNameRegexGroup must name one`;
+  }
+  // The schema of the custom resource asks for 1 or more; a negative number would read outside the match.
+  if (isWhole(group) && (group > groupCount || group < 0))
+    return `podNameRegexGroup is ${group}; the pattern has ${groupCount} capture groups`;
+  return undefined;
+}
+
+function selectorProblem(spec: unknown): string | undefined {
+  const labels = fieldAt(spec, ['selector', 'matchLabels']);
+  if (labels === undefined) return 'selector.matchLabels is missing';
+  const fields = reader(spec);
+  fields.texts('selector.matchLabels');
+  return fields.problem();
+}
+
+function delayProblem(spec: unknown): string | undefined {
+  const text = fieldAt(spec, ['crossZoneEvictionDelay']) ?? '';
+  if (typeof text !== 'string') return 'crossZoneEvictionDelay is not text';
+  const delay = delayMs(text);
+  if (delay === undefined) return `crossZoneEvictionDelay ${text} is not a duration`;
+  if (delay < 0) return `crossZoneEvictionDelay ${text} is negative`;
+  const hasPattern = (fieldAt(spec, ['podNamePartitionRegex']) ?? '') !== '';
+  if (delay > 0 && !hasPattern) return 'crossZoneEvictionDelay needs podNamePartitionRegex';
+  const percent = fieldAt(spec, ['maxUnavailablePercentage']);
+  if (hasPattern && isWhole(percent) && percent > 0) return 'maxUnavailablePercentage cannot be combined with podNamePartitionRegex';
+  return undefined;
+}
+
+function delayMs(text: string): number | undefined {
+  return text === '' ? 0 : goDurationMs(text);
+}
+
+function isWhole(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value);
+}
+
+function countOrPercent(value: unknown): number | string | undefined {
+  return isWhole(value) || typeof value === 'string' ? value : undefined;
+}
+
+function labelSelector(value: unknown): LabelSelector | undefined {
+  const fields = reader(value);
+  const matchLabels = fields.texts('matchLabels');
+  const matchExpressions = fields.list('matchExpressions').map((entry) => {
+    const expression = reader(entry);
+    const values = expression.list('values').filter((item): item is string => typeof item === 'string');
+    return { key: expression.text('key') ?? '', operator: operatorOf(expression.text('operator')), values };
+  });
+  if (typeof value !== 'object' || fields.problem() !== undefined) return undefined;
+  return { matchLabels, matchExpressions };
+}
+
+/** An operator that is not known selects nothing, as the API server would not have accepted it. */
+function operatorOf(text: string | undefined): 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' {
+  return text === 'NotIn' || text === 'Exists' || text === 'DoesNotExist' ? text : 'In';
+}

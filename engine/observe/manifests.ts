@@ -1,0 +1,278 @@
+// Manifests read as if they were the running cluster: every pod is there, ready and up to date, unless a manifest of it says otherwise.
+import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { canonicalJson, hashText } from '../hash.ts';
+import { emptySnapshot, isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { observePodBudget, observeZoneBudget } from './budget.ts';
+import { observePod, observeStatefulSet } from './objects.ts';
+import { fieldAt, reader } from './raw.ts';
+import { observeReplicaSource, type ReplicaSourceReference } from './source.ts';
+
+/** How long everything has been as it is, when manifests stand for a cluster: longer than any delay that a policy may ask for. */
+const settledMs = 365 * 24 * 3_600_000;
+
+export interface ManifestOptions {
+  readonly nowMs: number;
+  /** Namespace of objects that name none; `default` unless given. */
+  readonly namespace?: string;
+  /** Tells who follows whom and which objects are replica sources. */
+  readonly groups?: readonly GroupDefinition[];
+  /** Replicas that stand in for those of single StatefulSets, by `namespace/name`; who follows them keeps its own. */
+  readonly replicas?: ReadonlyMap<string, number>;
+}
+
+export interface ManifestSnapshot {
+  readonly snapshot: Snapshot;
+  /** Objects that could not be read, each as one sentence part; they are not in the snapshot. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * A snapshot of manifests: StatefulSets with all their pods, disruption budgets and replica sources. A StatefulSet that names no replicas
+ * has those of its group: of its leader, of its source, or the count. Lists (`kind: List`) are opened. Objects of other kinds are skipped.
+ */
+export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
+  const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
+  const ofKind = (kind: string): readonly unknown[] => namespaced.filter((object) => fieldAt(object, ['kind']) === kind);
+  const sets = ofKind('StatefulSet').map((object) => runningSet(object));
+  const zoneBudgets = ofKind('ZoneAwarePodDisruptionBudget').map(observeZoneBudget);
+  const podBudgets = ofKind('PodDisruptionBudget').map(observePodBudget);
+  const groups = options.groups ?? [];
+  const unnamed = ofKind('StatefulSet')
+    .filter((object) => fieldAt(object, ['spec', 'replicas']) === undefined)
+    .map(objectKey);
+  const snapshot = fillUnnamedReplicas(
+    {
+      ...emptySnapshot(options.nowMs),
+      groups,
+      statefulSets: readable(sets),
+      zoneBudgets: readable(zoneBudgets),
+      podBudgets: readable(podBudgets),
+      replicaSources: replicaSources(namespaced, groups),
+    },
+    new Set(unnamed),
+  );
+  const withReplicas = (set: StatefulSetView): StatefulSetView =>
+    settled(set, options.replicas?.get(`${set.namespace}/${set.name}`) ?? set.replicas);
+  return {
+    snapshot: toldSources(withPods({ ...snapshot, statefulSets: snapshot.statefulSets.map(withReplicas) }, ofKind('Pod'))),
+    problems: [...sets, ...zoneBudgets, ...podBudgets].flatMap((view) => (isUnknown(view) ? [view.unknown] : [])),
+  };
+}
+
+/**
+ * Name of the revision that a pod template makes: ten hexadecimal digits of its hash. A field that is null is a field left out. The API
+ * server's own names are other hashes; only equality within one source means anything.
+ */
+export function templateRevision(template: unknown): string {
+  if (typeof template !== 'object' || template === null) return hashTemplate(template);
+  const known = templateRevisions.get(template);
+  if (known !== undefined) return known;
+  const revision = hashTemplate(template);
+  templateRevisions.set(template, revision);
+  return revision;
+}
+
+/** A plan asks for the revision of one template several times. */
+const templateRevisions: WeakMap<object, string> = new WeakMap();
+
+function hashTemplate(template: unknown): string {
+  return hashText(canonicalJson(withoutNulls(template))).slice(0, 10);
+}
+
+/**
+ * The revision that a StatefulSet manifest stands for: what its status says when it was read from a cluster, else that of its template.
+ */
+export function manifestRevision(raw: unknown): string {
+  return reader(raw).text('status.updateRevision') ?? templateRevision(fieldAt(raw, ['spec', 'template']));
+}
+
+/**
+ * Replicas of the StatefulSets (`namespace/name`) whose manifests name none, from what their group says: a follower has those of its
+ * leader, whatever order the zones are listed in. Who is in no group, or in a circle of leaders, keeps the API server's default of 1.
+ */
+function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {
+  const replicas = new Map(snapshot.statefulSets.map((set) => [`${set.namespace}/${set.name}`, set.replicas]));
+  for (const group of snapshot.groups) {
+    for (const zone of group.zones) {
+      const key = `${group.namespace}/${zone.statefulSet}`;
+      if (unnamed.has(key)) replicas.set(key, replicasOf(snapshot, group, zone, unnamed));
+    }
+  }
+  const statefulSets = snapshot.statefulSets.map((set) => {
+    const count = replicas.get(`${set.namespace}/${set.name}`) ?? set.replicas;
+    return count === set.replicas ? set : settled(set, count);
+  });
+  return { ...snapshot, statefulSets };
+}
+
+function replicasOf(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition, unnamed: ReadonlySet<string>): number {
+  let leader = zone;
+  for (let hops = 0; hops < group.zones.length; hops += 1) {
+    const key = `${group.namespace}/${leader.statefulSet}`;
+    if (!unnamed.has(key)) {
+      return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === leader.statefulSet)?.replicas ?? 1;
+    }
+    const next = group.zones.find((candidate) => candidate.name === leader.follows);
+    if (next === undefined) return askedFor(snapshot, group, leader) ?? 1;
+    leader = next;
+  }
+  return 1;
+}
+
+function askedFor(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
+  const wanted = zone.replicas;
+  if (wanted.kind === 'count') return wanted.count;
+  if (wanted.kind === 'leader') return undefined;
+  const source = snapshot.replicaSources.find(
+    (candidate) => candidate.namespace === group.namespace && candidate.kind === wanted.resourceKind && candidate.name === wanted.name,
+  );
+  return source === undefined || isUnknown(source.replicas) ? undefined : source.replicas;
+}
+
+function readable<View>(views: readonly Known<View>[]): readonly View[] {
+  return views.flatMap((view) => (isUnknown(view) ? [] : [view]));
+}
+
+function openList(object: unknown): readonly unknown[] {
+  const items = fieldAt(object, ['items']);
+  return typeof fieldAt(object, ['kind']) === 'string' && Array.isArray(items) ? items.flatMap(openList) : [object];
+}
+
+function inNamespace(object: unknown, namespace: string): unknown {
+  if (typeof object !== 'object' || object === null || fieldAt(object, ['metadata', 'namespace']) !== undefined) return object;
+  const metadata = fieldAt(object, ['metadata']);
+  return { ...object, metadata: { ...(typeof metadata === 'object' ? metadata : {}), namespace } };
+}
+
+function objectKey(object: unknown): string {
+  const fields = reader(object);
+  return `${fields.text('metadata.namespace') ?? ''}/${fields.text('metadata.name') ?? ''}`;
+}
+
+function runningSet(object: unknown): ReturnType<typeof observeStatefulSet> {
+  const set = observeStatefulSet(object);
+  if (isUnknown(set)) return set;
+  const revision = manifestRevision(object);
+  const generation = Math.max(set.generation, 1);
+  const status = { ...set.status, observedGeneration: generation, currentRevision: revision, updateRevision: revision };
+  const identity = { uid: set.uid || `statefulset-${set.namespace}-${set.name}`, resourceVersion: set.resourceVersion || '1', generation };
+  return settled({ ...set, ...identity, status }, set.replicas);
+}
+
+/** The StatefulSet with so many replicas, all ready and updated. */
+function settled(set: StatefulSetView, replicas: number): StatefulSetView {
+  return { ...set, replicas, status: { ...set.status, replicas, readyReplicas: replicas, updatedReplicas: replicas } };
+}
+
+function withPods(snapshot: Snapshot, podObjects: readonly unknown[]): Snapshot {
+  const given = new Map<string, PodView>();
+  for (const object of podObjects) {
+    const pod = observePod(object);
+    if (!isUnknown(pod)) given.set(`${pod.namespace}/${pod.name}`, pod);
+  }
+  const filled = snapshot.statefulSets.map((set) => podsOf(set, snapshot.nowMs - settledMs, given));
+  return { ...snapshot, statefulSets: filled.map(({ set }) => set), pods: filled.map(({ pods }) => pods) };
+}
+
+function podsOf(set: StatefulSetView, sinceMs: number, given: ReadonlyMap<string, PodView>): { set: StatefulSetView; pods: PodsView } {
+  const pods: PodView[] = [];
+  for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
+    const seen = given.get(`${set.namespace}/${set.name}-${ordinal}`);
+    pods.push(seen === undefined ? readyPod(set, ordinal, sinceMs) : { ...seen, revision: seen.revision || set.status.updateRevision });
+  }
+  const readyReplicas = pods.filter((pod) => pod.isReady).length;
+  const updatedReplicas = pods.filter((pod) => pod.revision === set.status.updateRevision && !pod.isTerminating).length;
+  const status = { ...set.status, readyReplicas, updatedReplicas };
+  return { set: { ...set, status }, pods: { namespace: set.namespace, statefulSet: set.name, pods } };
+}
+
+function readyPod(set: StatefulSetView, ordinal: number, sinceMs: number): PodView {
+  return {
+    name: `${set.name}-${ordinal}`,
+    uid: `pod-${set.namespace}-${set.name}-${ordinal}`,
+    resourceVersion: '1',
+    ordinal,
+    revision: set.status.updateRevision,
+    labels: controllerLabels(set, ordinal, set.status.updateRevision),
+    phase: 'Running',
+    isReady: true,
+    containersReady: true,
+    readyChangedMs: sinceMs,
+    isTerminating: false,
+    waitingReasons: [],
+    node: '',
+    nodeReady: true,
+    readyTimeMs: sinceMs,
+  };
+}
+
+/** The labels of a pod: its template's, and those that the StatefulSet controller adds. */
+export function controllerLabels(set: StatefulSetView, ordinal: number, revision: string): Readonly<Record<string, string>> {
+  return {
+    ...set.podLabels,
+    'controller-revision-hash': revision,
+    'statefulset.kubernetes.io/pod-name': `${set.name}-${ordinal}`,
+    'apps.kubernetes.io/pod-index': String(ordinal),
+  };
+}
+
+function replicaSources(objects: readonly unknown[], groups: readonly GroupDefinition[]): Snapshot['replicaSources'] {
+  return objects.flatMap((object) => {
+    const fields = reader(object);
+    const namespace = fields.text('metadata.namespace') ?? '';
+    const name = fields.text('metadata.name') ?? '';
+    const apiVersion = fields.text('apiVersion') ?? '';
+    const kind = fields.text('kind') ?? '';
+    const read = mirrorOf(groups, { namespace, kind, name }) ?? readOfKind(kind);
+    return read === undefined ? [] : [observeReplicaSource({ namespace, apiVersion, kind, name, ...read }, object)];
+  });
+}
+
+/**
+ * The snapshot in which mirrored objects have been told the replicas in force, as in a cluster at rest; one that says a number in its status
+ * keeps it. Of several zones that mirror one object the last is told, as the agent does it.
+ */
+export function toldSources(snapshot: Snapshot): Snapshot {
+  const inForce = new Map<string, number>();
+  for (const group of snapshot.groups) {
+    for (const { replicas, statefulSet } of group.zones) {
+      const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === statefulSet);
+      if (replicas.kind === 'mirror' && set !== undefined)
+        inForce.set(`${group.namespace}/${replicas.resourceKind}/${replicas.name}`, set.replicas);
+    }
+  }
+  const replicaSources = snapshot.replicaSources.map((source) => {
+    const told = inForce.get(`${source.namespace}/${source.kind}/${source.name}`);
+    return told === undefined || (source.statusReplicas ?? 0) > 0 ? source : { ...source, statusReplicas: told };
+  });
+  return { ...snapshot, replicaSources };
+}
+
+type Read = Pick<ReplicaSourceReference, 'read' | 'fieldPath'>;
+
+function mirrorOf(groups: readonly GroupDefinition[], object: { namespace: string; kind: string; name: string }): Read | undefined {
+  for (const group of groups) {
+    if (group.namespace !== object.namespace) continue;
+    for (const { replicas } of group.zones) {
+      if (replicas.kind === 'mirror' && replicas.resourceKind === object.kind && replicas.name === object.name) {
+        return { read: replicas.read, fieldPath: replicas.fieldPath };
+      }
+    }
+  }
+  return undefined;
+}
+
+function readOfKind(kind: string): Read | undefined {
+  if (kind === 'ReplicaTemplate') return { read: 'scale' };
+  return kind === 'HorizontalPodAutoscaler' ? { read: 'desiredReplicas' } : undefined;
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== null)
+      .map(([key, member]) => [key, withoutNulls(member)]),
+  );
+}

@@ -1,0 +1,176 @@
+// Kubernetes JSON to the views that the engine reads. Shapes that do not fit become unknown values with the reason, never exceptions.
+
+import type { IntentView, Known, PodView, StatefulSetView } from '../snapshot.ts';
+import { instantMs, type Reader, reader } from './raw.ts';
+
+/** The object that controls a pod. */
+export interface OwnerView {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** A pod with its namespace and the owner reference whose `controller` is true. */
+export type ObservedPod = PodView & { readonly namespace: string; readonly owner?: OwnerView };
+
+/** A StatefulSet of `apps/v1`, with the API server's defaults for what is left out. Unknown when a field that decides has the wrong type. */
+export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
+  const fields = reader(raw);
+  const strategy = fields.text('spec.updateStrategy.type') ?? 'RollingUpdate';
+  const management = fields.text('spec.podManagementPolicy') ?? 'OrderedReady';
+  const view: StatefulSetView = {
+    ...identity(fields),
+    generation: fields.whole('metadata.generation') ?? 0,
+    labels: fields.texts('metadata.labels'),
+    annotations: fields.texts('metadata.annotations'),
+    replicas: fields.whole('spec.replicas') ?? 1,
+    firstOrdinal: fields.whole('spec.ordinals.start') ?? 0,
+    updateStrategy: strategy === 'OnDelete' ? 'OnDelete' : 'RollingUpdate',
+    partition: fields.whole('spec.updateStrategy.rollingUpdate.partition') ?? 0,
+    podManagementPolicy: management === 'Parallel' ? 'Parallel' : 'OrderedReady',
+    minReadySeconds: fields.whole('spec.minReadySeconds') ?? 0,
+    serviceName: fields.text('spec.serviceName') ?? '',
+    podLabels: fields.texts('spec.template.metadata.labels'),
+    isTerminating: fields.has('metadata.deletionTimestamp'),
+    status: {
+      observedGeneration: fields.whole('status.observedGeneration') ?? 0,
+      replicas: fields.whole('status.replicas') ?? 0,
+      readyReplicas: fields.whole('status.readyReplicas') ?? 0,
+      updatedReplicas: fields.whole('status.updatedReplicas') ?? 0,
+      currentRevision: fields.text('status.currentRevision') ?? '',
+      updateRevision: fields.text('status.updateRevision') ?? '',
+    },
+  };
+  const problem =
+    fields.problem() ??
+    (view.name === '' ? 'metadata.name is missing' : undefined) ??
+    (view.replicas < 0 ? 'spec.replicas is negative' : undefined) ??
+    (strategy !== view.updateStrategy ? `spec.updateStrategy.type ${strategy} is not known` : undefined) ??
+    (management !== view.podManagementPolicy ? `spec.podManagementPolicy ${management} is not known` : undefined);
+  return problem === undefined ? view : { unknown: `StatefulSet ${view.namespace}/${view.name}: ${problem}` };
+}
+
+/**
+ * A pod. `nodes` tells by name which nodes are ready; a node that is not in it is taken as not ready, and without it every node is ready.
+ * The ordinal is -1 when the name does not end in a number, as no pod of a StatefulSet does.
+ */
+export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): Known<ObservedPod> {
+  const fields = reader(raw);
+  const { namespace, name, uid, resourceVersion } = identity(fields);
+  const labels = fields.texts('metadata.labels');
+  const ready = fields.list('status.conditions').find((condition) => reader(condition).text('type') === 'Ready');
+  const node = fields.text('spec.nodeName') ?? '';
+  const statuses = fields.list('status.containerStatuses');
+  const readyTimeMs = instantMs(fields.texts('metadata.annotations')['grafana.com/ready-time'] ?? '');
+  const owner = controllerOf(fields);
+  const problem = fields.problem() ?? (name === '' ? 'metadata.name is missing' : undefined);
+  if (problem !== undefined) return { unknown: `Pod ${namespace}/${name}: ${problem}` };
+  return {
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    ordinal: Number(/-(\d{1,10})$/.exec(name)?.[1] ?? -1),
+    revision: labels['controller-revision-hash'] ?? '',
+    labels,
+    phase: phaseOf(fields.text('status.phase')),
+    isReady: reader(ready).text('status') === 'True',
+    containersReady: statuses.every(isRunningAndReady),
+    readyChangedMs:
+      reader(ready).instant('lastTransitionTime') ??
+      fields.instant('status.startTime') ??
+      fields.instant('metadata.creationTimestamp') ??
+      0,
+    isTerminating: fields.has('metadata.deletionTimestamp'),
+    waitingReasons: [...fields.list('status.initContainerStatuses'), ...statuses].flatMap(waitingReason),
+    node,
+    nodeReady: node === '' || nodes === undefined || nodes.get(node) === true,
+    ...(readyTimeMs === undefined ? {} : { readyTimeMs }),
+    ...(owner === undefined ? {} : { owner }),
+  };
+}
+
+/** A node and whether its condition Ready is true. */
+export function observeNode(raw: unknown): { readonly name: string; readonly isReady: boolean } {
+  const fields = reader(raw);
+  const ready = fields.list('status.conditions').find((condition) => reader(condition).text('type') === 'Ready');
+  return { name: fields.text('metadata.name') ?? '', isReady: reader(ready).text('status') === 'True' };
+}
+
+const intentActions: readonly IntentView['action'][] = [
+  'pause',
+  'approve',
+  'reject',
+  'promote',
+  'abort',
+  'retry',
+  'undo',
+  'restart',
+  'scale',
+  'cancel',
+  'protect',
+  'hold',
+];
+
+/** A RolloutIntent. Who asked counts only when the stamp is whole: user and instant. */
+export function observeIntent(raw: unknown): Known<IntentView> {
+  const fields = reader(raw);
+  const { namespace, name } = identity(fields);
+  const wanted = fields.text('spec.action');
+  const action = intentActions.find((known) => known === wanted);
+  const expiresMs = fields.instant('spec.expires');
+  const user = fields.text('spec.requestedBy.user');
+  const atMs = fields.instant('spec.requestedBy.at');
+  const groups = fields.list('spec.requestedBy.groups').filter((group): group is string => typeof group === 'string');
+  const optional = (['zone', 'wave', 'rule', 'runId', 'reason'] as const).flatMap((key) => {
+    const text = fields.text(`spec.${key}`);
+    return text === undefined ? [] : [[key, text]];
+  });
+  const group = fields.text('spec.group');
+  const problem =
+    fields.problem() ??
+    (action === undefined ? `spec.action ${wanted === undefined ? 'is missing' : `${wanted} is not known`}` : undefined) ??
+    (group === undefined ? 'spec.group is missing' : undefined);
+  if (action === undefined || group === undefined || problem !== undefined)
+    return { unknown: `RolloutIntent ${namespace}/${name}: ${problem}` };
+  return {
+    namespace,
+    name,
+    group,
+    action,
+    ...Object.fromEntries(optional),
+    ...(expiresMs === undefined ? {} : { expiresMs }),
+    ...(user === undefined || atMs === undefined ? {} : { requestedBy: { user, groups, atMs } }),
+  };
+}
+
+/** Namespace, name, UID and resource version of any object; empty text where there is none. */
+export function identity(fields: Reader): { readonly namespace: string; readonly name: string; uid: string; resourceVersion: string } {
+  return {
+    namespace: fields.text('metadata.namespace') ?? '',
+    name: fields.text('metadata.name') ?? '',
+    uid: fields.text('metadata.uid') ?? '',
+    resourceVersion: fields.text('metadata.resourceVersion') ?? '',
+  };
+}
+
+function controllerOf(fields: Reader): OwnerView | undefined {
+  const reference = fields.list('metadata.ownerReferences').find((candidate) => reader(candidate).flag('controller') === true);
+  if (reference === undefined) return undefined;
+  const owner = reader(reference);
+  return { kind: owner.text('kind') ?? '', name: owner.text('name') ?? '', uid: owner.text('uid') ?? '' };
+}
+
+function phaseOf(text: string | undefined): PodView['phase'] {
+  return text === 'Running' || text === 'Pending' || text === 'Succeeded' || text === 'Failed' ? text : 'Unknown';
+}
+
+function isRunningAndReady(status: unknown): boolean {
+  const fields = reader(status);
+  return fields.flag('ready') === true && fields.has('state.running');
+}
+
+function waitingReason(status: unknown): readonly string[] {
+  const reason = reader(status).text('state.waiting.reason');
+  return reason === undefined ? [] : [reason];
+}

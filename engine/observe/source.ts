@@ -1,0 +1,53 @@
+// The number of replicas that another object asks for: a scale subresource, an autoscaler, or a field.
+
+import type { Known, ReplicaSourceView } from '../snapshot.ts';
+import { fieldAt, type Reader, reader } from './raw.ts';
+
+/** Which object is read, and where its number stands. */
+export interface ReplicaSourceReference {
+  readonly namespace: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly read: 'scale' | 'desiredReplicas' | 'fieldPath';
+  readonly fieldPath?: readonly string[] | undefined;
+}
+
+/** Kinds whose `spec.replicas` is 1 when it is left out. */
+const replicasDefaultToOne: ReadonlySet<string> = new Set(['ReplicaTemplate', 'StatefulSet', 'Deployment', 'ReplicaSet']);
+
+/**
+ * A replica source. `raw` is the object itself or its Scale (`autoscaling/v1`, where a missing number is 0, because zero is not written);
+ * undefined when there is no such object.
+ */
+export function observeReplicaSource(reference: ReplicaSourceReference, raw: unknown): ReplicaSourceView {
+  const { namespace, apiVersion, kind, name } = reference;
+  const identity = { namespace, apiVersion, kind, name };
+  if (raw === undefined) return { ...identity, replicas: { unknown: `${kind} ${namespace}/${name} does not exist` } };
+  const fields = reader(raw);
+  const replicas = readReplicas(reference, raw, fields);
+  const statusReplicas = reference.read === 'scale' ? (fields.whole('status.replicas') ?? 0) : undefined;
+  return { ...identity, replicas, ...(statusReplicas === undefined ? {} : { statusReplicas }) };
+}
+
+function readReplicas(reference: ReplicaSourceReference, raw: unknown, fields: Reader): Known<number> {
+  const path = pathOf(reference);
+  const found = fieldAt(raw, path) ?? (reference.read === 'scale' ? replicasLeftOut(reference.kind, fields) : undefined);
+  const object = `${reference.kind} ${reference.namespace}/${reference.name}`;
+  if (found === undefined) return { unknown: `${object} has no ${path.join('.')}` };
+  if (typeof found !== 'number' || !Number.isSafeInteger(found) || found < 0) {
+    return { unknown: `${path.join('.')} of ${object} is not a whole number of 0 or more` };
+  }
+  return found;
+}
+
+function pathOf(reference: ReplicaSourceReference): readonly string[] {
+  if (reference.read === 'desiredReplicas') return ['status', 'desiredReplicas'];
+  if (reference.read === 'fieldPath') return reference.fieldPath ?? [];
+  return ['spec', 'replicas'];
+}
+
+function replicasLeftOut(kind: string, fields: Reader): number | undefined {
+  if (fields.text('kind') === 'Scale') return 0;
+  return replicasDefaultToOne.has(kind) ? 1 : undefined;
+}

@@ -1,0 +1,99 @@
+// The differences between what runs and what is asked for, one line for zones that change alike.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
+import { canonicalJson } from '../hash.ts';
+import { fieldAt } from '../observe/raw.ts';
+import { isUnknown, type Snapshot } from '../snapshot.ts';
+import type { PlannedChange, Refusal } from './document.ts';
+
+/** What runs and what is asked for, as manifests and read. */
+export interface Compared {
+  readonly current: readonly unknown[];
+  readonly desired: readonly unknown[];
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+}
+
+/**
+ * The changes of a group: of the objects that its replicas come from, and of its members in the order of the zones. Changes that several zones
+ * share stand once.
+ */
+export function plannedChanges(group: GroupDefinition, compared: Compared, refused: readonly Refusal[]): readonly PlannedChange[] {
+  const byText = new Map<string, PlannedChange>();
+  for (const zone of group.zones) {
+    const before = memberNamed(compared.current, group.namespace, zone.statefulSet);
+    const after = memberNamed(compared.desired, group.namespace, zone.statefulSet);
+    const isRefused = refused.some((refusal) => refusal.zone === zone.name);
+    const running = compared.before.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet);
+    for (const change of changesOf(before, after, isRefused)) {
+      const counted = withRunningReplicas(change, running?.replicas);
+      const key = canonicalJson(counted);
+      const known = byText.get(key);
+      byText.set(key, { ...counted, zones: [...(known?.zones ?? []), zone.name] });
+    }
+  }
+  return [...sourceChanges(group, compared), ...byText.values()];
+}
+
+/** The objects that replicas of zones are mirrored from, and that ask for another number. All zones follow, one way or another. */
+function sourceChanges(group: GroupDefinition, { before, after }: Compared): readonly PlannedChange[] {
+  const numberIn = ({ replicaSources }: Snapshot, kind: string, name: string): number | undefined => {
+    const found = replicaSources.find((source) => source.namespace === group.namespace && source.kind === kind && source.name === name);
+    return found === undefined || isUnknown(found.replicas) ? undefined : found.replicas;
+  };
+  const sources = new Map(
+    group.zones.flatMap(({ replicas }) =>
+      replicas.kind === 'mirror' ? [[`${replicas.resourceKind} ${replicas.name}`, replicas] as const] : [],
+    ),
+  );
+  return [...sources].flatMap(([field, { resourceKind, name }]): PlannedChange[] => {
+    const [from, to] = [numberIn(before, resourceKind, name), numberIn(after, resourceKind, name)];
+    if (from === undefined || to === undefined || from === to) return [];
+    const consequence = to > from ? 'scaleUp' : 'scaleDown';
+    return [{ kind: 'source', zones: group.zones.map((zone) => zone.name), field, before: from, after: to, consequence }];
+  });
+}
+
+/** A manifest that named no replicas ran with some all the same. */
+function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: number | undefined): Omit<PlannedChange, 'zones'> {
+  const { after } = change;
+  if (change.field !== 'spec.replicas' || change.before !== undefined || running === undefined || typeof after !== 'number') return change;
+  const consequence = after === running ? 'none' : after > running ? 'scaleUp' : 'scaleDown';
+  return { ...change, before: running, consequence: change.consequence === 'refused' ? 'refused' : consequence };
+}
+
+function changesOf(
+  before: ObjectContent | undefined,
+  after: ObjectContent | undefined,
+  isRefused: boolean,
+): readonly Omit<PlannedChange, 'zones'>[] {
+  if (before === undefined && after === undefined) return [];
+  if (before === undefined) return [{ kind: 'created', field: 'metadata.name', consequence: isRefused ? 'refused' : 'scaleUp' }];
+  if (after === undefined) return [{ kind: 'deleted', field: 'metadata.name', consequence: isRefused ? 'refused' : 'none' }];
+  return (
+    fieldDiff(before, after)
+      // A manifest that leaves replicas to others does not ask for a change of them.
+      .filter((change) => change.path !== 'spec.replicas' || fieldAt(after, ['spec', 'replicas']) !== undefined)
+      .map((change) => plannedChange(change, isRefused))
+  );
+}
+
+function plannedChange(change: FieldChange, isRefused: boolean): Omit<PlannedChange, 'zones'> {
+  const kind = change.path.startsWith('spec.template') ? 'template' : change.path === 'spec.replicas' ? 'replicas' : 'settings';
+  return {
+    kind,
+    field: change.path,
+    ...(change.before === undefined ? {} : { before: change.before }),
+    ...(change.after === undefined ? {} : { after: change.after }),
+    consequence: isRefused ? 'refused' : change.consequence,
+  };
+}
+
+function memberNamed(objects: readonly unknown[], namespace: string, name: string): ObjectContent | undefined {
+  return objects.find(
+    (object): object is ObjectContent =>
+      fieldAt(object, ['kind']) === 'StatefulSet' &&
+      fieldAt(object, ['metadata', 'name']) === name &&
+      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
+  );
+}

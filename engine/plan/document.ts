@@ -1,0 +1,116 @@
+// The plan as a document: what `plan -o json` prints and every other format renders. Its JSON Schema is published.
+import type { Source } from '../../policies/definition.ts';
+import type { RuleResult } from '../decision.ts';
+import type { Assumptions } from './assumptions.ts';
+
+/** A difference between what runs and what is asked for, and what follows from it. */
+export interface PlannedChange {
+  /** Of members, but for `source`: the object that replicas are mirrored from, whose kind and name are the field. */
+  readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source';
+  /** Zones that change in the same way. */
+  readonly zones: readonly string[];
+  /** The field, as a path such as `spec.template.spec.containers[mimir].image`. */
+  readonly field: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+  readonly consequence: 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
+}
+
+/** One line of the plan: pods of one zone are replaced, a zone is scaled, or the group waits. */
+export interface PlannedStep {
+  readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'check' | 'soak' | 'approval' | 'wait';
+  readonly zone?: string;
+  /** In the order in which they go. */
+  readonly pods: readonly string[];
+  /** The most pods of the zone that are replaced at once. */
+  readonly atOnce?: number;
+  readonly from?: number;
+  readonly to?: number;
+  /** The gate, wave or rule that is waited for. */
+  readonly waitsFor?: string;
+  /** Gates whose readings are asked for meanwhile. */
+  readonly gates?: readonly string[];
+  readonly source?: Source;
+  /** From the start of the plan; with the times of p50. */
+  readonly startSeconds: number;
+  /** How long it takes; absent when nobody can know, as with people. */
+  readonly p50Seconds?: number;
+  readonly p90Seconds?: number;
+  /** The rules that were asked before the first pod. */
+  readonly rules: readonly RuleResult[];
+}
+
+export interface PlannedWave {
+  readonly name: string;
+  readonly steps: readonly PlannedStep[];
+}
+
+/** Something asked for that policy does not allow. */
+export interface Refusal {
+  readonly what: string;
+  readonly zone?: string;
+  readonly message: string;
+  readonly results: readonly RuleResult[];
+}
+
+/** Something that is allowed and still worth a look. */
+export interface Risk {
+  /** Finding code. */
+  readonly code: string;
+  readonly severity: 'warning' | 'notice';
+  readonly message: string;
+  readonly source?: Source;
+}
+
+/** One pod, or the zone as a whole when pod is absent, between two instants; for timelines. */
+export interface TimelineSpan {
+  readonly zone: string;
+  readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'soak' | 'wait';
+  readonly label: string;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+export interface GroupPlan {
+  readonly namespace: string;
+  readonly group: string;
+  readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
+  readonly changes: readonly PlannedChange[];
+  readonly waves: readonly PlannedWave[];
+  readonly refused: readonly Refusal[];
+  readonly risks: readonly Risk[];
+  /** What still holds the group where the plan ends. */
+  readonly waits: readonly RuleResult[];
+  readonly zones: readonly {
+    readonly zone: string;
+    readonly statefulSet: string;
+    readonly replicasBefore: number;
+    readonly replicasAfter: number;
+    readonly restarts: number;
+  }[];
+  readonly totals: {
+    readonly restarts: number;
+    readonly scaleChanges: number;
+    readonly waves: number;
+    readonly gates: number;
+    readonly approvals: number;
+    readonly p50Seconds?: number;
+    readonly p90Seconds?: number;
+  };
+  readonly timeline: readonly TimelineSpan[];
+}
+
+/** A plan of every group of the input. */
+export interface Plan {
+  readonly apiVersion: 'rollout-group.dev/cli/v1';
+  readonly kind: 'Plan';
+  readonly metadata: {
+    /** Digest of what policies say, positions left out. */
+    readonly policyDigest: string;
+    /** The instant at which the plan begins; only when something in it depends on the calendar. */
+    readonly startsAt?: string;
+  };
+  readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
+  readonly assumptions: Assumptions;
+  readonly groups: readonly GroupPlan[];
+}

@@ -1,0 +1,247 @@
+// The engine run forward: decide, act on the model, let time pass, decide again, until nothing is left to do. Plan and simulation are this.
+import { evaluateCondition } from '../../policies/condition/condition.ts';
+import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { decideGroup } from '../decide.ts';
+import type { GroupDecision } from '../decision.ts';
+import { earliest } from '../rule.ts';
+import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type RunState, type Snapshot } from '../snapshot.ts';
+import { modelReadings } from '../world/gate.ts';
+import type { World, WorldInput } from '../world/model.ts';
+import { nextEventMs, step } from '../world/world.ts';
+import type { Assumptions } from './assumptions.ts';
+
+/** One decision of a run forward. */
+export interface Turn {
+  readonly nowMs: number;
+  readonly decision: GroupDecision;
+}
+
+export interface ForwardRun {
+  /** How many decisions were made. */
+  readonly turns: number;
+  readonly last: Turn;
+  readonly world: World;
+  /** Why it ended: nothing left, nothing can happen any more, or a limit was met. */
+  readonly end: 'done' | 'held' | 'limit';
+}
+
+/** A run that takes longer than this, or more turns, is broken off and says so. */
+const horizonMs = 400 * 24 * 3_600_000;
+const maxTurns = 50_000;
+
+/** Turns at one instant; more mean that an action has no effect and is decided again for ever. */
+const maxTurnsAtOnce = 500;
+
+/** Something that happens to the world by itself. */
+export interface ScheduledEvent {
+  readonly atMs: number;
+  readonly input: Exclude<WorldInput, { kind: 'action' | 'deletePods' | 'elapse' }>;
+}
+
+export interface ForwardOptions {
+  /** Sees every decision with the world it was made on. */
+  readonly onTurn?: (turn: Turn, world: World) => void;
+  /** What happens meanwhile, in any order. */
+  readonly events?: readonly ScheduledEvent[];
+  /** The run is broken off at this instant; 400 days after its start unless given. */
+  readonly untilMs?: number;
+}
+
+/** Runs one group forward until it is done, held for good, or out of time. */
+export function runForward(start: World, group: GroupDefinition, { onTurn, events = [], untilMs }: ForwardOptions = {}): ForwardRun {
+  const pending = [...events].sort((a, b) => a.atMs - b.atMs);
+  const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
+  let world = withAssumedMetrics(start, group);
+  let sinceElapsed = 0;
+  for (let count = 0; ; count += 1) {
+    sinceElapsed += 1;
+    while (pending[0] !== undefined && pending[0].atMs <= world.snapshot.nowMs) {
+      const event = pending.shift();
+      if (event !== undefined) world = step(world, event.input);
+    }
+    world = withReadings(world, group);
+    const decision = decideGroup(world.snapshot, group);
+    const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
+    const run = { turns: count + 1, last: turn };
+    onTurn?.(turn, world);
+    if (decision.outcome === 'done' && pending.length === 0 && nextEventMs(world) === undefined) {
+      return { ...run, world: withRun(world, group, decision.run), end: 'done' };
+    }
+    const acted = act(withRun(world, group, decision.run), decision);
+    const approved = decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
+    if (approved !== acted || decision.actions.some((action) => action.kind !== 'deletePod' && action.kind !== 'evictPod')) {
+      if (count >= maxTurns || sinceElapsed >= maxTurnsAtOnce) return { ...run, world: approved, end: 'limit' };
+      world = approved;
+      continue;
+    }
+    const next = elapse(approved, earliest([decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]));
+    if (next === undefined) return { ...run, world: approved, end: 'held' };
+    if (next.snapshot.nowMs > endMs || count >= maxTurns) return { ...run, world: approved, end: 'limit' };
+    world = next;
+    sinceElapsed = 0;
+  }
+}
+
+/**
+ * Lets time pass until something happens that a decision may depend on: an instant that the last decision named, or a change of the counters
+ * of a StatefulSet. That a replaced pod is gone and its successor starts changes no counter, and no rule asks for it.
+ */
+function elapse(start: World, untilMs: number | undefined): World | undefined {
+  let world = start;
+  for (let event = nextEventMs(world); ; event = nextEventMs(world)) {
+    const next = earliest([event, untilMs]);
+    if (next === undefined || next <= world.snapshot.nowMs) return world === start ? undefined : world;
+    world = step(world, { kind: 'elapse', toMs: next });
+    if (next === untilMs || countersOf(world) !== countersOf(start)) return world;
+  }
+}
+
+function countersOf({ snapshot }: World): string {
+  return snapshot.statefulSets.map(({ status }) => `${status.replicas}/${status.readyReplicas}`).join(' ');
+}
+
+function act(world: World, decision: GroupDecision): World {
+  const deletions = decision.actions.filter((action) => action.kind === 'deletePod');
+  if (deletions.length === decision.actions.length && deletions.length > 0) return step(world, { kind: 'deletePods', deletions });
+  let current = world;
+  for (const action of decision.actions) current = step(current, { kind: 'action', action });
+  return current;
+}
+
+function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
+  const found = snapshot.ledgers.find((ledger) => ledger.namespace === group.namespace && ledger.group === group.name);
+  return found ?? { namespace: group.namespace, group: group.name, claims: [], downscales: [], preparations: [] };
+}
+
+function withRun(world: World, group: GroupDefinition, run: RunState | undefined): World {
+  const ledger = ledgerOf(world.snapshot, group);
+  if (run === ledger.run || run === undefined) return world;
+  const others = world.snapshot.ledgers.filter((candidate) => candidate.namespace !== group.namespace || candidate.group !== group.name);
+  return { ...world, snapshot: { ...world.snapshot, ledgers: [...others, { ...ledger, run }] } };
+}
+
+/** People answer at once, as the assumption says: the approvals that this decision waits for are given. */
+function withApproval(world: World, group: GroupDefinition, decision: GroupDecision): World {
+  if (world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
+  const { intents, nowMs } = world.snapshot;
+  const given: IntentView[] = [];
+  for (const request of approvalsAsked(world.snapshot, group, decision)) {
+    for (let person = 1; person <= request.count; person += 1) {
+      const name = ['assumed', request.wave ?? request.rule, ...request.from, person, nowMs].join('-');
+      const requestedBy = { user: `person ${person}`, groups: request.from, atMs: nowMs };
+      const about = request.wave === undefined ? { rule: request.rule ?? '' } : { wave: request.wave };
+      if (![...intents, ...given].some((intent) => intent.name === name))
+        given.push({ namespace: group.namespace, name, group: group.name, action: 'approve', ...about, requestedBy });
+    }
+  }
+  return given.length === 0 ? world : { ...world, snapshot: { ...world.snapshot, intents: [...intents, ...given] } };
+}
+
+interface AskedApproval {
+  readonly wave?: string;
+  readonly rule?: string;
+  readonly count: number;
+  readonly from: readonly string[];
+}
+
+function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: GroupDecision): readonly AskedApproval[] {
+  const waiting = new Set(decision.waits.filter((answer) => answer.outcome === 'wait').map((answer) => answer.rule));
+  const asked: AskedApproval[] = [];
+  const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
+  for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
+    if (approval !== undefined && wave !== undefined) asked.push({ wave: wave.name, count: approval.count, from: approval.from });
+  }
+  for (const policy of snapshot.policies) {
+    for (const rule of policy.rules) {
+      const id = `${policy.name}/${rule.name}`;
+      if (waiting.has(id) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'))
+        asked.push({ rule: id, count: rule.approval.count, from: rule.approval.from });
+    }
+  }
+  return asked;
+}
+
+/** Gives every gate that the last decision asked for its readings up to now. */
+function withReadings(world: World, group: GroupDefinition): World {
+  const wanted = wantedReadings(world, group);
+  if (wanted.length === 0) return world;
+  const { nowMs } = world.snapshot;
+  const views = wanted.map(({ gate, fromMs }) => {
+    const readings: readonly GateReading[] = fromMs > nowMs ? [] : modelReadings(gate, fromMs, nowMs, world.assumptions.gates);
+    return { namespace: group.namespace, group: group.name, gate: gate.name, readings };
+  });
+  const others = world.snapshot.gateReadings.filter(
+    (view) => view.namespace !== group.namespace || view.group !== group.name || !views.some(({ gate }) => gate === view.gate),
+  );
+  return { ...world, snapshot: { ...world.snapshot, gateReadings: [...others, ...views] } };
+}
+
+/** The gates around the wave under way, from the instant at which the engine begins to count. */
+function wantedReadings(world: World, group: GroupDefinition) {
+  const { run } = ledgerOf(world.snapshot, group);
+  const wave = run === undefined || run.outcome !== 'running' ? undefined : group.rollout.waves[run.wave];
+  if (run === undefined || wave === undefined) return [];
+  const sinceMs = run.waveAvailableMs ?? run.waveStartedMs;
+  const names = run.waveAvailableMs === undefined ? wave.before.gates : wave.after.gates;
+  return group.gates.filter((gate) => names.includes(gate.name)).map((gate) => ({ gate, fromMs: sinceMs + gate.initialDelayMs }));
+}
+
+function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDecision): number | undefined {
+  const { nowMs } = world.snapshot;
+  // No reading brings a failed run back; only a person does.
+  if (decision.run?.outcome === 'failed') return undefined;
+  return earliest(
+    decision.wantedReadings.map(({ gate: name, fromMs }) => {
+      const everyMs = group.gates.find((gate) => gate.name === name)?.everyMs ?? 60_000;
+      return fromMs > nowMs ? fromMs : fromMs + (Math.floor((nowMs - fromMs) / everyMs) + 1) * everyMs;
+    }),
+  );
+}
+
+/** Values at which a policy's rules are quiet; tried in this order. */
+const quietValues: readonly number[] = [0, 1, 100, 1_000_000, -1];
+
+/** What a plan takes metrics to be, by `policy/input`: what was assumed, else a value at which the rules are quiet, where there is one. */
+export function assumedMetrics(
+  policies: readonly PolicyDefinition[],
+  given: Assumptions['metrics'],
+  group: GroupDefinition,
+): Readonly<Record<string, number>> {
+  const values = policies.flatMap((policy) =>
+    Object.keys(policy.metrics).flatMap((input): [string, number][] => {
+      const name = `${policy.name}/${input}`;
+      const value = given[name] ?? quietValue(policy, input, group);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  return Object.fromEntries(values);
+}
+
+/** The world with the metrics that nobody measured. They stay fresh for the whole run: an assumption has no age. */
+export function withAssumedMetrics(world: World, group: GroupDefinition): World {
+  const { policies, nowMs } = world.snapshot;
+  const assumed = assumedMetrics(policies, world.assumptions.metrics, group);
+  const metrics: MetricView[] = [...world.snapshot.metrics];
+  for (const { namespace, name: policy, metrics: inputs } of policies) {
+    for (const input of Object.keys(inputs)) {
+      const isGiven = metrics.some((metric) => metric.namespace === namespace && metric.policy === policy && metric.input === input);
+      const value = assumed[`${policy}/${input}`];
+      if (!isGiven && value !== undefined) metrics.push({ namespace, policy, input, value, atMs: nowMs + horizonMs });
+    }
+  }
+  return { ...world, snapshot: { ...world.snapshot, metrics } };
+}
+
+function quietValue(policy: PolicyDefinition, input: string, group: GroupDefinition): number | undefined {
+  return quietValues.find((value) => {
+    const metrics = Object.fromEntries(
+      Object.keys(policy.metrics).map((name) => [name, name === input ? value : { unknown: 'not assumed' }]),
+    );
+    const data = { inputs: { metrics }, group: { name: group.name, namespace: group.namespace } };
+    return policy.rules.every((rule) => {
+      if (rule.when === undefined || !JSON.stringify(rule.when).includes(`inputs.metrics.${input}`)) return true;
+      const answer = evaluateCondition(rule.when, data, { nowMs: 0 });
+      return answer.kind === 'value' && !answer.isTrue;
+    });
+  });
+}

@@ -1,0 +1,183 @@
+// The plan: what is asked for, judged; what follows, by running the engine forward; grouped into waves and steps.
+import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { policiesFor } from '../../policies/join.ts';
+import { pods } from '../amount.ts';
+import { contextOf } from '../context.ts';
+import type { Snapshot } from '../snapshot.ts';
+import type { World } from '../world/model.ts';
+import type { Quantile } from '../world/world.ts';
+import type { Assumptions } from './assumptions.ts';
+import { plannedChanges } from './changes.ts';
+import type { GroupPlan, Plan, PlannedStep, PlannedWave, Refusal, TimelineSpan } from './document.ts';
+import { assumedMetrics, runForward, type Turn } from './forward.ts';
+import { groupRisks } from './risks.ts';
+import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
+import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
+
+export interface PlanInput {
+  readonly groups: readonly GroupDefinition[];
+  /** The groups as they were before the change, where they come from labels and annotations; a request is judged under both. */
+  readonly groupsBefore?: readonly GroupDefinition[];
+  readonly policies: readonly PolicyDefinition[];
+  readonly exceptions: readonly ExceptionDefinition[];
+  readonly policyDigest: string;
+  /** Kubernetes objects that run now. */
+  readonly current: readonly unknown[];
+  /** Kubernetes objects as they are asked for. */
+  readonly desired: readonly unknown[];
+  readonly assumptions: Assumptions;
+  /** When the plan begins; without meaning for a plan that does not depend on the calendar. */
+  readonly nowMs: number;
+}
+
+/**
+ * Plans every group. The current objects stand for the running cluster, every pod ready unless a Pod manifest says otherwise; the desired ones
+ * for what is asked. What policy refuses is not carried out and stands under `refused`.
+ */
+export function planGroups(input: PlanInput): Plan {
+  const snapshots = readPlanSnapshots(input);
+  const { usesCalendar, nowMs } = snapshots;
+  const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
+  const groups = [...input.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((group) => planGroup(input, group, snapshots));
+  return {
+    apiVersion: 'rollout-group.dev/cli/v1',
+    kind: 'Plan',
+    metadata: { policyDigest: input.policyDigest, ...(usesCalendar ? { startsAt: new Date(nowMs).toISOString() } : {}) },
+    outcome: worst(groups.map((group) => group.outcome)),
+    assumptions: { ...input.assumptions, metrics: { ...metricsOf(input), ...input.assumptions.metrics } },
+    groups,
+  };
+}
+
+/** The metrics that policies read of the groups that they bind; nothing is measured for a plan. */
+function metricsOf({ groups, policies, assumptions }: PlanInput): Assumptions['metrics'] {
+  return Object.assign({}, ...groups.map((group) => assumedMetrics(policiesFor(policies, group), assumptions.metrics, group)));
+}
+
+function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {
+  for (const outcome of ['blocked', 'waits', 'complete'] as const) if (outcomes.includes(outcome)) return outcome;
+  return 'unchanged';
+}
+
+function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots): GroupPlan {
+  const asked = snapshotAsked(input, snapshots, group);
+  const run = (quantile: Quantile): Forward => forward(input, group, snapshots, quantile);
+  const likely = run('p50');
+  const slow = run('p90');
+  const waves = groupIntoWaves(likely.steps, slow.steps, likely.startMs);
+  const steps = waves.flatMap((wave) => wave.steps);
+  const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
+  const zones = zoneTotals(group, asked, likely.world.snapshot, steps);
+  const isBlocked = likely.refused.length > 0 || likely.waits.some((answer) => answer.outcome === 'no');
+  const isComplete = likely.end === 'done';
+  const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
+  return {
+    namespace: group.namespace,
+    group: group.name,
+    outcome,
+    changes,
+    waves,
+    refused: likely.refused,
+    risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps }),
+    waits: likely.waits,
+    zones,
+    totals: {
+      restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
+      scaleChanges: steps.filter((step) => step.kind === 'scaleUp' || step.kind === 'scaleDown').length,
+      waves: new Set(waves.filter((wave) => wave.steps.some((step) => step.kind === 'roll')).map((wave) => wave.name)).size,
+      gates: new Set(steps.flatMap((step) => step.gates ?? [])).size,
+      approvals: steps.filter((step) => step.kind === 'approval').length,
+      ...(isComplete ? { p50Seconds: seconds(likely.endMs - likely.startMs) } : {}),
+      ...(slow.end === 'done' ? { p90Seconds: seconds(slow.endMs - slow.startMs) } : {}),
+    },
+    timeline: steps.flatMap(span),
+  };
+}
+
+interface Forward {
+  readonly refused: readonly Refusal[];
+  readonly steps: readonly TracedStep[];
+  readonly waits: GroupPlan['waits'];
+  readonly world: World;
+  readonly end: 'done' | 'held' | 'limit';
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots, quantile: Quantile): Forward {
+  const requested = requestedWorld(input, snapshots, group, quantile);
+  const steps: TracedStep[] = [];
+  let asked = requestedScales(group, snapshotAsked(input, snapshots, group), requested.world.snapshot);
+  const open = new Set(asked.map(({ key }) => key));
+  const onTurn = (turn: Turn, { snapshot }: World): void => {
+    traceTurn(steps, turn);
+    asked = traceRequested(asked, group, snapshot, open);
+  };
+  const { last, world, end } = runForward(requested.world, group, { onTurn });
+  const waits = end === 'done' ? [] : last.decision.waits;
+  return { refused: requested.refused, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms) / 1000;
+}
+
+/** Consecutive steps of one wave together; the slow run lends its durations to the steps of the same name. */
+function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep[], startMs: number): readonly PlannedWave[] {
+  const waves: { name: string; steps: PlannedStep[] }[] = [];
+  const pending = new Map<string, TracedStep[]>();
+  for (const step of slow) pending.set(step.key, [...(pending.get(step.key) ?? []), step]);
+  for (const step of likely) {
+    const twin = pending.get(step.key)?.shift();
+    const planned = plannedStep(step, twin, startMs);
+    const open = waves.at(-1);
+    if (open !== undefined && open.name === step.wave) open.steps.push(planned);
+    else waves.push({ name: step.wave, steps: [planned] });
+  }
+  return waves;
+}
+
+function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: number): PlannedStep {
+  const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
+  // How long a person takes is nobody's to assume, and a policy that refuses gives way to a person alone.
+  const isTimed = step.kind !== 'approval' && step.rules.every((answer) => answer.outcome !== 'no');
+  return {
+    kind: step.kind,
+    ...(step.zone === undefined ? {} : { zone: step.zone }),
+    pods: step.pods,
+    ...(step.atOnce === undefined ? {} : { atOnce: step.atOnce }),
+    ...(step.from === undefined ? {} : { from: step.from }),
+    ...(step.to === undefined ? {} : { to: step.to }),
+    ...(step.waitsFor === undefined ? {} : { waitsFor: step.waitsFor }),
+    ...(step.gates.length === 0 ? {} : { gates: step.gates }),
+    ...(source === undefined ? {} : { source }),
+    startSeconds: seconds(step.startMs - startMs),
+    ...(isTimed ? { p50Seconds: seconds(step.endMs - step.startMs) } : {}),
+    ...(isTimed && twin !== undefined ? { p90Seconds: seconds(twin.endMs - twin.startMs) } : {}),
+    rules: step.rules,
+  };
+}
+
+function zoneTotals(group: GroupDefinition, before: Snapshot, end: Snapshot, steps: readonly PlannedStep[]): GroupPlan['zones'] {
+  const replicasIn = (snapshot: Snapshot, name: string): number =>
+    snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name)?.replicas ?? 0;
+  return group.zones.map((zone) => ({
+    zone: zone.name,
+    statefulSet: zone.statefulSet,
+    replicasBefore: replicasIn(before, zone.statefulSet),
+    replicasAfter: replicasIn(end, zone.statefulSet),
+    restarts: steps.filter((step) => step.kind === 'roll' && step.zone === zone.name).reduce((sum, step) => sum + step.pods.length, 0),
+  }));
+}
+
+function span(step: PlannedStep): readonly TimelineSpan[] {
+  if (step.p50Seconds === undefined || step.kind === 'approval') return [];
+  const kind = step.kind === 'check' ? 'wait' : step.kind;
+  const label =
+    step.kind === 'roll'
+      ? pods(step.pods.length)
+      : step.kind === 'scaleUp' || step.kind === 'scaleDown'
+        ? `${step.from} to ${step.to}`
+        : (step.waitsFor ?? step.kind);
+  return [{ zone: step.zone ?? '', kind, label, startSeconds: step.startSeconds, endSeconds: step.startSeconds + step.p50Seconds }];
+}

@@ -1,0 +1,119 @@
+// What a plan allows and a reviewer should still see: findings RG50xx, each with the object or field that causes it.
+import { type GroupContext, zoneNamed } from '../context.ts';
+import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
+import { templateRevision } from '../observe/manifests.ts';
+import { fieldAt } from '../observe/raw.ts';
+import type { PlannedStep, Risk } from './document.ts';
+
+export interface RiskQuestion {
+  readonly context: GroupContext;
+  readonly desired: readonly unknown[];
+  readonly steps: readonly PlannedStep[];
+}
+
+type RiskCheck = (question: RiskQuestion, members: readonly unknown[]) => readonly Risk[];
+
+/** Every risk of one group, in the order of their codes. */
+export function groupRisks(question: RiskQuestion): readonly Risk[] {
+  const { group } = question.context;
+  const members = group.zones.flatMap((zone) =>
+    question.desired.filter(
+      (object) =>
+        fieldAt(object, ['kind']) === 'StatefulSet' &&
+        fieldAt(object, ['metadata', 'name']) === zone.statefulSet &&
+        (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === group.namespace,
+    ),
+  );
+  return [serialBudget, orderedReady, noReadinessProbe, replicasInGit, floatingImage, differentTemplates].flatMap((check) =>
+    check(question, members),
+  );
+}
+
+function nameOf(member: unknown): string {
+  return String(fieldAt(member, ['metadata', 'name']) ?? '');
+}
+
+function named(members: readonly unknown[]): string {
+  return members.map(nameOf).sort().join(', ');
+}
+
+/** A pod at a time although more may be down, because of a budget and not of an interval or of what the zone has. */
+const serialBudget: RiskCheck = ({ context, steps }) => {
+  if (context.group.rollout.rotateBy !== 'evict') return [];
+  for (const step of steps) {
+    const limit = step.rules.find((answer) => answer.rule === 'zone-budget')?.limit;
+    if (step.kind !== 'roll' || step.atOnce !== 1 || step.pods.length < 2 || limit === undefined || Number(limit) <= 1) continue;
+    const [budget] = budgetsFor(context.snapshot, context.group.namespace, zoneNamed(context, step.zone)?.set?.podLabels ?? {});
+    if (budget === undefined) continue;
+    const { expected, desired } = budgetHealth(context.snapshot, budget);
+    if (expected - desired > 1) continue;
+    const object = `PodDisruptionBudget ${budget.namespace}/${budget.name}`;
+    const message = `${object} lets one pod go at a time, although ${limit} may be unavailable`;
+    return [{ code: 'RG5001', severity: 'warning', message, source: { object } }];
+  }
+  return [];
+};
+
+const orderedReady: RiskCheck = ({ context, steps }) => {
+  const parallel = new Set(steps.filter((step) => step.kind === 'roll' && (step.atOnce ?? 0) > 1).map((step) => step.zone));
+  const ordered = context.view.zones.filter((view) => parallel.has(view.zone.name) && view.set?.podManagementPolicy === 'OrderedReady');
+  if (ordered.length === 0) return [];
+  const names = ordered.map((view) => view.zone.statefulSet).join(', ');
+  return [
+    {
+      code: 'RG5002',
+      severity: 'notice',
+      message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
+    },
+  ];
+};
+
+function containersOf(member: unknown): readonly unknown[] {
+  const containers = fieldAt(member, ['spec', 'template', 'spec', 'containers']);
+  return Array.isArray(containers) ? containers : [];
+}
+
+const noReadinessProbe: RiskCheck = (_question, members) => {
+  const blind = members.filter((member) =>
+    containersOf(member).every((container) => (fieldAt(container, ['readinessProbe']) ?? undefined) === undefined),
+  );
+  if (blind.length === 0) return [];
+  return [
+    {
+      code: 'RG5003',
+      severity: 'warning',
+      message: `no container of ${named(blind)} has a readiness probe, so pods count as ready before they serve`,
+    },
+  ];
+};
+
+const replicasInGit: RiskCheck = ({ context }, members) => {
+  const owned = new Set(
+    context.group.zones.filter((zone) => zone.follows !== undefined || zone.replicas.kind !== 'leader').map((zone) => zone.statefulSet),
+  );
+  const both = members.filter((member) => owned.has(nameOf(member)) && fieldAt(member, ['spec', 'replicas']) !== undefined);
+  if (both.length === 0) return [];
+  return [
+    {
+      code: 'RG5005',
+      severity: 'warning',
+      message: `the manifests of ${named(both)} name replicas that the agent writes, so Git and the agent overwrite each other`,
+    },
+  ];
+};
+
+const floatingImage: RiskCheck = (_question, members) => {
+  const images = members.flatMap(containersOf).map((container) => String(fieldAt(container, ['image']) ?? ''));
+  const floating = [...new Set(images.filter((image) => image !== '' && !/@sha256:|:(?!latest$)[^/:]+$/.test(image)))].sort();
+  return floating.map((image) => ({
+    code: 'RG5006',
+    severity: 'warning' as const,
+    message: `image ${image} names no fixed version, so a pod that restarts may run another`,
+  }));
+};
+
+const differentTemplates: RiskCheck = (_question, members) => {
+  const images = members.map((member) => templateRevision(containersOf(member).map((container) => fieldAt(container, ['image']))));
+  if (new Set(images).size <= 1) return [];
+  return [{ code: 'RG5007', severity: 'notice', message: `the zones ask for different images: ${named(members)}` }];
+};

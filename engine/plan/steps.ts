@@ -1,0 +1,219 @@
+// The trace of a run forward as the steps that people read: a zone rolls, a wave soaks, somebody approves.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { Action, GroupDecision, RuleResult } from '../decision.ts';
+import { holds } from '../rule.ts';
+import type { Snapshot, StatefulSetView } from '../snapshot.ts';
+import type { PlannedStep } from './document.ts';
+import type { Turn } from './forward.ts';
+
+/** One step with its place in the run; `key` names the same step in runs with other times. */
+export interface TracedStep {
+  readonly key: string;
+  readonly wave: string;
+  readonly kind: PlannedStep['kind'];
+  readonly zone?: string;
+  readonly pods: readonly string[];
+  readonly atOnce?: number;
+  readonly from?: number;
+  readonly to?: number;
+  readonly waitsFor?: string;
+  /** Gates whose readings were asked for meanwhile, by name. */
+  readonly gates: readonly string[];
+  readonly rules: readonly RuleResult[];
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** The wave under which changes of replicas stand; no wave of a group can be called so, since names hold no spaces. */
+const scalingWave = 'replicas';
+
+/** Rules whose wait is the work itself: pods are on their way, and the step goes on. */
+const workRules: ReadonlySet<string> = new Set([
+  'zone-budget',
+  'other-zones-ready',
+  'wave-available',
+  'pods-in-flight',
+  'eviction-budget',
+  'disruption-budget',
+  'min-interval',
+  'leader-ready',
+  'leader-floor',
+  'replica-write-in-flight',
+  'rollout-in-progress',
+]);
+
+/** Replicas that were asked for and are written before the first decision: the steps that begin at once, all together. */
+export function requestedScales(group: GroupDefinition, before: Snapshot, requested: Snapshot): readonly TracedStep[] {
+  return group.zones.flatMap((zone): TracedStep[] => {
+    const from = memberOf(before, group, zone.statefulSet)?.replicas ?? 0;
+    const to = memberOf(requested, group, zone.statefulSet)?.replicas ?? from;
+    if (from === to) return [];
+    const kind = to < from ? 'scaleDown' : 'scaleUp';
+    const { nowMs } = requested;
+    return [
+      {
+        key: `request/${zone.name}`,
+        wave: scalingWave,
+        kind,
+        zone: zone.name,
+        pods: [],
+        from,
+        to,
+        gates: [],
+        rules: [],
+        startMs: nowMs,
+        endMs: nowMs,
+      },
+    ];
+  });
+}
+
+/** The same steps after one more decision: each lasts until its zone has as many pods as were asked for, or the engine asks for others. */
+export function traceRequested(
+  steps: readonly TracedStep[],
+  group: GroupDefinition,
+  now: Snapshot,
+  open: Set<string>,
+): readonly TracedStep[] {
+  return steps.map((step) => {
+    const name = group.zones.find((zone) => zone.name === step.zone)?.statefulSet ?? '';
+    if (!open.has(step.key)) return step;
+    if (isSettled(memberOf(now, group, name), step.to)) open.delete(step.key);
+    return { ...step, endMs: now.nowMs };
+  });
+}
+
+function isSettled(set: StatefulSetView | undefined, replicas: number | undefined): boolean {
+  if (set === undefined || set.replicas !== replicas) return true;
+  return set.status.replicas === replicas && set.status.readyReplicas === replicas;
+}
+
+function memberOf(snapshot: Snapshot, group: GroupDefinition, name: string): StatefulSetView | undefined {
+  return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name);
+}
+
+/**
+ * Adds what one decision shows to the steps so far: a new step, or more of the last one. Turns are added in their order; a run has many, so they
+ * are not kept.
+ */
+export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void {
+  const last = steps.at(-1);
+  const traced = beginning(decision, nowMs);
+  const begun = traced === undefined ? undefined : { ...traced, gates: decision.wantedReadings.map(({ gate }) => gate).sort() };
+  if (last !== undefined) steps[steps.length - 1] = { ...last, endMs: nowMs };
+  if (begun === undefined) return;
+  const isMore = last !== undefined && last.key === begun.key && last.kind !== 'scaleDown' && last.kind !== 'scaleUp';
+  if (isMore) steps[steps.length - 1] = continued(last, begun, nowMs);
+  else steps.push(begun);
+}
+
+function continued(last: TracedStep, next: TracedStep, nowMs: number): TracedStep {
+  const gates = [...new Set([...last.gates, ...next.gates])].sort();
+  const atOnce = Math.max(last.atOnce ?? 0, next.atOnce ?? 0);
+  return { ...last, gates, pods: [...last.pods, ...next.pods], ...(last.atOnce === undefined ? {} : { atOnce }), endMs: nowMs };
+}
+
+type BegunStep = Omit<TracedStep, 'gates'>;
+
+function beginning(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+  return rolling(decision, nowMs) ?? scaling(decision, nowMs) ?? preparing(decision, nowMs) ?? waiting(decision, nowMs);
+}
+
+type Replacement = Extract<Action, { kind: 'deletePod' | 'evictPod' }>;
+
+function rolling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+  const going = decision.actions.filter((action): action is Replacement => action.kind === 'deletePod' || action.kind === 'evictPod');
+  const zone = going[0]?.zone;
+  if (zone === undefined) return undefined;
+  const wave = decision.wave?.name ?? 'all';
+  const state = decision.zones.find((candidate) => candidate.zone === zone);
+  const down = state === undefined ? 0 : state.replicas - state.available;
+  const rules = decision.steps.find((step) => step.kind === 'roll' && step.zone === zone)?.results ?? [];
+  return {
+    key: `roll/${wave}/${zone}`,
+    wave,
+    kind: 'roll',
+    zone,
+    pods: going.map(({ pod }) => pod),
+    atOnce: down + going.length,
+    rules,
+    startMs: nowMs,
+    endMs: nowMs,
+  };
+}
+
+function scaling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+  const action = decision.actions.find((candidate) => candidate.kind === 'scaleStatefulSet');
+  if (action?.kind !== 'scaleStatefulSet') return undefined;
+  const { zone, from, to } = action;
+  const rules = decision.steps.find((step) => step.id === `scale/${zone}`)?.results ?? [];
+  return {
+    key: `scale/${zone}/${from}/${to}`,
+    wave: scalingWave,
+    kind: to < from ? 'scaleDown' : 'scaleUp',
+    zone,
+    pods: [],
+    from,
+    to,
+    rules,
+    startMs: nowMs,
+    endMs: nowMs,
+  };
+}
+
+function preparing(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+  const action = decision.actions.find((candidate) => candidate.kind === 'callPods' && candidate.method === 'POST');
+  if (action?.kind !== 'callPods') return undefined;
+  const pods = action.ordinals.map((ordinal) => `${action.statefulSet}-${ordinal}`);
+  const rules = decision.steps.find((step) => step.id === `scale/${action.zone}`)?.results ?? [];
+  const waitsFor = action.call === 'delayed' ? 'delayed-downscale' : 'prepare-downscale';
+  return {
+    key: `prepare/${action.zone}/${action.call}`,
+    wave: scalingWave,
+    kind: 'prepare',
+    zone: action.zone,
+    pods,
+    waitsFor,
+    rules,
+    startMs: nowMs,
+    endMs: nowMs,
+  };
+}
+
+/** What the group waits for when it is neither working nor about to: the calendar, a clock, a measurement or a person. */
+function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+  if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
+  const held = decision.steps.filter((step) => step.outcome !== 'act');
+  for (const step of held) {
+    const reasons = step.results.filter((answer) => holds(answer));
+    if (reasons.length === 0 || reasons.some((answer) => workRules.has(answer.rule) && answer.outcome === 'wait')) continue;
+    const reason = reasons.find((answer) => answer.rule === 'soak') ?? reasons[0];
+    if (reason === undefined) continue;
+    const kind = reason.rule === 'soak' ? 'soak' : reason.rule === 'gate' ? 'check' : isApproval(reason) ? 'approval' : 'wait';
+    const wave = step.kind === 'roll' ? (decision.wave?.name ?? 'all') : scalingWave;
+    const subject = step.kind === 'roll' && kind !== 'wait' ? wave : step.zone;
+    const waitsFor = kind === 'check' ? gateName(reason) : kind === 'soak' || kind === 'approval' ? wave : reason.rule;
+    const zone = step.kind === 'roll' && kind !== 'wait' ? {} : { zone: step.zone };
+    return {
+      key: `${kind}/${subject}/${reason.rule}/${waitsFor}`,
+      wave,
+      kind,
+      ...zone,
+      pods: [],
+      waitsFor,
+      rules: step.results,
+      startMs: nowMs,
+      endMs: nowMs,
+    };
+  }
+  return undefined;
+}
+
+function isApproval(reason: RuleResult): boolean {
+  return reason.rule === 'approval' || (reason.rule.includes('/') && reason.limit !== undefined);
+}
+
+/** The fact of a gate begins with its name. */
+function gateName(reason: RuleResult): string {
+  return reason.fact.split(' ')[0] ?? reason.rule;
+}

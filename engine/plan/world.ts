@@ -1,0 +1,84 @@
+// The state in which a plan begins: what runs, with everything that was asked for judged and, where it passed, applied.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { snapshotFromManifests } from '../observe/manifests.ts';
+import { readsTime } from '../rules/condition-time.ts';
+import type { Snapshot } from '../snapshot.ts';
+import { createWorld, type Quantile } from '../world/world.ts';
+import { withAssumedMetrics } from './forward.ts';
+import type { PlanInput } from './plan.ts';
+import { type RequestedChanges, requestChanges } from './request.ts';
+
+/** The manifests of a plan, read. */
+export interface PlanSnapshots {
+  /** Whether anything in the input names an instant; otherwise the plan begins nowhere in the calendar. */
+  readonly usesCalendar: boolean;
+  readonly nowMs: number;
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+}
+
+/** A plan that nothing binds to the calendar begins here, so that two runs of it give the same bytes. */
+const nowhereMs = 0;
+
+export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
+  const usesCalendar = dependsOnCalendar(input);
+  const nowMs = usesCalendar ? input.nowMs : nowhereMs;
+  const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot;
+  const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups }).snapshot;
+  return { usesCalendar, nowMs, before, after };
+}
+
+/** Whether anything in the input names an instant of the calendar: windows, exceptions, conditions on the time, recorded downscales. */
+function dependsOnCalendar(input: PlanInput): boolean {
+  const { policies, exceptions, current, desired } = input;
+  if (exceptions.length > 0 || policies.some((policy) => policy.windows.length > 0)) return true;
+  if (policies.some((policy) => policy.rules.some((rule) => readsTime(rule.when)))) return true;
+  return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
+}
+
+/** What one group depends on, before anything was asked for. */
+function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
+  return { ...partFor(before, group), policies: input.policies, exceptions: input.exceptions, policyDigest: input.policyDigest };
+}
+
+/** The same with the budgets and replica sources that are asked for; they are applied before any member. */
+export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group: GroupDefinition): Snapshot {
+  const { zoneBudgets, podBudgets, replicaSources } = snapshots.after;
+  return { ...snapshotBefore(input, snapshots, group), zoneBudgets, podBudgets, replicaSources };
+}
+
+/**
+ * The model of one group, with what was asked of its members judged and applied. A plan judges with the metrics that it assumes; with
+ * `hasMetrics` false nobody has read any.
+ */
+export function requestedWorld(
+  input: PlanInput,
+  snapshots: PlanSnapshots,
+  group: GroupDefinition,
+  quantile: Quantile,
+  { hasMetrics = true } = {},
+): RequestedChanges {
+  const world = createWorld(snapshotAsked(input, snapshots, group), input.assumptions, quantile);
+  return requestChanges({
+    group,
+    groupsBefore: input.groupsBefore ?? [],
+    world: hasMetrics ? withAssumedMetrics(world, group) : world,
+    after: snapshots.after,
+    desired: input.desired,
+  });
+}
+
+/** The part of a snapshot that one group depends on, so that a hundred groups cost a hundred times one. */
+function partFor(snapshot: Snapshot, group: GroupDefinition): Snapshot {
+  const names = new Set(group.zones.map((zone) => zone.statefulSet));
+  const isShared = (list: Snapshot['zoneBudgets'] | Snapshot['podBudgets']): boolean =>
+    !Array.isArray(list) || list.some((budget) => budget.namespace === group.namespace);
+  const keepsAll = isShared(snapshot.zoneBudgets) || isShared(snapshot.podBudgets);
+  const isPart = (namespace: string, name: string): boolean => namespace === group.namespace && (keepsAll || names.has(name));
+  return {
+    ...snapshot,
+    groups: [group],
+    statefulSets: snapshot.statefulSets.filter((set) => isPart(set.namespace, set.name)),
+    pods: snapshot.pods.filter((pods) => isPart(pods.namespace, pods.statefulSet)),
+  };
+}

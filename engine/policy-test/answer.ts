@@ -1,0 +1,144 @@
+// What the engine answers to the request of a case: judged on every write path, or decided as the agent would.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { durationMs } from '../../policies/duration.ts';
+import type { GivenState } from '../../policies/schema/policy-test.ts';
+import { contextOf } from '../context.ts';
+import { decideGroup } from '../decide.ts';
+import type { Action, AdmissionRequest, GroupDecision, Judgement, RuleResult } from '../decision.ts';
+import { judge } from '../judge.ts';
+import { defaultAssumptions } from '../plan/assumptions.ts';
+import { desiredReplicas } from '../replicas.ts';
+import type { Ledger, Preparation, RunState, Snapshot } from '../snapshot.ts';
+import { createWorld, step } from '../world/world.ts';
+import { runGiven } from './run.ts';
+
+export interface Answer {
+  readonly decision: string;
+  readonly message: string;
+  readonly results: readonly RuleResult[];
+  /** Rules that applied and only warn. */
+  readonly warned: readonly string[];
+  /** Pods that the agent would replace now. */
+  readonly pods: readonly string[];
+  /** Replicas that the agent would write now, per zone. */
+  readonly replicas: Readonly<Record<string, number>>;
+  /** The waves before and after the decision, by index; absent outside a rollout. */
+  readonly waves?: { readonly from: number; readonly to: number };
+}
+
+export interface Asked {
+  readonly snapshot: Snapshot;
+  readonly group: GroupDefinition;
+  readonly given: GivenState;
+}
+
+/** How often pods may be called before the answer stands: once for the delay, once for the preparation, once to withdraw. */
+const mostCalls = 3;
+
+/** The verdict on one API request. Pods that must prepare first answer at once. */
+export function judged(asked: Asked, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
+  let snapshot = withPreparations(asked, to);
+  let judgement = judge(snapshot, request);
+  for (let call = 0; call < mostCalls && judgement.outcome === 'prepare'; call += 1) {
+    snapshot = answered({ ...asked, snapshot }, judgement.actions);
+    judgement = judge(snapshot, request);
+  }
+  const warned = judgement.warnings.flatMap((text) => /^([a-z0-9.-]+\/[a-z0-9-]+): /.exec(text)?.[1] ?? []);
+  const message = [judgement.message, ...judgement.warnings].join('; ');
+  return { decision: verdict(judgement), message, results: judgement.results, warned, pods: [], replicas: {} };
+}
+
+function verdict({ outcome, effect }: Judgement): string {
+  return outcome === 'prepare' ? 'hold' : effect;
+}
+
+/** What the agent would do now. Pods that it calls answer at once. */
+export function decided(asked: Asked): Answer {
+  const run = runGiven(asked.snapshot, asked.group, asked.given);
+  let snapshot = withRun({ ...asked, snapshot: withPreparations(asked) }, run);
+  let decision = decideGroup(snapshot, asked.group);
+  if (run !== undefined && decision.run !== undefined && decision.run.wave > run.wave) {
+    snapshot = withRun({ ...asked, snapshot }, movedOnInTime(asked, run, decision.run.wave));
+    decision = decideGroup(snapshot, asked.group);
+  }
+  for (let call = 0; call < mostCalls && isCallingPods(decision); call += 1) {
+    snapshot = answered({ ...asked, snapshot }, decision.actions);
+    decision = decideGroup(snapshot, asked.group);
+  }
+  return {
+    decision: decision.outcome,
+    message: decisionMessage(decision),
+    results: decision.steps.flatMap((step) => step.results),
+    warned: decision.warnings.map((answer) => answer.rule),
+    ...effectsOf(decision),
+    ...(decision.run === undefined ? {} : { waves: { from: run?.wave ?? 0, to: decision.run.wave } }),
+  };
+}
+
+/** The run as it stands when it moved on in the moment in which the soak was over: the next wave has been open since then. */
+function movedOnInTime({ group, given, snapshot }: Asked, run: RunState, to: number): RunState {
+  const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
+  const availableMs = given.waveAvailableFor === undefined ? 0 : durationMs(given.waveAvailableFor);
+  const openMs = Math.max(0, availableMs - (group.rollout.waves[run.wave]?.after.soakMs ?? 0));
+  return { ...rest, wave: to, waveStartedMs: snapshot.nowMs - openMs };
+}
+
+function withRun(asked: Asked, run: RunState | undefined): Snapshot {
+  return run === undefined ? asked.snapshot : withLedger(asked, (ledger) => ({ ...ledger, run }));
+}
+
+function isCallingPods({ actions }: GroupDecision): boolean {
+  return actions.some((action) => action.kind === 'callPods');
+}
+
+function effectsOf({ actions }: GroupDecision): Pick<Answer, 'pods' | 'replicas'> {
+  const replicas = actions.flatMap((action): [string, number][] => (action.kind === 'scaleStatefulSet' ? [[action.zone, action.to]] : []));
+  const pods = actions.flatMap((action) => (action.kind === 'deletePod' || action.kind === 'evictPod' ? [action.pod] : []));
+  return { pods, replicas: Object.fromEntries(replicas) };
+}
+
+function decisionMessage(decision: GroupDecision): string {
+  const { pods, replicas } = effectsOf(decision);
+  const acts = [
+    ...pods.map((pod) => `replace ${pod}`),
+    ...Object.entries(replicas).map(([zone, count]) => `scale zone ${zone} to ${count}`),
+  ];
+  const limits = ({ limit }: RuleResult): string => (limit === undefined ? '' : ` (limit: ${limit})`);
+  const waits = [...decision.waits, ...decision.warnings].map((answer) => `${answer.rule}: ${answer.fact}${limits(answer)}`);
+  return [...acts, ...waits].join('; ') || decision.goal;
+}
+
+function withLedger({ snapshot, group }: Pick<Asked, 'snapshot' | 'group'>, change: (ledger: Ledger) => Ledger): Snapshot {
+  const isOwn = (ledger: Ledger): boolean => ledger.namespace === group.namespace && ledger.group === group.name;
+  return { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => (isOwn(ledger) ? change(ledger) : ledger)) };
+}
+
+/** The pods that leave, each prepared as long as the case says. Who leaves follows from the request, or from what the group is to become. */
+function withPreparations(asked: Asked, to?: { readonly zone: string; readonly replicas: number }): Snapshot {
+  const { snapshot, group, given } = asked;
+  const context = contextOf(snapshot, group);
+  const preparations = context.view.zones.flatMap((view): readonly Preparation[] => {
+    const preparedFor = given.zones?.[view.zone.name]?.preparedFor;
+    if (preparedFor === undefined) return [];
+    const staying = to?.zone === view.zone.name ? to.replicas : (desiredReplicas(context, view)?.replicas ?? view.replicas);
+    const firstLeaving = (view.set?.firstOrdinal ?? 0) + staying;
+    const call = view.zone.delayed === undefined ? 'prepare' : 'delayed';
+    const seenMs = snapshot.nowMs - durationMs(preparedFor);
+    return view.pods
+      .filter((pod) => pod.ordinal >= firstLeaving)
+      .map(({ ordinal, uid }) => ({ zone: view.zone.name, ordinal, podUid: uid, call, state: 'prepared', reportedMs: seenMs, seenMs }));
+  });
+  return withLedger(asked, (ledger) => ({ ...ledger, preparations }));
+}
+
+/** The state after the pods answered in the model: prepared, or refusing where the case says that they do. */
+function answered({ snapshot, given }: Asked, actions: readonly Action[]): Snapshot {
+  let { ledgers } = snapshot;
+  for (const action of actions) {
+    if (action.kind !== 'callPods') continue;
+    const preparations = given.zones?.[action.zone]?.prepareFails === true ? 'fail' : 'succeed';
+    const world = createWorld({ ...snapshot, ledgers }, { ...defaultAssumptions, preparations }, 'p50');
+    ledgers = step(world, { kind: 'action', action }).snapshot.ledgers;
+  }
+  return { ...snapshot, ledgers };
+}

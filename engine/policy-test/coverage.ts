@@ -1,0 +1,245 @@
+// Which rules of the policies the cases saw hold, and saw let something pass: what was never seen both ways is not tested.
+import type { GroupDefinition, PolicyBundle, PolicyDefinition, Source, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import type { RuleResult } from '../decision.ts';
+import { holds } from '../rule.ts';
+import type { CaseResult, CaseSubject } from './policy-test.ts';
+
+/** One rule as it is written, with the names of the cases that saw it answer either way. */
+export interface RuleCoverage {
+  /** `policy/rule`, or `group path.of.the.setting`. */
+  readonly rule: string;
+  readonly source?: Source;
+  readonly held: readonly string[];
+  readonly passed: readonly string[];
+}
+
+interface Seen {
+  readonly name: string;
+  readonly results: readonly RuleResult[];
+  readonly asked: CaseSubject;
+}
+
+interface Target {
+  readonly rule: string;
+  readonly source?: Source | undefined;
+  readonly isHeld: (seen: Seen) => boolean;
+  readonly isPassed: (seen: Seen) => boolean;
+}
+
+/** The coverage of every rule of the bundle, in the order of groups and policies. Cases that could not be asked saw nothing. */
+export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): readonly RuleCoverage[] {
+  const seen = cases.flatMap(({ name, results, asked }): readonly Seen[] => (asked === undefined ? [] : [{ name, results, asked }]));
+  const targets = [...bundle.groups.flatMap(groupTargets), ...bundle.policies.flatMap(policyTargets)];
+  return targets.map(({ rule, source, isHeld, isPassed }) => ({
+    rule,
+    ...(source === undefined ? {} : { source }),
+    held: seen.filter(isHeld).map(({ name }) => name),
+    passed: seen.filter(isPassed).map(({ name }) => name),
+  }));
+}
+
+/** The rule answered, from this place when the target has one. */
+function answers(rule: string, source?: Source): Pick<Target, 'isHeld' | 'isPassed'> {
+  const isOwn = (answer: RuleResult): boolean => answer.rule === rule && (source === undefined || isSame(answer.source, source));
+  return {
+    isHeld: ({ results }) => results.some((answer) => isOwn(answer) && holds(answer)),
+    isPassed: ({ results }) => results.some((answer) => isOwn(answer) && answer.outcome === 'ok'),
+  };
+}
+
+function isSame(a: Source | undefined, b: Source): boolean {
+  return a !== undefined && a.file === b.file && a.line === b.line && a.column === b.column && a.object === b.object && a.field === b.field;
+}
+
+function groupTargets(group: GroupDefinition): readonly Target[] {
+  const targets = [
+    ...settingTargets(group),
+    ...protectionTargets(group),
+    ...group.rollout.waves.flatMap((wave, index) => waveTargets(group, wave, index)),
+  ];
+  const isAbout = ({ asked }: Seen): boolean => asked.group === group.name && asked.namespace === group.namespace;
+  return targets.map((target) => ({
+    ...target,
+    rule: `${group.name} ${target.rule}`,
+    isHeld: (seen) => isAbout(seen) && target.isHeld(seen),
+    isPassed: (seen) => isAbout(seen) && target.isPassed(seen),
+  }));
+}
+
+/** A setting of the zones that answers as a rule of its own. */
+interface ZoneSetting {
+  readonly rule: string;
+  /** Under `zones.NAME.` in the sources of the group. */
+  readonly place: string;
+  readonly has: (zone: ZoneDefinition) => boolean;
+  /** The rule of the engine that it answers as. */
+  readonly id: string;
+}
+
+const zoneSettings: readonly ZoneSetting[] = [
+  { rule: 'scaling.down.betweenZones', place: 'betweenZones', has: (zone) => zone.betweenZonesMs !== undefined, id: 'zone-gap' },
+  { rule: 'scaling.down.delayed', place: 'delayed', has: (zone) => zone.delayed !== undefined, id: 'delayed-downscale' },
+  { rule: 'scaling.down.prepare', place: 'prepare', has: (zone) => zone.prepare !== undefined, id: 'prepare-downscale' },
+  {
+    rule: 'scaling.up.followersWaitFor',
+    place: 'scaling',
+    has: (zone) => zone.follows !== undefined && zone.followersWaitFor === 'leaderReady',
+    id: 'leader-ready',
+  },
+  { rule: 'rollout.maxUnavailable', place: 'maxUnavailable', has: () => true, id: 'zone-budget' },
+];
+
+/** The place at which the first zone that has the setting gets it from. */
+function zoneSource({ zones, sources }: GroupDefinition, place: string, has: ZoneSetting['has']): Source | undefined {
+  const owner = zones.find(has);
+  return owner === undefined ? undefined : sources[`zones.${owner.name}.${place}`];
+}
+
+function settingTargets(group: GroupDefinition): readonly Target[] {
+  const ofZones = zoneSettings
+    .filter(({ has }) => group.zones.some(has))
+    .map(({ rule, place, has, id }): Target => ({ rule, source: zoneSource(group, place, has), ...answers(id) }));
+  return [
+    ...ofZones,
+    ...boundsTargets(group),
+    ...deadlineTargets(group),
+    ...(group.rollout.minIntervalMs > 0
+      ? [{ rule: 'rollout.minInterval', source: group.sources['rollout.minInterval'], ...answers('min-interval') }]
+      : []),
+    ...(group.disruption === undefined
+      ? []
+      : [{ rule: 'disruption', source: group.sources['disruption'], ...answers('disruption-budget') }]),
+  ];
+}
+
+/** A deadline that has passed fails the run. */
+function deadlineTargets({ rollout: { deadlines }, sources }: GroupDefinition): readonly Target[] {
+  const failed = answers('run-failed');
+  return [
+    ...(deadlines.progressMs === undefined ? [] : ['progress-deadline']),
+    ...(deadlines.runMs === undefined ? [] : ['run-deadline']),
+  ].map((id) => ({
+    rule: `rollout.deadlines.${id.replace('-deadline', '')}`,
+    source: sources['rollout.deadlines'],
+    isHeld: failed.isHeld,
+    isPassed: answers(id).isPassed,
+  }));
+}
+
+/** Bounds hold when they change a number, and when they refuse one. */
+function boundsTargets(group: GroupDefinition): readonly Target[] {
+  const isBounded = ({ bounds }: ZoneDefinition): boolean =>
+    bounds.min !== undefined || bounds.max !== undefined || bounds.multipleOf > 1 || bounds.parity !== 'any';
+  if (!group.zones.some(isBounded)) return [];
+  const floor = answers('scale-floor');
+  const ceiling = answers('scale-ceiling');
+  const isCount = (answer: RuleResult): boolean => answer.rule === 'replica-source' && answer.outcome === 'ok';
+  return [
+    {
+      rule: 'replicas.bounds',
+      source: zoneSource(group, 'replicas', isBounded),
+      isHeld: (seen) =>
+        floor.isHeld(seen) || ceiling.isHeld(seen) || seen.results.some((answer) => isCount(answer) && answer.limit !== undefined),
+      isPassed: (seen) =>
+        floor.isPassed(seen) || ceiling.isPassed(seen) || seen.results.some((answer) => isCount(answer) && answer.limit === undefined),
+    },
+  ];
+}
+
+/** A protection never lets pass what it forbids, but by exception; that it stops nothing else is seen on the requests beside it. */
+function protectionTargets(group: GroupDefinition): readonly Target[] {
+  const flags = [
+    { rule: 'protect.noDownscale', has: (zone: ZoneDefinition) => zone.noDownscale, id: 'no-downscale', beside: ['scaleUp', 'scaleDown'] },
+    { rule: 'protect.noDelete', has: (zone: ZoneDefinition) => zone.noDelete, id: 'no-delete', beside: ['delete', 'restart'] },
+    { rule: 'protect.noEviction', has: (zone: ZoneDefinition) => zone.noEviction, id: 'no-eviction', beside: ['evict', 'delete'] },
+  ];
+  return flags
+    .filter(({ has }) => group.zones.some(has))
+    .map(({ rule, has, id, beside }) => ({
+      rule,
+      source: zoneSource(group, 'protect', has),
+      isHeld: answers(id).isHeld,
+      isPassed: ({ results, asked }) => beside.includes(asked.action) && !results.some(holds),
+    }));
+}
+
+/** What is asked after a wave is seen to pass when the rollout moves on to the next. */
+function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number): readonly Target[] {
+  const place = (part: string): Source | undefined => group.sources[`waves.${wave.name}.${part}`];
+  const isMovedOn = ({ asked }: Seen): boolean => asked.waves !== undefined && asked.waves.from <= index && asked.waves.to > index;
+  const isHere = ({ asked }: Seen): boolean => asked.waves?.to === index;
+  const after = (rule: string, source: Source | undefined): Pick<Target, 'isHeld' | 'isPassed'> => {
+    const own = answers(rule, source);
+    return {
+      isHeld: (seen) => isHere(seen) && own.isHeld(seen),
+      isPassed: (seen) => isMovedOn(seen) || (isHere(seen) && own.isPassed(seen)),
+    };
+  };
+  const name = (part: string): string => `waves.${wave.name}.${part}`;
+  const gateIn = (part: 'before' | 'after', gate: string): Target => {
+    const source = group.sources[`gates.${gate}`];
+    const own = part === 'after' ? after('gate', source) : answers('gate', source);
+    const isOwnWave = (seen: Seen): boolean => part === 'after' || isHere(seen);
+    return {
+      rule: `${name(part)}.gates ${gate}`,
+      source,
+      isHeld: (seen) => isOwnWave(seen) && own.isHeld(seen),
+      isPassed: (seen) => isOwnWave(seen) && own.isPassed(seen),
+    };
+  };
+  const approvals = (['before', 'after'] as const).flatMap((part): readonly Target[] => {
+    const source = place(`${part}.approval`);
+    if (wave[part].approval === undefined) return [];
+    return [{ rule: name(`${part}.approval`), source, ...(part === 'after' ? after('approval', source) : answers('approval', source)) }];
+  });
+  const soak =
+    wave.after.soakMs === 0 ? [] : [{ rule: name('after.soak'), source: place('after.soak'), ...after('soak', place('after.soak')) }];
+  return [
+    ...wave.before.gates.map((gate) => gateIn('before', gate)),
+    ...approvals,
+    ...soak,
+    ...wave.after.gates.map((gate) => gateIn('after', gate)),
+  ];
+}
+
+function policyTargets(policy: PolicyDefinition): readonly Target[] {
+  const rules = policy.rules.map(({ name, source }): Target => {
+    const rule = `${policy.name}/${name}`;
+    const own = answers(rule);
+    return { rule, source, isHeld: (seen) => own.isHeld(seen) || seen.asked.warned.includes(rule), isPassed: own.isPassed };
+  });
+  const windows = policy.windows.map(({ name, actions, source }): Target => {
+    const opened = answers('window');
+    const isNamed = ({ asked }: Seen): boolean => actions.some((action) => action === asked.action) || asked.action === 'none';
+    return {
+      rule: `${policy.name} window ${name}`,
+      source,
+      isHeld: answers('window', source).isHeld,
+      isPassed: (seen) => isNamed(seen) && opened.isPassed(seen) && !opened.isHeld(seen),
+    };
+  });
+  return [...rules, ...windows, ...limitTargets(policy)];
+}
+
+const limitRules: Readonly<Record<string, readonly string[]>> = {
+  maxUnavailable: ['zone-budget'],
+  minReplicas: ['scale-floor', 'replica-source'],
+  maxReplicas: ['scale-ceiling', 'replica-source'],
+  betweenZones: ['zone-gap'],
+  minInterval: ['min-interval'],
+};
+
+/** A limit holds where an answer quotes it. */
+function limitTargets(policy: PolicyDefinition): readonly Target[] {
+  return Object.entries(policy.limitSources).map(([field, source]): Target => {
+    const rules = limitRules[field] ?? [];
+    const isOwn = (answer: RuleResult): boolean => rules.includes(answer.rule);
+    const binds = (answer: RuleResult): boolean => isSame(answer.source, source) && (holds(answer) || answer.rule === 'replica-source');
+    return {
+      rule: `${policy.name} limits.${field}`,
+      source,
+      isHeld: ({ results }) => results.some((answer) => isOwn(answer) && binds(answer)),
+      isPassed: ({ results }) => results.some((answer) => isOwn(answer) && answer.outcome === 'ok' && !binds(answer)),
+    };
+  });
+}

@@ -1,0 +1,129 @@
+// Runs the cases of a PolicyTest: a state and a request in, the engine's own answer compared with the one that is expected.
+import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts';
+import { durationMs } from '../../policies/duration.ts';
+import type { PolicyTest } from '../../policies/schema/kinds.ts';
+import type { GivenState, PolicyTestCase } from '../../policies/schema/policy-test.ts';
+import type { RuleResult } from '../decision.ts';
+import type { Answer } from './answer.ts';
+import { asksTheAgent, decidingRules, describeExpectation, differences, impossibleExpectation } from './expectation.ts';
+import { ask } from './request.ts';
+import { caseState } from './state.ts';
+
+export { coverageOf, type RuleCoverage } from './coverage.ts';
+
+export interface PolicyTestInput {
+  readonly bundle: PolicyBundle;
+  /** Kubernetes objects that stand for the running cluster. */
+  readonly manifests: readonly unknown[];
+}
+
+export interface CaseResult {
+  readonly name: string;
+  readonly passed: boolean;
+  /** What the case expects, in a few words: `deny by zone-gap`. */
+  readonly expected: string;
+  /** `allow`, `warn`, `requireApproval`, `hold` or `deny` of a request; `act`, `wait`, `blocked` or `done` of the agent; empty when the case could not be asked. */
+  readonly decision: string;
+  /** The rules that hold it; those that warn when nothing holds it. */
+  readonly rules: readonly string[];
+  readonly message: string;
+  /** Every rule that was asked. */
+  readonly results: readonly RuleResult[];
+  /** Why the case did not pass; empty when it passed. */
+  readonly problems: readonly string[];
+  /** What was asked; absent when the case could not be. */
+  readonly asked?: CaseSubject;
+}
+
+/** What coverage needs to know of a case. */
+export interface CaseSubject {
+  readonly namespace: string;
+  readonly group: string;
+  readonly action: PolicyTestCase['request']['action'];
+  readonly zone?: string;
+  readonly isPod: boolean;
+  readonly warned: readonly string[];
+  readonly waves?: Answer['waves'];
+}
+
+export interface PolicyTestOptions {
+  /** Only the cases whose name contains this text. The clock advances over the others all the same. */
+  readonly only?: string;
+}
+
+/** Runs the cases in their order. Pure and deterministic; a case that cannot be asked is a result with problems, never an exception. */
+export function runPolicyTest(test: PolicyTest, input: PolicyTestInput, options: PolicyTestOptions = {}): readonly CaseResult[] {
+  let nowMs = Date.parse(test.spec.clock);
+  const results: CaseResult[] = [];
+  for (const one of test.spec.cases) {
+    nowMs += one.advance === undefined ? 0 : durationMs(one.advance);
+    if (options.only === undefined || one.name.includes(options.only)) results.push(runCase(one, test.spec.given ?? {}, input, nowMs));
+  }
+  return results;
+}
+
+function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput, nowMs: number): CaseResult {
+  const group = groupOf(input.bundle, one.request.group);
+  if (typeof group === 'string') return unasked(one, [group]);
+  const impossible = impossibleExpectation(one.request, one.expect);
+  if (impossible !== undefined) return unasked(one, [impossible]);
+  const given = withRollout(mergedGiven(shared, one.given ?? {}), group, one.request);
+  const { snapshot, problems } = caseState({ ...input, group, given, nowMs });
+  if (problems.length > 0) return unasked(one, problems);
+  const asking = ask({ snapshot, group, given }, one.request);
+  if ('problem' in asking) return unasked(one, [asking.problem]);
+  const { answer } = asking;
+  const found = differences(answer, one.expect);
+  return {
+    name: one.name,
+    passed: found.length === 0,
+    expected: describeExpectation(one.expect),
+    decision: answer.decision,
+    rules: decidingRules(answer),
+    message: answer.message,
+    results: answer.results,
+    problems: found,
+    asked: subjectOf(one, group, answer),
+  };
+}
+
+function unasked({ name, expect }: PolicyTestCase, problems: readonly string[]): CaseResult {
+  return { name, passed: false, expected: describeExpectation(expect), decision: '', rules: [], message: '', results: [], problems };
+}
+
+function subjectOf({ request }: PolicyTestCase, group: GroupDefinition, answer: Answer): CaseSubject {
+  return {
+    namespace: group.namespace,
+    group: group.name,
+    action: request.action,
+    ...(request.zone === undefined || asksTheAgent(request) ? {} : { zone: request.zone }),
+    isPod: request.ordinal !== undefined,
+    warned: answer.warned,
+    ...(answer.waves === undefined ? {} : { waves: answer.waves }),
+  };
+}
+
+/** The group that the request names, as `name` or `namespace/name`, or the only one there is. */
+function groupOf({ groups }: PolicyBundle, name: string | undefined): GroupDefinition | string {
+  const found = groups.filter((group) => name === undefined || name === group.name || name === `${group.namespace}/${group.name}`);
+  const known = groups.map((group) => `${group.namespace}/${group.name}`).join(', ') || 'none';
+  const [only, ...others] = found;
+  if (only === undefined) return name === undefined ? 'the files define no group' : `there is no group ${name}; groups are ${known}`;
+  return others.length === 0 ? only : `the request must name one of the groups ${known}`;
+}
+
+/** What a case gives wins over what all cases share: zones field by field, metrics and gates one by one, everything else as a whole. */
+function mergedGiven(shared: GivenState, own: GivenState): GivenState {
+  const names = [...new Set([...Object.keys(shared.zones ?? {}), ...Object.keys(own.zones ?? {})])];
+  const zones = Object.fromEntries(names.map((name) => [name, { ...shared.zones?.[name], ...own.zones?.[name] }]));
+  return { ...shared, ...own, zones, metrics: { ...shared.metrics, ...own.metrics }, gates: { ...shared.gates, ...own.gates } };
+}
+
+/** A request `rollout` asks for a new template, in its zone or everywhere, unless the case counts updated pods itself. */
+function withRollout(given: GivenState, group: GroupDefinition, request: PolicyTestCase['request']): GivenState {
+  const isCounted = Object.values(given.zones ?? {}).some((zone) => zone.updated !== undefined);
+  if (request.action !== 'rollout' || isCounted) return given;
+  const names = request.zone === undefined ? group.zones.map((zone) => zone.name) : [request.zone];
+  const rolled = names.map((name) => [name, { ...given.zones?.[name], updated: 0 }]);
+  return { ...given, zones: { ...given.zones, ...Object.fromEntries(rolled) } };
+}

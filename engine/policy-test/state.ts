@@ -1,0 +1,161 @@
+// The state that a case of a PolicyTest is asked in: the manifests as a healthy cluster, changed by what the case says is given.
+import type { GroupDefinition, PolicyBundle, ZoneDefinition } from '../../policies/definition.ts';
+import { durationMs } from '../../policies/duration.ts';
+import type { GivenState } from '../../policies/schema/policy-test.ts';
+import { controllerLabels, snapshotFromManifests } from '../observe/manifests.ts';
+import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { inputsGiven } from './inputs.ts';
+
+export interface StateQuestion {
+  readonly bundle: PolicyBundle;
+  readonly manifests: readonly unknown[];
+  readonly group: GroupDefinition;
+  readonly given: GivenState;
+  readonly nowMs: number;
+}
+
+export interface CaseState {
+  readonly snapshot: Snapshot;
+  /** What the case says of things that do not exist, each as one sentence part. */
+  readonly problems: readonly string[];
+}
+
+export type ZoneState = NonNullable<GivenState['zones']>[string];
+
+/** Builds the state of one case. What the case leaves out is healthy and at rest, as the manifests say it. */
+export function caseState(question: StateQuestion): CaseState {
+  const { bundle, manifests, group, nowMs } = question;
+  const zones = zonesGiven(question);
+  const replicas = new Map(
+    zones.flatMap(({ zone, state }): [string, number][] =>
+      state.replicas === undefined ? [] : [[`${group.namespace}/${zone.statefulSet}`, state.replicas]],
+    ),
+  );
+  const read = snapshotFromManifests(manifests, { nowMs, groups: bundle.groups, replicas });
+  const problems = [...read.problems, ...unknownZones(question)];
+  let snapshot: Snapshot = {
+    ...read.snapshot,
+    policies: bundle.policies,
+    exceptions: bundle.exceptions,
+    ledgers: [ledgerOf(group, zones, nowMs, read.snapshot)],
+  };
+  for (const { zone, state } of zones) {
+    const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
+    if (set === undefined) problems.push(`zone ${zone.name}: the manifests hold no StatefulSet ${zone.statefulSet}`);
+    else {
+      problems.push(...impossible(zone, state, set));
+      snapshot = withZone(snapshot, group, state, set);
+    }
+  }
+  const inputs = inputsGiven(snapshot, group, question.given);
+  return { snapshot: inputs.snapshot, problems: [...problems, ...inputs.problems] };
+}
+
+interface GivenZone {
+  readonly zone: ZoneDefinition;
+  readonly state: ZoneState;
+}
+
+function zonesGiven({ group, given }: StateQuestion): readonly GivenZone[] {
+  return group.zones.flatMap((zone) => {
+    const state = given.zones?.[zone.name];
+    return state === undefined ? [] : [{ zone, state }];
+  });
+}
+
+function unknownZones({ group, given }: StateQuestion): readonly string[] {
+  const names = group.zones.map((zone) => zone.name);
+  return Object.keys(given.zones ?? {})
+    .filter((name) => !names.includes(name))
+    .map((name) => `the group ${group.name} has no zone ${name}; its zones are ${names.join(', ')}`);
+}
+
+/** States that no cluster can be in, or that say one thing twice. */
+function impossible({ name }: ZoneDefinition, state: ZoneState, set: StatefulSetView): readonly string[] {
+  const end = set.firstOrdinal + set.replicas;
+  const outside = [...(state.unready ?? []), ...(state.missing ?? [])].find((ordinal) => ordinal < set.firstOrdinal || ordinal >= end);
+  return [
+    ...(outside === undefined ? [] : [`zone ${name} has no pod ${outside}; its ordinals are ${set.firstOrdinal} to ${end - 1}`]),
+    ...(['ready', 'updated'] as const).flatMap((field) => {
+      const count = state[field] ?? 0;
+      return count > set.replicas ? [`zone ${name} has ${set.replicas} replicas, so ${count} cannot be ${field}`] : [];
+    }),
+    ...(state.ready !== undefined && state.unready !== undefined ? [`zone ${name}: ready and unready say the same twice`] : []),
+  ];
+}
+
+function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, set: StatefulSetView): Snapshot {
+  const isSame = (view: { readonly namespace: string; readonly statefulSet: string }): boolean =>
+    view.namespace === set.namespace && view.statefulSet === set.name;
+  const known = snapshot.pods.find(isSame)?.pods ?? [];
+  const revised = { ...set, status: { ...set.status, updateRevision: revisionAsked(set, state) } };
+  const pods = isUnknown(known) ? known : podsGiven(revised, set.status.updateRevision, state, known, snapshot.nowMs);
+  const counted = isUnknown(pods) ? revised : withCounters(revised, pods);
+  const dated = group.compatibility.lastDownscale === 'ledger' ? counted : withDownscale(counted, state, snapshot.nowMs);
+  return {
+    ...snapshot,
+    statefulSets: snapshot.statefulSets.map((candidate) => (candidate === set ? dated : candidate)),
+    pods: snapshot.pods.map((view) =>
+      isSame(view) ? { ...view, pods: state.unknown === true ? { unknown: 'the case says so' } : pods } : view,
+    ),
+  };
+}
+
+/** Ends the name of a revision that a case asks for; the manifests know only the one before it. */
+const newRevisionSuffix = '-next';
+
+/** The revision before the one that a case asked for. */
+export function previousRevision(revision: string): string {
+  return revision.endsWith(newRevisionSuffix) ? revision.slice(0, -newRevisionSuffix.length) : revision;
+}
+
+/** A zone of which the case counts the updated pods has been given a new template. */
+function revisionAsked({ status }: StatefulSetView, state: ZoneState): string {
+  return state.updated === undefined ? status.updateRevision : `${status.updateRevision}${newRevisionSuffix}`;
+}
+
+function podsGiven(set: StatefulSetView, before: string, state: ZoneState, pods: readonly PodView[], nowMs: number): readonly PodView[] {
+  const end = set.firstOrdinal + set.replicas;
+  const unready = new Set(state.unready ?? []);
+  for (let ordinal = end - (set.replicas - (state.ready ?? set.replicas)); ordinal < end; ordinal += 1) unready.add(ordinal);
+  const missing = new Set(state.missing ?? []);
+  const firstUpdated = end - (state.updated ?? set.replicas);
+  return pods
+    .filter((pod) => !missing.has(pod.ordinal))
+    .map((pod) => {
+      const revision = pod.ordinal >= firstUpdated ? set.status.updateRevision : before;
+      const labels = { ...pod.labels, ...controllerLabels(set, pod.ordinal, revision) };
+      return { ...pod, revision, labels, ...readiness(pod, unready.has(pod.ordinal), state, nowMs) };
+    });
+}
+
+/** An unready pod became so at this instant; a ready one has long been ready, unless the case says for how long. */
+function readiness(pod: PodView, isUnready: boolean, state: ZoneState, nowMs: number): Partial<PodView> {
+  if (isUnready) return { isReady: false, containersReady: false, readyChangedMs: nowMs };
+  if (state.readyFor === undefined || !pod.isReady) return {};
+  const sinceMs = nowMs - durationMs(state.readyFor);
+  return { readyChangedMs: sinceMs, readyTimeMs: sinceMs };
+}
+
+function withCounters(set: StatefulSetView, pods: readonly PodView[]): StatefulSetView {
+  const readyReplicas = pods.filter((pod) => pod.isReady).length;
+  const updatedReplicas = pods.filter((pod) => pod.revision === set.status.updateRevision).length;
+  return { ...set, status: { ...set.status, replicas: pods.length, readyReplicas, updatedReplicas } };
+}
+
+/** The annotation in which grafana/rollout-operator dates a downscale, for groups that keep no ledger. */
+function withDownscale(set: StatefulSetView, { lastDownscale }: ZoneState, nowMs: number): StatefulSetView {
+  if (lastDownscale === undefined) return set;
+  const at = new Date(nowMs - durationMs(lastDownscale)).toISOString();
+  return { ...set, annotations: { ...set.annotations, 'grafana.com/last-downscale': at } };
+}
+
+function ledgerOf(group: GroupDefinition, zones: readonly GivenZone[], nowMs: number, snapshot: Snapshot): Ledger {
+  const isDated = group.compatibility.lastDownscale === 'ledger';
+  const downscales = zones.flatMap(({ zone, state }) => {
+    if (state.lastDownscale === undefined || !isDated) return [];
+    const to = snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet)?.replicas ?? 0;
+    return [{ zone: zone.name, atMs: nowMs - durationMs(state.lastDownscale), from: to + 1, to }];
+  });
+  return { namespace: group.namespace, group: group.name, claims: [], downscales, preparations: [] };
+}

@@ -1,0 +1,173 @@
+// What each action does to the model: the API server's preconditions, the eviction API, our webhook's notes, and the pods' answers.
+import type { Action } from '../decision.ts';
+import { mayEvict } from '../disruption/pod-budget.ts';
+import { preparedSince } from '../ledger.ts';
+import type { Ledger, PodView, Preparation, Snapshot } from '../snapshot.ts';
+import type { SetState } from './controller.ts';
+import { changePod, changeSet, type StepDraft, setKey, stateOf } from './draft.ts';
+import type { ModelPod } from './model.ts';
+import { terminatePod } from './pod.ts';
+
+type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
+
+/** Carries out an action. One whose object is gone, is another one by now, or is protected by a budget, changes nothing. */
+export function applyAction(draft: StepDraft, action: Action): void {
+  switch (action.kind) {
+    case 'deletePod':
+      deletePod(draft, action);
+      break;
+    case 'evictPod':
+      evictPod(draft, action);
+      break;
+    case 'scaleStatefulSet':
+      if (stateOf(draft, setKey(action.namespace, action.statefulSet))?.set.uid === action.uid) {
+        scaleTo(draft, action.namespace, action.statefulSet, action.to);
+      }
+      break;
+    case 'callPods':
+      callPods(draft, action);
+      break;
+    case 'writeBackReplicas':
+      draft.replicaSources = draft.replicaSources.map((source) => {
+        const isTarget = source.namespace === action.namespace && source.kind === action.resourceKind && source.name === action.name;
+        return isTarget ? { ...source, statusReplicas: action.replicas } : source;
+      });
+      break;
+    case 'advanceCurrentRevision':
+      changeSet(draft, setKey(action.namespace, action.statefulSet), (state) => {
+        if (state.set.uid !== action.uid) return state;
+        const status = { ...state.set.status, currentRevision: action.revision };
+        return { ...state, set: { ...state.set, resourceVersion: `${draft.nextSerial()}`, status } };
+      });
+      break;
+    default:
+      action satisfies never;
+  }
+}
+
+/**
+ * Sets the replicas of a StatefulSet, whoever asks. A decrease is dated in the ledger of its group; and on the StatefulSet too when it is
+ * labelled for it, as the webhook of grafana/rollout-operator does.
+ */
+export function scaleTo(draft: StepDraft, namespace: string, statefulSet: string, replicas: number): void {
+  const key = setKey(namespace, statefulSet);
+  const before = stateOf(draft, key)?.set;
+  if (before === undefined || before.replicas === replicas) return;
+  const isDecrease = replicas < before.replicas;
+  if (isDecrease) noteDownscale(draft, { namespace, statefulSet, from: before.replicas, to: replicas });
+  const isPrepared = isDecrease && before.labels['grafana.com/prepare-downscale'] === 'true';
+  changeSet(draft, key, (state) => ({ ...state, set: resized(state, replicas, isPrepared, draft) }));
+}
+
+function resized({ set }: SetState, replicas: number, isPrepared: boolean, draft: StepDraft): SetState['set'] {
+  const generation = set.generation + 1;
+  return {
+    ...set,
+    replicas,
+    generation,
+    resourceVersion: `${draft.nextSerial()}`,
+    ...(isPrepared ? { annotations: { ...set.annotations, 'grafana.com/last-downscale': secondsText(draft.nowMs) } } : {}),
+    status: { ...set.status, observedGeneration: generation },
+  };
+}
+
+function deletePod(draft: StepDraft, action: ActionOf<'deletePod'>): void {
+  changePod(draft, action, (pod) => {
+    const isSame = pod.view.uid === action.uid && pod.view.resourceVersion === action.resourceVersion;
+    return isSame ? terminatePod(pod, drainOf(draft, action), draft) : pod;
+  });
+}
+
+/** An eviction carries the UID alone: a conflict on the resource version would still use up the budget for two minutes. */
+function evictPod(draft: StepDraft, action: ActionOf<'evictPod'>): void {
+  changePod(draft, action, (pod) => {
+    if (pod.view.uid !== action.uid || !mayEvict(draft.world.snapshot, action.namespace, pod.view)) return pod;
+    return terminatePod(pod, drainOf(draft, action), draft);
+  });
+}
+
+function drainOf(draft: StepDraft, action: { readonly namespace: string; readonly statefulSet: string }): SetState['durations'] {
+  return draft.world.durations.get(setKey(action.namespace, action.statefulSet)) ?? { drainMs: 0, startMs: 0 };
+}
+
+/**
+ * The pods' answers. A pod that is asked again keeps its first timestamp until it is told to stay, also over a restart, since databases store
+ * it; a pod that is not there does not answer.
+ */
+function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
+  const asked = new Set(action.ordinals);
+  const there = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
+  if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, there);
+  changeLedger(draft, action, (ledger) => {
+    const isAsked = (entry: Preparation): boolean => entry.zone === action.zone && entry.call === action.call && asked.has(entry.ordinal);
+    const others = ledger.preparations.filter((entry) => !isAsked(entry));
+    if (action.method === 'DELETE') return { ...ledger, preparations: [...others, ...withdrawn(ledger.preparations.filter(isAsked))] };
+    const before = new Map(ledger.preparations.filter(isAsked).map((entry) => [entry.ordinal, entry]));
+    return { ...ledger, preparations: [...others, ...there.map(({ view }) => answer(draft, action, view, before.get(view.ordinal)))] };
+  });
+}
+
+/** What is left to know of pods that were told to stay: which of them failed, and when, so that they are not asked again at once. */
+function withdrawn(entries: readonly Preparation[]): readonly Preparation[] {
+  return entries.filter((entry) => entry.state === 'failed').map((entry) => ({ ...entry, isWithdrawn: true }));
+}
+
+function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: readonly ModelPod[]): StepDraft['reported'] {
+  const reported = new Map(draft.reported);
+  for (const { view } of pods) {
+    const key = `${action.namespace}/${view.name}`;
+    if (action.method === 'DELETE') reported.delete(key);
+    else if (!reported.has(key) && draft.world.assumptions.preparations === 'succeed') reported.set(key, draft.nowMs);
+  }
+  return reported;
+}
+
+function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView, before: Preparation | undefined): Preparation {
+  const identity = { zone: action.zone, ordinal: pod.ordinal, podUid: pod.uid, call: action.call };
+  if (draft.world.assumptions.preparations === 'fail') {
+    return { ...identity, state: 'failed', seenMs: draft.nowMs, message: 'preparations are assumed to fail' };
+  }
+  const reportedMs = action.call === 'delayed' ? draft.reported.get(`${action.namespace}/${pod.name}`) : undefined;
+  const answered = { ...identity, state: 'prepared' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
+  return { ...answered, seenMs: preparedSince(before, answered) ?? draft.nowMs };
+}
+
+function noteDownscale(
+  draft: StepDraft,
+  { namespace, statefulSet, from, to }: { namespace: string; statefulSet: string; from: number; to: number },
+): void {
+  const zone = zoneOf(draft.world.snapshot, namespace, statefulSet);
+  if (zone === undefined) return;
+  const downscale = { zone, atMs: draft.nowMs, from, to };
+  changeLedger(draft, { namespace, statefulSet }, (ledger) => ({ ...ledger, downscales: [...ledger.downscales, downscale] }));
+}
+
+function zoneOf(snapshot: Snapshot, namespace: string, statefulSet: string): string | undefined {
+  for (const group of snapshot.groups) {
+    if (group.namespace !== namespace) continue;
+    const zone = group.zones.find((candidate) => candidate.statefulSet === statefulSet);
+    if (zone !== undefined) return zone.name;
+  }
+  return undefined;
+}
+
+/** Changes the ledger of the group that a StatefulSet is a member of; a group without one gets it. */
+function changeLedger(
+  draft: StepDraft,
+  { namespace, statefulSet }: { readonly namespace: string; readonly statefulSet: string },
+  change: (ledger: Ledger) => Ledger,
+): void {
+  const isMember = ({ zones }: Snapshot['groups'][number]): boolean => zones.some((zone) => zone.statefulSet === statefulSet);
+  const group = draft.world.snapshot.groups.find((candidate) => candidate.namespace === namespace && isMember(candidate))?.name;
+  if (group === undefined) return;
+  const isLedger = (ledger: Ledger): boolean => ledger.namespace === namespace && ledger.group === group;
+  const empty: Ledger = { namespace, group, claims: [], downscales: [], preparations: [] };
+  draft.ledgers = draft.ledgers.some(isLedger)
+    ? draft.ledgers.map((ledger) => (isLedger(ledger) ? change(ledger) : ledger))
+    : [...draft.ledgers, change(empty)];
+}
+
+/** An instant as the webhook writes it: UTC, whole seconds. */
+function secondsText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,100 @@
+// One step of the model under way: the StatefulSets that it touches, and how they are put back so that the rest keeps its identity.
+import type { Ledger, ReplicaSourceView, Snapshot } from '../snapshot.ts';
+import { reconcile, type SetState, settle, summarize } from './controller.ts';
+import type { ModelPod, World } from './model.ts';
+import type { Clock } from './pod.ts';
+
+/** A step under way. It belongs to the one call that made it. */
+export interface StepDraft extends Clock {
+  readonly world: World;
+  readonly changed: Map<string, SetState>;
+  readonly serial: { value: number };
+  ledgers: readonly Ledger[];
+  replicaSources: readonly ReplicaSourceView[];
+  reported: ReadonlyMap<string, number>;
+}
+
+/** The key of a StatefulSet in the maps of a world. */
+export function setKey(namespace: string, statefulSet: string): string {
+  return `${namespace}/${statefulSet}`;
+}
+
+export function beginStep(world: World, nowMs: number): StepDraft {
+  const serial = { value: world.serial };
+  const nextSerial = (): number => {
+    serial.value += 1;
+    return serial.value;
+  };
+  const { ledgers, replicaSources } = world.snapshot;
+  return { world, nowMs, serial, nextSerial, changed: new Map(), ledgers, replicaSources, reported: world.reported };
+}
+
+/** The StatefulSet as the step has it so far; undefined when it does not exist or its pods are unknown. */
+export function stateOf({ changed, world }: StepDraft, key: string): SetState | undefined {
+  const set = world.snapshot.statefulSets[world.places.get(key)?.set ?? -1];
+  const pods = world.pods.get(key);
+  const durations = world.durations.get(key);
+  return changed.get(key) ?? (pods && durations && set && { set, pods, durations });
+}
+
+/** Changes a StatefulSet or its pods; then time does what is due and the controller has its turn. */
+export function changeSet(draft: StepDraft, key: string, change: (state: SetState) => SetState): void {
+  const state = stateOf(draft, key);
+  if (state === undefined) return;
+  const changed = change(state);
+  draft.changed.set(key, reconcile(mayBeDue(draft, key, changed) ? settle(changed, draft) : changed, draft));
+}
+
+/** Looking at every pod for what is due costs the most in large groups, and mostly the world knows already that nothing is. */
+function mayBeDue({ world, nowMs }: StepDraft, key: string, { durations }: SetState): boolean {
+  return durations.drainMs <= 0 || durations.startMs <= 0 || (world.pending.get(key) ?? Number.POSITIVE_INFINITY) <= nowMs;
+}
+
+/** Changes one pod by name; undefined removes it. */
+export function changePod(
+  draft: StepDraft,
+  target: { readonly namespace: string; readonly pod: string },
+  change: (pod: ModelPod) => ModelPod | undefined,
+): void {
+  const dash = target.pod.lastIndexOf('-');
+  const key = setKey(target.namespace, target.pod.slice(0, dash));
+  const ordinal = Number(target.pod.slice(dash + 1));
+  const state = stateOf(draft, key);
+  const index = state?.pods.findIndex(({ view }) => view.ordinal === ordinal) ?? -1;
+  const found = state?.pods[index];
+  if (found === undefined) return;
+  const next = change(found);
+  if (next === found) return;
+  changeSet(draft, key, (current) => ({ ...current, pods: current.pods.toSpliced(index, 1, ...(next === undefined ? [] : [next])) }));
+}
+
+/** The world after the step. */
+export function finishStep(draft: StepDraft): World {
+  const { world, ledgers, replicaSources, nowMs } = draft;
+  const pods = new Map(world.pods);
+  const pending = new Map(world.pending);
+  const statefulSets = [...world.snapshot.statefulSets];
+  const podViews = [...world.snapshot.pods];
+  for (const [key, state] of draft.changed) {
+    const place = world.places.get(key);
+    const { set, nextMs } = summarize(state, nowMs);
+    if (nextMs === undefined) pending.delete(key);
+    else pending.set(key, nextMs);
+    if (place === undefined) continue;
+    statefulSets[place.set] = set;
+    if (state.pods === world.pods.get(key)) continue;
+    pods.set(key, state.pods);
+    podViews[place.pods] = { namespace: set.namespace, statefulSet: set.name, pods: state.pods.map((pod) => pod.view) };
+  }
+  const lists = {
+    statefulSets: sameOr(world.snapshot.statefulSets, statefulSets),
+    pods: sameOr(world.snapshot.pods, podViews),
+  };
+  const snapshot: Snapshot = { ...world.snapshot, ...lists, nowMs, ledgers, replicaSources };
+  return { ...world, snapshot, pods, pending, reported: draft.reported, serial: draft.serial.value };
+}
+
+/** The list as it was when nothing in it changed, so that whoever remembers answers by list may keep them. */
+function sameOr<Item>(before: readonly Item[], after: readonly Item[]): readonly Item[] {
+  return after.every((item, index) => item === before[index]) ? before : after;
+}

@@ -1,0 +1,140 @@
+// One member of an adopted group: every setting of its labels and annotations, with what is to be said about them.
+
+import type { CountOrPercent } from '../schema/scalars.ts';
+import { readDelayed, readPrepare } from './endpoints.ts';
+import { type AdoptionFinding, adoptionFinding, objectText } from './findings.ts';
+import { annotationKeys, labelKeys, podNameLabel } from './keys.ts';
+import { type Hold, off, type Reading } from './reading.ts';
+import { type MirrorInput, type ReplicasReading, readReplicas } from './replicas.ts';
+import type { AdoptedStatefulSet } from './statefulset.ts';
+import { readBetweenZones, readFlag, readForceReplicas, readMaxUnavailable } from './values.ts';
+
+/** The settings of one StatefulSet of a group. An absent setting is off. */
+export interface AdoptedMember {
+  readonly set: AdoptedStatefulSet;
+  /** Name of the StatefulSet that is followed. */
+  readonly leader?: string;
+  readonly mirror?: MirrorInput;
+  readonly maxUnavailable: CountOrPercent;
+  readonly betweenZones?: string;
+  readonly delayed?: NonNullable<ReturnType<typeof readDelayed>['value']>;
+  readonly prepare?: NonNullable<ReturnType<typeof readPrepare>['value']>;
+  readonly forceReplicas?: number;
+  readonly waitsForLeader: boolean;
+  readonly isPaused: boolean;
+  readonly noDownscale: boolean;
+  readonly holds: readonly Hold[];
+  readonly downHolds: readonly Hold[];
+  readonly findings: readonly AdoptionFinding[];
+}
+
+/** Reads every member of one group, in the order given. */
+export function readMembers(sets: readonly AdoptedStatefulSet[]): readonly AdoptedMember[] {
+  const names = new Set(sets.map((set) => set.name));
+  const members = sets.map((set) => readMember(set, names));
+  return members.map((member) => ({ ...member, downHolds: [...member.downHolds, ...unreadableTimeHolds(member, members)] }));
+}
+
+function readMember(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>): AdoptedMember {
+  const replicas = readReplicas(set, groupMembers);
+  const delayed = replicas.mirror ? readDelayed(set) : delayedWithoutMirror(set, replicas);
+  const prepare = readPrepare(set);
+  const maxUnavailable = readMaxUnavailable(set);
+  const betweenZones = readBetweenZones(set);
+  const holds = [replicas.hold, delayed.hold].filter((hold) => hold !== undefined);
+  const forceReplicas = readForceReplicas(set, forceIgnoredBecause(replicas.isWritten, holds.length > 0));
+  const waitsForLeader = readFlag(set, 'annotations', annotationKeys.upscaleOnlyWhenLeaderReady);
+  const paused = readFlag(set, 'annotations', annotationKeys.paused);
+  const noDownscale = readFlag(set, 'labels', labelKeys.noDownscale);
+  const readings = [replicas, delayed, prepare, maxUnavailable, betweenZones, forceReplicas, waitsForLeader, paused, noDownscale];
+  return {
+    set,
+    ...(replicas.leader !== undefined && { leader: replicas.leader }),
+    ...(replicas.mirror && { mirror: replicas.mirror }),
+    maxUnavailable: maxUnavailable.value ?? 1,
+    ...(betweenZones.value !== undefined && { betweenZones: betweenZones.value }),
+    ...(delayed.value && { delayed: delayed.value }),
+    ...(prepare.value && { prepare: prepare.value }),
+    ...(forceReplicas.value !== undefined && { forceReplicas: forceReplicas.value }),
+    waitsForLeader: waitsForLeader.value,
+    isPaused: paused.value,
+    noDownscale: noDownscale.value,
+    holds,
+    downHolds: [prepare.downHold, delayed.downHold].filter((hold) => hold !== undefined),
+    findings: [...shapeFindings(set), ...readings.flatMap((reading) => reading.findings)],
+  };
+}
+
+/** The original delays only what it mirrors; elsewhere the annotations do nothing, which is worth saying. */
+function delayedWithoutMirror(set: AdoptedStatefulSet, replicas: ReplicasReading): Reading<never> {
+  const field = annotationKeys.delay;
+  if ((set.annotations[field] ?? '') === '' || replicas.hold) return off;
+  const message = `${field} is ignored because the replicas are not mirrored; pods leave without delay`;
+  return { findings: [adoptionFinding(set, 'delayedDownscaleIgnored', field, message)] };
+}
+
+function forceIgnoredBecause(isWritten: boolean, isHeld: boolean): string | undefined {
+  if (isHeld) return 'cannot act on a StatefulSet that is not scaled';
+  return isWritten ? undefined : 'acts only on a StatefulSet that follows a leader or mirrors another object';
+}
+
+/**
+ * A time between zones that cannot be read matters where the original reads it: of the follower itself, and of every other member before
+ * a prepared downscale. Both only once another zone has shrunk, which is recorded on members that prepare.
+ */
+function unreadableTimeHolds(member: AdoptedMember, members: readonly AdoptedMember[]): readonly Hold[] {
+  const field = labelKeys.minTimeBetweenZones;
+  const others = members.filter((other) => other !== member);
+  const own = isTimeUnreadable(member) && member.leader !== undefined && others.some(mayRecordDownscale);
+  const culprit = isPrepared(member) ? others.find((other) => isTimeUnreadable(other) && mayRecordDownscale(other)) : undefined;
+  return [
+    ...(own ? [{ text: `${field} is no Go duration`, field }] : []),
+    ...(culprit ? [{ text: `${field} of ${objectText(culprit.set)} is no Go duration`, field }] : []),
+  ];
+}
+
+function isTimeUnreadable(member: AdoptedMember): boolean {
+  return member.set.labels[labelKeys.minTimeBetweenZones] !== undefined && member.betweenZones === undefined;
+}
+
+function isPrepared({ set }: AdoptedMember): boolean {
+  return set.labels[labelKeys.prepareDownscale] === 'true';
+}
+
+function mayRecordDownscale(member: AdoptedMember): boolean {
+  return isPrepared(member) || member.set.annotations[annotationKeys.lastDownscale] !== undefined;
+}
+
+/** What is wrong with the object itself rather than with one value. */
+function shapeFindings(set: AdoptedStatefulSet): readonly AdoptionFinding[] {
+  const known = new Set<string>([...Object.values(labelKeys), ...Object.values(annotationKeys)]);
+  const labelsAsAnnotations = [labelKeys.noDownscale, labelKeys.prepareDownscale, labelKeys.minTimeBetweenZones].filter(
+    (key) => set.annotations[key] !== undefined && set.labels[key] === undefined,
+  );
+  return [
+    ...set.notText
+      .filter((key) => known.has(key))
+      .sort()
+      .map((key) => adoptionFinding(set, 'notText', key, `${key} is no text, which the API server refuses; quote the value`)),
+    ...labelsAsAnnotations.map((key) =>
+      adoptionFinding(set, 'labelAsAnnotation', key, `${key} is an annotation and has no effect; it counts only as a label`),
+    ),
+    ...(set.updateStrategy === 'OnDelete' ? [] : [strategyFinding(set)]),
+    ...(set.hasPodNameLabel ? [] : [podNameLabelFinding(set)]),
+  ];
+}
+
+function strategyFinding(set: AdoptedStatefulSet): AdoptionFinding {
+  const field = 'spec.updateStrategy.type';
+  return adoptionFinding(
+    set,
+    'strategyNotOnDelete',
+    field,
+    `${field} is ${set.updateStrategy}; no pod of the group is replaced until it is OnDelete`,
+  );
+}
+
+function podNameLabelFinding(set: AdoptedStatefulSet): AdoptionFinding {
+  const field = `spec.template.metadata.labels.${podNameLabel}`;
+  return adoptionFinding(set, 'podNameLabelMissing', field, `${field} is missing; the pods of the StatefulSet are found by it`);
+}

@@ -1,0 +1,104 @@
+// The shape of conditions: a closed list of operators, one per object, within limits. What evaluation relies on, whoever wrote the condition.
+
+import { didYouMean } from '../did-you-mean.ts';
+import type { FindingCode } from '../findings/codes.ts';
+import { excludedOperators, operators } from './operators.ts';
+
+/** Something wrong with a condition. */
+export interface ConditionProblem {
+  readonly code: FindingCode;
+  /** Keys and indices from the condition to the place. */
+  readonly path: readonly (string | number)[];
+  /** One sentence without a full stop, subject first. */
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** Limits of one condition. */
+export const conditionLimits = { depth: 32, nodes: 500, textLength: 4096, listLength: 256 } as const;
+
+export type ConditionPath = readonly (string | number)[];
+
+/** The only operator of an object and its arguments, one or many; undefined for anything that is no operation. */
+export function operationOf(
+  node: unknown,
+): { readonly name: string; readonly args: readonly unknown[]; readonly isList: boolean } | undefined {
+  if (typeof node !== 'object' || node === null || Array.isArray(node)) return undefined;
+  const [entry, ...more] = Object.entries(node);
+  if (entry === undefined || more.length > 0) return undefined;
+  const [name, value] = entry;
+  return { name, args: Array.isArray(value) ? value : [value], isList: Array.isArray(value) };
+}
+
+/** Problems that keep a condition from being evaluated at all; empty for any condition that is safe to evaluate. */
+export function checkShape(condition: unknown): readonly ConditionProblem[] {
+  const walk: Walk = { problems: [], nodeCount: 0, isStopped: false };
+  visit(walk, condition, []);
+  return walk.problems;
+}
+
+interface Walk {
+  readonly problems: ConditionProblem[];
+  nodeCount: number;
+  /** A limit on the whole was passed: one finding says so, and nothing is looked at any more. */
+  isStopped: boolean;
+}
+
+function visit(walk: Walk, node: unknown, path: ConditionPath, depth = 1): void {
+  if (walk.isStopped) return;
+  walk.nodeCount += 1;
+  if (walk.nodeCount > conditionLimits.nodes) stop(walk, 'RG3008', [], `The condition has more than ${conditionLimits.nodes} nodes`);
+  else if (depth > conditionLimits.depth) stop(walk, 'RG3009', path, `The condition is nested more than ${conditionLimits.depth} deep`);
+  else if (typeof node === 'string') visitText(walk, node, path);
+  else if (Array.isArray(node)) visitList(walk, node, path, depth);
+  else if (typeof node === 'object' && node !== null) visitOperation(walk, node, path, depth);
+  else if (node !== null && typeof node !== 'boolean' && !Number.isFinite(node)) {
+    walk.problems.push({ code: 'RG3005', path, message: 'The literal is no finite number, text, boolean or null' });
+  }
+}
+
+function stop(walk: Walk, code: FindingCode, path: ConditionPath, message: string): void {
+  walk.isStopped = true;
+  walk.problems.push({ code, path, message });
+}
+
+function visitText(walk: Walk, node: string, path: ConditionPath): void {
+  if (node.length <= conditionLimits.textLength) return;
+  const message = `The text has ${node.length} characters; at most ${conditionLimits.textLength} are allowed`;
+  walk.problems.push({ code: 'RG3010', path, message });
+}
+
+function visitList(walk: Walk, node: readonly unknown[], path: ConditionPath, depth: number): void {
+  if (node.length > conditionLimits.listLength) {
+    const message = `The list has ${node.length} items; at most ${conditionLimits.listLength} are allowed`;
+    walk.problems.push({ code: 'RG3011', path, message });
+    return;
+  }
+  for (const [index, item] of node.entries()) visit(walk, item, [...path, index], depth + 1);
+}
+
+function visitOperation(walk: Walk, node: object, path: ConditionPath, depth: number): void {
+  const names = Object.keys(node);
+  const operation = operationOf(node);
+  if (!operation) {
+    const message =
+      names.length === 0 ? 'The object has no operator' : `The object has ${names.length} operators: ${names.slice(0, 4).join(', ')}`;
+    walk.problems.push({ code: 'RG3003', path, message });
+    return;
+  }
+  if (!operators.has(operation.name)) walk.problems.push(unknownOperator(operation.name, path));
+  // A list of arguments is no list of the author's: it has neither a depth nor a length of its own.
+  for (const [index, argument] of operation.args.entries()) {
+    visit(walk, argument, operation.isList ? [...path, operation.name, index] : [...path, operation.name], depth + 1);
+  }
+}
+
+function unknownOperator(name: string, path: ConditionPath): ConditionProblem {
+  const place = [...path, name];
+  const reason = excludedOperators.get(name);
+  const shown = JSON.stringify(name.slice(0, 64));
+  if (reason !== undefined) return { code: 'RG3002', path: place, message: `The operator ${shown} is left out: ${reason}` };
+  const nearest = didYouMean(name.slice(0, 64), [...operators.keys()]);
+  const message = `The operator ${shown} does not exist`;
+  return { code: 'RG3001', path: place, message, ...(nearest === undefined ? {} : { hint: `did you mean ${JSON.stringify(nearest)}?` }) };
+}

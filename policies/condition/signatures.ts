@@ -1,0 +1,191 @@
+// What operators take and return: the types of those whose arguments are all evaluated first.
+
+import { didYouMean } from '../did-you-mean.ts';
+import {
+  any,
+  boolean,
+  type ConditionType,
+  commonType,
+  describeKind,
+  describeType,
+  duration,
+  instant,
+  listOf,
+  number,
+  text,
+} from './types.ts';
+
+/** An argument as written, with the type it was found to have. */
+export interface Argument {
+  readonly type: ConditionType;
+  readonly node: unknown;
+}
+
+/** Reports that the argument at this index has the wrong type. */
+export type Report = (index: number, message: string, hint?: string) => void;
+
+/** The type of the result; `any` after a report, so that one mistake is reported once. */
+type Signature = (args: readonly Argument[], report: Report) => ConditionType;
+
+type Kind = ConditionType['kind'];
+
+const ordered: readonly Kind[] = ['number', 'instant', 'duration'];
+const scalars: readonly Kind[] = ['number', 'instant', 'duration', 'text', 'boolean'];
+
+/** By name; the number of arguments has been checked. */
+export const signatures: ReadonlyMap<string, Signature> = new Map<string, Signature>([
+  ['==', equality],
+  ['!=', equality],
+  ['===', equality],
+  ['!==', equality],
+  ['!', () => boolean],
+  ['!!', () => boolean],
+  ['>', ordering],
+  ['>=', ordering],
+  ['<', ordering],
+  ['<=', ordering],
+  ['min', (args, report) => (allOf(args, ordered, report) ? allSame(args, report) : any)],
+  ['max', (args, report) => (allOf(args, ordered, report) ? allSame(args, report) : any)],
+  ['+', sum],
+  ['-', difference],
+  ['*', product],
+  ['/', quotient],
+  ['%', takes([['number'], ['number']], number)],
+  ['substr', takes([['text'], ['number'], ['number']], text)],
+  ['startsWith', takes([['text'], ['text']], boolean)],
+  ['endsWith', takes([['text'], ['text']], boolean)],
+  ['glob', takes([['text'], ['text']], boolean)],
+  ['percentOf', takes([['number'], ['number']], number)],
+  ['age', takes([['instant']], duration)],
+  ['in', membership],
+  ['cat', (args, report) => (allOf(args, scalars, report) ? text : any)],
+  ['merge', (args) => listOf(args.map(({ type }) => (type.kind === 'list' ? type.of : type)).reduce(commonType))],
+]);
+
+/** How a value of that type is written, for people who wrote a bare number or text. */
+export function literalHint(type: ConditionType): string | undefined {
+  if (type.kind === 'duration') return 'write a duration as { "duration": "6h" }';
+  if (type.kind === 'instant') return 'write an instant as { "instant": "2026-01-15T10:00:00Z" }';
+  return undefined;
+}
+
+function takes(kinds: readonly (readonly Kind[])[], returns: ConditionType): Signature {
+  return (args, report) => (args.every((argument, index) => isOf(argument, kinds[index] ?? [], index, report)) ? returns : any);
+}
+
+function allOf(args: readonly Argument[], kinds: readonly Kind[], report: Report): boolean {
+  return args.every((argument, index) => isOf(argument, kinds, index, report));
+}
+
+function isOf({ type }: Argument, kinds: readonly Kind[], index: number, report: Report): boolean {
+  if (type.kind === 'any' || kinds.includes(type.kind)) return true;
+  const expected = kinds.map((kind) => describeKind(kind));
+  report(
+    index,
+    `The argument is ${describeType(type)}; ${expected.join(', ').replace(/, ([^,]*)$/, ' or $1')} is expected`,
+    nullHint(type),
+  );
+  return false;
+}
+
+function nullHint(type: ConditionType): string | undefined {
+  return type.kind === 'nothing' ? 'ask with has or known; what is absent is unknown, never null' : undefined;
+}
+
+/** Whether all have one type; the type, or `any` after a report. */
+function allSame(args: readonly Argument[], report: Report): ConditionType {
+  const first = args.find(({ type }) => type.kind !== 'any')?.type ?? any;
+  for (const [index, { type }] of args.entries()) {
+    if (type.kind === 'any' || type.kind === first.kind) continue;
+    report(index, `${sentenceStart(describeType(type))} is compared with ${describeType(first)}`, literalHint(first) ?? literalHint(type));
+    return any;
+  }
+  return first;
+}
+
+function sentenceStart(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function equality(args: readonly Argument[], report: Report): ConditionType {
+  if (!allOf(args, scalars, report)) return boolean;
+  if (allSame(args, report).kind === 'text') for (const index of args.keys()) checkChoice(args, index, report);
+  return boolean;
+}
+
+/** Text that can never be equal, because the other side is one of a few names. */
+function checkChoice(args: readonly Argument[], index: number, report: Report): void {
+  const literal = args[index]?.node;
+  const other = args[1 - index]?.type;
+  if (typeof literal !== 'string' || other?.kind !== 'text' || other.values === undefined || other.values.includes(literal)) return;
+  reportChoice(literal, other.values, index, report);
+}
+
+function reportChoice(literal: string, values: readonly string[], index: number, report: Report): void {
+  const nearest = didYouMean(literal, values);
+  const hint = nearest === undefined ? `it is one of ${values.join(', ')}` : `did you mean ${JSON.stringify(nearest)}?`;
+  report(index, `The variable is never ${JSON.stringify(literal)}`, hint);
+}
+
+function ordering(args: readonly Argument[], report: Report): ConditionType {
+  if (allOf(args, ordered, report)) allSame(args, report);
+  return boolean;
+}
+
+function kindsOf(args: readonly Argument[]): string {
+  return args.map(({ type }) => type.kind).join(' ');
+}
+
+function sum(args: readonly Argument[], report: Report): ConditionType {
+  if (!allOf(args, ordered, report) || args.some(({ type }) => type.kind === 'any')) return any;
+  const instants = args.filter(({ type }) => type.kind === 'instant').length;
+  if (instants === 0) return allSame(args, report);
+  const isMoved = instants === 1 && args.every(({ type }) => type.kind === 'instant' || type.kind === 'duration');
+  if (isMoved) return instant;
+  report(0, 'An instant can only be added to durations', literalHint(duration));
+  return any;
+}
+
+function difference(args: readonly Argument[], report: Report): ConditionType {
+  if (!allOf(args, args.length === 1 ? ['number', 'duration'] : ordered, report) || args.some(({ type }) => type.kind === 'any'))
+    return any;
+  if (args.length === 1) return args[0]?.type ?? any;
+  if (kindsOf(args) === 'instant instant') return duration;
+  if (kindsOf(args) === 'instant duration') return instant;
+  return allSame(args, report);
+}
+
+function product(args: readonly Argument[], report: Report): ConditionType {
+  if (!allOf(args, ['number', 'duration'], report) || args.some(({ type }) => type.kind === 'any')) return any;
+  const durations = args.filter(({ type }) => type.kind === 'duration').length;
+  if (durations <= 1) return durations === 0 ? number : duration;
+  report(1, 'A duration is multiplied with another');
+  return any;
+}
+
+function quotient(args: readonly Argument[], report: Report): ConditionType {
+  if (!allOf(args, ['number', 'duration'], report) || args.some(({ type }) => type.kind === 'any')) return any;
+  if (kindsOf(args) === 'duration number') return duration;
+  return allSame(args, report).kind === 'any' ? any : number;
+}
+
+function membership(args: readonly Argument[], report: Report): ConditionType {
+  const [item, container] = args;
+  if (!item || !container || !isOf(container, ['list', 'text'], 1, report)) return boolean;
+  if (container.type.kind === 'text') isOf(item, ['text'], 0, report);
+  if (container.type.kind === 'list') checkMember(item, container, report);
+  return boolean;
+}
+
+function checkMember(item: Argument, container: Argument, report: Report): void {
+  if (container.type.kind !== 'list' || !isOf(item, scalars, 0, report)) return;
+  const { of } = container.type;
+  const { type } = item;
+  if (type.kind !== 'any' && of.kind !== 'any' && type.kind !== of.kind) {
+    report(0, `${sentenceStart(describeType(type))} is never in a list of which each item is ${describeType(of)}`, literalHint(type));
+  }
+  if (type.kind !== 'text' || type.values === undefined || !Array.isArray(container.node)) return;
+  for (const literal of container.node) {
+    if (typeof literal === 'string' && !type.values.includes(literal)) reportChoice(literal, type.values, 1, report);
+  }
+}

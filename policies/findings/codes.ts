@@ -1,0 +1,62 @@
+// The closed table of finding codes. A code never changes its meaning and is never used again for another one.
+import { adoptionCodes } from './codes/adoption.ts';
+import { conditionCodes } from './codes/conditions.ts';
+import { groupCodes } from './codes/groups.ts';
+import { planCodes } from './codes/plans.ts';
+import { ruleCodes } from './codes/rules.ts';
+import { schemaCodes } from './codes/schema.ts';
+import { syntaxCodes } from './codes/syntax.ts';
+
+/** What the table says about a code. */
+export interface CodeEntry {
+  readonly title: string;
+  readonly severity: 'error' | 'warning' | 'notice';
+  /** Why it is wrong and what to do about it. */
+  readonly explanation: string;
+  readonly hint?: string;
+}
+
+/** Every code that a finding can carry. */
+export const findingCodes = {
+  ...syntaxCodes,
+  ...schemaCodes,
+  ...groupCodes,
+  ...ruleCodes,
+  ...conditionCodes,
+  ...adoptionCodes,
+  ...planCodes,
+} as const satisfies Readonly<Record<string, CodeEntry>>;
+
+export type FindingCode = keyof typeof findingCodes;
+
+const families: readonly (readonly [prefix: string, title: string])[] = [
+  ['RG1', 'Syntax and files'],
+  ['RG2', 'Schema, names and meaning'],
+  ['RG3', 'Conditions'],
+  ['RG4', 'Settings adopted from grafana/rollout-operator'],
+  ['RG5', 'Risks of a plan'],
+];
+
+/** What the table says about a code, or undefined for a code that does not exist. */
+export function explainCode(code: string): CodeEntry | undefined {
+  return Object.hasOwn(findingCodes, code) ? findingCodes[code as FindingCode] : undefined;
+}
+
+/** The page `docs/findings.md`: every code with its severity, its explanation and the way out. */
+export function findingsMarkdown(): string {
+  const entries: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes).sort(([a], [b]) => (a < b ? -1 : 1));
+  const sections = families.map(([prefix, title]) => {
+    const texts = entries.filter(([code]) => code.startsWith(prefix)).map(([code, entry]) => codeMarkdown(code, entry));
+    return [`## ${prefix}xxx: ${title}`, ...texts].join('\n\n');
+  });
+  const head = [
+    '# Findings',
+    'Generated from `policies/findings/codes/`. Lint fails on errors and warnings; notices are for your information.',
+  ];
+  return `${[...head, ...sections].join('\n\n')}\n`;
+}
+
+function codeMarkdown(code: string, entry: CodeEntry): string {
+  const fix = entry.hint === undefined ? [] : [`Fix: ${entry.hint}.`];
+  return [`### ${code}: ${entry.title}`, `Severity: ${entry.severity}.`, entry.explanation, ...fix].join('\n\n');
+}

@@ -1,0 +1,204 @@
+// One group as the engine reads it: overrides of zones applied, waves and gates complete, durations in milliseconds.
+import type {
+  ApprovalDefinition,
+  BoundsDefinition,
+  DelayedDefinition,
+  DisruptionDefinition,
+  GateDefinition,
+  GroupDefinition,
+  ReplicasDefinition,
+  RolloutDefinition,
+  WaveDefinition,
+  ZoneDefinition,
+} from '../definition.ts';
+import { durationMs } from '../duration.ts';
+import type { RolloutGroup } from '../schema/kinds.ts';
+import {
+  type ApprovalSpec,
+  compatibility,
+  type DisruptionSpec,
+  type GateSpec,
+  type ReplicasSpec,
+  type RolloutGroupSpec,
+  type WaveSpec,
+  type ZoneSpec,
+} from '../schema/rollout-group.ts';
+import { definitionSources, type SourceLookup } from './group-sources.ts';
+
+/** The wave of a group that names none. */
+const singleWave = 'all';
+
+/**
+ * The definition of a group document with its members. Names that do not exist (a wave of an unknown zone) are kept as they are written;
+ * lint reports them.
+ */
+export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[], lookup: SourceLookup): GroupDefinition {
+  const { metadata, spec } = document;
+  const gates = (spec.gates ?? []).map(resolveGate);
+  const zones = members.map((zone) => resolveZone(spec, zone));
+  const rollout = resolveRollout(spec.rollout, zones);
+  const { groupLabel: _, ...behaviour } = spec.compatibility ?? compatibility.parse({});
+  return {
+    namespace: metadata.namespace ?? 'default',
+    name: metadata.name,
+    labels: metadata.labels ?? {},
+    zones,
+    rollout,
+    gates,
+    ...(spec.disruption ? { disruption: resolveDisruption(spec.disruption) } : {}),
+    compatibility: behaviour,
+    sources: definitionSources(lookup, {
+      zones: zones.map((zone) => zone.name),
+      waves: rollout.waves.map((wave) => wave.name),
+      gates: gates.map((gate) => gate.name),
+    }),
+  };
+}
+
+/** What a zone says itself wins over what the group says, field by field; `replicas`, `delayed` and `prepare` as a whole. */
+function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
+  const own = zone.scaling;
+  const common = spec.scaling;
+  const replicas = zone.replicas ?? spec.replicas;
+  const betweenZones = own?.down?.betweenZones ?? common?.down?.betweenZones;
+  const delayed = own?.down?.delayed ?? common?.down?.delayed;
+  const prepare = own?.down?.prepare ?? common?.down?.prepare;
+  const protect = { ...spec.protect, ...zone.protect };
+  return compact({
+    name: zone.name,
+    statefulSet: zone.statefulSet,
+    follows: zone.follows,
+    // A follower has the number of its leader, whatever the source of the group is.
+    replicas: resolveReplicas(zone.follows === undefined ? replicas : undefined),
+    bounds: resolveBounds(replicas),
+    maxUnavailable: zone.maxUnavailable ?? spec.rollout.maxUnavailable,
+    paused: zone.paused ?? false,
+    forceReplicas: zone.forceReplicas,
+    scalingHold: own?.hold ?? common?.hold,
+    scaleDownHold: own?.down?.hold ?? common?.down?.hold,
+    duringRollout: own?.duringRollout ?? common?.duringRollout ?? 'wait',
+    followersWaitFor: own?.up?.followersWaitFor ?? common?.up?.followersWaitFor ?? 'leaderReady',
+    betweenZonesMs: betweenZones === undefined ? undefined : durationMs(betweenZones),
+    delayed: delayed && resolveDelayed(delayed),
+    prepare,
+    noDownscale: protect.noDownscale ?? false,
+    noDelete: protect.noDelete ?? false,
+    noEviction: protect.noEviction ?? false,
+  });
+}
+
+type DelayedSpec = NonNullable<NonNullable<NonNullable<RolloutGroupSpec['scaling']>['down']>['delayed']>;
+
+function resolveDelayed({ after, endpoint, onUnreachable }: DelayedSpec): DelayedDefinition {
+  return { afterMs: durationMs(after), endpoint, onUnreachable };
+}
+
+function resolveReplicas(replicas: ReplicasSpec | undefined): ReplicasDefinition {
+  if (replicas?.count !== undefined) return { kind: 'count', count: replicas.count };
+  if (!replicas?.mirror) return { kind: 'leader' };
+  const { from, writeBack, onMissing } = replicas.mirror;
+  return compact({
+    kind: 'mirror' as const,
+    apiVersion: from.apiVersion,
+    resourceKind: from.kind,
+    name: from.name,
+    read: from.read,
+    fieldPath: from.fieldPath,
+    writeBack,
+    onMissing,
+  });
+}
+
+function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
+  return replicas?.bounds ? compact(replicas.bounds) : { multipleOf: 1, parity: 'any' };
+}
+
+function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly ZoneDefinition[]): RolloutDefinition {
+  const { progress, run } = rollout.deadlines;
+  return {
+    engine: rollout.engine,
+    order: rollout.order,
+    rotateBy: rollout.rotateBy,
+    minIntervalMs: durationMs(rollout.minInterval),
+    replaceUnready: { when: rollout.replaceUnready.when, afterMs: durationMs(rollout.replaceUnready.after) },
+    waves: rollout.waves?.map(resolveWave) ?? [everyZone(zones)],
+    deadlines: compact({
+      progressMs: progress === undefined ? undefined : durationMs(progress),
+      runMs: run === undefined ? undefined : durationMs(run),
+    }),
+    onFailure: rollout.onFailure,
+    skipOnRollback: rollout.skipOnRollback,
+  };
+}
+
+function everyZone(zones: readonly ZoneDefinition[]): WaveDefinition {
+  return {
+    name: singleWave,
+    zones: zones.map((zone) => zone.name),
+    amount: { percent: 100 },
+    before: { gates: [] },
+    after: { soakMs: 0, gates: [] },
+  };
+}
+
+function resolveWave(wave: WaveSpec): WaveDefinition {
+  return {
+    name: wave.name,
+    zones: wave.zones,
+    amount: wave.pods === undefined ? { percent: wave.percent ?? 100 } : { pods: wave.pods },
+    before: compact({ approval: wave.before?.approval && resolveApproval(wave.before.approval), gates: wave.before?.gates ?? [] }),
+    after: compact({
+      soakMs: wave.after?.soak === undefined ? 0 : durationMs(wave.after.soak),
+      approval: wave.after?.approval && resolveApproval(wave.after.approval),
+      gates: wave.after?.gates ?? [],
+    }),
+  };
+}
+
+/** An approval as the engine counts it; without `from` anybody may approve. */
+export function resolveApproval(approval: ApprovalSpec): ApprovalDefinition {
+  const { count, from, expires } = approval;
+  return compact({ count, from: from ?? [], expiresMs: expires === undefined ? undefined : durationMs(expires) });
+}
+
+function resolveGate(gate: GateSpec): GateDefinition {
+  const { prometheus, consul, http, podsAvailable } = gate;
+  return {
+    name: gate.name,
+    mode: gate.mode,
+    provider: compact({ prometheus, consul, http, podsAvailable }),
+    initialDelayMs: durationMs(gate.initialDelay),
+    everyMs: durationMs(gate.every),
+    consecutive: gate.consecutive,
+    failureLimit: gate.failureLimit,
+    noData: gate.noData,
+    onError: gate.onError,
+    pass: gate.pass ?? defaultPass(gate),
+  };
+}
+
+/** Probes and pods pass when none is left that fails; a Consul service when enough instances are passing. */
+function defaultPass(gate: GateSpec): unknown {
+  if (gate.consul?.passing !== undefined) return { '>=': [{ var: 'value' }, gate.consul.passing] };
+  return { '==': [{ var: 'value' }, 0] };
+}
+
+function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
+  const { maxUnavailable, maxUnavailablePercent, partition, crossZoneDelay } = disruption;
+  return compact({
+    maxUnavailable,
+    maxUnavailablePercent,
+    partition,
+    crossZoneDelayMs: crossZoneDelay === undefined ? 0 : durationMs(crossZoneDelay),
+  });
+}
+
+/** Optional fields that are undefined become absent. */
+type Compact<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The object without fields that are undefined: absent is the only form of absence. */
+export function compact<T extends object>(object: T): Compact<T> {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Compact<T>;
+}

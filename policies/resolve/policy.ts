@@ -1,0 +1,92 @@
+// Policies and exceptions as the engine reads them.
+import type {
+  ExceptionDefinition,
+  LimitsDefinition,
+  PolicyDefinition,
+  PolicyRuleDefinition,
+  Source,
+  WindowDefinition,
+} from '../definition.ts';
+import { durationMs } from '../duration.ts';
+import { sourceOf } from '../findings/finding.ts';
+import { instantMs } from '../instant.ts';
+import type { Loaded } from '../load.ts';
+import type { LimitsSpec, PolicyRuleSpec, WindowSpec } from '../schema/rollout-policy.ts';
+import { compact } from './group.ts';
+
+export function resolvePolicy(document: Loaded<'RolloutPolicy'>): PolicyDefinition {
+  const { targets, inputs, rules, windows, limits } = document.value.spec;
+  const source = (...path: (string | number)[]) => sourceOf(document.place(['spec', ...path]));
+  const limitNames = Object.keys(limits ?? {}).filter((name) => document.find(['spec', 'limits', name]));
+  return {
+    namespace: document.namespace,
+    name: document.name,
+    targets: compact(targets),
+    metrics: Object.fromEntries(
+      Object.entries(inputs?.metrics ?? {}).map(([name, { maxAge, ...metric }]) => [name, { ...metric, maxAgeMs: durationMs(maxAge) }]),
+    ),
+    rules: (rules ?? []).map((rule, index) => resolveRule(rule, source('rules', index))),
+    windows: (windows ?? []).map((window, index) => resolveWindow(window, source('windows', index))),
+    limits: resolveLimits(limits ?? {}),
+    limitSources: Object.fromEntries(limitNames.map((name) => [name, source('limits', name)])),
+  };
+}
+
+function resolveRule(rule: PolicyRuleSpec, source: Source): PolicyRuleDefinition {
+  return compact({
+    name: rule.name,
+    actions: rule.actions,
+    effect: rule.effect,
+    when: rule.when,
+    // Not knowing whether a rule applies is no reason to be laxer than the rule.
+    onUnknown: rule.onUnknown ?? rule.effect,
+    approval: { count: rule.approval?.count ?? 1, from: rule.approval?.from ?? [] },
+    message: rule.message,
+    source,
+  });
+}
+
+function resolveWindow(window: WindowSpec, source: Source): WindowDefinition {
+  const { schedule, ranges } = window;
+  return compact({
+    name: window.name,
+    kind: window.kind,
+    actions: window.actions,
+    schedule: schedule && { cron: schedule.cron, durationMs: durationMs(schedule.duration), timeZone: schedule.timeZone },
+    ranges: ranges?.map(({ from, to, reason }) => compact({ fromMs: instantOf(from), toMs: instantOf(to), reason })),
+    inFlight: window.inFlight,
+    source,
+  });
+}
+
+function resolveLimits(limits: LimitsSpec): LimitsDefinition {
+  const { betweenZones, minInterval, ...numbers } = limits;
+  return compact({
+    ...numbers,
+    betweenZonesMs: betweenZones === undefined ? undefined : durationMs(betweenZones),
+    minIntervalMs: minInterval === undefined ? undefined : durationMs(minInterval),
+  });
+}
+
+export function resolveException(document: Loaded<'RolloutException'>): ExceptionDefinition {
+  const { rule, target, allow, reason, notBefore, expires } = document.value.spec;
+  return compact({
+    namespace: document.namespace,
+    name: document.name,
+    rule,
+    group: target.group,
+    zone: target.zone,
+    allow: compact(allow),
+    reason,
+    notBeforeMs: notBefore === undefined ? undefined : instantOf(notBefore),
+    expiresMs: instantOf(expires),
+    source: sourceOf(document.place(['spec'])),
+  });
+}
+
+/** Milliseconds of an instant that loading accepted. */
+function instantOf(text: string): number {
+  const ms = instantMs(text);
+  if (ms === undefined) throw new RangeError(`not an instant: ${text}`);
+  return ms;
+}

@@ -1,0 +1,180 @@
+// What the fields of our kinds mean: the documentation of a kind or of one path, as data.
+import { didYouMean } from '../did-you-mean.ts';
+import { type JsonSchema, kindSchema, oneOfFields } from './json-schema.ts';
+import { type Kind, kinds, schemas } from './kinds.ts';
+
+/** One field. */
+export interface FieldDoc {
+  /** From the kind on: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
+  readonly path: string;
+  readonly name: string;
+  /** In words: `duration`, `integer 0 to 100`, `promote | partition | onDelete`, `list of objects`. */
+  readonly type: string;
+  readonly isRequired: boolean;
+  /** As YAML would say it; absent when a missing field means something of its own. */
+  readonly defaultText?: string;
+  readonly description?: string;
+  /** Fields of the object (or of the objects of the list) of which exactly one must be there. */
+  readonly exactlyOneOf?: readonly string[];
+}
+
+/** The documentation of a kind or field, with the fields directly in it. */
+export interface SchemaDocs {
+  readonly kind: Kind;
+  readonly field: FieldDoc;
+  readonly fields: readonly FieldDoc[];
+}
+
+export interface UnknownPath {
+  /** The part of the path that names nothing. */
+  readonly unknown: string;
+  readonly suggestion?: string;
+}
+
+/**
+ * The documentation at a path such as `RolloutGroup`, `rolloutgroup.spec.rollout` or `rg.spec.gates.every`. The kind may be written in any
+ * case, in the plural or short; items of lists need no index, and `[]` or `[0]` after a name is passed over.
+ */
+export function schemaDocs(path: string): SchemaDocs | UnknownPath {
+  const [kindText = '', ...names] = path.split('.').map((part) => part.replace(/\[\d*\]$/, ''));
+  const kind = kindNamed(kindText);
+  if (!kind) return unknownName(kindText, Object.keys(schemas));
+  let place = rootPlace(kind);
+  for (const name of names) {
+    const fields = placesIn(place);
+    const next = fields.find((one) => one.doc.name === name) ?? fields.find((one) => one.doc.name === anyName);
+    if (!next)
+      return unknownName(
+        name,
+        fields.map((one) => one.doc.name),
+      );
+    place = next;
+  }
+  return { kind, field: place.doc, fields: placesIn(place).map((one) => one.doc) };
+}
+
+/** Every field of a kind, in the order of the schema, each followed by those in it. */
+export function allFields(kind: Kind): readonly FieldDoc[] {
+  const below = (place: FieldPlace): readonly FieldDoc[] => placesIn(place).flatMap((one) => [one.doc, ...below(one)]);
+  return below(rootPlace(kind));
+}
+
+/** The page `docs/kinds/<kind>.md`: every field in a table. */
+export function kindMarkdown(kind: Kind): string {
+  const { summary, plural, shortNames = [] } = kinds[kind];
+  const resource =
+    plural === undefined ? 'It lives in files only.' : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
+  const rows = allFields(kind).map(
+    (field) => `| ${[`\`${field.path}\``, field.type, requirement(field), field.description ?? ''].map(cell).join(' | ')} |`,
+  );
+  const choices = allFields(kind).flatMap(({ path, exactlyOneOf }) =>
+    exactlyOneOf ? [`- \`${path}\`: exactly one of ${exactlyOneOf.map((name) => `\`${name}\``).join(', ')}`] : [],
+  );
+  return [
+    `# ${kind}`,
+    'Generated from `policies/schema/`.',
+    `${summary} ${resource}`,
+    ['| Field | Type | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n'),
+    ...(choices.length > 0 ? [choices.join('\n')] : []),
+    '',
+  ]
+    .join('\n\n')
+    .replace(/\n+$/, '\n');
+}
+
+interface FieldPlace {
+  readonly doc: FieldDoc;
+  readonly schema: JsonSchema;
+}
+
+/** Stands for any key of a map. */
+const anyName = '<name>';
+
+function rootPlace(kind: Kind): FieldPlace {
+  const schema = kindSchema(kind);
+  return { schema, doc: { path: '', name: kind, type: 'object', isRequired: true, description: kinds[kind].summary } };
+}
+
+function placesIn({ schema, doc }: FieldPlace): readonly FieldPlace[] {
+  const { object, suffix } = objectIn(schema);
+  const parent = `${doc.path}${suffix}`;
+  const fields = Object.entries(object.properties ?? {});
+  const anyField = typeof object.additionalProperties === 'object' ? [[anyName, object.additionalProperties] as const] : [];
+  return [...fields, ...(anyField.some(([, values]) => hasFields(values)) ? anyField : [])].map(([name, field]) => ({
+    schema: field,
+    doc: fieldDoc(parent === '' ? name : `${parent}.${name}`, name, field, object.required?.includes(name) === true),
+  }));
+}
+
+/** The object that a value is, or that the items of a list are. */
+function objectIn(schema: JsonSchema): { readonly object: JsonSchema; readonly suffix: string } {
+  if (schema.items === undefined) return { object: schema, suffix: '' };
+  const { object, suffix } = objectIn(schema.items);
+  return { object, suffix: `[]${suffix}` };
+}
+
+function hasFields(schema: JsonSchema): boolean {
+  return objectIn(schema).object.properties !== undefined;
+}
+
+function fieldDoc(path: string, name: string, schema: JsonSchema, isRequired: boolean): FieldDoc {
+  const exactlyOneOf = objectIn(schema).object[oneOfFields];
+  const description = schema.description ?? schema.items?.description;
+  // An empty object as default only opens the way to the defaults in it.
+  const hasDefault = schema.default !== undefined && JSON.stringify(schema.default) !== '{}';
+  return {
+    path,
+    name,
+    type: typeText(schema),
+    isRequired,
+    ...(hasDefault && { defaultText: typeof schema.default === 'string' ? schema.default : JSON.stringify(schema.default) }),
+    ...(description !== undefined && { description }),
+    ...(exactlyOneOf && { exactlyOneOf }),
+  };
+}
+
+function typeText(schema: JsonSchema): string {
+  const { type, enum: choices, anyOf, items, additionalProperties, title } = schema;
+  if (anyOf) return [...new Set(anyOf.map(typeText))].join(' | ');
+  if (schema.const !== undefined) return JSON.stringify(schema.const).replace(/^"|"$/g, '');
+  if (choices) return choices.join(' | ');
+  if (title !== undefined) return title;
+  if (items) return `list of ${plural(typeText(items))}`;
+  if (typeof additionalProperties === 'object') return `map of ${plural(typeText(additionalProperties))}`;
+  if (type === 'integer' || type === 'number') return `${type}${rangeText(schema)}`;
+  if (schema.pattern !== undefined && type === 'string') return `string like \`${schema.pattern}\``;
+  return type ?? 'any value';
+}
+
+function plural(type: string): string {
+  return /^[a-z ]+$/.test(type) && !type.startsWith('list of') ? `${type}s` : type;
+}
+
+function rangeText({ minimum, maximum }: JsonSchema): string {
+  if (minimum !== undefined && maximum !== undefined) return ` ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return ` from ${minimum}`;
+  return maximum === undefined ? '' : ` up to ${maximum}`;
+}
+
+function requirement({ isRequired, defaultText }: FieldDoc): string {
+  if (isRequired) return 'required';
+  return defaultText === undefined ? '' : `\`${defaultText}\``;
+}
+
+/** Text of a cell of a Markdown table. */
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+function kindNamed(text: string): Kind | undefined {
+  const wanted = text.toLowerCase();
+  return (Object.keys(schemas) as Kind[]).find((kind) => {
+    const { plural: many, shortNames = [] } = kinds[kind];
+    return [kind.toLowerCase(), many, ...shortNames].includes(wanted);
+  });
+}
+
+function unknownName(unknown: string, known: readonly string[]): UnknownPath {
+  const suggestion = didYouMean(unknown, known);
+  return suggestion === undefined ? { unknown } : { unknown, suggestion };
+}

@@ -1,0 +1,184 @@
+// What a schema has against a value, as findings at the place of each value.
+import { z } from 'zod';
+import { type Finding, finding } from '../findings/finding.ts';
+import { instantMs } from '../instant.ts';
+import { listed, suggestion, withArticle } from '../wording.ts';
+import type { Places } from '../yaml/document.ts';
+import { withoutUserInformation } from '../yaml/text-lines.ts';
+import type { PathKey } from '../yaml/value.ts';
+import { fieldNames, fieldText, isRecord, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
+
+type Path = readonly PathKey[];
+type Issue = z.core.$ZodIssue;
+
+interface Checked {
+  readonly schema: z.ZodType;
+  readonly value: unknown;
+  readonly places: Places;
+}
+
+/** What a text of a named form looks like. */
+const forms: Readonly<Record<string, string>> = {
+  duration: 'write a duration such as 30s, 12h, 1h30m or 7d',
+  'count or percent': 'write a whole number, or a percentage from 1% to 100%',
+  'object name': 'use lower-case letters, digits, dashes and dots, with a letter or digit at both ends',
+  'short name': 'use lower-case letters, digits and dashes, with a letter or digit at both ends',
+  instant: 'write an instant with an offset such as 2026-12-18T18:00:00+01:00',
+};
+
+/**
+ * Everything that is wrong with the value, in one go: the issues of the schema, groups of fields of which exactly one must be present
+ * (`x-rollout-group-one-of`), and instants that no calendar has.
+ */
+export function schemaFindings(schema: z.ZodType, value: unknown, places: Places): readonly Finding[] {
+  const checked = { schema, value, places };
+  const result = schema.safeParse(value);
+  const findings = result.success ? [] : result.error.issues.flatMap((issue) => issueFindings(checked, issue));
+  walkWithSchema(unwrapped(schema), value, (inner, one, path) => {
+    findings.push(...oneOfFindings(checked, inner, one, path), ...instantFindings(checked, inner, one, path));
+  });
+  return findings;
+}
+
+function issueFindings(checked: Checked, issue: Issue): readonly Finding[] {
+  const path = issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key));
+  const value = valueAt(checked.value, path);
+  const field = fieldText(path) || 'the document';
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(checked, path, key));
+  const place = checked.places.place(path);
+  if (value === undefined) return [finding('RG2004', place, `${field} is missing`, { hint: missingHint(checked, path) })];
+  switch (issue.code) {
+    case 'invalid_type':
+      return [typeFinding(checked, path, value, issue.expected)];
+    case 'invalid_value': {
+      const words = issue.values.map(String);
+      const hint = suggestion(String(value), words);
+      return [
+        finding(typeof value === 'string' ? 'RG2006' : 'RG2005', place, `${field} is ${shown(value)}; it takes ${listed(words)}`, { hint }),
+      ];
+    }
+    case 'too_small':
+      return [finding('RG2008', place, `${field} ${sizeText(value)}; at least ${issue.minimum} is needed`)];
+    case 'too_big':
+      return [finding('RG2008', place, `${field} ${sizeText(value)}; at most ${issue.maximum} is allowed`)];
+    case 'invalid_union':
+      return [unionFinding(checked, path, value)];
+    case 'invalid_key':
+      return [
+        finding(
+          'RG2007',
+          checked.places.place(path, 'key'),
+          `the key ${path.at(-1)} of ${fieldText(path.slice(0, -1))} has the wrong form`,
+        ),
+      ];
+    default:
+      return [formFinding(checked, path, value)];
+  }
+}
+
+function typeFinding(checked: Checked, path: Path, value: unknown, expected: string): Finding {
+  const title = schemaAt(checked.schema, path)?.meta()?.title;
+  const form = title === undefined ? undefined : forms[title];
+  const wanted = title === undefined || form === undefined ? typeText(expected) : withArticle(title);
+  return finding('RG2005', checked.places.place(path), `${fieldText(path)} is ${shown(value)}; it takes ${wanted}`, {
+    hint: form ?? typeHint(expected, value),
+  });
+}
+
+function unknownField(checked: Checked, path: Path, key: string): Finding {
+  const names = fieldNames(schemaAt(checked.schema, path));
+  const owner = path.length > 0 ? fieldText(path) : 'the document';
+  const hint = suggestion(key, names) ?? `${owner} takes ${listed(names, 'and')}`;
+  return finding('RG2003', checked.places.place([...path, key], 'key'), `${owner} has no field ${key}`, { hint });
+}
+
+/** A union is reported once: which of its alternatives was meant cannot be told. */
+function unionFinding(checked: Checked, path: Path, value: unknown): Finding {
+  const code = typeof value === 'string' ? 'RG2007' : typeof value === 'number' ? 'RG2008' : 'RG2005';
+  const alternatives = alternativesOf(schemaAt(checked.schema, path));
+  return finding(code, checked.places.place(path), `${fieldText(path)} is ${shown(value)}; it takes ${listed(alternatives)}`, {
+    hint: typeof value === 'string' ? suggestion(value, alternatives) : undefined,
+  });
+}
+
+function alternativesOf(schema: z.ZodType | undefined): readonly string[] {
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => alternativesOf(unwrapped(option)));
+  if (schema instanceof z.ZodLiteral) return [...schema.values].map(String);
+  if (schema instanceof z.ZodNumber) return [typeText(schema.isInt ? 'int' : 'number')];
+  if (schema instanceof z.ZodString) return ['a percentage from 1% to 100%'];
+  return [typeText(schema?.type ?? 'value')];
+}
+
+function formFinding(checked: Checked, path: Path, value: unknown): Finding {
+  const schema = schemaAt(checked.schema, path);
+  if (schema instanceof z.ZodUnion) return unionFinding(checked, path, value);
+  const title = schema?.meta()?.title;
+  const message = `${fieldText(path)} is ${shown(value)}, which is not ${title === undefined ? 'of the form that it needs' : withArticle(title)}`;
+  return finding('RG2007', checked.places.place(path), message, { hint: title === undefined ? undefined : forms[title] });
+}
+
+/** Of `replicas` all may be absent: a group that says nothing is scaled through its leader. */
+function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
+  const keys = schema.meta()?.['x-rollout-group-one-of'];
+  if (!Array.isArray(keys) || !isRecord(value)) return [];
+  const names = keys.map(String);
+  const present = names.filter((name) => value[name] !== undefined);
+  if (present.length === 1 || (present.length === 0 && names.includes('leader'))) return [];
+  const field = fieldText(path);
+  if (present.length === 0) {
+    return [
+      finding('RG2009', checked.places.place(path, 'key'), `${field} has none of ${listed(names)}`, { hint: 'write exactly one of them' }),
+    ];
+  }
+  const last = present.at(-1) ?? '';
+  return [
+    finding('RG2009', checked.places.place([...path, last], 'key'), `${field} has ${listed(present, 'and')}, which exclude each other`),
+  ];
+}
+
+function instantFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
+  if (schema.meta()?.title !== 'instant' || typeof value !== 'string' || !schema.safeParse(value).success) return [];
+  return instantMs(value) !== undefined
+    ? []
+    : [finding('RG2010', checked.places.place(path), `${fieldText(path)} is ${value}, an instant that does not exist`)];
+}
+
+function missingHint(checked: Checked, path: Path): string | undefined {
+  const schema = schemaAt(checked.schema, path);
+  return schema instanceof z.ZodEnum ? `write ${listed(schema.options.map(String))}` : undefined;
+}
+
+function typeHint(expected: string, value: unknown): string | undefined {
+  if (expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return 'quote it';
+  if (expected === 'array') return 'start each item with a dash, or use brackets';
+  if ((expected === 'int' || expected === 'number') && typeof value === 'string' && /^\d+$/.test(value)) return 'remove the quotes';
+  return value === null ? 'give it a value, or remove the key' : undefined;
+}
+
+function typeText(expected: string): string {
+  const names: Readonly<Record<string, string>> = {
+    int: 'a whole number',
+    number: 'a number',
+    string: 'text',
+    boolean: 'true or false',
+    array: 'a list',
+    object: 'fields',
+    record: 'fields',
+  };
+  return names[expected] ?? withArticle(expected);
+}
+
+/** The value in a message; long text is cut. */
+function shown(value: unknown): string {
+  if (value === null) return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  const text = withoutUserInformation(String(value));
+  return typeof value === 'string' ? `"${text.length > 60 ? `${text.slice(0, 57)}...` : text}"` : text;
+}
+
+function sizeText(value: unknown): string {
+  if (typeof value === 'string') return value.length === 1 ? 'has 1 character' : `has ${value.length} characters`;
+  if (Array.isArray(value)) return value.length === 1 ? 'has 1 item' : `has ${value.length} items`;
+  return `is ${String(value)}`;
+}

@@ -1,0 +1,67 @@
+// Finding one's way through a schema: which fields an object has, what a value at a path is called.
+import { z } from 'zod';
+import type { PathKey } from '../yaml/value.ts';
+
+/** The schema behind optional, default and prefault. */
+export function unwrapped(schema: unknown): z.ZodType | undefined {
+  let inner = schema;
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault) inner = inner.unwrap();
+  return inner instanceof z.ZodType ? inner : undefined;
+}
+
+/** The schema of the value that one key or index leads to, or undefined where there is none. */
+export function schemaBelow(schema: unknown, key: PathKey): z.ZodType | undefined {
+  const inner = unwrapped(schema);
+  if (inner instanceof z.ZodObject) return Object.hasOwn(inner.shape, key) ? unwrapped(inner.shape[String(key)]) : undefined;
+  if (inner instanceof z.ZodArray) return unwrapped(inner.element);
+  if (inner instanceof z.ZodRecord) return unwrapped(inner.valueType);
+  return undefined;
+}
+
+export function schemaAt(schema: unknown, path: readonly PathKey[]): z.ZodType | undefined {
+  return path.reduce<z.ZodType | undefined>(schemaBelow, unwrapped(schema));
+}
+
+/** Names of the fields of an object schema, in the order of the schema. */
+export function fieldNames(schema: z.ZodType | undefined): readonly string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}
+
+/** Calls `visit` for the value and everything in it, with the schema of each. Values without a schema are left out. */
+export function walkWithSchema(
+  schema: z.ZodType | undefined,
+  value: unknown,
+  visit: (schema: z.ZodType, value: unknown, path: readonly PathKey[]) => void,
+  path: readonly PathKey[] = [],
+): void {
+  if (!schema || value === undefined) return;
+  visit(schema, value, path);
+  if (Array.isArray(value)) {
+    value.forEach((item, index) => {
+      walkWithSchema(schemaBelow(schema, index), item, visit, [...path, index]);
+    });
+  } else if (isRecord(value)) {
+    for (const [key, item] of Object.entries(value)) walkWithSchema(schemaBelow(schema, key), item, visit, [...path, key]);
+  }
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value at a path of plain data, or undefined. */
+export function valueAt(value: unknown, path: readonly PathKey[]): unknown {
+  return path.reduce<unknown>((inner, key) => {
+    if (Array.isArray(inner)) return typeof key === 'number' ? inner[key] : undefined;
+    return isRecord(inner) && Object.hasOwn(inner, key) ? inner[key] : undefined;
+  }, value);
+}
+
+/** A path as people write it: `spec.rollout.waves[0].zones`. */
+export function fieldText(path: readonly PathKey[]): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    const step = /^[A-Za-z_][-\w]*$/.test(key) ? key : `"${key}"`;
+    return text === '' ? step : `${text}.${step}`;
+  }, '');
+}

@@ -1,0 +1,150 @@
+// A text as YAML documents: plain values, findings, and where each value stands.
+import { Composer, type Document, isMap, isScalar, isSeq, type Node } from 'yaml';
+import { type Finding, finding, jsonPointer, type Place } from '../findings/finding.ts';
+import { lowerFirst } from '../wording.ts';
+import { jsonDocument } from './json-document.ts';
+import { type NodeProperty, scanYaml } from './scan.ts';
+import { placeOf, type TextLines, textLines } from './text-lines.ts';
+import { nodeOf, type PathKey, plainValue } from './value.ts';
+
+export type Path = readonly PathKey[];
+
+/** Where values stand in a document. */
+export interface Places {
+  /** The place of the value (or of its key) at the path, or undefined when the document has no such value. */
+  readonly find: (path: Path, part?: 'value' | 'key') => Place | undefined;
+  /** The same, falling back to the nearest enclosing value that exists. */
+  readonly place: (path: Path, part?: 'value' | 'key') => Place;
+}
+
+export interface YamlDocument extends Places {
+  readonly file: string;
+  /** Undefined when the document could not be read. */
+  readonly value: unknown;
+  /** Why the document cannot be read. */
+  readonly errors: readonly Finding[];
+  /** What is allowed in Kubernetes objects but not in policies. */
+  readonly dialect: readonly Finding[];
+}
+
+export interface ParsedFile {
+  /** In the order of the file, without empty documents. */
+  readonly documents: readonly YamlDocument[];
+  /** Why the file as a whole is refused. */
+  readonly findings: readonly Finding[];
+}
+
+/** Tags that say what the value is anyway. */
+const harmlessTags: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
+const operatorTag = /^!{1,2}={0,2}[:,]*$/;
+
+/**
+ * Reads a text. Nothing is thrown: what is wrong is a finding. Limits of size, documents, depth and aliases (`yamlLimits`) hold before
+ * anything is built, so that a hostile text is answered in less than a second.
+ */
+export function parseDocuments(file: string, text: string): ParsedFile {
+  const lines = textLines(file, text.replace(/^\uFEFF/, ''));
+  const json = jsonDocument(lines, () => yamlDocuments(lines).documents[0]);
+  return json === undefined ? yamlDocuments(lines) : { documents: [json], findings: [] };
+}
+
+function yamlDocuments(lines: TextLines): ParsedFile {
+  const scan = scanYaml(lines);
+  if (scan.refused) return { documents: [], findings: [scan.refused] };
+  const composer = new Composer({ version: '1.2', uniqueKeys: false, prettyErrors: false, logLevel: 'silent' });
+  const documents = [...composer.compose(scan.tokens, false, lines.text.length)]
+    .filter((document) => !isEmpty(document))
+    .map((document) => yamlDocument(lines, document, scan.properties));
+  return { documents, findings: [] };
+}
+
+/** Whether nothing stands between two document markers. */
+function isEmpty(document: Document.Parsed): boolean {
+  const root = document.contents;
+  return document.errors.length === 0 && (root === null || (isScalar(root) && root.value === null && !root.source));
+}
+
+function yamlDocument(lines: TextLines, document: Document.Parsed, properties: readonly NodeProperty[]): YamlDocument {
+  const root = nodeOf(document.contents);
+  const at = (start: number, end: number, path: Path = []) => placeOf(lines, start, end, jsonPointer(path));
+  const find = (path: Path, part: 'value' | 'key' = 'value') => {
+    const node = nodeAt(root, path, part);
+    return node?.range ? at(node.range[0], node.range[1], path) : undefined;
+  };
+  const place = (path: Path, part: 'value' | 'key' = 'value'): Place =>
+    find(path, part) ??
+    (path.length > 0 ? place(path.slice(0, -1), 'key') : at(root?.range?.[0] ?? document.range[0], root?.range?.[1] ?? document.range[1]));
+  const syntax = document.errors.map((error) => finding('RG1004', at(...error.pos), sentence(error.message)));
+  const { value, problems } = plainValue(root);
+  const reported = problems.map((one) => ({ fatal: one.fatal, finding: finding(one.code, at(one.start, one.end, one.path), one.message) }));
+  // A text with syntax errors has values that nobody wrote; what else is wrong with them is noise.
+  const errors = syntax.length > 0 ? syntax : reported.filter((one) => one.fatal).map((one) => one.finding);
+  const dialect = [
+    ...reported.filter((one) => !one.fatal).map((one) => one.finding),
+    ...properties
+      .filter(({ offset }) => offset >= document.range[0] && offset < document.range[2])
+      .flatMap((property) => propertyFinding(property, at(property.offset, property.offset + property.source.length))),
+    ...warningFindings(document, at),
+  ];
+  return {
+    file: lines.file,
+    value: errors.length > 0 ? undefined : value,
+    errors,
+    dialect: syntax.length > 0 ? [] : dialect,
+    find,
+    place,
+  };
+}
+
+function propertyFinding({ kind, source }: NodeProperty, place: Place): readonly Finding[] {
+  // Aliases are not reported one by one: without the anchor there would be none.
+  if (kind === 'alias') return [];
+  if (kind === 'anchor') return [finding('RG1007', place, `the anchor ${source} is not used in policies`)];
+  if (operatorTag.test(source)) {
+    const operator = source.replace(/[:,]+$/, '');
+    return [finding('RG1010', place, `the operator ${operator} needs quotes`, { hint: `write "${operator}"` })];
+  }
+  return harmlessTags.has(source) ? [] : [finding('RG1005', place, `the tag ${source} has no meaning here and would be dropped`)];
+}
+
+/** Warnings of the parser, except those about tags, which have findings of their own. */
+function warningFindings(document: Document.Parsed, at: (start: number, end: number) => Place): readonly Finding[] {
+  const warnings = document.warnings
+    .filter((warning) => warning.code !== 'TAG_RESOLVE_FAILED')
+    .map((warning) => finding('RG1005', at(...warning.pos), sentence(warning.message)));
+  const version = document.directives.yaml.version;
+  if (version === '1.2') return warnings;
+  return [
+    ...warnings,
+    finding('RG1005', at(document.range[0], document.range[0]), `the document asks for YAML ${version}, policies are YAML 1.2`),
+  ];
+}
+
+/** The node at a path, or the key of it. The root has no key. */
+function nodeAt(root: Node | undefined, path: Path, part: 'value' | 'key'): Node | undefined {
+  let node = root;
+  let key: Node | undefined;
+  for (const step of path) {
+    if (isMap(node)) {
+      const pair = node.items.find((item) => textOf(item.key) === String(step));
+      if (!pair) return undefined;
+      key = nodeOf(pair.key);
+      node = nodeOf(pair.value) ?? key;
+    } else if (isSeq(node) && typeof step === 'number') {
+      if (step >= node.items.length) return undefined;
+      node = nodeOf(node.items[step]);
+      key = node;
+    } else return undefined;
+  }
+  return part === 'key' && path.length > 0 ? key : node;
+}
+
+function textOf(key: unknown): string | undefined {
+  const node = nodeOf(key);
+  return node && 'value' in node ? (typeof node.value === 'string' ? node.value : node.source) : undefined;
+}
+
+/** Messages of the parser in our form: no capital, no full stop. */
+function sentence(message: string): string {
+  return lowerFirst(message).replace(/[.:]?\s*$/, '');
+}

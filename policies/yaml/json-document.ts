@@ -1,0 +1,69 @@
+// JSON as kubectl prints it, read without the YAML parser, which takes many times as long; places are found only when somebody asks.
+import { jsonPointer } from '../findings/finding.ts';
+import { apiGroup } from '../schema/kinds.ts';
+import type { YamlDocument } from './document.ts';
+import { yamlLimits } from './scan.ts';
+import { placeOf, type TextLines } from './text-lines.ts';
+
+/** The most UTF-16 units of one JSON text of manifests: several thousand StatefulSets. What is plain data cannot grow when it is read. */
+const longestText = 64 * 1_048_576;
+
+/**
+ * The one document of a JSON text, or undefined when the text must be read as YAML: it is no JSON, names our API group (whose documents are
+ * checked down to the last character), writes a key twice, or is nested too deep. `read` reads it as YAML, for places.
+ */
+export function jsonDocument(lines: TextLines, read: () => YamlDocument | undefined): YamlDocument | undefined {
+  const { text } = lines;
+  if (!text.trimStart().startsWith('{') || text.length > longestText || text.includes(apiGroup) || text.includes('__proto__'))
+    return undefined;
+  const value = parsed(text);
+  const shape = measure(value, 0);
+  if (value === undefined || shape.depth > yamlLimits.depth || shape.keys !== keysWritten(text)) return undefined;
+  let slow: YamlDocument | undefined;
+  const document = (): YamlDocument | undefined => {
+    slow ??= read();
+    return slow;
+  };
+  return {
+    file: lines.file,
+    value,
+    errors: [],
+    dialect: [],
+    find: (path, part) => document()?.find(path, part),
+    place: (path, part) => document()?.place(path, part) ?? placeOf(lines, 0, 0, jsonPointer(path)),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+interface Shape {
+  readonly keys: number;
+  readonly depth: number;
+}
+
+/** How many keys a value holds, and how deep it is nested; below the limit of depth nothing is looked at. */
+function measure(value: unknown, depth: number): Shape {
+  if (typeof value !== 'object' || value === null || depth > yamlLimits.depth) return { keys: 0, depth };
+  const members: readonly unknown[] = Object.values(value);
+  let keys = Array.isArray(value) ? 0 : members.length;
+  let deepest = depth + 1;
+  for (const member of members) {
+    const shape = measure(member, depth + 1);
+    keys += shape.keys;
+    if (shape.depth > deepest) deepest = shape.depth;
+  }
+  return { keys, depth: deepest };
+}
+
+/** How many keys stand in the text: strings with a colon behind them. A value of fewer keys lost one that was written twice. */
+function keysWritten(text: string): number {
+  let count = 0;
+  for (const [, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)) if (colon !== undefined) count += 1;
+  return count;
+}

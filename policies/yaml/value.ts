@@ -1,0 +1,143 @@
+// From YAML nodes to plain values, noting what other YAML readers would read differently.
+import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from 'yaml';
+import type { FindingCode } from '../findings/codes.ts';
+import { yamlLimits } from './scan.ts';
+
+export type PathKey = string | number;
+
+/** Something to report about a node: `fatal` when the document cannot be read at all, otherwise a matter of the policy dialect. */
+export interface NodeProblem {
+  readonly code: FindingCode;
+  readonly fatal: boolean;
+  readonly start: number;
+  readonly end: number;
+  readonly path: readonly PathKey[];
+  readonly message: string;
+}
+
+export interface YamlValue {
+  readonly value: unknown;
+  readonly problems: readonly NodeProblem[];
+}
+
+/** The words that YAML 1.1 reads as booleans and YAML 1.2 as text. */
+const booleanWord = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
+
+/** Numbers that the versions of YAML, or JSON, read differently: octal, binary, with underscores, base 60, infinite. */
+const unclearNumber =
+  /^[-+]?(?:0[0-9_]+|0o[0-7]+|0b[01_]+|[0-9][0-9_]*_[0-9_]*|[0-9]+(?::[0-5]?[0-9])+|\.inf|\.Inf|\.INF)$|^\.(?:nan|NaN|NAN)$/;
+
+const refusedKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+interface Walk {
+  readonly anchors: Map<string, Node>;
+  readonly problems: NodeProblem[];
+  readonly path: PathKey[];
+  /** Nodes visited inside of aliases. */
+  expanded: number;
+  /** How many aliases the walk is in. */
+  inAlias: number;
+  /** Set once; then the walk ends without looking at the rest. */
+  isTooLarge: boolean;
+}
+
+/** The plain value of a node. Aliases are expanded up to a limit; objects keep every key as an own property. */
+export function plainValue(node: Node | undefined): YamlValue {
+  const walk: Walk = { anchors: new Map(), problems: [], path: [], expanded: 0, inAlias: 0, isTooLarge: false };
+  const value = plainOf(node, walk);
+  return { value, problems: walk.problems };
+}
+
+function plainOf(node: Node | undefined, walk: Walk): unknown {
+  if (!node) return undefined;
+  if (walk.inAlias > 0) walk.expanded += 1;
+  if (walk.expanded > yamlLimits.expandedNodes) walk.isTooLarge = true;
+  if (walk.isTooLarge) return undefined;
+  if (isAlias(node)) return aliasValue(node.source, node, walk);
+  if (node.anchor !== undefined && walk.inAlias === 0) walk.anchors.set(node.anchor, node);
+  if (isMap(node)) return mapValue(node.items, walk);
+  if (isSeq(node)) return node.items.map((item, index) => within(walk, index, () => plainOf(nodeOf(item), walk)));
+  if (!isScalar(node)) return undefined;
+  checkPlainScalar(node, walk);
+  return node.value;
+}
+
+function aliasValue(name: string, node: Node, walk: Walk): unknown {
+  const target = walk.anchors.get(name);
+  if (!target) return problem(walk, 'RG1004', true, node, `the alias ${name} names no anchor before it`);
+  // A node that contains its own alias has no finite value; the depth of aliases stops it.
+  if (walk.inAlias >= yamlLimits.depth) walk.isTooLarge = true;
+  if (walk.isTooLarge) return undefined;
+  walk.inAlias += 1;
+  const value = plainOf(target, walk);
+  walk.inAlias -= 1;
+  if (!walk.isTooLarge || walk.inAlias > 0) return value;
+  return problem(walk, 'RG1007', true, node, `with this alias the document expands to more than ${yamlLimits.expandedNodes} values`);
+}
+
+function mapValue(items: readonly Pair[], walk: Walk): Readonly<Record<string, unknown>> {
+  const entries = new Map<string, unknown>();
+  const merged: unknown[] = [];
+  for (const item of items) {
+    const keyNode = nodeOf(item.key);
+    const key = keyText(keyNode, walk);
+    const value = within(walk, key, () => {
+      if (keyNode) checkKey(keyNode, key, entries, walk);
+      return plainOf(nodeOf(item.value), walk);
+    });
+    if (key === '<<' && isPlain(keyNode)) merged.push(...(Array.isArray(value) ? value : [value]));
+    else if (!entries.has(key)) entries.set(key, value);
+  }
+  for (const source of merged) {
+    for (const [key, value] of Object.entries(source ?? {})) if (!entries.has(key)) entries.set(key, value);
+  }
+  // Unlike an assignment this makes `__proto__` an ordinary property.
+  return Object.fromEntries(entries);
+}
+
+function keyText(node: Node | undefined, walk: Walk): string {
+  if (isScalar(node)) return typeof node.value === 'string' ? node.value : (node.source ?? '');
+  if (isAlias(node)) return String(aliasValue(node.source, node, walk));
+  return '';
+}
+
+function checkKey(node: Node, key: string, seen: ReadonlyMap<string, unknown>, walk: Walk): void {
+  if (isScalar(node)) checkPlainScalar(node, walk);
+  const isText = isScalar(node) && typeof node.value === 'string';
+  // A key with a tag is reported as such: the tag is most often an operator without quotes.
+  if (!isText && node.tag === undefined)
+    problem(walk, 'RG1014', false, node, `the key ${key === '' ? 'is empty or no scalar' : `${key} is not text`}`);
+  if (key === '<<' && isPlain(node)) problem(walk, 'RG1008', false, node, 'the merge key << is not used in policies');
+  else if (seen.has(key)) problem(walk, 'RG1006', true, node, `the key ${key} appears twice`);
+  if (refusedKeys.has(key)) problem(walk, 'RG1011', false, node, `the key ${key} is not allowed`);
+}
+
+function checkPlainScalar(node: Scalar, walk: Walk): void {
+  if (!isPlain(node) || node.source === undefined) return;
+  const text = node.source;
+  if (booleanWord.test(text)) problem(walk, 'RG1009', false, node, `${text} is a boolean for readers of YAML 1.1 and text for others`);
+  if (unclearNumber.test(text)) problem(walk, 'RG1013', false, node, `${text} is not the same number for every reader of YAML`);
+}
+
+function isPlain(node: unknown): boolean {
+  return isScalar(node) && node.type === 'PLAIN' && node.tag === undefined;
+}
+
+function problem(walk: Walk, code: FindingCode, fatal: boolean, node: Node, message: string): undefined {
+  const [start, end] = node.range ?? [0, 0];
+  // What stands behind an alias was reported where it is written.
+  if (walk.inAlias === 0 || fatal) walk.problems.push({ code, fatal, start, end, path: [...walk.path], message });
+  return undefined;
+}
+
+function within<T>(walk: Walk, key: PathKey, visit: () => T): T {
+  walk.path.push(key);
+  const result = visit();
+  walk.path.pop();
+  return result;
+}
+
+/** Collections of the package hold nodes, or nothing where the text says nothing. */
+export function nodeOf(value: unknown): Node | undefined {
+  return isAlias(value) || isMap(value) || isSeq(value) || isScalar(value) ? value : undefined;
+}

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { fieldDiff } from '../../../engine/diff/field-diff.ts';
+import { withoutSecrets } from '../../../engine/diff/field-secrets.ts';
+
+type Content = Record<string, unknown>;
+
+function statefulSet(spec: Content, podSpec: Content = {}, metadata: Content = {}): Content {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name: 'ingester-zone-a', ...metadata },
+    spec: { ...spec, template: { spec: podSpec } },
+  };
+}
+
+function withContainer(container: Content): Content {
+  return statefulSet({}, { containers: [{ name: 'mimir', image: 'grafana/mimir:2.16.0', ...container }] });
+}
+
+describe('the differences between two versions of an object', () => {
+  it('names a container by its name, and says that a template change replaces pods', () => {
+    expect(fieldDiff(withContainer({}), withContainer({ image: 'grafana/mimir:2.17.1' }))).toEqual([
+      {
+        path: 'spec.template.spec.containers[mimir].image',
+        operation: 'change',
+        before: 'grafana/mimir:2.16.0',
+        after: 'grafana/mimir:2.17.1',
+        consequence: 'restart',
+      },
+    ]);
+  });
+
+  it('matches list entries by their key, so that an entry put in front is one addition', () => {
+    const before = withContainer({ env: [{ name: 'A', value: '1' }], volumeMounts: [{ name: 'data', mountPath: '/data' }] });
+    const after = withContainer({
+      env: [
+        { name: 'B', value: '2' },
+        { name: 'A', value: '1' },
+      ],
+      volumeMounts: [
+        { name: 'data', mountPath: '/cache', subPath: 'cache' },
+        { name: 'data', mountPath: '/data' },
+      ],
+    });
+    expect(fieldDiff(before, after).map((change) => [change.operation, change.path])).toEqual([
+      ['add', 'spec.template.spec.containers[mimir].env[B]'],
+      ['add', 'spec.template.spec.containers[mimir].volumeMounts[/cache]'],
+    ]);
+  });
+
+  it('compares arguments as a set: what goes and what comes', () => {
+    const before = withContainer({ args: ['-target=ingester', '-zone=a', '-old=1'] });
+    const after = withContainer({ args: ['-new=2', '-target=ingester', '-zone=a'] });
+    expect(fieldDiff(before, after)).toEqual([
+      {
+        path: 'spec.template.spec.containers[mimir].args',
+        operation: 'change',
+        before: ['-old=1'],
+        after: ['-new=2'],
+        consequence: 'restart',
+      },
+    ]);
+  });
+
+  it('counts an argument that stands twice', () => {
+    expect(fieldDiff(withContainer({ args: ['-x', '-x'] }), withContainer({ args: ['-x'] }))).toMatchObject([
+      { operation: 'change', before: ['-x'], after: [] },
+    ]);
+  });
+
+  it('folds a new order of a list in a pod template into one difference, since it replaces pods all the same', () => {
+    expect(fieldDiff(withContainer({ args: ['-a', '-b', '-c'] }), withContainer({ args: ['-c', '-a', '-b'] }))).toEqual([
+      { path: 'spec.template.spec.containers[mimir].args', operation: 'reorder', consequence: 'restart' },
+    ]);
+    const env = [
+      { name: 'A', value: '1' },
+      { name: 'B', value: '2' },
+    ];
+    expect(fieldDiff(withContainer({ env }), withContainer({ env: env.toReversed() }))).toEqual([
+      { path: 'spec.template.spec.containers[mimir].env', operation: 'reorder', consequence: 'restart' },
+    ]);
+  });
+
+  it('sees no difference in the order of a list outside a pod template, nor in the order of keys', () => {
+    const service = (names: readonly string[]) => ({ kind: 'Service', spec: { ports: names.map((name) => ({ name, port: 1 })) } });
+    expect(fieldDiff(service(['a', 'b']), service(['b', 'a']))).toEqual([]);
+    expect(fieldDiff(withContainer({ a: { x: 1, y: 2 } }), withContainer({ a: { y: 2, x: 1 } }))).toEqual([]);
+  });
+
+  it.each([
+    ['a scale-up', { replicas: 3 }, { replicas: 5 }, 'scaleUp'],
+    ['a scale-down', { replicas: 3 }, { replicas: 2 }, 'scaleDown'],
+    ['a scale-down to the default', { replicas: 3 }, {}, 'scaleDown'],
+    ['a strategy', { updateStrategy: { type: 'OnDelete' } }, { updateStrategy: { type: 'RollingUpdate' } }, 'none'],
+    ['a field that is fixed at creation', { serviceName: 'a' }, { serviceName: 'b' }, 'refused'],
+  ])('says what follows from %s', (_, before, after, consequence) => {
+    expect(fieldDiff(statefulSet(before), statefulSet(after)).map((change) => change.consequence)).toEqual([consequence]);
+  });
+
+  it('tells replicas that are left to others from one replica', () => {
+    expect(fieldDiff(statefulSet({}), statefulSet({ replicas: 1 }))).toMatchObject([{ path: 'spec.replicas', operation: 'add', after: 1 }]);
+  });
+
+  it('writes map keys with other characters in brackets', () => {
+    const before = statefulSet({}, {}, { annotations: { 'rollout-max-unavailable': '3', 'grafana.com/x': '1' } });
+    const after = statefulSet({}, {}, { annotations: { 'rollout-max-unavailable': '5', 'grafana.com/x': '2' } });
+    expect(fieldDiff(before, after).map((change) => [change.path, change.consequence])).toEqual([
+      ['metadata.annotations.rollout-max-unavailable', 'none'],
+      ['metadata.annotations[grafana.com/x]', 'none'],
+    ]);
+  });
+
+  it.each([
+    ['a default of the workload', statefulSet({ podManagementPolicy: 'OrderedReady', revisionHistoryLimit: 10 }), statefulSet({})],
+    ['a default of a container', withContainer({}), withContainer({ imagePullPolicy: 'IfNotPresent', terminationMessagePolicy: 'File' })],
+    [
+      'a default of a probe',
+      withContainer({ livenessProbe: { httpGet: { port: 1 } } }),
+      withContainer({ livenessProbe: { httpGet: { port: 1, scheme: 'HTTP' }, periodSeconds: 10 } }),
+    ],
+    ['null and nothing', withContainer({ securityContext: null }), withContainer({ securityContext: {}, args: [] })],
+    [
+      'equal quantities',
+      withContainer({ resources: { requests: { cpu: 1, memory: '1024Mi' } } }),
+      withContainer({ resources: { requests: { cpu: '1000m', memory: '1Gi' } } }),
+    ],
+    ['what the server writes', statefulSet({}, {}, { uid: 'a', resourceVersion: '1' }), statefulSet({}, {}, { generation: 2 })],
+  ])('sees no difference in %s', (_, before, after) => {
+    expect(fieldDiff(before, after)).toEqual([]);
+    expect(fieldDiff(after, before)).toEqual([]);
+  });
+
+  it.each([
+    [
+      'another notation of a quantity, which the server keeps',
+      { resources: { limits: { memory: '1Gi' } } },
+      { resources: { limits: { memory: '1073741824' } } },
+    ],
+    ['another pull policy', {}, { imagePullPolicy: 'Always' }],
+    ['another probe period', { readinessProbe: { periodSeconds: 5 } }, { readinessProbe: {} }],
+  ])('sees %s', (_, before, after) => {
+    expect(fieldDiff(withContainer(before), withContainer(after))).toHaveLength(1);
+  });
+
+  it('tells an empty selector, which selects everything, from none', () => {
+    expect(fieldDiff({ kind: 'PodDisruptionBudget', spec: {} }, { kind: 'PodDisruptionBudget', spec: { selector: {} } })).toHaveLength(1);
+  });
+});
+
+describe('secrets in differences', () => {
+  const hidden = 'hunter2';
+
+  it.each([
+    ['the data of a Secret', { kind: 'Secret', data: { key: hidden } }, { kind: 'Secret', data: { key: `${hidden}x` } }],
+    ['a Secret without data', { kind: 'Secret' }, { kind: 'Secret', stringData: { key: hidden } }],
+    [
+      'a variable by its name',
+      withContainer({ env: [{ name: 'DB_PASSWORD', value: hidden }] }),
+      withContainer({ env: [{ name: 'DB_PASSWORD', value: `${hidden}x` }] }),
+    ],
+    ['a new variable', withContainer({}), withContainer({ env: [{ name: 'API_TOKEN', value: hidden }] })],
+    ['a new container', withContainer({}), statefulSet({}, { containers: [{ name: 'new', env: [{ name: 'API_TOKEN', value: hidden }] }] })],
+    ['a flag by its name', withContainer({ args: ['-a'] }), withContainer({ args: [`-auth.token=${hidden}`] })],
+    ['the argument behind a flag', withContainer({ args: ['--token', 'x'] }), withContainer({ args: ['--token', hidden] })],
+    [
+      'a line of a configuration file',
+      { kind: 'ConfigMap', data: { file: 'user: me\npassword: "x"\n' } },
+      { kind: 'ConfigMap', data: { file: `user: me\npassword: "${hidden}"\napi_key = ${hidden}\n` } },
+    ],
+    ['a URL with a user', withContainer({ env: [] }), withContainer({ env: [{ name: 'URL', value: `https://me:${hidden}@db/x` }] })],
+    [
+      'the copy that kubectl keeps',
+      { kind: 'Secret' },
+      { kind: 'Secret', metadata: { annotations: { 'kubectl.kubernetes.io/last-applied-configuration': hidden } } },
+    ],
+  ])('are never shown: %s', (_, before, after) => {
+    expect(JSON.stringify([fieldDiff(before, after), fieldDiff(after, before)])).not.toContain(hidden);
+    expect(JSON.stringify([withoutSecrets(before, after, 'before'), withoutSecrets(after, before, 'after')])).not.toContain(hidden);
+  });
+
+  it('are the same on both sides of a whole object when they are the same', () => {
+    const secret = (key: string) => ({ kind: 'Secret', metadata: { annotations: { copy: 'x' } }, data: { key, other: 'x' } });
+    expect([withoutSecrets(secret('a'), secret('b'), 'before'), withoutSecrets(secret('b'), secret('a'), 'after')]).toEqual([
+      { kind: 'Secret', metadata: { annotations: { copy: '***' } }, data: { key: '*** (before)', other: '***' } },
+      { kind: 'Secret', metadata: { annotations: { copy: '***' } }, data: { key: '*** (after)', other: '***' } },
+    ]);
+  });
+
+  it('are still seen to differ', () => {
+    const secret = (value: string) => ({ kind: 'Secret', data: { key: value } });
+    expect(fieldDiff(secret('a'), secret('b'))).toEqual([
+      { path: 'data.key', operation: 'change', before: '*** (before)', after: '*** (after)', consequence: 'none' },
+    ]);
+  });
+});

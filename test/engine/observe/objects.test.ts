@@ -1,0 +1,254 @@
+import { describe, expect, it } from 'vitest';
+import { observeIntent, observeNode, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
+import { observeReplicaSource } from '../../../engine/observe/source.ts';
+import { isUnknown } from '../../../engine/snapshot.ts';
+
+const rawSet = {
+  apiVersion: 'apps/v1',
+  kind: 'StatefulSet',
+  metadata: {
+    namespace: 'mimir',
+    name: 'ingester-zone-a',
+    uid: 'u',
+    resourceVersion: '7',
+    generation: 3,
+    labels: { l: '1' },
+    annotations: null,
+  },
+  spec: {
+    replicas: 2,
+    ordinals: { start: 5 },
+    podManagementPolicy: 'Parallel',
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 4 } },
+    minReadySeconds: 10,
+    serviceName: 'headless',
+    template: { metadata: { labels: { name: 'ingester-zone-a' } } },
+  },
+  status: { observedGeneration: 3, replicas: 2, readyReplicas: 1, currentRevision: 'one', updateRevision: 'two' },
+};
+
+describe('a StatefulSet', () => {
+  it('is read field by field, and counters that are left out are zero', () => {
+    expect(observeStatefulSet(rawSet)).toEqual({
+      namespace: 'mimir',
+      name: 'ingester-zone-a',
+      uid: 'u',
+      resourceVersion: '7',
+      generation: 3,
+      labels: { l: '1' },
+      annotations: {},
+      replicas: 2,
+      firstOrdinal: 5,
+      updateStrategy: 'RollingUpdate',
+      partition: 4,
+      podManagementPolicy: 'Parallel',
+      minReadySeconds: 10,
+      serviceName: 'headless',
+      podLabels: { name: 'ingester-zone-a' },
+      isTerminating: false,
+      status: { observedGeneration: 3, replicas: 2, readyReplicas: 1, updatedReplicas: 0, currentRevision: 'one', updateRevision: 'two' },
+    });
+  });
+
+  it("has the API server's defaults for what it leaves out", () => {
+    expect(observeStatefulSet({ metadata: { name: 'x' }, spec: { replicas: null } })).toMatchObject({
+      replicas: 1,
+      updateStrategy: 'RollingUpdate',
+      partition: 0,
+      podManagementPolicy: 'OrderedReady',
+      firstOrdinal: 0,
+    });
+  });
+
+  it.each([
+    [undefined, 'StatefulSet /: metadata.name is missing'],
+    ['text', 'StatefulSet /: metadata.name is missing'],
+    [{ metadata: { name: 'x' }, spec: { replicas: '3' } }, 'StatefulSet /x: spec.replicas is not a whole number'],
+    [{ metadata: { name: 'x' }, spec: { replicas: -1 } }, 'StatefulSet /x: spec.replicas is negative'],
+    [{ metadata: { name: 'x', labels: { a: 1 } } }, 'StatefulSet /x: metadata.labels is not a map of text'],
+    [
+      { metadata: { name: 'x' }, spec: { updateStrategy: { type: 'Magic' } } },
+      'StatefulSet /x: spec.updateStrategy.type Magic is not known',
+    ],
+    [{ metadata: { name: 'x' }, spec: { podManagementPolicy: 'Any' } }, 'StatefulSet /x: spec.podManagementPolicy Any is not known'],
+  ])('of a shape that does not fit is unknown, with the field: %j', (raw, unknown) => {
+    expect(observeStatefulSet(raw)).toEqual({ unknown });
+  });
+});
+
+const rawPod = {
+  metadata: {
+    namespace: 'mimir',
+    name: 'ingester-zone-a-12',
+    uid: 'p',
+    resourceVersion: '9',
+    creationTimestamp: '2026-03-01T00:00:00Z',
+    labels: { 'controller-revision-hash': 'two' },
+    annotations: { 'grafana.com/ready-time': '2026-03-01T10:00:00Z' },
+    ownerReferences: [
+      { kind: 'Other', name: 'x', uid: '1' },
+      { kind: 'StatefulSet', name: 'ingester-zone-a', uid: 'u', controller: true },
+    ],
+  },
+  spec: { nodeName: 'node-1' },
+  status: {
+    phase: 'Running',
+    startTime: '2026-03-01T00:00:05Z',
+    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-03-01T00:01:00Z' }],
+    containerStatuses: [{ ready: true, state: { running: { startedAt: '2026-03-01T00:00:30Z' } } }],
+  },
+};
+
+const statuses = (...containerStatuses: readonly unknown[]) => ({ ...rawPod, status: { ...rawPod.status, containerStatuses } });
+
+describe('a pod', () => {
+  it('is read with its owner, revision, ordinal and the instant since which it is ready', () => {
+    expect(observePod(rawPod)).toEqual({
+      namespace: 'mimir',
+      name: 'ingester-zone-a-12',
+      uid: 'p',
+      resourceVersion: '9',
+      ordinal: 12,
+      revision: 'two',
+      labels: { 'controller-revision-hash': 'two' },
+      phase: 'Running',
+      isReady: true,
+      containersReady: true,
+      readyChangedMs: Date.parse('2026-03-01T00:01:00Z'),
+      isTerminating: false,
+      waitingReasons: [],
+      node: 'node-1',
+      nodeReady: true,
+      readyTimeMs: Date.parse('2026-03-01T10:00:00Z'),
+      owner: { kind: 'StatefulSet', name: 'ingester-zone-a', uid: 'u' },
+    });
+  });
+
+  it.each([
+    ['no container status', [], true, []],
+    ['a running, ready container', [{ ready: true, state: { running: {} } }], true, []],
+    ['a running container that is not ready', [{ ready: false, state: { running: {} } }], false, []],
+    ['a ready container without a running state', [{ ready: true, state: { terminated: {} } }], false, []],
+    ['one that crashes', [{ ready: false, state: { waiting: { reason: 'CrashLoopBackOff' } } }], false, ['CrashLoopBackOff']],
+    ['one ready and one without a state', [{ ready: true, state: { running: {} } }, {}], false, []],
+    ['a status that is no object', ['x'], false, []],
+  ])('with %s', (_case, containers, containersReady, waitingReasons) => {
+    expect(observePod(statuses(...containers))).toMatchObject({ containersReady, waitingReasons });
+  });
+
+  it('that never became ready counts from its start, and before that from its creation', () => {
+    const unscheduled = { ...rawPod, status: { phase: 'Pending' } };
+    const started = { ...rawPod, status: { phase: 'Running', startTime: rawPod.status.startTime } };
+    expect(observePod(started)).toMatchObject({ isReady: false, readyChangedMs: Date.parse('2026-03-01T00:00:05Z') });
+    expect(observePod(unscheduled)).toMatchObject({ phase: 'Pending', readyChangedMs: Date.parse('2026-03-01T00:00:00Z') });
+  });
+
+  it.each([
+    [undefined, true],
+    [new Map([['node-1', true]]), true],
+    [new Map([['node-1', false]]), false],
+    [new Map<string, boolean>(), false],
+  ])('on nodes %j', (nodes, nodeReady) => {
+    expect(observePod(rawPod, nodes)).toMatchObject({ nodeReady });
+  });
+
+  it('without labels, owner or annotations has an empty revision, which counts as outdated', () => {
+    const observed = observePod({ metadata: { name: 'web-5c9' } });
+    expect(observed).toMatchObject({ revision: '', ordinal: -1, phase: 'Unknown', isReady: false, isTerminating: false });
+    expect(Object.keys(observed)).not.toContain('owner');
+  });
+
+  it('with a ready-time that is no instant has none', () => {
+    const odd = { ...rawPod, metadata: { ...rawPod.metadata, annotations: { 'grafana.com/ready-time': 'yesterday' } } };
+    expect(Object.keys(observePod(odd))).not.toContain('readyTimeMs');
+  });
+
+  it('with a wrong type is unknown', () => {
+    expect(observePod({ metadata: { name: 'a-0', namespace: 'n' }, status: { conditions: {} } })).toEqual({
+      unknown: 'Pod n/a-0: status.conditions is not a list',
+    });
+  });
+});
+
+describe('a node', () => {
+  it('is ready when its condition says so', () => {
+    const node = (status: string) => ({ metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status }] } });
+    expect([observeNode(node('True')), observeNode(node('Unknown')), observeNode(7)]).toEqual([
+      { name: 'n', isReady: true },
+      { name: 'n', isReady: false },
+      { name: '', isReady: false },
+    ]);
+  });
+});
+
+describe('an intent', () => {
+  const spec = { group: 'ingester', action: 'approve', wave: 'rest', expires: '2026-03-03T00:00:00Z' };
+  const stamp = { user: 'ada', groups: ['oncall'], at: '2026-03-02T00:00:00Z' };
+
+  it('is read with the stamp of who asked', () => {
+    expect(observeIntent({ metadata: { namespace: 'mimir', name: 'i' }, spec: { ...spec, requestedBy: stamp } })).toEqual({
+      namespace: 'mimir',
+      name: 'i',
+      group: 'ingester',
+      action: 'approve',
+      wave: 'rest',
+      expiresMs: Date.parse('2026-03-03T00:00:00Z'),
+      requestedBy: { user: 'ada', groups: ['oncall'], atMs: Date.parse('2026-03-02T00:00:00Z') },
+    });
+  });
+
+  it('with half a stamp is asked by nobody', () => {
+    const observed = observeIntent({ metadata: { name: 'i' }, spec: { ...spec, requestedBy: { user: 'ada' } } });
+    expect(isUnknown(observed) ? observed : Object.keys(observed)).toEqual(['namespace', 'name', 'group', 'action', 'wave', 'expiresMs']);
+  });
+
+  it.each([
+    [{ ...spec, action: 'explode' }, 'spec.action explode is not known'],
+    [{ ...spec, action: undefined }, 'spec.action is missing'],
+    [{ ...spec, expires: 'soon' }, 'spec.expires is not an instant'],
+    [{ ...spec, group: undefined }, 'spec.group is missing'],
+  ])('that cannot be read is unknown: %j', (broken, problem) => {
+    expect(observeIntent({ metadata: { namespace: 'mimir', name: 'i' }, spec: broken })).toEqual({
+      unknown: `RolloutIntent mimir/i: ${problem}`,
+    });
+  });
+});
+
+describe('a replica source', () => {
+  const template = {
+    namespace: 'mimir',
+    apiVersion: 'rollout-operator.grafana.com/v1',
+    kind: 'ReplicaTemplate',
+    name: 'r',
+    read: 'scale',
+  } as const;
+  const autoscaler = { ...template, apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', read: 'desiredReplicas' } as const;
+  const custom = { ...template, kind: 'Cluster', read: 'fieldPath', fieldPath: ['spec', 'nodes', 'count'] } as const;
+
+  it.each([
+    [template, { kind: 'ReplicaTemplate', spec: { replicas: 4 }, status: { replicas: 3 } }, 4],
+    [template, { kind: 'ReplicaTemplate', spec: {} }, 1],
+    [template, { kind: 'Scale', spec: {} }, 0],
+    [
+      template,
+      { kind: 'ReplicaTemplate', spec: { replicas: 'x' } },
+      { unknown: 'spec.replicas of ReplicaTemplate mimir/r is not a whole number of 0 or more' },
+    ],
+    [template, undefined, { unknown: 'ReplicaTemplate mimir/r does not exist' }],
+    [autoscaler, { status: { desiredReplicas: 9 } }, 9],
+    [autoscaler, { spec: { minReplicas: 3 } }, { unknown: 'HorizontalPodAutoscaler mimir/r has no status.desiredReplicas' }],
+    [custom, { spec: { nodes: { count: 5 } } }, 5],
+    [custom, { spec: { nodes: { count: -5 } } }, { unknown: 'spec.nodes.count of Cluster mimir/r is not a whole number of 0 or more' }],
+    [{ ...custom, read: 'scale' } as const, { spec: {} }, { unknown: 'Cluster mimir/r has no spec.replicas' }],
+  ])('%j of %j', (reference, raw, replicas) => {
+    expect(observeReplicaSource(reference, raw).replicas).toEqual(replicas);
+  });
+
+  it('has the replicas of its status only where they can be written back', () => {
+    expect([
+      observeReplicaSource(template, { spec: { replicas: 4 }, status: { replicas: 3 } }).statusReplicas,
+      observeReplicaSource(template, { spec: { replicas: 4 } }).statusReplicas,
+      observeReplicaSource(autoscaler, { status: { desiredReplicas: 4 } }).statusReplicas,
+    ]).toEqual([3, 0, undefined]);
+  });
+});

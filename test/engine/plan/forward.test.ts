@@ -1,0 +1,268 @@
+import { describe, expect, it } from 'vitest';
+import type { Assumptions } from '../../../engine/plan/assumptions.ts';
+import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan/forward.ts';
+import { describeActions } from '../../../engine/plan/simulate.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { gate, group, wave } from '../../kit/groups.ts';
+import { kitNowMs, oldRevision } from '../../kit/objects.ts';
+import { hourMs, intent, minuteMs, outdatedSets, policy, policyRule, secondMs, updatedPods } from '../../kit/questions.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+import { line, worldOf } from '../../kit/worlds.ts';
+
+interface Given {
+  readonly group?: GroupDefinition;
+  readonly state?: SnapshotOverrides;
+  readonly assumptions?: Partial<Assumptions>;
+  readonly options?: ForwardOptions;
+}
+
+/** A run forward of zones that are all outdated, with what each decision did, at its second. */
+function run({ group: of = group({ zones: ['a'] }), state = {}, assumptions = {}, options = {} }: Given) {
+  const statefulSets = outdatedSets(of.zones.map(({ name }) => name));
+  const story: string[] = [];
+  const onTurn = (turn: Turn): void => {
+    const did = describeActions(turn.decision);
+    if (did !== '') story.push(`${(turn.nowMs - kitNowMs) / secondMs}: ${did}`);
+  };
+  const forward = runForward(worldOf({ groups: [of], statefulSets, ...state }, assumptions), of, { onTurn, ...options });
+  const seconds = (forward.last.nowMs - kitNowMs) / secondMs;
+  const holding = forward.last.decision.waits.map(({ rule, outcome }) => `${rule} ${outcome}`);
+  return { ...forward, seconds, story, holding };
+}
+
+const short = ({ end, seconds, holding }: ReturnType<typeof run>) => ({ end, seconds, holding });
+
+describe('a run forward', () => {
+  it('replaces pod after pod until nothing is left, and ends with the run that is over', () => {
+    const done = run({});
+    expect(done.story).toEqual(['0: replace ingester-zone-a-2', '90: replace ingester-zone-a-1', '180: replace ingester-zone-a-0']);
+    expect(short(done)).toEqual({ end: 'done', seconds: 270, holding: [] });
+    expect(line(done.world)).toBe('0:rev-2 ready, 1:rev-2 ready, 2:rev-2 ready');
+    expect(done.world.snapshot.ledgers[0]?.run).toMatchObject({ outcome: 'completed', completedMs: kitNowMs + 270 * secondMs });
+  });
+
+  it('counts its decisions, and shows each with its world', () => {
+    const instants: number[] = [];
+    const counted = run({ options: { onTurn: (turn, world) => instants.push(turn.nowMs - world.snapshot.nowMs) } });
+    expect(counted.turns).toBe(instants.length);
+    expect(new Set(instants)).toEqual(new Set([0]));
+  });
+
+  it('is over at once where nothing is to do', () => {
+    expect(run({ state: { statefulSets: [] } })).toMatchObject({ turns: 1, end: 'done', seconds: 0 });
+  });
+
+  it('waits for what comes by itself before it is done', () => {
+    const starting = { 'ingester-zone-a': { ...updatedPods(), 1: 'missing' } } as const;
+    expect(short(run({ state: { podChanges: starting } }))).toEqual({ end: 'done', seconds: 60, holding: [] });
+  });
+
+  it('leaves other groups and their ledgers alone', () => {
+    const other = { namespace: 'mimir', group: 'other', claims: [], downscales: [], preparations: [] };
+    expect(run({ state: { ledgers: [other] } }).world.snapshot.ledgers.filter((one) => one.group === 'other')).toEqual([other]);
+  });
+});
+
+describe('an event', () => {
+  const podDies = { kind: 'podDies', namespace: 'mimir', pod: 'ingester-zone-a-0' } as const;
+  const fails = { kind: 'podFails', namespace: 'mimir', pod: 'ingester-zone-a-0' } as const;
+  const at = (seconds: number, input: typeof podDies | typeof fails) => ({ atMs: kitNowMs + seconds * secondMs, input });
+
+  it('happens at its instant, whatever the order of the list', () => {
+    const seen: string[] = [];
+    const onTurn = (turn: Turn, world: Parameters<NonNullable<ForwardOptions['onTurn']>>[1]): void => {
+      seen.push(`${(turn.nowMs - kitNowMs) / secondMs} ${line(world)}`);
+    };
+    run({ options: { onTurn, events: [at(200, podDies), at(20, fails)] } });
+    expect(seen.find((text) => text.startsWith('20 '))).toBe('20 0:rev-1 starting, 1:rev-1 ready, 2:rev-1 leaving');
+    expect(seen.find((text) => text.startsWith('200 '))).toContain('0:rev-2 starting');
+  });
+
+  it('is waited for although the group is done', () => {
+    const late = run({ options: { events: [at(1000, podDies)] } });
+    expect(short(late)).toEqual({ end: 'done', seconds: 1060, holding: [] });
+  });
+});
+
+describe('the end of a run', () => {
+  it('is held where nothing can happen any more', () => {
+    const deny = { policies: [policy({ rules: [policyRule()] })] };
+    expect(short(run({ state: deny }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/rule no'] });
+    const paused = { intents: [intent({ action: 'pause' as const })] };
+    expect(short(run({ state: paused }))).toEqual({ end: 'held', seconds: 0, holding: ['paused wait'] });
+  });
+
+  it('goes on when what held it ends', () => {
+    const paused = { intents: [intent({ action: 'pause' as const, expiresMs: kitNowMs + minuteMs })] };
+    expect(run({ state: paused }).story[0]).toBe('60: replace ingester-zone-a-2');
+  });
+
+  it('is a limit at the instant until which it may run', () => {
+    expect(run({ options: { untilMs: kitNowMs + 100 * secondMs } })).toMatchObject({
+      end: 'limit',
+      story: ['0: replace ingester-zone-a-2', '90: replace ingester-zone-a-1'],
+    });
+    expect(run({ options: { untilMs: kitNowMs + 270 * secondMs } }).end).toBe('done');
+  });
+
+  it('is a limit where an action has no effect and is decided again for ever', () => {
+    const following = group({ zones: ['a', { name: 'b', follows: 'a' }], rollout: { engine: 'promote' } });
+    const sets = outdatedSets(['a', 'b']).map((set, index) => ({ ...set, replicas: 3 + index }));
+    const stuck = run({
+      group: following,
+      state: {
+        statefulSets: sets,
+        pods: sets.map((set) => ({ namespace: 'mimir', statefulSet: set.name, pods: { unknown: 'forbidden' } })),
+      },
+    });
+    expect(stuck.end).toBe('held');
+  });
+});
+
+describe('people', () => {
+  const oncall = { count: 2, from: ['oncall'] };
+  const asking = group({
+    zones: ['a'],
+    rollout: {
+      waves: [wave('all', ['a'], { before: { approval: oncall, gates: [] }, after: { soakMs: 0, approval: oncall, gates: [] } })],
+    },
+  });
+  const reviewed = { policies: [policy({ rules: [policyRule({ effect: 'requireApproval', approval: { count: 1, from: [] } })] })] };
+
+  it('answer at once when that is assumed, as many as are asked for, of the right groups', () => {
+    const given = run({ group: asking });
+    expect(short(given)).toEqual({ end: 'done', seconds: 270, holding: [] });
+    expect(given.world.snapshot.intents).toMatchObject([
+      { action: 'approve', wave: 'all', group: 'ingester', requestedBy: { user: 'person 1', groups: ['oncall'], atMs: kitNowMs } },
+      { action: 'approve', wave: 'all', requestedBy: { user: 'person 2' } },
+    ]);
+  });
+
+  it('answer policies too, by the name of the rule', () => {
+    const given = run({ state: reviewed });
+    expect(short(given)).toEqual({ end: 'done', seconds: 270, holding: [] });
+    expect(given.world.snapshot.intents).toMatchObject([{ rule: 'safety/rule', requestedBy: { groups: [] } }]);
+  });
+
+  it('do not answer when that is assumed, which holds the group', () => {
+    const assumptions = { approvals: 'missing' } as const;
+    expect(short(run({ group: asking, assumptions }))).toEqual({ end: 'held', seconds: 0, holding: ['approval wait'] });
+    expect(short(run({ state: reviewed, assumptions }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/rule wait'] });
+  });
+
+  it('do not answer where nobody could read it', () => {
+    expect(short(run({ group: asking, state: { intents: { unknown: 'forbidden' } } })).end).toBe('held');
+  });
+
+  it('are not asked for what an approval cannot cure', () => {
+    const both = { policies: [policy({ rules: [policyRule({ name: 'no' }), policyRule({ effect: 'requireApproval' })] })] };
+    expect(short(run({ state: both }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/no no'] });
+  });
+});
+
+describe('gates', () => {
+  const gated = (overrides: object = {}) =>
+    group({
+      zones: ['a'],
+      gates: [gate({ consecutive: 3, everyMs: minuteMs, initialDelayMs: 2 * minuteMs, ...overrides })],
+      rollout: { waves: [wave('all', ['a'], { after: { soakMs: 0, gates: ['errors'] } })] },
+    });
+
+  it('are read every period after their delay', () => {
+    expect(short(run({ group: gated() }))).toEqual({ end: 'done', seconds: 270 + 120 + 120, holding: [] });
+  });
+
+  it('are read before a wave too', () => {
+    const before = { ...gated(), rollout: { ...gated().rollout, waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] } };
+    expect(run({ group: before }).story[0]).toBe('240: replace ingester-zone-a-2');
+  });
+
+  it('fail the run when that is assumed', () => {
+    const failed = run({ group: gated(), assumptions: { gates: 'fail' } });
+    expect(short(failed)).toEqual({ end: 'held', seconds: 390, holding: ['run-failed no', 'gate no'] });
+    expect(failed.world.snapshot.ledgers[0]?.run).toMatchObject({ outcome: 'failed' });
+  });
+
+  it('that never fail a run hold it until the limit', () => {
+    const held = run({ group: gated({ failureLimit: 0 }), assumptions: { gates: 'fail' }, options: { untilMs: kitNowMs + hourMs } });
+    expect([held.end, held.holding]).toEqual(['limit', ['gate wait']]);
+  });
+});
+
+describe('metrics', () => {
+  const queue = { source: 'prod', query: 'max(queue)', noData: 'unknown', maxAgeMs: minuteMs } as const;
+  const watching = (when: unknown) => ({ policies: [policy({ metrics: { queue }, rules: [policyRule({ when })] })] });
+  const over = (limit: number) => ({ '>': [{ var: 'inputs.metrics.queue' }, limit] });
+
+  it('have a value at which the policy is quiet, for the whole run', () => {
+    expect(run({ state: watching(over(100)) }).end).toBe('done');
+    expect(run({ state: watching({ '<': [{ var: 'inputs.metrics.queue' }, 50] }) }).end).toBe('done');
+    expect(run({ state: watching({ '<': [{ var: 'inputs.metrics.queue' }, 500_000] }) }).end).toBe('done');
+    expect(run({ state: watching({ '>=': [{ var: 'inputs.metrics.queue' }, 0] }) }).end).toBe('done');
+  });
+
+  it('have the value that is assumed, or that was measured', () => {
+    expect(short(run({ state: watching(over(100)), assumptions: { metrics: { 'safety/queue': 200 } } }))).toMatchObject({
+      end: 'held',
+      holding: ['safety/rule no'],
+    });
+    const measured = {
+      ...watching(over(100)),
+      metrics: [{ namespace: 'mimir', policy: 'safety', input: 'queue', value: 200, atMs: kitNowMs }],
+    };
+    expect(short(run({ state: measured }))).toMatchObject({ end: 'held', holding: ['safety/rule no'] });
+  });
+
+  it('of another policy, namespace or input are not theirs', () => {
+    const metric = { namespace: 'mimir', policy: 'safety', input: 'queue', value: 200, atMs: kitNowMs };
+    const others = [
+      { ...metric, policy: 'other' },
+      { ...metric, namespace: 'loki' },
+      { ...metric, input: 'lag' },
+    ];
+    for (const other of others) expect(run({ state: { ...watching(over(100)), metrics: [other] } }).end).toBe('done');
+  });
+
+  it('are unknown where no value is quiet', () => {
+    const always = { or: [over(0), { '<=': [{ var: 'inputs.metrics.queue' }, 0] }] };
+    expect(short(run({ state: watching(always) }))).toMatchObject({ end: 'held', holding: ['safety/rule unknown'] });
+  });
+
+  it('of rules that ask for nothing but them are not mistaken for others', () => {
+    const others = {
+      policies: [
+        policy({ metrics: { queue, queues: queue }, rules: [policyRule({ when: { '>': [{ var: 'inputs.metrics.queues' }, 100] } })] }),
+      ],
+    };
+    expect(run({ state: others }).end).toBe('done');
+  });
+});
+
+describe('a downscale', () => {
+  it('asks pods, waits for the delay and goes on', () => {
+    const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
+    const shrinking = group({
+      zones: [
+        {
+          name: 'a',
+          replicas: { kind: 'count', count: 2 },
+          delayed: { afterMs: hourMs, endpoint, onUnreachable: 'hold' },
+          prepare: { endpoint, onFailure: 'deny' },
+        },
+      ],
+    });
+    const settled = { statefulSets: [], podChanges: {} };
+    const done = run({ group: shrinking, state: settled });
+    expect(done.story).toEqual(['0: prepare ingester-zone-a 2', '3600: prepare ingester-zone-a 2', '3600: scale ingester-zone-a 3 to 2']);
+    expect(short(done)).toEqual({ end: 'done', seconds: 3630, holding: [] });
+    expect(line(done.world)).toBe(`0:${oldRevision} ready, 1:${oldRevision} ready`);
+    const failing = run({
+      group: shrinking,
+      state: settled,
+      assumptions: { preparations: 'fail' },
+      options: { untilMs: kitNowMs + 10 * minuteMs },
+    });
+    expect(failing.end).toBe('limit');
+    expect(failing.holding).toEqual(['delayed-downscale wait']);
+  });
+});

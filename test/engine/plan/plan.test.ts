@@ -1,0 +1,269 @@
+import { describe, expect, it } from 'vitest';
+import { type Assumptions, defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
+import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import { gate, group, wave } from '../../kit/groups.ts';
+import { manifests, planInput } from '../../kit/manifests.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { exception, freeze, hourMs, minuteMs, policy, policyRule } from '../../kit/questions.ts';
+
+const next = manifests({ image: 'grafana/mimir:2.17.1' });
+const rollout = (overrides: Partial<PlanInput> = {}) => planInput({ desired: next, ...overrides });
+const stepsOf = (plan: GroupPlan): readonly PlannedStep[] => plan.waves.flatMap(({ steps }) => steps);
+
+function planOf(input: PlanInput): GroupPlan {
+  const [plan] = planGroups(input).groups;
+  if (plan === undefined) throw new Error('the test expected a plan of a group');
+  return plan;
+}
+
+/** The plan in lines: kind, zone, pods or numbers, begin and duration. */
+const lines = (plan: GroupPlan) =>
+  plan.waves.flatMap(({ name, steps }) =>
+    steps.map(({ kind, zone, pods, from, to, waitsFor, startSeconds, p50Seconds, p90Seconds }) => {
+      const what = pods.map((pod) => pod.replace('ingester-zone-', '')).join(' ') || (from === undefined ? waitsFor : `${from}-${to}`);
+      return `${name}: ${kind} ${zone ?? '*'} ${what} at ${startSeconds} for ${p50Seconds ?? '?'} to ${p90Seconds ?? '?'}`;
+    }),
+  );
+
+describe('a plan of a new image', () => {
+  it('replaces pod after pod and zone after zone, with the times that are assumed', () => {
+    const plan = planOf(rollout());
+    expect(lines(plan)).toEqual([
+      'all: roll a a-2 a-1 a-0 at 0 for 270 to 900',
+      'all: roll b b-2 b-1 b-0 at 270 for 270 to 900',
+      'all: roll c c-2 c-1 c-0 at 540 for 270 to 900',
+    ]);
+    expect(plan).toMatchObject({
+      namespace: 'mimir',
+      group: 'ingester',
+      outcome: 'complete',
+      refused: [],
+      waits: [],
+      totals: { restarts: 9, scaleChanges: 0, waves: 1, gates: 0, approvals: 0, p50Seconds: 810, p90Seconds: 2700 },
+    });
+    expect(plan.zones[1]).toEqual({ zone: 'b', statefulSet: 'ingester-zone-b', replicasBefore: 3, replicasAfter: 3, restarts: 3 });
+    expect(plan.timeline).toEqual([
+      { zone: 'a', kind: 'roll', label: '3 pods', startSeconds: 0, endSeconds: 270 },
+      { zone: 'b', kind: 'roll', label: '3 pods', startSeconds: 270, endSeconds: 540 },
+      { zone: 'c', kind: 'roll', label: '3 pods', startSeconds: 540, endSeconds: 810 },
+    ]);
+  });
+
+  it('says how many pods go at once', () => {
+    const two = group({ zones: ['a', 'b', 'c'].map((name) => ({ name, maxUnavailable: 2 })) });
+    const [step] = stepsOf(planOf(rollout({ groups: [two] })));
+    expect([step?.atOnce, step?.pods.length, step?.p50Seconds]).toEqual([2, 3, 180]);
+    expect(stepsOf(planOf(rollout()))[0]?.atOnce).toBe(1);
+  });
+
+  it('carries the rules that were asked before the first pod', () => {
+    expect(stepsOf(planOf(rollout()))[0]?.rules.map(({ rule }) => rule)).toContain('zone-budget');
+  });
+});
+
+describe('the assumed times', () => {
+  const times = (drain: number, start: number): Assumptions => ({
+    ...defaultAssumptions,
+    pods: { drain: { p50Seconds: drain, p90Seconds: 2 * drain }, start: { p50Seconds: start, p90Seconds: 3 * start } },
+  });
+  const rolling = (assumptions: Assumptions) => planOf(rollout({ assumptions })).totals;
+
+  it('double the rolling part when the start time doubles and nothing drains', () => {
+    expect([rolling(times(0, 60)).p50Seconds, rolling(times(0, 120)).p50Seconds]).toEqual([540, 1080]);
+    expect([rolling(times(0, 60)).p90Seconds, rolling(times(0, 120)).p90Seconds]).toEqual([1620, 3240]);
+  });
+
+  it('double the rolling part when both double', () => {
+    expect([rolling(times(30, 60)).p50Seconds, rolling(times(60, 120)).p50Seconds]).toEqual([810, 1620]);
+    expect([rolling(times(30, 60)).p90Seconds, rolling(times(60, 120)).p90Seconds]).toEqual([2160, 4320]);
+  });
+
+  it('may be those of the group', () => {
+    const groups = { ingester: { start: { p50Seconds: 10, p90Seconds: 20 } } };
+    expect(rolling({ ...defaultAssumptions, groups })).toMatchObject({ p50Seconds: 360, p90Seconds: 9 * 140 });
+    expect(rolling({ ...defaultAssumptions, groups: { other: groups.ingester } }).p50Seconds).toBe(810);
+  });
+
+  it('stand in the document', () => {
+    expect(planGroups(rollout({ assumptions: times(1, 2) })).assumptions).toEqual(times(1, 2));
+  });
+});
+
+describe('a plan of waves', () => {
+  const waves = [
+    wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 30 * minuteMs, gates: ['errors'] } }),
+    wave('rest', ['a', 'b', 'c'], { before: { approval: { count: 1, from: ['oncall'] }, gates: [] } }),
+  ];
+  const staged = group({ gates: [gate({ consecutive: 3 })], rollout: { waves }, sources: {} });
+
+  it('soaks, asks and goes on', () => {
+    const plan = planOf(rollout({ groups: [staged] }));
+    expect(lines(plan)).toEqual([
+      'canary: roll a a-2 at 0 for 90 to 300',
+      'canary: soak * canary at 90 for 1800 to 1800',
+      'rest: approval * rest at 1890 for ? to ?',
+      'rest: roll a a-1 a-0 at 1890 for 180 to 600',
+      'rest: roll b b-2 b-1 b-0 at 2070 for 270 to 900',
+      'rest: roll c c-2 c-1 c-0 at 2340 for 270 to 900',
+    ]);
+    expect(plan.totals).toMatchObject({ waves: 2, gates: 1, approvals: 1, restarts: 9, p50Seconds: 2610 });
+    expect(plan.timeline.map(({ kind, label }) => `${kind} ${label}`)).toEqual([
+      'roll 1 pod',
+      'soak canary',
+      'roll 2 pods',
+      'roll 3 pods',
+      'roll 3 pods',
+    ]);
+  });
+
+  it('waits for a gate that outlasts the soak', () => {
+    const slow = group({
+      gates: [gate({ consecutive: 3 })],
+      rollout: { waves: [wave('all', ['a'], { after: { soakMs: 0, gates: ['errors'] } })] },
+    });
+    const plan = planOf(rollout({ groups: [slow], desired: [...next.slice(0, 1), ...manifests().slice(1)] }));
+    expect(lines(plan)[1]).toBe('all: check * errors at 270 for 120 to 120');
+    expect(plan.timeline[1]).toEqual({ zone: '', kind: 'wait', label: 'errors', startSeconds: 270, endSeconds: 390 });
+  });
+
+  it('ends where nobody approves', () => {
+    const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, approvals: 'missing' } }));
+    expect(plan.outcome).toBe('waits');
+    expect(plan.waits).toMatchObject([{ rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall' }]);
+    expect(plan.totals.p50Seconds).toBeUndefined();
+    expect(lines(plan).at(-1)).toBe('rest: approval * rest at 1890 for ? to ?');
+  });
+
+  it('is blocked where a gate fails', () => {
+    const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, gates: 'fail' } }));
+    expect(plan.outcome).toBe('blocked');
+    expect(plan.waits[0]).toMatchObject({ rule: 'run-failed', outcome: 'no' });
+    expect(plan.totals.p90Seconds).toBeUndefined();
+  });
+});
+
+describe('a plan of replicas', () => {
+  it('scales up, also where a rollout follows', () => {
+    const desired = manifests({ replicas: 5, image: 'grafana/mimir:2.17.1' }, ['a']);
+    const plan = planOf(planInput({ groups: [group({ zones: ['a'] })], current: manifests({}, ['a']), desired }));
+    expect(plan.zones).toEqual([{ zone: 'a', statefulSet: 'ingester-zone-a', replicasBefore: 3, replicasAfter: 5, restarts: 3 }]);
+    expect(plan.totals.scaleChanges).toBe(1);
+    expect(lines(plan)[0]).toMatch(/^replicas: scaleUp a 3-5 at 0 for 60 to 180$/);
+  });
+
+  it('lets a follower follow its leader', () => {
+    const following = group({ zones: ['a', { name: 'b', follows: 'a' }] });
+    const current = [...manifests({}, ['a']), ...manifests({ replicas: undefined }, ['b'])];
+    const desired = [...manifests({ replicas: 4 }, ['a']), ...manifests({ replicas: undefined }, ['b'])];
+    const plan = planOf(planInput({ groups: [following], current, desired }));
+    expect(plan.zones.map(({ replicasBefore, replicasAfter }) => [replicasBefore, replicasAfter])).toEqual([
+      [3, 4],
+      [3, 4],
+    ]);
+    expect(plan.outcome).toBe('complete');
+  });
+
+  it('prepares pods before they leave', () => {
+    const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
+    const delayed = { afterMs: hourMs, endpoint, onUnreachable: 'hold' } as const;
+    const zones = [{ name: 'a', replicas: { kind: 'count', count: 2 }, delayed }] as const;
+    const current = manifests({ replicas: undefined }, ['a']);
+    const shrinking = planOf(planInput({ groups: [group({ zones })], current: manifests({ replicas: 3 }, ['a']), desired: current }));
+    expect(lines(shrinking)).toEqual([
+      'replicas: prepare a a-2 at 0 for 0 to 0',
+      'replicas: wait a delayed-downscale at 0 for 3600 to 3600',
+      'replicas: scaleDown a 3-2 at 3600 for 30 to 120',
+    ]);
+    expect(shrinking.timeline.map(({ kind, label, endSeconds }) => [kind, label, endSeconds])).toEqual([
+      ['prepare', 'delayed-downscale', 0],
+      ['wait', 'delayed-downscale', 3600],
+      ['scaleDown', '3 to 2', 3630],
+    ]);
+  });
+});
+
+describe('the calendar', () => {
+  const startsAt = (overrides: Partial<PlanInput>) => planGroups(rollout(overrides)).metadata.startsAt;
+  const withRule = (when: unknown) => ({ policies: [policy({ rules: [policyRule({ effect: 'warn', when })] })] });
+
+  it('does not matter to a plan that names no instant: it is the same bytes whenever it is made', () => {
+    expect(planGroups(rollout()).metadata).toEqual({ policyDigest: 'digest' });
+    expect(JSON.stringify(planGroups(rollout()))).toBe(JSON.stringify(planGroups(rollout({ nowMs: kitNowMs + hourMs }))));
+    expect(startsAt(withRule({ '>': [{ var: 'target.replicas' }, 3] }))).toBeUndefined();
+  });
+
+  it.each<[string, Partial<PlanInput>]>([
+    ['a window', { policies: [policy({ windows: [freeze()] })] }],
+    ['an exception', { exceptions: [exception('zone-gap')] }],
+    ['a condition on the time', withRule({ '>': [{ var: 'now' }, 5] })],
+    ['a condition on an age', withRule({ '>': [{ age: [{ var: 'target.lastDownscaleAt' }] }, 5] })],
+    [
+      'a recorded downscale',
+      { current: manifests({ metadata: { annotations: { 'grafana.com/last-downscale': '2026-01-01T00:00:00Z' } } }) },
+    ],
+    [
+      'a status with conditions',
+      { current: [...manifests(), { kind: 'Pod', metadata: { name: 'x' }, status: { conditions: [{ lastTransitionTime: 'x' }] } }] },
+    ],
+  ])('matters where something names an instant: %s', (_name, overrides) => {
+    expect(startsAt(overrides)).toBe('2026-03-02T12:00:00.000Z');
+  });
+
+  it('makes a plan wait for a window to open', () => {
+    const plan = planOf(rollout({ policies: [policy({ windows: [freeze()] })] }));
+    expect(lines(plan)[0]).toBe('all: wait a window at 0 for 3600 to 3600');
+    expect(stepsOf(plan)[0]?.source).toEqual({ file: 'policy.yaml', line: 20, column: 1 });
+    expect(plan.totals.p50Seconds).toBe(3600 + 810);
+  });
+});
+
+describe('the outcome of a plan', () => {
+  const other = group({ name: 'store-gateway', zones: ['a'] });
+  const otherSets = (image: string) => [
+    { ...(manifests({ image })[0] as object), metadata: { name: 'store-gateway-zone-a', namespace: 'mimir' } },
+  ];
+  const denied = { policies: [policy({ targets: { groups: ['ingester'] }, rules: [policyRule()] })] };
+  const held = { policies: [policy({ targets: { groups: ['ingester'] }, rules: [policyRule({ effect: 'hold' })] })] };
+
+  it('is unchanged where nothing was asked for', () => {
+    const plan = planGroups(planInput());
+    expect(plan.outcome).toBe('unchanged');
+    expect(plan.groups[0]).toMatchObject({
+      outcome: 'unchanged',
+      changes: [],
+      waves: [],
+      totals: { restarts: 0, p50Seconds: 0, p90Seconds: 0 },
+    });
+  });
+
+  it('is complete where only settings change', () => {
+    expect(planGroups(planInput({ desired: manifests({ metadata: { namespace: 'mimir', labels: { team: 'x' } } }) })).outcome).toBe(
+      'complete',
+    );
+  });
+
+  it.each<[string, Partial<PlanInput>, string]>([
+    ['complete', {}, 'complete'],
+    ['waiting', held, 'waits'],
+    ['blocked', denied, 'blocked'],
+  ])('is that of the worst group, here %s; groups stand by name', (_name, overrides, outcome) => {
+    const plan = planGroups(
+      rollout({
+        groups: [other, group()],
+        current: [...manifests(), ...otherSets('x:1')],
+        desired: [...next, ...otherSets('x:1')],
+        ...overrides,
+      }),
+    );
+    expect(plan.groups.map((one) => [one.group, one.outcome])).toEqual([
+      ['ingester', outcome],
+      ['store-gateway', 'unchanged'],
+    ]);
+    expect(plan.outcome).toBe(outcome);
+  });
+
+  it('has the kind and version of the document', () => {
+    expect(planGroups(planInput())).toMatchObject({ apiVersion: 'rollout-group.dev/cli/v1', kind: 'Plan' });
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { snapshotFromManifests, templateRevision } from '../../../engine/observe/manifests.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { requestChanges } from '../../../engine/plan/request.ts';
+import type { World } from '../../../engine/world/model.ts';
+import { createWorld } from '../../../engine/world/world.ts';
+import type { GroupDefinition, PolicyDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { manifest, manifests } from '../../kit/manifests.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { policy, policyRule } from '../../kit/questions.ts';
+
+interface Asked {
+  readonly desired: readonly unknown[];
+  readonly current?: readonly unknown[];
+  readonly group?: GroupDefinition;
+  readonly before?: readonly GroupDefinition[];
+  readonly policies?: readonly PolicyDefinition[];
+  readonly preparations?: 'succeed' | 'fail';
+}
+
+function request({ desired, current = manifests(), group: of = group(), before = [], policies = [], preparations = 'succeed' }: Asked) {
+  const read = (objects: readonly unknown[]) => snapshotFromManifests(objects, { nowMs: kitNowMs, groups: [of] }).snapshot;
+  const world = createWorld({ ...read(current), policies }, { ...defaultAssumptions, preparations }, 'p50');
+  return requestChanges({ group: of, groupsBefore: before, world, after: read(desired), desired });
+}
+
+const setOf = (world: World, zone = 'a') => world.snapshot.statefulSets.find(({ name }) => name === `ingester-zone-${zone}`);
+const image = 'grafana/mimir:2.17.1';
+const revisionOf = (object: unknown) => templateRevision(fieldAt(object, ['spec', 'template']));
+const whats = ({ refused }: ReturnType<typeof request>) => refused.map(({ zone, what }) => `${zone}: ${what}`);
+
+describe('what is asked of a member', () => {
+  it('is a new template, which makes its pods outdated', () => {
+    const { world, refused } = request({ desired: manifests({ image }) });
+    expect(refused).toEqual([]);
+    expect(setOf(world)?.status).toMatchObject({
+      updateRevision: revisionOf(manifest('a', { image })),
+      currentRevision: revisionOf(manifest('a')),
+    });
+    expect(setOf(world)?.replicas).toBe(3);
+  });
+
+  it('is another number of replicas', () => {
+    const { world } = request({ desired: [manifest('a', { replicas: 5 }), manifest('b', { replicas: 4 }), manifest('c')] });
+    expect(['a', 'b', 'c'].map((zone) => setOf(world, zone)?.replicas)).toEqual([5, 4, 3]);
+  });
+
+  it('is judged in the order of the zones, each on what the ones before it have done', () => {
+    const asked = request({ desired: [manifest('c'), manifest('b', { replicas: 2 }), manifest('a', { replicas: 5 })] });
+    expect([whats(asked), setOf(asked.world, 'b')?.replicas]).toEqual([['b: scale StatefulSet ingester-zone-b from 3 to 2'], 3]);
+    expect(asked.refused[0]?.message).toContain('other-zones-ready: zone a has 3 of 5 pods available');
+  });
+
+  it('is no number where the manifest names none', () => {
+    const { world } = request({ desired: manifests({ replicas: undefined }), current: manifests({ replicas: 7 }) });
+    expect(setOf(world)?.replicas).toBe(7);
+  });
+
+  it('is other settings, which take effect at once and keep what the server counts', () => {
+    const { world } = request({ desired: manifests({ metadata: { annotations: { team: 'x' } }, spec: { minReadySeconds: 30 } }) });
+    expect(setOf(world)).toMatchObject({
+      annotations: { team: 'x' },
+      minReadySeconds: 30,
+      uid: 'statefulset-mimir-ingester-zone-a',
+      replicas: 3,
+    });
+    expect(setOf(world)?.status.readyReplicas).toBe(3);
+  });
+
+  it('is nothing of other StatefulSets', () => {
+    const { world, refused } = request({ desired: [...manifests(), manifest('d', { image })], current: [...manifests(), manifest('d')] });
+    expect([setOf(world, 'd')?.status.updateRevision, refused]).toEqual([revisionOf(manifest('d')), []]);
+  });
+});
+
+describe('a member that does not exist yet', () => {
+  it('is created without pods, which then start', () => {
+    const { world, refused } = request({ desired: manifests(), current: manifests({}, ['a', 'b']) });
+    expect(refused).toEqual([]);
+    expect(setOf(world, 'c')).toMatchObject({ replicas: 3, status: { readyReplicas: 0 } });
+  });
+});
+
+describe('a member that is not asked for', () => {
+  it('is refused where it is protected, and nothing else happens to it', () => {
+    const guarded = group({ zones: [{ name: 'a', noDelete: true }, 'b'] });
+    const asked = request({ desired: manifests({}, ['c']), group: guarded });
+    expect(whats(asked)).toEqual(['a: delete StatefulSet ingester-zone-a']);
+    expect(setOf(asked.world)?.replicas).toBe(3);
+    expect(whats(request({ desired: [], current: [], group: guarded }))).toEqual([]);
+  });
+});
+
+describe('a refusal', () => {
+  const deny = (action: 'rollout' | 'scaleUp') => [
+    policy({ rules: [policyRule({ actions: [action], when: { '==': [{ var: 'target.zone' }, 'b'] } })] }),
+  ];
+
+  it('says update, or scale with both numbers, and changes nothing of that zone', () => {
+    const update = request({ desired: manifests({ image }), policies: deny('rollout') });
+    expect(whats(update)).toEqual(['b: update StatefulSet ingester-zone-b']);
+    expect(
+      ['a', 'b', 'c'].map((zone) => setOf(update.world, zone)?.status.updateRevision === revisionOf(manifest(zone, { image }))),
+    ).toEqual([true, false, true]);
+    const scale = request({ desired: manifests({ replicas: 4, image }), policies: deny('scaleUp') });
+    expect(whats(scale)).toEqual(['b: scale StatefulSet ingester-zone-b from 3 to 4']);
+    expect(['a', 'b', 'c'].map((zone) => setOf(scale.world, zone)?.replicas)).toEqual([4, 3, 4]);
+  });
+
+  it('counts also when only the group as it was refuses, so that nobody leaves by removing a label', () => {
+    const guarded = group({ zones: [{ name: 'a', noDownscale: true }, 'b', 'c'] });
+    const desired = [manifest('a', { replicas: 2 }), manifest('b'), manifest('c')];
+    expect(whats(request({ desired }))).toEqual([]);
+    expect(whats(request({ desired, before: [guarded] }))).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
+    expect(whats(request({ desired, group: guarded, before: [group()] }))).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
+    const deleted = { desired: manifests({}, ['b', 'c']), before: [group({ zones: [{ name: 'a', noDelete: true }] })] };
+    expect(whats(request(deleted))).toEqual(['a: delete StatefulSet ingester-zone-a']);
+  });
+});
+
+describe('a decrease that must prepare', () => {
+  const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
+  const preparing = group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }] });
+  const desired = manifests({ replicas: 2 }, ['a']);
+
+  it('is asked again after the calls', () => {
+    const asked = request({ desired, group: preparing });
+    expect([whats(asked), setOf(asked.world)?.replicas]).toEqual([[], 2]);
+    expect(asked.world.snapshot.ledgers[0]?.preparations).toMatchObject([{ zone: 'a', ordinal: 2, call: 'prepare', state: 'prepared' }]);
+  });
+
+  it('is refused when they fail', () => {
+    const asked = request({ desired, group: preparing, preparations: 'fail' });
+    expect(whats(asked)).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
+    expect(asked.refused[0]?.message).toContain('ingester-zone-a-2 did not prepare: preparations are assumed to fail');
+    expect(setOf(asked.world)?.replicas).toBe(3);
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import type { RolloutDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { manifest, manifests, planInput } from '../../kit/manifests.ts';
+import { minuteMs } from '../../kit/questions.ts';
+
+const fixed = 'grafana/mimir:2.17.1';
+const risksOf = (overrides: Partial<PlanInput> = {}) => planGroups(planInput(overrides)).groups[0]?.risks;
+const asking = (...desired: readonly unknown[]) => risksOf({ desired });
+
+/** Three zones of four pods, two of which may be unavailable, that get a new image. */
+function rolling(rollout: Partial<RolloutDefinition>, budgets: readonly unknown[] = [], spec: object = {}) {
+  const zones = ['a', 'b', 'c'].map((name) => ({ name, maxUnavailable: 2 }));
+  const now = manifests({ replicas: 4, spec: { ...manifestSpec(spec) } });
+  const then = manifests({ replicas: 4, image: fixed, spec: { ...manifestSpec(spec) } });
+  return risksOf({ groups: [group({ zones, rollout })], current: [...now, ...budgets], desired: [...then, ...budgets] });
+}
+
+function manifestSpec(spec: object): object {
+  return { podManagementPolicy: 'Parallel', ...spec };
+}
+
+describe('RG5001, a budget that makes evictions serial', () => {
+  const budget = (maxUnavailable: number | string, name = 'pdb') => ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace: 'mimir' },
+    spec: { selector: { matchLabels: { 'rollout-group': 'ingester' } }, maxUnavailable },
+  });
+
+  it('is named with its object and with what might be', () => {
+    expect(rolling({ rotateBy: 'evict' }, [budget(1)])).toEqual([
+      {
+        code: 'RG5001',
+        severity: 'warning',
+        message: 'PodDisruptionBudget mimir/pdb lets one pod go at a time, although 2 may be unavailable',
+        source: { object: 'PodDisruptionBudget mimir/pdb' },
+      },
+    ]);
+  });
+
+  it.each<[string, Partial<RolloutDefinition>, readonly unknown[]]>([
+    ['pods are deleted', { rotateBy: 'delete' }, [budget(1)]],
+    ['the budget lets two go', { rotateBy: 'evict' }, [budget(2)]],
+    ['there is none', { rotateBy: 'evict' }, []],
+    ['an interval makes them serial', { rotateBy: 'evict', minIntervalMs: minuteMs }, [budget(2)]],
+  ])('is none when %s', (_name, rollout, budgets) => {
+    expect(rolling(rollout, budgets)).toEqual([]);
+  });
+
+  it('is none when the zone may lack one pod anyway', () => {
+    const budgets = [budget(1)];
+    const one = group({ rollout: { rotateBy: 'evict' } });
+    expect(
+      risksOf({ groups: [one], current: [...manifests(), ...budgets], desired: [...manifests({ image: fixed }), ...budgets] }),
+    ).toEqual([]);
+  });
+});
+
+describe('RG5002, pods that start one after the other', () => {
+  const notice = (names: string) => ({
+    code: 'RG5002',
+    severity: 'notice',
+    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only prolongs the gap`,
+  });
+
+  it('is named for every zone in which several go at once', () => {
+    expect(rolling({}, [], { podManagementPolicy: 'OrderedReady' })).toEqual([notice('ingester-zone-a, ingester-zone-b, ingester-zone-c')]);
+    expect(rolling({}, [])).toEqual([]);
+    expect(rolling({ minIntervalMs: minuteMs }, [], { podManagementPolicy: 'OrderedReady' })).toEqual([]);
+  });
+});
+
+describe('RG5003, no readiness probe', () => {
+  const blind = { container: { readinessProbe: undefined } };
+
+  it('is named for StatefulSets none of whose containers has one', () => {
+    expect(asking(manifest('b', blind), manifest('a', { container: { readinessProbe: null } }), manifest('c'))).toEqual([
+      {
+        code: 'RG5003',
+        severity: 'warning',
+        message: 'no container of ingester-zone-a, ingester-zone-b has a readiness probe, so pods count as ready before they serve',
+      },
+    ]);
+  });
+
+  it('is none where one container has one', () => {
+    const containers = [
+      { name: 'a', image: 'x:1' },
+      { name: 'b', image: 'x:1', readinessProbe: {} },
+    ];
+    expect(asking(manifest('a', { spec: { template: { spec: { containers } } } }))).toEqual([]);
+  });
+});
+
+describe('RG5005, replicas that the agent and Git both write', () => {
+  const owned = group({ zones: ['a', { name: 'b', follows: 'a' }, { name: 'c', replicas: { kind: 'count', count: 3 } }] });
+
+  it('is named for followers and for zones whose number comes from elsewhere', () => {
+    expect(risksOf({ groups: [owned] })).toEqual([
+      {
+        code: 'RG5005',
+        severity: 'warning',
+        message:
+          'the manifests of ingester-zone-b, ingester-zone-c name replicas that the agent writes, so Git and the agent overwrite each other',
+      },
+    ]);
+  });
+
+  it('is none where the manifests leave them out, and for zones that are scaled directly', () => {
+    const left = [...manifests({}, ['a']), ...manifests({ replicas: undefined }, ['b', 'c'])];
+    expect(risksOf({ groups: [owned], desired: left })).toEqual([]);
+    expect(risksOf()).toEqual([]);
+  });
+});
+
+describe('RG5006, an image without a fixed version', () => {
+  it.each(['grafana/mimir', 'grafana/mimir:latest', 'registry:5000/mimir', 'mimir'])('is named: %s', (image) => {
+    expect(asking(...manifests({ image }))).toEqual([
+      {
+        code: 'RG5006',
+        severity: 'warning',
+        message: `image ${image} names no fixed version, so a pod that restarts may run another`,
+      },
+    ]);
+  });
+
+  it.each([
+    'grafana/mimir:2.16.0',
+    'registry:5000/mimir:r1',
+    'mimir@sha256:0123456789abcdef',
+    'mimir:latest@sha256:0123',
+    'mimir:latest-2',
+  ])('is none: %s', (image) => {
+    expect(asking(...manifests({ image }))).toEqual([]);
+  });
+
+  it('is named once for each image, by name', () => {
+    const risks = asking(manifest('a', { image: 'z' }), manifest('b', { image: 'y' }), manifest('c', { image: 'z' })) ?? [];
+    expect(risks.filter(({ code }) => code === 'RG5006').map(({ message }) => message.split(' ')[1])).toEqual(['y', 'z']);
+  });
+});
+
+describe('RG5007, zones that ask for different images', () => {
+  it('is a notice with every member', () => {
+    expect(asking(manifest('c'), manifest('b', { image: fixed }), manifest('a'))).toEqual([
+      {
+        code: 'RG5007',
+        severity: 'notice',
+        message: 'the zones ask for different images: ingester-zone-a, ingester-zone-b, ingester-zone-c',
+      },
+    ]);
+    expect(asking(manifest('a'), manifest('b', { container: { args: ['-x'] } }))).toEqual([]);
+  });
+});
+
+describe('the risks of a plan', () => {
+  it('are those of the members alone, in the order of their codes', () => {
+    const bad = { image: 'x', container: { readinessProbe: undefined } };
+    const stranger = { ...manifest('d', bad) };
+    const foreign = manifest('a', { ...bad, metadata: { namespace: 'loki' } });
+    expect(asking(...manifests(), stranger, foreign)).toEqual([]);
+    expect(asking(manifest('a', bad), manifest('b'))?.map(({ code }) => code)).toEqual(['RG5003', 'RG5006', 'RG5007']);
+  });
+
+  it('are those of members without a namespace for groups in the default one', () => {
+    const loose = manifest('a', { image: 'x', metadata: { namespace: undefined } });
+    expect(risksOf({ groups: [group({ namespace: 'default', zones: ['a'] })], desired: [loose] })?.map(({ code }) => code)).toEqual([
+      'RG5006',
+    ]);
+    expect(asking(loose)).toEqual([]);
+  });
+});

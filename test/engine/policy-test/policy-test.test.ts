@@ -1,0 +1,247 @@
+// PolicyTests: what a case gives becomes a state, and the answer is the engine's own.
+import { describe, expect, it } from 'vitest';
+import { type CaseResult, coverageOf, runPolicyTest } from '../../../engine/policy-test/policy-test.ts';
+import type { GroupDefinition, PolicyBundle, PolicyDefinition } from '../../../policies/definition.ts';
+import { schemas } from '../../../policies/schema/kinds.ts';
+import { gate, group, wave } from '../../kit/groups.ts';
+
+const manifests = ['a', 'b', 'c'].map((zone) => ({
+  apiVersion: 'apps/v1',
+  kind: 'StatefulSet',
+  metadata: { name: `ingester-zone-${zone}`, namespace: 'mimir' },
+  spec: {
+    replicas: 3,
+    updateStrategy: { type: 'OnDelete' },
+    template: { metadata: { labels: { app: 'ingester' } }, spec: { containers: [{ name: 'ingester', image: 'ingester:1' }] } },
+  },
+}));
+
+const zonedGroup = group({
+  zones: [
+    { name: 'a', betweenZonesMs: 3_600_000, noDelete: true },
+    { name: 'b', betweenZonesMs: 3_600_000 },
+    { name: 'c', betweenZonesMs: 3_600_000 },
+  ],
+});
+
+interface Setup {
+  readonly groups?: readonly GroupDefinition[];
+  readonly policies?: readonly PolicyDefinition[];
+  readonly given?: unknown;
+  readonly only?: string;
+}
+
+function run(cases: readonly unknown[], { groups = [zonedGroup], policies = [], given, only }: Setup = {}): readonly CaseResult[] {
+  const test = schemas.PolicyTest.parse({
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'PolicyTest',
+    metadata: { name: 'cases' },
+    spec: { files: ['policies/'], clock: '2026-03-02T12:00:00Z', ...(given === undefined ? {} : { given }), cases },
+  });
+  const bundle: PolicyBundle = { groups, policies, exceptions: [] };
+  return runPolicyTest(test, { bundle, manifests }, only === undefined ? {} : { only });
+}
+
+function one(given: unknown, request: unknown, expected: unknown, setup: Setup = {}): CaseResult | undefined {
+  return run([{ name: 'case', given, request, expect: expected }], setup)[0];
+}
+
+const shrinkA = { action: 'scaleDown', zone: 'a', to: 2 };
+
+describe('a PolicyTest', () => {
+  it('passes when the engine answers as expected, on every write path', () => {
+    const [held, allowed] = run([
+      {
+        name: 'too soon',
+        given: { zones: { b: { lastDownscale: '10m' } } },
+        request: shrinkA,
+        expect: { decision: 'hold', rules: ['zone-gap'] },
+      },
+      { name: 'long after', given: { zones: { b: { lastDownscale: '2h' } } }, request: shrinkA, expect: { decision: 'allow' } },
+    ]);
+    expect(held).toMatchObject({ passed: true, decision: 'hold', rules: ['zone-gap'], expected: 'hold by zone-gap', problems: [] });
+    expect(allowed).toMatchObject({ passed: true, decision: 'allow', rules: [] });
+  });
+
+  it('says every difference between the answer and the expectation', () => {
+    const expected = { decision: 'allow', rules: ['no-downscale'], message: 'tomorrow' };
+    expect(one({ zones: { b: { lastDownscale: '10m' } } }, shrinkA, expected)?.problems).toEqual([
+      'the decision is hold, expected is allow',
+      'the rule no-downscale is not among those that hold it (zone-gap)',
+      'the message does not contain "tomorrow"',
+    ]);
+  });
+
+  it('moves the clock for a case and for those after it, also over cases that are not run', () => {
+    const cases = [
+      { name: 'now', request: { action: 'none' }, expect: { decision: 'done' } },
+      { name: 'later', advance: '1h', request: { action: 'evict', zone: 'a', ordinal: 0 }, expect: { decision: 'hold' } },
+      { name: 'later still', advance: '1h', request: { action: 'evict', zone: 'a', ordinal: 0 }, expect: { decision: 'allow' } },
+    ];
+    const opens = Date.parse('2026-03-02T14:00:00Z');
+    const window = {
+      name: 'afternoon',
+      kind: 'allow' as const,
+      actions: ['evict' as const],
+      ranges: [{ fromMs: opens, toMs: opens + 1 }],
+      inFlight: 'finishPod' as const,
+      source: {},
+    };
+    const policies = [
+      {
+        namespace: 'mimir',
+        name: 'calm',
+        targets: { all: true as const },
+        metrics: {},
+        rules: [],
+        windows: [window],
+        limits: {},
+        limitSources: {},
+      },
+    ];
+    expect(run(cases, { policies }).map(({ passed }) => passed)).toEqual([true, true, true]);
+    expect(run(cases, { policies, only: 'still' }).map(({ name, passed }) => [name, passed])).toEqual([['later still', true]]);
+  });
+
+  it('lets a case change what all cases share, zone by zone and field by field', () => {
+    const given = { zones: { b: { lastDownscale: '10m' } } };
+    const [shared, changed] = run(
+      [
+        { name: 'shared', given: { zones: { b: { ready: 3 } } }, request: shrinkA, expect: { decision: 'hold' } },
+        { name: 'changed', given: { zones: { b: { lastDownscale: '2h' } } }, request: shrinkA, expect: { decision: 'allow' } },
+      ],
+      { given },
+    );
+    expect([shared?.passed, changed?.passed]).toEqual([true, true]);
+  });
+});
+
+describe('the state of a case', () => {
+  const roll = (zones: unknown, more: object = {}) => one({ zones, ...more }, { action: 'none' }, { decision: 'act' });
+
+  it('has the new revision on the highest ordinals', () => {
+    expect(roll({ a: { updated: 1 } })?.message).toContain('replace ingester-zone-a-1');
+  });
+
+  it('asks for a new revision everywhere when a rollout is requested', () => {
+    const expected = { decision: 'act', pods: ['ingester-zone-a-2'] };
+    expect(one({}, { action: 'rollout' }, expected)?.problems).toEqual([]);
+    expect(one({}, { action: 'rollout', zone: 'c' }, { decision: 'act', pods: ['ingester-zone-c-2'] })?.problems).toEqual([]);
+  });
+
+  it.each([
+    ['unready pods', { b: { unready: [1] } }, 'zone b has 2 of 3 pods available'],
+    ['a number of ready pods', { b: { ready: 1 } }, 'zone b has 1 of 3 pods available'],
+    ['missing pods', { b: { missing: [0, 2] } }, 'zone b has 1 of 3 pods available'],
+    ['other replicas', { b: { replicas: 5, ready: 1 } }, 'zone b has 1 of 5 pods available'],
+    ['pods that could not be read', { b: { unknown: true } }, 'the pods of ingester-zone-b could not be read: the case says so'],
+    ['a pause of a person', { a: { paused: true } }, 'zone a is paused by somebody'],
+  ])('knows %s', (_what, zones, fact) => {
+    expect(one({ zones }, { action: 'rollout', zone: 'a' }, { decision: 'wait', message: fact })?.problems).toEqual([]);
+  });
+
+  it('has been in the wave for as long as the case says', () => {
+    const waves = [
+      wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 1_800_000, gates: ['errors'] } }),
+      wave('rest', ['a', 'b', 'c'], { before: { gates: [], approval: { count: 1, from: ['oncall'] } } }),
+    ];
+    const groups = [group({ rollout: { waves }, gates: [gate({ consecutive: 2 })] })];
+    const zones = { a: { updated: 1 }, b: { updated: 0 }, c: { updated: 0 } };
+    const answer = (more: object) => one({ zones, ...more }, { action: 'rollout' }, { decision: 'act' }, { groups })?.rules;
+    const approvals = [{ wave: 'rest', user: 'kim', groups: ['oncall'] }];
+    expect(answer({})).toEqual(['gate', 'soak']);
+    // One reading per period, the newest now: of two, both fall into the last minute.
+    expect(answer({ waveAvailableFor: '1m', gates: { errors: [0, 0] } })).toEqual(['soak']);
+    expect(answer({ waveAvailableFor: '59s', gates: { errors: [0, 0] } })).toEqual(['gate', 'soak']);
+    expect(answer({ waveAvailableFor: '29m', gates: { errors: [0, 0] } })).toEqual(['soak']);
+    expect(answer({ waveAvailableFor: '30m', gates: { errors: [0] } })).toEqual(['gate']);
+    expect(answer({ waveAvailableFor: '30m', gates: { errors: [0, 0] } })).toEqual(['approval']);
+    expect(answer({ waveAvailableFor: '30m', gates: { errors: [0, 0] }, approvals: [{ ...approvals[0], groups: ['guests'] }] })).toEqual([
+      'approval',
+    ]);
+    expect(answer({ waveAvailableFor: '30m', gates: { errors: [0, 0] }, approvals })).toEqual([]);
+    expect(answer({ waveAvailableFor: '30m', gates: { errors: 'error' }, approvals })).toEqual(['gate']);
+  });
+
+  it('lets pods answer at once when they are asked to prepare, unless they refuse', () => {
+    const endpoint = { scheme: 'http' as const, port: 80, path: '/prepare', timeout: '5s' };
+    const groups = [group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }, 'b'] })];
+    expect(one({}, shrinkA, { decision: 'allow', rules: ['prepare-downscale'] }, { groups })?.problems).toEqual([]);
+    const refused = { decision: 'deny', rules: ['prepare-downscale'], message: 'did not prepare' };
+    expect(one({ zones: { a: { prepareFails: true } } }, shrinkA, refused, { groups })?.problems).toEqual([]);
+  });
+
+  it('has pods that have waited for as long as the case says', () => {
+    const endpoint = { scheme: 'http' as const, port: 80, path: '/prepare', timeout: '5s' };
+    const mirror = {
+      kind: 'mirror',
+      apiVersion: 'v1',
+      resourceKind: 'Size',
+      name: 'ingester',
+      read: 'scale',
+      writeBack: 'status',
+      onMissing: 'hold',
+    } as const;
+    const groups = [
+      group({ zones: [{ name: 'a', replicas: mirror, delayed: { afterMs: 3_600_000, endpoint, onUnreachable: 'hold' } }, 'b'] }),
+    ];
+    const none = { action: 'none' };
+    const state = (zone: object) => ({ source: 2, zones: { a: zone } });
+    expect(one(state({}), none, { decision: 'wait', rules: ['delayed-downscale'] }, { groups })?.problems).toEqual([]);
+    expect(one(state({ preparedFor: '59m' }), none, { decision: 'wait', rules: ['delayed-downscale'] }, { groups })?.problems).toEqual([]);
+    expect(one(state({ preparedFor: '1h' }), none, { decision: 'act', replicas: { a: 2 } }, { groups })?.problems).toEqual([]);
+    expect(one({ source: 3 }, none, { decision: 'done' }, { groups })?.problems).toEqual([]);
+    expect(one({ source: 'unknown' }, none, { decision: 'wait', rules: ['replica-source'] }, { groups })?.problems).toEqual([]);
+  });
+});
+
+describe('a case that makes no sense', () => {
+  const none = { action: 'none' };
+  it.each([
+    ['a zone', { zones: { d: { ready: 1 } } }, none, 'done', 'the group ingester has no zone d; its zones are a, b, c'],
+    ['a metric', { metrics: { queue: 1 } }, none, 'done', 'no policy declares the metric queue'],
+    ['a gate', { gates: { errors: [1] } }, none, 'done', 'the group ingester has no gate errors'],
+    ['a wave', { approvals: [{ wave: 'canary', user: 'kim' }] }, none, 'done', 'the group ingester has no wave canary'],
+    ['a rule', { approvals: [{ rule: 'a/b', user: 'kim' }] }, none, 'done', 'no policy has the rule a/b; rules are named as policy/rule'],
+    ['nothing that is approved', { approvals: [{ user: 'kim' }] }, none, 'done', 'the approval of kim names neither a wave nor a rule'],
+    ['a source', { source: 3 }, none, 'done', 'the group ingester mirrors no replica count'],
+    ['an ordinal', { zones: { a: { unready: [3] } } }, none, 'done', 'zone a has no pod 3; its ordinals are 0 to 2'],
+    ['pods', { zones: { a: { updated: 4 } } }, none, 'done', 'zone a has 3 replicas, so 4 cannot be updated'],
+    ['readiness', { zones: { a: { ready: 2, unready: [0] } } }, none, 'done', 'zone a: ready and unready say the same twice'],
+    ['a group', {}, { action: 'none', group: 'other' }, 'done', 'there is no group other; groups are mimir/ingester'],
+    ['no zone', {}, { action: 'scaleDown', to: 1 }, 'allow', 'the request names no zone; zones are a, b, c'],
+    ['no number', {}, { action: 'scaleDown', zone: 'a' }, 'allow', 'the request scaleDown says no number in to'],
+    ['a number of before', {}, { ...shrinkA, from: 5 }, 'allow', 'zone a has 3 replicas, so it is not scaled from 5'],
+    ['a direction', {}, { ...shrinkA, to: 4 }, 'allow', 'from 3 to 4 is no scaleDown'],
+    ['a pod', {}, { action: 'evict', zone: 'a', ordinal: 7 }, 'allow', 'zone a has no pod ingester-zone-a-7'],
+    ['no pod', {}, { action: 'evict', zone: 'a' }, 'allow', 'an eviction names its pod in ordinal'],
+    ['a write path', {}, { action: 'restart', zone: 'a', via: ['apply'] }, 'allow', 'via belongs to scaleUp and scaleDown, not to restart'],
+    ['what the agent is not asked', {}, { action: 'none', to: 3 }, 'done', 'to says nothing in a request none'],
+    ['an answer', {}, none, 'allow', 'a request none is answered act, wait, blocked or done, never allow'],
+    ['a decision', {}, shrinkA, 'act', 'a request scaleDown is answered allow, warn, requireApproval, hold or deny, never act'],
+  ])('names %s and is not asked', (_what, given, request, decision, problem) => {
+    expect(one(given, request, { decision })).toMatchObject({ passed: false, decision: '', problems: [problem] });
+  });
+
+  it('expects pods and replicas of the agent alone', () => {
+    expect(one({}, shrinkA, { decision: 'allow', replicas: { a: 2 } })?.problems).toEqual([
+      'replicas are expected of the agent, in requests rollout and none',
+    ]);
+  });
+});
+
+describe('the coverage of cases', () => {
+  it('lists every rule with the cases that saw it hold, and those that saw it let pass', () => {
+    const cases = run([
+      { name: 'too soon', given: { zones: { b: { lastDownscale: '10m' } } }, request: shrinkA, expect: { decision: 'hold' } },
+      { name: 'long after', given: { zones: { b: { lastDownscale: '2h' } } }, request: shrinkA, expect: { decision: 'allow' } },
+      { name: 'no such zone', given: { zones: { d: {} } }, request: shrinkA, expect: { decision: 'allow' } },
+      { name: 'deleted', request: { action: 'delete', zone: 'a' }, expect: { decision: 'deny' } },
+    ]);
+    expect(coverageOf({ groups: [zonedGroup], policies: [], exceptions: [] }, cases)).toEqual([
+      { rule: 'ingester scaling.down.betweenZones', held: ['too soon'], passed: ['long after'] },
+      { rule: 'ingester rollout.maxUnavailable', held: [], passed: [] },
+      { rule: 'ingester protect.noDelete', held: ['deleted'], passed: [] },
+    ]);
+  });
+});
