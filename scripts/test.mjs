@@ -19,7 +19,8 @@ const run = spawnSync(
     `--outputFile.json=${report}`,
     ...process.argv.slice(2),
   ],
-  { stdio: 'inherit' },
+  // CI counts as a terminal for the runner, yet what is written to a file or a pipe should hold no escape byte.
+  { stdio: 'inherit', env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' } },
 );
 let summary = { passed: 0, failed: 1, skipped: 0 };
 try {

@@ -13,13 +13,18 @@ export interface ApprovalQuestion {
   readonly subject: { readonly wave?: string; readonly rule?: string };
   /** Approvals of another run do not count: those that name it, and those that name none and are older than this run. */
   readonly run?: Pick<RunState, 'id' | 'startedMs'>;
+  /** What was said before this instant does not count: whoever approves the end of a wave has seen its last pod go. */
+  readonly sinceMs?: number;
   readonly source: Source | undefined;
 }
 
 /** Whether enough different people of the right groups approved, and nobody rejected. */
-export function approvalResult({ context, rule, approval, subject, run, source }: ApprovalQuestion): RuleResult {
+export function approvalResult({ context, rule, approval, subject, run, sinceMs, source }: ApprovalQuestion): RuleResult {
   if (isUnknown(context.intents)) return result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source });
-  const about = context.intents.filter((intent) => intent.wave === subject.wave && intent.rule === subject.rule && isOfRun(intent, run));
+  const isRecent = ({ requestedBy }: IntentView): boolean =>
+    sinceMs === undefined || requestedBy === undefined || requestedBy.atMs >= sinceMs;
+  const isAbout = (intent: IntentView): boolean => intent.wave === subject.wave && intent.rule === subject.rule;
+  const about = context.intents.filter((intent) => isAbout(intent) && isOfRun(intent, run) && isRecent(intent));
   const from = approval.from.length === 0 ? '' : ` from ${approval.from.join(' or ')}`;
   const limit = `${approval.count}${from}`;
   const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval));

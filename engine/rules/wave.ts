@@ -60,7 +60,9 @@ function approval(
 ): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
   if (isFastTrack(context, run)) return result('approval', 'skip', 'a run back to the previous template needs no approval', { source });
-  return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, run, source });
+  // One wave may ask before and after; the same words are not the answer to both.
+  const after = when === 'after' ? { sinceMs: Math.max(run.waveStartedMs, run.lastDisruptionMs ?? 0) } : {};
+  return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, run, ...after, source });
 }
 
 function withGates(context: GroupContext, names: readonly string[], sinceMs: number, before: readonly RuleResult[]): WaveAnswer {

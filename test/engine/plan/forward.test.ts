@@ -134,7 +134,9 @@ describe('people', () => {
     expect(short(given)).toEqual({ end: 'done', seconds: 270, holding: [] });
     expect(given.world.snapshot.intents).toMatchObject([
       { action: 'approve', wave: 'all', group: 'ingester', requestedBy: { user: 'person 1', groups: ['oncall'], atMs: kitNowMs } },
-      { action: 'approve', wave: 'all', requestedBy: { user: 'person 2' } },
+      { action: 'approve', wave: 'all', requestedBy: { user: 'person 2', atMs: kitNowMs } },
+      { action: 'approve', wave: 'all', requestedBy: { user: 'person 1', atMs: kitNowMs + 270_000 } },
+      { action: 'approve', wave: 'all', requestedBy: { user: 'person 2', atMs: kitNowMs + 270_000 } },
     ]);
   });
 

@@ -8,7 +8,11 @@ import { ago, contextWith, hourMs, intent, line, minuteMs } from '../../kit/ques
 
 const run = { id: 'run-1', startedMs: ago(hourMs) };
 
-function ask(approval: Partial<ApprovalDefinition>, intents: Known<readonly IntentView[]>, asked: { readonly run?: typeof run } = { run }) {
+function ask(
+  approval: Partial<ApprovalDefinition>,
+  intents: Known<readonly IntentView[]>,
+  asked: { readonly run?: typeof run; readonly sinceMs?: number } = { run },
+) {
   return approvalResult({
     context: contextWith(group(), { intents }),
     rule: 'approval',
@@ -80,6 +84,11 @@ describe('an approval', () => {
     expect(ask({}, [by('kim', { ...early, runId: 'run-1' })])).toMatchObject({ outcome: 'ok' });
     expect(ask({}, [by('kim', early)], {})).toMatchObject({ outcome: 'ok' });
     expect(ask({}, [by('kim', { requestedBy: { ...early.requestedBy, atMs: run.startedMs } })])).toMatchObject({ outcome: 'ok' });
+  });
+
+  it('that was given before what it is about does not count', () => {
+    expect(ask({}, [by('kim')], { run, sinceMs: ago(minuteMs) })).toMatchObject({ outcome: 'ok' });
+    expect(ask({}, [by('kim')], { run, sinceMs: ago(minuteMs) + 1 })).toEqual(none);
   });
 
   it('expires after its time, and says when', () => {
