@@ -268,7 +268,7 @@ for (const folder of realInputs) {
     it('becomes groups without a finding', async () => {
       const { groups, findings } = adoptGroups(objects);
       expect(findings).toEqual([]);
-      await expect(writeDocuments(groups)).toMatchFileSnapshot(`golden/adopted-${basename(folder)}.yaml`);
+      await expect(writeDocuments(groups)).toMatchFileSnapshot(`../golden/adopted-${basename(folder)}.yaml`);
     });
 
     it('becomes the same bytes in any order', () => {
