@@ -2,7 +2,6 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AdmissionRequest, Judgement } from '../decision.ts';
 import { judge } from '../judge.ts';
-import { manifestRevision } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
@@ -63,7 +62,7 @@ function change(
   }
   const raw =
     manifestsByName(request.desired).get(`${wanted.namespace}/${wanted.name}`) ?? manifestsByName(request.desired).get(`/${wanted.name}`);
-  const revision = raw === undefined ? wanted.status.updateRevision : manifestRevision(raw);
+  const revision = wanted.status.updateRevision;
   const isTemplateChanged = revision !== present.status.updateRevision;
   const namesReplicas = raw !== undefined && fieldAt(raw, ['spec', 'replicas']) !== undefined;
   const to = namesReplicas ? wanted.replicas : present.replicas;

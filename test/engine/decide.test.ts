@@ -136,6 +136,11 @@ describe('the phase', () => {
     expect([decided(overrides, definition).phase, decided(overrides, definition).outcome]).toEqual([phase, outcome]);
   });
 
+  it('is Rolling although a change of replicas waits', () => {
+    const held = { policies: [policy({ rules: [policyRule({ actions: ['scaleUp'], effect: 'hold' })] })] };
+    expect(decided({ ...outdated, ...held }, count)).toMatchObject({ phase: 'Rolling', outcome: 'act' });
+  });
+
   it('is Rolling in one zone although another zone is paused by its settings', () => {
     const paused = group({ zones: [{ name: 'a', paused: true }, 'b'] });
     expect(decided(outdated, paused)).toMatchObject({ phase: 'Rolling', outcome: 'act' });
@@ -181,6 +186,23 @@ describe('a zone that could not be read', () => {
       ],
       waits: [{ rule: 'view-complete', outcome: 'unknown' }],
     });
+  });
+});
+
+describe('a number that could not be read', () => {
+  const mirror = {
+    kind: 'mirror',
+    apiVersion: 'x/v1',
+    resourceKind: 'ReplicaTemplate',
+    name: 'ingester',
+    read: 'scale',
+    writeBack: 'none',
+    onMissing: 'hold',
+  } as const;
+
+  it('stands in no goal', () => {
+    const decision = decided({}, group({ zones: [{ name: 'a', replicas: mirror }] }));
+    expect([decision.goal, decision.outcome]).toEqual(['nothing to do', 'wait']);
   });
 });
 

@@ -46,6 +46,55 @@ describe('the changes of a plan', () => {
   });
 });
 
+describe('the object that replicas are mirrored from', () => {
+  const replicas = {
+    kind: 'mirror',
+    apiVersion: 'rollout-operator.grafana.com/v1',
+    resourceKind: 'ReplicaTemplate',
+    name: 'ingester',
+    read: 'scale',
+    writeBack: 'none',
+    onMissing: 'hold',
+  } as const;
+  const mirrored = group({
+    zones: [
+      { name: 'a', replicas },
+      { name: 'b', follows: 'a' },
+    ],
+  });
+  const template = (number: number | undefined, namespace = 'mimir') => ({
+    apiVersion: 'rollout-operator.grafana.com/v1',
+    kind: 'ReplicaTemplate',
+    metadata: { name: 'ingester', namespace },
+    spec: { replicas: number ?? 'many' },
+  });
+  const between = (current: readonly unknown[], desired: readonly unknown[]) => {
+    const sets = manifests({ replicas: undefined }, ['a', 'b']);
+    return plan({ groups: [mirrored], current: [...sets, ...current], desired: [...sets, ...desired] });
+  };
+
+  it('is a change of its own, before those of the members', () => {
+    const up = between([template(3)], [template(5)]);
+    expect(up.changes).toEqual([
+      { kind: 'source', zones: ['a', 'b'], field: 'ReplicaTemplate ingester', before: 3, after: 5, consequence: 'scaleUp' },
+    ]);
+    expect(up.zones.map(({ replicasBefore, replicasAfter }) => [replicasBefore, replicasAfter])).toEqual([
+      [3, 5],
+      [3, 5],
+    ]);
+    expect(between([template(5)], [template(3)]).changes).toMatchObject([
+      { kind: 'source', before: 5, after: 3, consequence: 'scaleDown' },
+    ]);
+  });
+
+  it('is none where it says the same, is new, cannot be read or is another', () => {
+    expect(between([template(3)], [template(3)]).changes).toEqual([]);
+    expect(between([], [template(3)]).changes).toEqual([]);
+    expect(between([template(3)], [template(undefined)]).changes).toEqual([]);
+    expect(between([template(3), template(3, 'loki')], [template(3), template(5, 'loki')]).changes).toEqual([]);
+  });
+});
+
 describe('a member that is created', () => {
   it('is a change, and its pods start', () => {
     const created = plan({ current: manifests({}, ['a', 'b']), desired: manifests() });

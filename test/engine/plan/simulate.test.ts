@@ -119,6 +119,12 @@ describe('random faults', () => {
 });
 
 describe('a run that is broken off', () => {
+  it('has lasted as long as it might, and one that ends before as long as it took', () => {
+    expect(simulated({ untilMs: minuteMs }).runs[0]).toMatchObject({ end: 'limit', durationMs: minuteMs });
+    const free = simulated({}).runs[0];
+    expect(simulated({ untilMs: 100 * minuteMs }).runs[0]).toMatchObject({ end: 'done', durationMs: free?.durationMs });
+  });
+
   it('is unfinished and names what held it', () => {
     expect(simulated({ untilMs: minuteMs }).runs[0]).toMatchObject({ end: 'limit', heldBy: [], turns: 1 });
     const deny = { policies: [policy({ rules: [policyRule({ message: 'never' })] })] };

@@ -278,6 +278,11 @@ describe('the limit', () => {
       { ...three, more: { exceptions: [exception('zone-budget', { allow: { podsAtMost: 2 } })] } },
       ['3', line(1)],
     ],
+    [
+      'is its own with an exception of as many',
+      { ...three, more: { exceptions: [exception('zone-budget', { allow: { podsAtMost: 3 } })] } },
+      ['3', line(1)],
+    ],
     ['is the whole zone with an exception of everything', { ...three, more: { exceptions: [exception('zone-budget')] } }, ['5', line(30)]],
     [
       'is raised by an exception over a policy',
