@@ -18,6 +18,8 @@ export interface ManifestOptions {
   readonly groups?: readonly GroupDefinition[];
   /** Replicas that stand in for those of single StatefulSets, by `namespace/name`; who follows them keeps its own. */
   readonly replicas?: ReadonlyMap<string, number>;
+  /** `none` for manifests that are asked for and do not run yet: nobody looks at their pods. */
+  readonly pods?: 'running' | 'none';
 }
 
 export interface ManifestSnapshot {
@@ -53,8 +55,9 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
   );
   const withReplicas = (set: StatefulSetView): StatefulSetView =>
     settled(set, options.replicas?.get(`${set.namespace}/${set.name}`) ?? set.replicas);
+  const replicated: Snapshot = { ...snapshot, statefulSets: snapshot.statefulSets.map(withReplicas) };
   return {
-    snapshot: toldSources(withPods({ ...snapshot, statefulSets: snapshot.statefulSets.map(withReplicas) }, ofKind('Pod'))),
+    snapshot: toldSources(options.pods === 'none' ? replicated : withPods(replicated, ofKind('Pod'))),
     problems: [...sets, ...zoneBudgets, ...podBudgets].flatMap((view) => (isUnknown(view) ? [view.unknown] : [])),
   };
 }

@@ -24,7 +24,7 @@ export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
   const usesCalendar = dependsOnCalendar(input);
   const nowMs = usesCalendar ? input.nowMs : nowhereMs;
   const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot;
-  const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups }).snapshot;
+  const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
   return { usesCalendar, nowMs, before, after };
 }
 
