@@ -349,13 +349,26 @@ export function violationsOf(decided: Decided): readonly string[] {
     .flatMap((invariant) => invariant.violations(decided).map((what) => `${invariant.id}: ${what}`));
 }
 
-/**
- * S16: opposite writes of one zone's replicas need a change of what they follow. Over a trace of decisions; `inputs` is what the number came
- * from at each.
- */
-export function flapping(
-  writes: readonly { readonly zone: string; readonly from: number; readonly to: number; readonly inputs: string }[],
-): readonly string[] {
+/** A write of replicas with everything that its number may have come from. */
+export interface ReplicaWrite {
+  readonly zone: string;
+  readonly from: number;
+  readonly to: number;
+  readonly inputs: string;
+}
+
+/** The replicas that a decision writes. */
+export function replicaWrites({ decision, snapshot }: Pick<Decided, 'decision' | 'snapshot'>): readonly ReplicaWrite[] {
+  return decision.actions.flatMap((action): ReplicaWrite[] => {
+    if (action.kind !== 'scaleStatefulSet') return [];
+    const others = snapshot.statefulSets.map((set) => (set.name === action.statefulSet ? 0 : set.replicas));
+    const { zone, from, to } = action;
+    return [{ zone, from, to, inputs: JSON.stringify([snapshot.replicaSources, others]) }];
+  });
+}
+
+/** S16: opposite writes of one zone's replicas, one after the other, need a change of what they follow. */
+export function flapping(writes: readonly ReplicaWrite[]): readonly string[] {
   const last = new Map<string, { readonly direction: number; readonly inputs: string }>();
   const found: string[] = [];
   for (const write of writes) {

@@ -1,7 +1,7 @@
 // Simulation: the plan carried out in the model while things break, with the invariants asked at every decision.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action, GroupDecision } from '../decision.ts';
-import { violationsOf } from '../invariants.ts';
+import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../invariants.ts';
 import { isUnknown } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import { runForward, type ScheduledEvent, type Turn } from './forward.ts';
@@ -78,6 +78,7 @@ function simulateOnce(start: World, group: GroupDefinition, options: SimulationO
   const beginMs = start.snapshot.nowMs;
   const timeline: TimelineEntry[] = [];
   const violations: TimelineEntry[] = [];
+  const writes: ReplicaWrite[] = [];
   const events = [...requestedEvents(start, group, options.faults), ...randomEvents(start, group, options, random)];
   for (const { atMs, input } of events) {
     if (input.kind === 'podFails' || input.kind === 'podDies')
@@ -86,12 +87,14 @@ function simulateOnce(start: World, group: GroupDefinition, options: SimulationO
   const onTurn = (turn: Turn, world: World): void => {
     const atMs = turn.nowMs - beginMs;
     for (const what of violationsOf({ snapshot: world.snapshot, group, decision: turn.decision })) violations.push({ atMs, what });
+    writes.push(...replicaWrites({ decision: turn.decision, snapshot: world.snapshot }));
     const line = describeActions(turn.decision);
     if (line !== '') timeline.push({ atMs, what: line });
     options.onTurn?.(turn);
   };
   const untilMs = options.untilMs === undefined ? {} : { untilMs: beginMs + options.untilMs };
   const { turns, last, end } = runForward(withJitter(start, random), group, { onTurn, events, ...untilMs });
+  for (const what of flapping(writes)) violations.push({ atMs: last.nowMs - beginMs, what });
   return {
     seed,
     end,

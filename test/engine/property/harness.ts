@@ -2,7 +2,7 @@
 
 import { decideGroup } from '../../../engine/decide.ts';
 import type { AdmissionRequest, RuleOutcome, RuleResult } from '../../../engine/decision.ts';
-import { flapping, violationsOf } from '../../../engine/invariants.ts';
+import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants.ts';
 import { judge } from '../../../engine/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
@@ -58,7 +58,7 @@ export function checkRuns(firstSeed: number, groups: number, most = 5): Property
   let seed = firstSeed;
   for (; seed < firstSeed + groups && found.length < most; seed += 1) {
     const { snapshot, group } = randomCase(seed);
-    const writes: { zone: string; from: number; to: number; inputs: string }[] = [];
+    const writes: ReplicaWrite[] = [];
     const opened: string[] = [];
     const world = createWorld(snapshot, defaultAssumptions, 'p50');
     runForward(world, group, {
@@ -66,15 +66,10 @@ export function checkRuns(firstSeed: number, groups: number, most = 5): Property
       onTurn: ({ decision }, { snapshot: seen }) => {
         const open = seen.ledgers.find((ledger) => ledger.group === group.name)?.run?.openZone;
         for (const what of judgeDecision(seen, group, decision)) found.push({ seed, what });
+        const written = replicaWrites({ decision, snapshot: seen });
+        scales += written.length;
+        writes.push(...written);
         for (const action of decision.actions) {
-          if (action.kind === 'scaleStatefulSet') {
-            scales += 1;
-            const inputs = JSON.stringify([
-              seen.replicaSources,
-              seen.statefulSets.map((set) => (set.name === action.statefulSet ? 0 : set.replicas)),
-            ]);
-            writes.push({ zone: action.zone, from: action.from, to: action.to, inputs });
-          }
           if (action.kind === 'deletePod' || action.kind === 'evictPod') replacements += 1;
         }
         const begun = decision.actions.find((action) => action.kind === 'deletePod' || action.kind === 'evictPod');
