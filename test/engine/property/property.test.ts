@@ -10,7 +10,7 @@ import { answerKey, checkDecisions, checkRuns, type PropertyReport } from './har
 
 const groups = 3000;
 const runs = 150;
-/** Another seed each day without a commit in between; the same all day, so that a failure can be repeated. */
+/** SEED begins elsewhere; without it every run tries the same groups, so that a failure can be repeated. */
 const firstSeed = Number(process.env['SEED'] ?? 1);
 
 describe('decisions over random groups', () => {
