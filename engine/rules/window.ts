@@ -20,15 +20,12 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
   );
   const details = { earliestMs: state.changesMs };
   if (state.isOpen) return result('window', 'ok', 'the windows are open', details);
-  const name = state.deniedBy ?? state.notAllowedBy?.[0];
-  const source = windows.find((window) => window.name === name)?.source;
-  const fact =
-    state.deniedBy === undefined
-      ? `no allow window is open (${state.notAllowedBy?.join(', ')})`
-      : `the window ${state.deniedBy} is closed to it`;
-  if (mayFinish(state.inFlight, underWay))
-    return result('window', 'ok', `${fact}, and work under way may be finished`, { ...details, source });
-  return result('window', 'wait', fact, { ...details, source });
+  const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];
+  const source = windows.find((window) => window.name === closed[0])?.source;
+  const fact = state.deniedBy === undefined ? 'no allow window is open' : 'a deny window is open';
+  const held = { ...details, limit: closed.join(', '), source };
+  if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}, and work under way may be finished`, held);
+  return result('window', 'wait', fact, held);
 }
 
 function mayFinish(inFlight: 'finishPod' | 'finishZone' | 'finishAll', underWay: UnderWay): boolean {

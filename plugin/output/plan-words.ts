@@ -88,6 +88,8 @@ export function stepGate(step: PlannedStep): string {
       return 'people';
     case 'wait':
       if (step.rules.some((result) => result.outcome === 'no')) return 'people';
+      if (step.waitsFor === 'window')
+        return step.rules.find(({ rule, outcome }) => rule === 'window' && outcome === 'wait')?.limit ?? 'time';
       return ['time', ...(step.gates ?? [])].join(', ');
     case 'soak':
       return ['time', ...(step.gates ?? [])].join(', ');

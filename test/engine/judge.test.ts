@@ -105,7 +105,7 @@ describe('a decrease', () => {
       native,
       { policies: [policy({ windows: [freeze({ actions: ['scaleDown'] })] })] },
       'hold',
-      'window: the window freeze is closed to it; passes at 2026-03-02T13:00:00.000Z at the earliest',
+      'window: a deny window is open (limit: freeze); passes at 2026-03-02T13:00:00.000Z at the earliest',
     ],
     ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: its condition holds'],
     ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: its condition holds'],

@@ -12,7 +12,8 @@ const ask = (windows: readonly WindowDefinition[], underWay: UnderWay = 'nothing
 const closed = {
   rule: 'window',
   outcome: 'wait',
-  fact: 'the window freeze is closed to it',
+  fact: 'a deny window is open',
+  limit: 'freeze',
   source: line(20),
   earliestMs: kitNowMs + hourMs,
 };
@@ -47,14 +48,15 @@ describe('windows', () => {
     expect(ask([hours])).toEqual({
       rule: 'window',
       outcome: 'wait',
-      fact: 'no allow window is open (business-hours)',
+      fact: 'no allow window is open',
+      limit: 'business-hours',
       source: line(21),
       earliestMs: kitNowMs + hourMs,
     });
     expect(ask([{ ...hours, ranges: [{ fromMs: ago(1), toMs: kitNowMs + 1 }] }])).toMatchObject({ outcome: 'ok' });
   });
 
-  const finish = { ...closed, outcome: 'ok', fact: 'the window freeze is closed to it, and work under way may be finished' };
+  const finish = { ...closed, outcome: 'ok', fact: 'a deny window is open, and work under way may be finished' };
   it.each<[WindowDefinition['inFlight'], UnderWay, object]>([
     ['finishPod', 'nothing', closed],
     ['finishPod', 'zone', closed],
