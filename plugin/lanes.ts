@@ -30,7 +30,7 @@ export function laneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
 }
 
 /** What goes on in a zone; undefined when it is done, or has nothing to do. */
-export function zoneKind(decision: GroupDecision, name: string): LaneSpan['kind'] | undefined {
+function zoneKind(decision: GroupDecision, name: string): LaneSpan['kind'] | undefined {
   const zone = decision.zones.find((candidate) => candidate.zone === name);
   const step = decision.steps.find((candidate) => candidate.zone === name);
   const isActing = decision.actions.some((action) => 'zone' in action && action.zone === name);

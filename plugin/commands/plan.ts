@@ -29,7 +29,7 @@ export async function run(context: CommandContext, options: PlanOptions): Promis
 }
 
 /** Each format is loaded only when it is asked for. */
-export async function writePlan(stream: OutputStream, format: PlanFormat, plan: Plan): Promise<void> {
+async function writePlan(stream: OutputStream, format: PlanFormat, plan: Plan): Promise<void> {
   switch (format) {
     case 'table':
     case 'wide': {

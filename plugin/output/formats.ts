@@ -2,7 +2,7 @@
 import type { OutputStream } from '../context.ts';
 
 /** The version of what programs read; additions keep it, changes raise it. */
-export const cliApiVersion = 'rollout-group.dev/cli/v1';
+const cliApiVersion = 'rollout-group.dev/cli/v1';
 
 /** A result with its kind; keys are printed in the order in which they stand. */
 export interface ResultDocument {

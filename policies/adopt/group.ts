@@ -9,7 +9,7 @@ import type { Hold } from './reading.ts';
 const longestHold = 1024;
 
 /** What the original does and a native group does not; each field says what in `schema/rollout-group.ts`. */
-const compatibility = {
+export const adoptedCompatibility = {
   readiness: 'containers',
   podsBy: 'nameLabel',
   openZone: 'reselect',
@@ -52,7 +52,7 @@ export function groupDocument(members: readonly AdoptedMember[], zones: Readonly
         replaceUnready: { when: 'crashing', after: '0s' },
       },
       protect: { noDownscale: common.noDownscale || undefined },
-      compatibility: { groupLabel: name === label ? undefined : label, ...compatibility },
+      compatibility: { groupLabel: name === label ? undefined : label, ...adoptedCompatibility },
     },
   });
 }

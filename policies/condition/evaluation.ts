@@ -16,7 +16,7 @@ interface Evaluation {
 }
 
 /** What one evaluation may cost, so that no condition holds up an admission request: a step is about a microsecond. */
-export const fuelPerEvaluation = 20_000;
+const fuelPerEvaluation = 20_000;
 
 /** Thrown through json-logic-js, which knows no other way out, and caught in `evaluating`. */
 const stopSignal = Symbol('undecided');

@@ -45,7 +45,7 @@ export const conditionFunctions: Readonly<Record<string, (...args: readonly unkn
 };
 
 /** Whether the whole text matches; `*` stands for any number of characters, everything else for itself. */
-export function matchesGlob(value: string, pattern: string): boolean {
+function matchesGlob(value: string, pattern: string): boolean {
   spendSearch(value.length, pattern.length);
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

@@ -65,7 +65,7 @@ export function requireKnown(value: unknown, name: string): void {
 }
 
 /** The steps of a path: a list as it is, text cut at its dots, nothing for the data itself. */
-export function toSteps(path: unknown): readonly string[] {
+function toSteps(path: unknown): readonly string[] {
   if (path === undefined || path === null || path === '') return [];
   return Array.isArray(path) ? path.map(String) : String(path).split('.');
 }

@@ -19,7 +19,7 @@ import { windowsThatNeverMeet, windowTimes } from './windows.ts';
 import { followersWithReplicas, forcedReplicas, knownLeaders, leaderCycles, timeBetweenOneZone, uniqueZones } from './zones.ts';
 
 /** Every check, in the order of the table of codes. */
-export const lintChecks: readonly LintCheck[] = [
+const lintChecks: readonly LintCheck[] = [
   sharedMembers,
   uniqueZones,
   knownLeaders,

@@ -156,7 +156,7 @@ function resolveWave(wave: WaveSpec): WaveDefinition {
 }
 
 /** An approval as the engine counts it; without `from` anybody may approve. */
-export function resolveApproval(approval: ApprovalSpec): ApprovalDefinition {
+function resolveApproval(approval: ApprovalSpec): ApprovalDefinition {
   const { count, from, expires } = approval;
   return compact({ count, from: from ?? [], expiresMs: expires === undefined ? undefined : durationMs(expires) });
 }

@@ -1,5 +1,8 @@
 // Builders of groups as the engine reads them, with the defaults of native groups and a preset for adopted ones.
+
+import { adoptedCompatibility } from '../../policies/adopt/group.ts';
 import type { GateDefinition, GroupDefinition, RolloutDefinition, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { compatibility as compatibilitySchema } from '../../policies/schema/rollout-group.ts';
 
 type Compatibility = GroupDefinition['compatibility'];
 
@@ -96,36 +99,4 @@ function nativeRollout(zones: readonly string[]): RolloutDefinition {
   };
 }
 
-const nativeCompatibility: Compatibility = {
-  readiness: 'condition',
-  podsBy: 'owner',
-  openZone: 'finish',
-  podChoice: 'unreadyFirst',
-  pausedZone: 'counts',
-  stuckPodCap: 'capped',
-  zoneGapReads: 'group',
-  prepareGapReads: 'group',
-  preparedSince: 'seen',
-  scaleDownChecks: 'full',
-  scaleFloor: 'one',
-  lastDownscale: 'ledger',
-  strategyOfAllMembers: false,
-  currentRevision: 'ignored',
-};
-
-const adoptedCompatibility: Compatibility = {
-  readiness: 'containers',
-  podsBy: 'nameLabel',
-  openZone: 'reselect',
-  podChoice: 'ordinal',
-  pausedZone: 'ignored',
-  stuckPodCap: 'none',
-  zoneGapReads: 'follower',
-  prepareGapReads: 'otherZone',
-  preparedSince: 'pod',
-  scaleDownChecks: 'prepareOnly',
-  scaleFloor: 'none',
-  lastDownscale: 'annotation',
-  strategyOfAllMembers: true,
-  currentRevision: 'advanced',
-};
+const { groupLabel: _groupLabel, ...nativeCompatibility } = compatibilitySchema.parse({});
