@@ -1,7 +1,7 @@
 // Windows of all policies together: may this action begin now, and what may still be finished.
 
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
-import { joinWindows } from '../../policies/window/window.ts';
+import { joinWindows, windowState } from '../../policies/window/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
@@ -21,8 +21,13 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
   const details = { earliestMs: state.changesMs };
   if (state.isOpen) return result('window', 'ok', 'the windows are open', details);
   const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];
-  const source = windows.find((window) => window.name === closed[0])?.source;
-  const fact = state.deniedBy === undefined ? 'no allow window is open' : 'a deny window is open';
+  // Two policies may have a window of one name; the one that holds is the one whose state does.
+  const isDeny = state.deniedBy !== undefined;
+  const named = windows.filter(
+    (window) => window.name === closed[0] && window.actions.includes(action) && (window.kind === 'deny') === isDeny,
+  );
+  const source = (named.find((window) => windowState(window, context.nowMs).isOpen === isDeny) ?? named[0])?.source;
+  const fact = isDeny ? 'a deny window is open' : 'no allow window is open';
   const held = { ...details, limit: closed.join(', '), source };
   if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}, and work under way may be finished`, held);
   return result('window', 'wait', fact, held);

@@ -44,6 +44,11 @@ describe('windows', () => {
     expect(ask([over])).toEqual({ rule: 'window', outcome: 'ok', fact: 'the windows are open' });
   });
 
+  it('name the place of the window that holds, not of another one of its name', () => {
+    const over = freeze({ ranges: [{ fromMs: ago(2 * hourMs), toMs: kitNowMs }], source: line(30) });
+    expect(ask([over, freeze()])).toMatchObject({ outcome: 'wait', source: line(20) });
+  });
+
   it('hold what no allow window lets begin', () => {
     expect(ask([hours])).toEqual({
       rule: 'window',
