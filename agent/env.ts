@@ -1,0 +1,50 @@
+// What the agent reaches outside of itself: the ports of the cluster layer, the pods, the policy directory and the log.
+import type { ClusterEnv } from '../cluster/env.ts';
+
+export interface PodRequest {
+  readonly method: 'POST' | 'DELETE';
+  /** Built from validated parts (pod-url.ts). */
+  readonly url: string;
+  /** Until the whole answer is there. */
+  readonly timeoutMs: number;
+  /** A longer body is a failure. */
+  readonly maxBodyBytes: number;
+  /** The place in the code that asks. */
+  readonly site: string;
+}
+
+export interface PodResponse {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Calls to pods. Redirects are not followed. */
+export interface PodHttp {
+  /** Resolves with any answer. Rejects with an Error that says what happened when no whole answer came. */
+  readonly call: (request: PodRequest) => Promise<PodResponse>;
+}
+
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Structured log: a constant message and values beside it. */
+export interface Log {
+  readonly debug: (message: string, fields?: LogFields) => void;
+  readonly info: (message: string, fields?: LogFields) => void;
+  readonly warn: (message: string, fields?: LogFields) => void;
+  readonly error: (message: string, fields?: LogFields) => void;
+}
+
+/** Policy files as they lie in the agent's directory. */
+export interface PolicyDirectory {
+  /** Every policy file, read whole. Rejects when the directory cannot be read. */
+  readonly read: () => Promise<readonly { readonly name: string; readonly text: string }[]>;
+  /** Calls back after files may have changed; the answer stops it. */
+  readonly watch: (onChange: () => void) => () => void;
+}
+
+export interface AgentEnv extends ClusterEnv {
+  readonly pods: PodHttp;
+  readonly log: Log;
+  /** Absent without `--policies`. */
+  readonly policyDirectory?: PolicyDirectory;
+}

@@ -1,0 +1,53 @@
+// What the loop tells those who publish, count and record: one value per turn, and the parts of the agent that are missing.
+import type { Action, GroupDecision } from '../engine/decision.ts';
+import type { Ledger, Snapshot } from '../engine/snapshot.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
+import type { Finding } from '../policies/findings/finding.ts';
+
+/** How an action ended. `conflict`: its object had changed, so nothing happened. `unknown`: no answer came; it may have happened. */
+export type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
+
+export interface PerformedAction {
+  readonly action: Action;
+  readonly result: ActionResult;
+  /** What the server or the pod said; never a whole body. */
+  readonly message?: string;
+}
+
+/** One turn of one group, after it ended. */
+export interface TurnReport {
+  readonly group: GroupDefinition;
+  /** What the decision was made from. */
+  readonly snapshot: Snapshot;
+  /** Absent when the turn failed before a decision. */
+  readonly decision?: GroupDecision;
+  /** The ledger as stored after the turn; absent when it could not be read. */
+  readonly ledger?: Ledger;
+  readonly performed: readonly PerformedAction[];
+  /** Wall clock, milliseconds since 1970. */
+  readonly startedMs: number;
+  /** On the monotonic clock. */
+  readonly durationMs: number;
+  /** From the event that asked for this turn until its first action was sent; absent when no action was. */
+  readonly reactionMs?: number;
+  /** Why the turn could not be finished. */
+  readonly error?: string;
+}
+
+/** Something that the agent would use and cannot: an absent CRD, a missing permission, an unreachable server. */
+export interface Degradation {
+  /** Stable, such as `watch/rolloutgroups` or `lease`. */
+  readonly id: string;
+  readonly reason: 'forbidden' | 'missing' | 'unreachable' | 'invalid';
+  /** One sentence: what is missing and what follows from it. */
+  readonly message: string;
+}
+
+/** Hears of turns. Must return at once and not throw: whoever has something to write keeps a queue of its own. */
+export interface TurnListener {
+  readonly turnEnded: (report: TurnReport) => void;
+  /** The groups there are, after their number or definition changed, with what is wrong in their sources. */
+  readonly groupsChanged?: (groups: readonly GroupDefinition[], findings: readonly Finding[]) => void;
+  readonly degraded?: (degradations: readonly Degradation[]) => void;
+  readonly leadershipChanged?: (state: { readonly isLeader: boolean; readonly epoch?: number; readonly holder?: string }) => void;
+}

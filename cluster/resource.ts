@@ -1,0 +1,87 @@
+// Names of resources and the paths they are served at. Objects are raw JSON: whatever the server sends is kept.
+
+/** One kind of object as the API serves it. */
+export interface Resource {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  /** Lower-case plural, as in paths. */
+  readonly plural: string;
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+}
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly Readonly<Record<string, unknown>>[];
+  readonly managedFields?: readonly unknown[];
+  readonly [field: string]: unknown;
+}
+
+/** An object as the API server sends it. */
+export interface KubernetesObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly [field: string]: unknown;
+}
+
+const core = (plural: string, kind: string, isNamespaced = true): Resource => ({ group: '', version: 'v1', plural, kind, isNamespaced });
+
+/** Resources of Kubernetes itself that are read or written here. */
+export const resources = {
+  pods: core('pods', 'Pod'),
+  nodes: core('nodes', 'Node', false),
+  namespaces: core('namespaces', 'Namespace', false),
+  configMaps: core('configmaps', 'ConfigMap'),
+  secrets: core('secrets', 'Secret'),
+  statefulSets: { group: 'apps', version: 'v1', plural: 'statefulsets', kind: 'StatefulSet', isNamespaced: true },
+  controllerRevisions: { group: 'apps', version: 'v1', plural: 'controllerrevisions', kind: 'ControllerRevision', isNamespaced: true },
+  podDisruptionBudgets: { group: 'policy', version: 'v1', plural: 'poddisruptionbudgets', kind: 'PodDisruptionBudget', isNamespaced: true },
+  leases: { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', isNamespaced: true },
+  events: { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event', isNamespaced: true },
+  horizontalPodAutoscalers: {
+    group: 'autoscaling',
+    version: 'v2',
+    plural: 'horizontalpodautoscalers',
+    kind: 'HorizontalPodAutoscaler',
+    isNamespaced: true,
+  },
+  customResourceDefinitions: {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    plural: 'customresourcedefinitions',
+    kind: 'CustomResourceDefinition',
+    isNamespaced: false,
+  },
+} as const satisfies Record<string, Resource>;
+
+/** `apiVersion` as objects of the resource carry it. */
+export function apiVersionOf({ group, version }: Pick<Resource, 'group' | 'version'>): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+
+/** The path of a collection; of all namespaces when none is named. */
+export function collectionPath(resource: Resource, namespace?: string): string {
+  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const inside = resource.isNamespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  return `${root}${inside}/${resource.plural}`;
+}
+
+/** The path of one object, or of a subresource of it. */
+export function objectPath(
+  resource: Resource,
+  { namespace, name }: { namespace?: string | undefined; name: string },
+  subresource?: string,
+): string {
+  const path = `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}`;
+  return subresource === undefined ? path : `${path}/${subresource}`;
+}
