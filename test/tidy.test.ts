@@ -28,6 +28,8 @@ const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
   express: ['webhook'],
   'node-forge': ['webhook'],
   '@kubernetes/client-node': ['cluster'],
+  pino: ['agent'],
+  'prom-client': ['agent'],
 };
 
 /** What the pure parts may not touch, with what to use instead. */
