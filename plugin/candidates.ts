@@ -1,5 +1,5 @@
 // What may come next on a command line that is being typed.
-import { globalOptions, verbs } from './verbs/all.ts';
+import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
 import type { ArgumentSpec, Completes, OptionSpec, Verb } from './verbs/verb.ts';
 
 export interface Candidate {
@@ -71,7 +71,7 @@ function read(words: readonly string[]): Typed {
 }
 
 function optionsOf(verb: Verb | undefined): readonly OptionSpec[] {
-  return [...(verb?.options ?? []), ...globalOptions, help];
+  return [...(verb === undefined ? [] : flagsOf(verb)), ...globalOptions, help];
 }
 
 /** `-o` and `--output` of `-o, --output <format>`. */

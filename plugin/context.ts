@@ -26,6 +26,8 @@ export interface CommandContext {
   readonly stderr: OutputStream;
   /** Reads standard input to its end; the same text on every call. */
   readonly readStdin: () => Promise<string>;
+  /** Asks the person at the terminal and answers their line; undefined when nobody is there to be asked. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Milliseconds since 1970. */

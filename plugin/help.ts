@@ -2,10 +2,11 @@
 import type { OutputStream } from './context.ts';
 import { paragraph } from './output/plan-table-layout.ts';
 import { globalOptions, verbs } from './verbs/all.ts';
+import { connectionOptions } from './verbs/connection.ts';
 import type { ArgumentSpec, OptionSpec, Verb, VerbGroup } from './verbs/verb.ts';
 import { argumentText, optionText, programName, usageText } from './verbs/wording.ts';
 
-const groups: readonly VerbGroup[] = ['Author', 'Preview', 'Meta'];
+const groups: readonly VerbGroup[] = ['Author', 'Preview', 'Observe', 'Act', 'Meta'];
 const helpOption: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 
 /** The verb whose help the words ask for and nothing else; `all` for the help of the program; undefined for anything that needs the parser. */
@@ -55,12 +56,13 @@ function programSections(): readonly Section[] {
 }
 
 function verbSections(verb: Verb): readonly Section[] {
-  const { summary, description, arguments: values = [], options, examples, exits = {} } = verb;
+  const { summary, description, arguments: values = [], options, examples, exits = {}, usesCluster } = verb;
   return [
     { entries: [{ text: `${summary}.` }, ...(description === undefined ? [] : [{ text: description }])] },
     { title: 'Usage', entries: [{ text: usageText(verb) }] },
     { title: 'Arguments', entries: values.map(argumentEntry) },
     { title: 'Flags', entries: options.map(optionEntry) },
+    { title: 'Flags of the connection', entries: (usesCluster === true ? connectionOptions : []).map(optionEntry) },
     { title: 'Flags of every verb', entries: [...globalOptions, helpOption].map(optionEntry) },
     { title: 'Examples', entries: examples.map((example) => ({ text: `${programName} ${example}` })) },
     { title: 'Exit codes besides 0, 3 and 70', entries: Object.entries(exits).map(([code, text]) => ({ label: code.padStart(2), text })) },

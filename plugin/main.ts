@@ -39,6 +39,7 @@ async function answer(): Promise<number> {
     stdout: process.stdout,
     stderr: process.stderr,
     readStdin: readStandardInput(process.stdin),
+    ...(process.stdin.isTTY === true ? { ask: async (question: string) => (await import('./prompt.ts')).ask(question) } : {}),
     env: process.env,
     cwd: process.cwd(),
     nowMs: Date.now,

@@ -5,7 +5,7 @@ import { type ExitCode, exitCodes } from './exit-code.ts';
 import { usageFailure } from './failure.ts';
 import { helpText } from './help.ts';
 import { outputStream } from './output/terminal.ts';
-import { globalOptions, verbs } from './verbs/all.ts';
+import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
 import type { ArgumentSpec, OptionSpec, Verb } from './verbs/verb.ts';
 
 /** The process as the program sees it. */
@@ -13,6 +13,8 @@ export interface ProcessView {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly readStdin: () => Promise<string>;
+  /** As in the context; undefined when standard input is no terminal. */
+  readonly ask?: (question: string) => Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly nowMs: () => number;
@@ -73,7 +75,7 @@ function buildProgram(view: ProcessView, action: Action): Command {
 function toCommand(program: Command, verb: Verb, action: Action): Command {
   const command = new Command(verb.name).copyInheritedSettings(program);
   for (const argument of verb.arguments ?? []) command.addArgument(toArgument(argument));
-  for (const option of verb.options) command.addOption(toOption(option));
+  for (const option of flagsOf(verb)) command.addOption(toOption(option));
   command.action(async () => {
     const byName = (verb.arguments ?? []).map((argument, index) => [argument.name, command.processedArgs[index]] as const);
     const present = byName.filter(([, value]) => value !== undefined);
@@ -132,6 +134,7 @@ function contextOf(view: ProcessView, flags: GlobalFlags): CommandContext {
     stdout: outputStream(view.stdout, settings),
     stderr: outputStream(view.stderr, settings),
     readStdin: view.readStdin,
+    ask: view.ask,
     env: view.env,
     cwd: view.cwd,
     nowMs: view.nowMs,

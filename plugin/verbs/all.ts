@@ -1,10 +1,18 @@
 // All verbs, in the order of the help, and the flags that every verb takes.
+import { actVerbs } from './act.ts';
 import { authorVerbs } from './author.ts';
+import { connectionOptions } from './connection.ts';
 import { metaVerbs } from './meta.ts';
+import { observeVerbs } from './observe.ts';
 import { previewVerbs } from './preview.ts';
 import type { OptionSpec, Verb } from './verb.ts';
 
-export const verbs: readonly Verb[] = [...authorVerbs, ...previewVerbs, ...metaVerbs];
+export const verbs: readonly Verb[] = [...authorVerbs, ...previewVerbs, ...observeVerbs, ...actVerbs, ...metaVerbs];
+
+/** Its own flags, and those of the connection when it may talk to a cluster. */
+export function flagsOf({ options, usesCluster }: Verb): readonly OptionSpec[] {
+  return usesCluster === true ? [...options, ...connectionOptions] : options;
+}
 
 export const globalOptions: readonly OptionSpec[] = [
   { flags: '-q, --quiet', description: 'No hints on standard error.' },

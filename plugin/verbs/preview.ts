@@ -2,17 +2,17 @@
 import { fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
 
 const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups of this namespace.' };
-const currentState: OptionSpec = {
+export const currentState: OptionSpec = {
   flags: '--current <source>',
   description: 'Manifests taken as the running cluster: a file, a directory, - or git:REV[:PATH].',
   completes: 'source',
 };
-const desiredState: OptionSpec = {
+export const desiredState: OptionSpec = {
   flags: '--desired <source>',
   description: 'Manifests taken as what is asked for, in the same forms.',
   completes: 'source',
 };
-const instant: OptionSpec = {
+export const instant: OptionSpec = {
   flags: '--at <instant>',
   description: 'The instant at which it starts, as 2026-01-15T10:00:00Z; otherwise now.',
 };
@@ -93,27 +93,6 @@ const simulate: Verb = {
   load: async () => (await import('../commands/simulate.ts')).run,
 };
 
-const explain: Verb = {
-  name: 'explain',
-  group: 'Preview',
-  summary: 'Say why a group moves, waits or is refused, rule by rule',
-  description: 'Lists every rule with the fact, the limit and where it is written. For the documentation of fields, see schema.',
-  arguments: [{ name: 'group', description: 'A group, or NAMESPACE/GROUP.', isRequired: true, completes: 'nothing' }],
-  options: [
-    currentState,
-    desiredState,
-    fileOption,
-    { flags: '--set <key=value>', description: 'What if, as with plan.', isRepeatable: true },
-    instant,
-    namespace,
-    { flags: '--what-if', description: 'Say what would have to change for the next step to start.' },
-    outputOption('table', 'json', 'yaml'),
-  ],
-  examples: ['explain ingester --current manifests/ --set image=grafana/mimir:2.17.1'],
-  exits: { 10: 'there is no such group' },
-  load: async () => (await import('../commands/explain.ts')).run,
-};
-
 const demo: Verb = {
   name: 'demo',
   group: 'Preview',
@@ -124,4 +103,4 @@ const demo: Verb = {
   load: async () => (await import('../commands/demo.ts')).run,
 };
 
-export const previewVerbs: readonly Verb[] = [plan, diff, simulate, explain, demo];
+export const previewVerbs: readonly Verb[] = [plan, diff, simulate, demo];

@@ -1,12 +1,14 @@
 // The page docs/command-line.md, written from the description of the verbs.
 import { globalOptions, verbs } from './all.ts';
+import { connectionOptions } from './connection.ts';
 import type { ArgumentSpec, OptionSpec, Verb } from './verb.ts';
 import { argumentText, optionText, programName, usageText } from './wording.ts';
 
 /** The page with a final newline; generated, and checked in CI. */
 export function commandLineMarkdown(): string {
   const visible = verbs.filter(({ isHidden }) => isHidden !== true);
-  return `${[...head, ...globalOptions.map(optionLine), '', ...visible.flatMap(verbLines)].join('\n').trimEnd()}\n`;
+  const flags = [...globalOptions.map(optionLine), '', ...connectionHead, ...connectionOptions.map(optionLine), ''];
+  return `${[...head, ...flags, ...visible.flatMap(verbLines)].join('\n').trimEnd()}\n`;
 }
 
 const head: readonly string[] = [
@@ -15,7 +17,7 @@ const head: readonly string[] = [
   'Generated from `plugin/verbs/` by `npx vitest run test/plugin/help.test.ts -u`. The same texts are in `--help` of each verb.',
   '',
   `\`${programName} VERB [flags]\`. Flags go after the verb: kubectl refuses flags that stand before the name of a plugin.`,
-  'None of these verbs needs a cluster, a kubeconfig or the network, and none sends anything anywhere.',
+  'Verbs that say nothing of a cluster need neither a kubeconfig nor the network, and none sends anything anywhere else.',
   '',
   'See also: [sources](sources.md), [output](output.md), [exit codes](exit-codes.md), [findings](findings.md).',
   'All of them are in `docs TOPIC`, offline.',
@@ -24,8 +26,15 @@ const head: readonly string[] = [
   '',
 ];
 
+const connectionHead: readonly string[] = [
+  '## Flags of the connection',
+  '',
+  'Of the verbs that talk to a cluster, and of those that can. They are those of kubectl; the kubeconfig is found as kubectl finds it.',
+  '',
+];
+
 function verbLines(verb: Verb): readonly string[] {
-  const { name, summary, description, arguments: values = [], options, examples, exits = {} } = verb;
+  const { name, summary, description, arguments: values = [], options, examples, exits = {}, usesCluster } = verb;
   const exitLines = Object.entries(exits).map(([code, meaning]) => `- ${code}: ${meaning}`);
   return [
     `## ${name}`,
@@ -37,6 +46,7 @@ function verbLines(verb: Verb): readonly string[] {
     '```',
     '',
     ...block([...values.map(argumentLine), ...options.map(optionLine)]),
+    ...block(usesCluster === true ? ['Takes the flags of the connection.'] : []),
     ...block(exitLines.length === 0 ? [] : ['Exit codes besides 0, 3 and 70:', '', ...exitLines]),
     '```',
     ...examples.map((example) => `${programName} ${example}`),

@@ -37,7 +37,7 @@ export interface ArgumentSpec {
  */
 export type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>;
 
-export type VerbGroup = 'Author' | 'Preview' | 'Meta';
+export type VerbGroup = 'Author' | 'Preview' | 'Observe' | 'Act' | 'Meta';
 
 export interface Verb {
   readonly name: string;
@@ -53,6 +53,8 @@ export interface Verb {
   /** Exit codes other than 0, 3 and 70, with what they mean here. */
   readonly exits?: Readonly<Partial<Record<ExitCode, string>>>;
   readonly isHidden?: boolean;
+  /** Talks to a cluster, or can: it takes the flags of the connection, as `ConnectionFlags`, besides its own. */
+  readonly usesCluster?: boolean;
   /** Loads the one file that carries it out; nothing of it is loaded before. */
   readonly load: () => Promise<RunCommand>;
 }
