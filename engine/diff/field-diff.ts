@@ -119,7 +119,7 @@ const keysOfList: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The key by which all entries of the lists can be told apart; undefined when there is none. */
-function entryKey(list: string, lists: readonly (readonly unknown[])[]): string | undefined {
+export function entryKey(list: string, lists: readonly (readonly unknown[])[]): string | undefined {
   return [...(keysOfList[list] ?? []), 'name', 'metadata.name'].find((key) =>
     lists.every((entries) => {
       const names = entries.map((entry) => keyOf(entry, key));
@@ -132,7 +132,7 @@ function keyed(entries: readonly unknown[], key: string): Map<string, unknown> {
   return new Map(entries.map((entry) => [keyOf(entry, key) ?? '', entry]));
 }
 
-function keyOf(entry: unknown, key: string): string | undefined {
+export function keyOf(entry: unknown, key: string): string | undefined {
   let value = entry;
   for (const part of key.split('.')) value = isMap(value) ? value[part] : undefined;
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;

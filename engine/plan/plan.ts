@@ -26,6 +26,8 @@ export interface PlanInput {
   /** Kubernetes objects as they are asked for. */
   readonly desired: readonly unknown[];
   readonly assumptions: Assumptions;
+  /** What was seen of a cluster, when `current` comes from one: unready, missing and unknown pods, ledgers, intents, gate readings. */
+  readonly running?: Snapshot;
   /** When the plan begins; without meaning for a plan that does not depend on the calendar. */
   readonly nowMs: number;
 }

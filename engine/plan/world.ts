@@ -1,8 +1,9 @@
 // The state in which a plan begins: what runs, with everything that was asked for judged and, where it passed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { canonicalJson } from '../hash.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
 import { readsTime } from '../rules/condition-time.ts';
-import type { Snapshot } from '../snapshot.ts';
+import { isUnknown, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { withAssumedMetrics } from './forward.ts';
 import type { PlanInput } from './plan.ts';
@@ -15,17 +16,32 @@ export interface PlanSnapshots {
   readonly nowMs: number;
   readonly before: Snapshot;
   readonly after: Snapshot;
+  /** Replica sources that are asked for with another number than they have; only where a cluster says what they have. */
+  readonly changedSources?: Snapshot['replicaSources'];
 }
 
 /** A plan that nothing binds to the calendar begins here, so that two runs of it give the same bytes. */
 const nowhereMs = 0;
 
 export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
-  const usesCalendar = dependsOnCalendar(input);
+  const usesCalendar = input.running !== undefined || dependsOnCalendar(input);
   const nowMs = usesCalendar ? input.nowMs : nowhereMs;
-  const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot;
   const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
+  if (input.running !== undefined) return seenSnapshots(input, input.running, nowMs, after);
+  const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot;
   return { usesCalendar, nowMs, before, after };
+}
+
+/** A cluster was seen; its objects as manifests only tell which sources are asked for with another number. */
+function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after: Snapshot): PlanSnapshots {
+  const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
+  const replicasOf = ({ replicaSources }: Snapshot, wanted: Snapshot['replicaSources'][number]) =>
+    replicaSources.find((source) => source.namespace === wanted.namespace && source.kind === wanted.kind && source.name === wanted.name)
+      ?.replicas;
+  const changedSources = after.replicaSources.filter(
+    (source) => canonicalJson(replicasOf(before, source)) !== canonicalJson(source.replicas),
+  );
+  return { usesCalendar: true, nowMs, before: { ...running, nowMs, groups: input.groups }, after, changedSources };
 }
 
 /** Whether anything in the input names an instant of the calendar: windows, exceptions, conditions on the time, recorded downscales. */
@@ -43,8 +59,19 @@ function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: Grou
 
 /** The same with the budgets and replica sources that are asked for; they are applied before any member. */
 export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group: GroupDefinition): Snapshot {
+  const before = snapshotBefore(input, snapshots, group);
   const { zoneBudgets, podBudgets, replicaSources } = snapshots.after;
-  return { ...snapshotBefore(input, snapshots, group), zoneBudgets, podBudgets, replicaSources };
+  const { changedSources } = snapshots;
+  if (changedSources === undefined) return { ...before, zoneBudgets, podBudgets, replicaSources };
+  const isChanged = (source: Snapshot['replicaSources'][number]): boolean =>
+    changedSources.some((one) => one.namespace === source.namespace && one.kind === source.kind && one.name === source.name);
+  return {
+    ...before,
+    // What could not be read stays unknown, whatever is asked for beside it.
+    zoneBudgets: isUnknown(before.zoneBudgets) ? before.zoneBudgets : zoneBudgets,
+    podBudgets: isUnknown(before.podBudgets) ? before.podBudgets : podBudgets,
+    replicaSources: [...before.replicaSources.filter((source) => !isChanged(source)), ...changedSources],
+  };
 }
 
 /**

@@ -1,0 +1,52 @@
+// Which revision a manifest asks for when its StatefulSet runs already: what is asked for has no status, and names of revisions are not ours.
+import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
+import { fieldAt } from './raw.ts';
+
+/**
+ * The asked objects with the revision that the cluster would give each StatefulSet: the one in force when the template means the same, that of
+ * a ControllerRevision with the same template when there is one, and none that is known otherwise. Templates are compared by meaning, so that
+ * a default which the API server filled in is no new revision. Only StatefulSets that run, and whose status names a revision, are touched.
+ */
+export function withRevisions(
+  asked: readonly ObjectContent[],
+  running: readonly unknown[],
+  revisions: readonly unknown[] = [],
+): readonly ObjectContent[] {
+  const byName = new Map(running.filter(isStatefulSet).map((object) => [keyOf(object), object]));
+  return asked.map((object) => {
+    const present = isStatefulSet(object) ? byName.get(keyOf(object)) : undefined;
+    if (present === undefined || fieldAt(present, ['status', 'updateRevision']) === undefined) return object;
+    if (hasSameTemplate(fieldAt(present, template), fieldAt(object, template))) return { ...object, status: present['status'] };
+    const { status: _status, ...rest } = object;
+    const known = revisionOf(present, fieldAt(object, template), revisions);
+    return known === undefined ? rest : { ...rest, status: { updateRevision: known } };
+  });
+}
+
+const template: readonly string[] = ['spec', 'template'];
+
+/** Whether two pod templates mean the same: defaults that one of them spells out are no difference. */
+export function hasSameTemplate(before: unknown, after: unknown): boolean {
+  const part = (value: unknown): ObjectContent => ({ kind: 'StatefulSet', spec: { template: value } });
+  return fieldDiff(part(before), part(after)).length === 0;
+}
+
+function revisionOf(set: ObjectContent, asked: unknown, revisions: readonly unknown[]): string | undefined {
+  const found = revisions.find((revision) => isOwnedBy(revision, set) && hasSameTemplate(fieldAt(revision, ['data', ...template]), asked));
+  const name = fieldAt(found, ['metadata', 'name']);
+  return typeof name === 'string' ? name : undefined;
+}
+
+function isOwnedBy(revision: unknown, set: ObjectContent): boolean {
+  const owners = fieldAt(revision, ['metadata', 'ownerReferences']);
+  const uid = fieldAt(set, ['metadata', 'uid']);
+  return uid !== undefined && Array.isArray(owners) && owners.some((owner) => fieldAt(owner, ['uid']) === uid);
+}
+
+function isStatefulSet(object: unknown): object is ObjectContent {
+  return fieldAt(object, ['kind']) === 'StatefulSet';
+}
+
+function keyOf(object: unknown): string {
+  return `${String(fieldAt(object, ['metadata', 'namespace']) ?? 'default')}/${String(fieldAt(object, ['metadata', 'name']) ?? '')}`;
+}
