@@ -1,0 +1,55 @@
+// The flags in words: the usage on a terminal, and their part of docs/agent.md.
+import { type FlagSpec, flags } from './flags.ts';
+
+export const executableName = 'rollout-group-agent';
+
+const sections: readonly (readonly [FlagSpec['section'], string])[] = [
+  ['original', 'Flags of grafana/rollout-operator'],
+  ['agent', 'Flags of this agent'],
+  ['webhook', 'Flags of the webhooks'],
+];
+
+/** What `-help` prints; with a final newline. */
+export function usageText(): string {
+  const lines = sections.flatMap(([section, title]) => ['', title, ...flagsOf(section).flatMap(usageLines)]);
+  return [
+    `Usage: ${executableName} -kubernetes.namespace NAMESPACE [flags]`,
+    '',
+    'Moves groups of StatefulSets, one zone at a time. Flags take one dash or two, and their value after = or as the next word;',
+    'booleans take it only after =.',
+    ...lines,
+    '',
+    '  -help',
+    '        Show this.',
+    '  -version',
+    '        Show the version.',
+    '',
+  ].join('\n');
+}
+
+/** The tables of flags for the documentation, as lines. */
+export function flagTables(): readonly string[] {
+  return sections.flatMap(([section, title]) => [
+    `### ${title}`,
+    '',
+    '| Flag | Default | Meaning |',
+    '|---|---|---|',
+    ...flagsOf(section).map(
+      (flag) => `| \`-${flag.name}\` | ${flag.default === '' ? '' : `\`${flag.default}\``} | ${flag.description}${aliasText(flag)} |`,
+    ),
+    '',
+  ]);
+}
+
+function flagsOf(section: FlagSpec['section']): readonly FlagSpec[] {
+  return flags.filter((flag) => flag.section === section);
+}
+
+function usageLines(flag: FlagSpec): readonly string[] {
+  const standard = flag.default === '' ? '' : ` (default ${flag.default})`;
+  return [`  -${flag.name}${flag.kind === 'boolean' ? '' : ` ${flag.value ?? flag.kind}`}`, `        ${flag.description}${standard}`];
+}
+
+function aliasText({ aliases = [] }: FlagSpec): string {
+  return aliases.length === 0 ? '' : ` Also \`-${aliases.join('`, `-')}\`.`;
+}

@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import { type FlagSpec, type FlagValues, flags } from '../../agent/flags.ts';
+import { flagTables, usageText } from '../../agent/flags-help.ts';
+import { parseFlags } from '../../agent/flags-parse.ts';
+import { settingsOf } from '../../agent/flags-settings.ts';
+
+function valuesOf(...words: readonly string[]): FlagValues {
+  const parsed = parseFlags(words);
+  if (parsed.kind !== 'values') throw new Error(`not parsed: ${JSON.stringify(parsed)}`);
+  return parsed.values;
+}
+
+const settings = (...words: readonly string[]) => settingsOf(valuesOf('-kubernetes.namespace=mimir', ...words), { identity: 'host_1' });
+
+/** One value of each kind other than any default, as typed and as read. */
+const samples = {
+  text: ['x y', 'x y'],
+  list: ['a, b,,c', ['a', 'b', 'c']],
+  boolean: ['T', true],
+  integer: ['17', 17],
+  number: ['0.5', 0.5],
+  duration: ['1m30s', 90_000],
+  prometheusDuration: ['30d', 30 * 86_400_000],
+} as const;
+
+describe('the flags of grafana/rollout-operator', () => {
+  it('have its names and defaults', () => {
+    const original = flags.filter((flag) => flag.section !== 'agent').map((flag) => [flag.name, flag.default] as const);
+    expect(new Map([...original].sort())).toEqual(
+      new Map([
+        ['kubernetes.api-url', ''],
+        ['kubernetes.client-burst', '10'],
+        ['kubernetes.client-qps', '5'],
+        ['kubernetes.client-timeout', '5m'],
+        ['kubernetes.cluster-domain', 'cluster.local.'],
+        ['kubernetes.config-file', ''],
+        ['kubernetes.namespace', ''],
+        ['log.format', 'logfmt'],
+        ['log.level', 'debug'],
+        ['pods.client-timeout', '5s'],
+        ['reconcile.interval', '5s'],
+        ['server-tls.cert-file', ''],
+        ['server-tls.enabled', 'false'],
+        ['server-tls.key-file', ''],
+        ['server-tls.port', '8443'],
+        ['server-tls.request-timeout', '10s'],
+        ['server-tls.self-signed-cert.dns-name', ''],
+        ['server-tls.self-signed-cert.enabled', 'true'],
+        ['server-tls.self-signed-cert.expiration', '1y'],
+        ['server-tls.self-signed-cert.org', 'Grafana Labs'],
+        ['server-tls.self-signed-cert.secret-name', 'rollout-operator-self-signed-certificate'],
+        ['server.cluster-validation.http.enabled', 'false'],
+        ['server.cluster-validation.http.excluded-paths', ''],
+        ['server.cluster-validation.http.excluded-user-agents', ''],
+        ['server.cluster-validation.http.soft-validation', 'false'],
+        ['server.port', '8001'],
+        ['use-zone-tracker', 'false'],
+        ['webhooks.update-ca-bundle', 'true'],
+        ['zone-tracker.config-map-name', 'rollout-operator-zone-tracker'],
+        ['zpdb.pod-ready-annotation-patch-timeout', '5s'],
+      ]),
+    );
+  });
+});
+
+describe.each(flags.map((flag: FlagSpec) => [flag.name, flag] as const))('-%s', (name, flag) => {
+  const [typed, read] = samples[flag.kind];
+  const key = name as keyof FlagValues;
+
+  it('is read with one dash and with two, after = and as the next word', () => {
+    const forms = [[`-${name}=${typed}`], [`--${name}=${typed}`]];
+    if (flag.kind !== 'boolean') forms.push([`-${name}`, typed], [`--${name}`, typed]);
+    for (const alias of flag.aliases ?? []) forms.push([`-${alias}=${typed}`]);
+    for (const form of forms) expect(valuesOf(...form)[key]).toEqual(read);
+  });
+
+  it('has a default that it would take itself, and the last of several counts', () => {
+    expect(valuesOf()[key]).toEqual(valuesOf(`-${name}=${flag.default}`)[key]);
+    expect(valuesOf(`-${name}=${flag.default}`, `--${name}=${typed}`)[key]).toEqual(read);
+  });
+
+  it('is in the usage and in the documentation', () => {
+    expect(usageText()).toContain(`  -${name}`);
+    expect(flagTables().join('\n')).toContain(`| \`-${name}\` |`);
+  });
+});
+
+describe('parseFlags', () => {
+  it('takes a boolean without a value as true, and never the next word', () => {
+    expect(valuesOf('-use-zone-tracker')['use-zone-tracker']).toBe(true);
+    expect(parseFlags(['-use-zone-tracker', 'false'])).toEqual({ kind: 'wrong', message: 'unexpected argument: false' });
+  });
+
+  it('keeps what follows the first = as it is', () => {
+    expect(valuesOf('-identity=a=b')['identity']).toBe('a=b');
+    expect(valuesOf('-identity=')['identity']).toBe('');
+    expect(valuesOf('-kubernetes.client-qps', '-1')['kubernetes.client-qps']).toBe(-1);
+  });
+
+  it.each([
+    [['-no.such'], 'flag provided but not defined: -no.such'],
+    [['--kubernetes.namespaces=x'], 'flag provided but not defined: -kubernetes.namespaces (did you mean -kubernetes.namespace?)'],
+    [['-server.port'], 'flag needs an argument: -server.port'],
+    [['-server.port=x'], 'invalid value "x" for flag -server.port: a whole number is expected'],
+    [['-kubernetes.client-qps=fast'], 'invalid value "fast" for flag -kubernetes.client-qps: a number is expected'],
+    [['-reconcile.interval=5'], 'invalid value "5" for flag -reconcile.interval: a duration such as 90s or 5m is expected'],
+    [['-reconcile.interval=1d'], 'invalid value "1d" for flag -reconcile.interval: a duration such as 90s or 5m is expected'],
+    [
+      ['-server-tls.self-signed-cert.expiration=soon'],
+      'invalid value "soon" for flag -server-tls.self-signed-cert.expiration: a duration such as 12h, 30d or 1y is expected',
+    ],
+    [['-server-tls.enabled=yes'], 'invalid value "yes" for flag -server-tls.enabled: true or false is expected'],
+    [['---server.port=1'], 'bad flag syntax: ---server.port=1'],
+    [['-=x'], 'bad flag syntax: -=x'],
+    [['word'], 'unexpected argument: word'],
+    [['-'], 'unexpected argument: -'],
+  ])('refuses %j', (words, message) => {
+    expect(parseFlags(words)).toEqual({ kind: 'wrong', message });
+  });
+
+  it('answers to help and version in both forms', () => {
+    for (const word of ['-h', '--h', '-help', '--help']) expect(parseFlags([word])).toEqual({ kind: 'help' });
+    for (const word of ['-version', '--version']) expect(parseFlags([word])).toEqual({ kind: 'version' });
+  });
+});
+
+describe('settingsOf', () => {
+  it('has the defaults of the original, watches its own namespace and acts under a Lease when it may', () => {
+    expect(settings()).toEqual({
+      agent: {
+        namespaces: ['mimir'],
+        agentNamespace: 'mimir',
+        identity: 'host_1',
+        clusterDomain: 'cluster.local.',
+        policySources: ['directory', 'objects', 'adopted'],
+        podTimeoutMs: 5000,
+        kubernetesTimeoutMs: 300_000,
+        retryMs: 5000,
+        lease: { mode: 'auto', name: 'rollout-group-agent', durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
+        publishEveryMs: 5000,
+      },
+      log: { format: 'logfmt', level: 'debug' },
+      server: { port: 8001 },
+      kubernetes: { rateLimit: { qps: 5, burst: 10 } },
+    });
+  });
+
+  it('says what every flag says', () => {
+    expect(
+      settings(
+        ...['-namespaces=loki,mimir,loki', '-identity=me', '-policies=/etc/policies', '-policies.reread=1m', '-policy-sources=adopted'],
+        ...['-leader-election=required', '-lease.name=l', '-lease.duration=30s', '-lease.renew-deadline=20s', '-lease.retry-period=500ms'],
+        ...['-publish.every=0', '-server.address=127.0.0.1', '-server.port=0', '-kubernetes.client-qps=0', '-log.level=warn'],
+        ...['-kubernetes.api-url=https://x', '-kubernetes.config-file=/c', '-pods.client-timeout=0', '-kubernetes.client-timeout=0'],
+        ...['-log.format=json', '-reconcile.interval=0', '-kubernetes.cluster-domain=local'],
+      ),
+    ).toEqual({
+      agent: {
+        namespaces: ['loki', 'mimir'],
+        agentNamespace: 'mimir',
+        identity: 'me',
+        clusterDomain: 'local',
+        policySources: ['adopted'],
+        podTimeoutMs: 3_600_000,
+        kubernetesTimeoutMs: 3_600_000,
+        retryMs: 10,
+        lease: { mode: 'required', name: 'l', durationMs: 30_000, renewDeadlineMs: 20_000, retryPeriodMs: 500 },
+        publishEveryMs: 0,
+      },
+      log: { format: 'json', level: 'warn' },
+      server: { port: 0, address: '127.0.0.1' },
+      kubernetes: { apiUrl: 'https://x', configFile: '/c' },
+      policyDirectory: { path: '/etc/policies', rereadMs: 60_000 },
+    });
+  });
+
+  it('watches the whole cluster for *', () => {
+    expect(settings('-namespaces=*')).toMatchObject({ agent: { namespaces: undefined, agentNamespace: 'mimir' } });
+  });
+
+  it('exempts the paths of the original when validation of the cluster names none', () => {
+    expect(settings('-server.cluster-validation.http.enabled')).toMatchObject({
+      server: {
+        clusterValidation: {
+          label: 'mimir',
+          isSoft: false,
+          excludedPaths: ['admission/no-downscale', 'admission/prepare-downscale'],
+          excludedUserAgents: [],
+        },
+      },
+    });
+    expect(
+      settings(
+        '-server.cluster-validation.http.enabled',
+        '-server.cluster-validation.http.exclude-paths=x',
+        '-server.cluster-validation.http.excluded-user-agents=^kube-probe',
+      ),
+    ).toMatchObject({ server: { clusterValidation: { excludedPaths: ['x'], excludedUserAgents: [/^kube-probe/] } } });
+  });
+
+  /** What is wrong, from the check that comes first to the one that comes last. */
+  const failures: readonly (readonly [string, readonly string[]])[] = [
+    ['cluster-domain', ['-kubernetes.cluster-domain=']],
+    ['-kubernetes.namespace', ['-kubernetes.namespace=']],
+    ['-kubernetes.api-url and -kubernetes.config-file', ['-kubernetes.api-url=x']],
+    ['-zone-tracker.config-map-name', ['-use-zone-tracker', '-zone-tracker.config-map-name=']],
+    ['-kubernetes.client-burst', ['-kubernetes.client-burst=0']],
+    ['-server-tls.request-timeout', ['-server-tls.request-timeout=0']],
+    ['-zpdb.pod-ready-annotation-patch-timeout', ['-zpdb.pod-ready-annotation-patch-timeout=0s']],
+    ['soft-validation', ['-server.cluster-validation.http.soft-validation']],
+    ['regular expression', ['-server.cluster-validation.http.excluded-user-agents=(']],
+    ['-log.format', ['-log.format=xml']],
+    ['-log.level', ['-log.level=trace']],
+    ['-policy-sources', ['-policy-sources=git']],
+    ['-leader-election', ['-leader-election=on']],
+    ['-lease.renew-deadline', ['-lease.retry-period=10s']],
+    ['-lease.duration', ['-lease.duration=9s']],
+    ['-lease.name', ['-lease.name=']],
+    ['-publish.every', ['-publish.every=-1s']],
+    ['-policies.reread', ['-policies.reread=0']],
+    ['-namespaces', ['-namespaces=a/b']],
+    ['-server-tls.enabled=true', ['-server-tls.enabled=true']],
+  ];
+
+  it.each(failures)('refuses %s alone', (named, words) => {
+    expect(settings(...words)).toEqual({ refused: expect.stringContaining(named) });
+  });
+
+  it('names the first of all that is wrong, in the order of the original', () => {
+    for (const [index, [named]] of failures.entries()) {
+      const words = failures.slice(index).flatMap(([, each]) => each);
+      expect(settings(...words)).toEqual({ refused: expect.stringContaining(named) });
+    }
+  });
+
+  it('asks for no burst where there is no limit', () => {
+    expect(settings('-kubernetes.client-qps=0', '-kubernetes.client-burst=0')).toMatchObject({ kubernetes: {} });
+  });
+});
