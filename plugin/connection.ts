@@ -1,5 +1,7 @@
 // From the flags of the connection to an API server that can be asked. Nothing of Kubernetes is loaded before a verb needs it.
-import type { ClusterEnv } from '../cluster/env.ts';
+import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
+import type { CommandContext } from './context.ts';
+import { version } from './version.ts';
 
 /** The values of the flags in verbs/connection.ts. */
 export interface ConnectionFlags {
@@ -34,4 +36,84 @@ export interface Cluster {
   readonly timeoutMs: number;
   /** Closes the connections; without it the process would not end before they are idle for long enough. */
   readonly close: () => void;
+}
+
+/** Whether requests may change something; otherwise those that would are refused before they are sent. */
+export type Access = 'read' | 'write';
+
+/** Of a request, when --request-timeout says nothing. */
+const standardTimeoutMs = 30_000;
+
+/** Finds the cluster that the flags mean. Asks no server yet. */
+export async function connect(context: CommandContext, flags: ConnectionFlags, access: Access): Promise<Cluster> {
+  const [{ loadConnection }, { createKubernetesHttp }, { connectionProcess, processEnv }, { readOnly }, { connectionFailure }] =
+    await Promise.all([
+      import('../cluster/kubeconfig.ts'),
+      import('../cluster/transport.ts'),
+      import('../cluster/process-env.ts'),
+      import('../cluster/read-only.ts'),
+      import('./connection-failure.ts'),
+    ]);
+  const { asGroup = [] } = flags;
+  const options = { ...onlyConnection(flags), ...(asGroup.length === 0 ? {} : { asGroups: asGroup }) };
+  const connection = await loadConnection(options, { ...connectionProcess(), env: context.env }).catch((error: unknown) => {
+    throw connectionFailure(error, flags.server ?? 'the cluster');
+  });
+  const { stderr, verbosity } = context;
+  const http = createKubernetesHttp(connection, {
+    userAgent: `kubectl-rollout_group/${version}`,
+    isCompressed: true,
+    ...(verbosity === 0
+      ? {}
+      : { onAnswer: ({ method, path, status, durationMs }) => stderr.write(`${method} ${path} ${status} ${Math.round(durationMs)}ms\n`) }),
+  });
+  const door: KubernetesHttp = access === 'write' ? http : readOnly(http);
+  return {
+    env: processEnv(door),
+    namespace: connection.namespace,
+    server: connection.server,
+    contextName: connection.contextName ?? '',
+    timeoutMs: connection.requestTimeoutMs ?? standardTimeoutMs,
+    close: http.close,
+  };
+}
+
+const connectionKeys = [
+  'kubeconfig',
+  'context',
+  'cluster',
+  'user',
+  'server',
+  'token',
+  'as',
+  'asUid',
+  'certificateAuthority',
+  'clientCertificate',
+  'clientKey',
+  'insecureSkipTlsVerify',
+  'tlsServerName',
+  'requestTimeout',
+  'namespace',
+] as const satisfies readonly (keyof ConnectionFlags)[];
+
+/** The flags of the connection among those of a verb. */
+function onlyConnection(flags: ConnectionFlags): Pick<ConnectionFlags, (typeof connectionKeys)[number]> {
+  return Object.fromEntries(connectionKeys.flatMap((key) => (flags[key] === undefined ? [] : [[key, flags[key]]])));
+}
+
+/** Connects, runs, closes; what the API server refuses becomes a Failure with its exit code. */
+export async function withCluster<Result>(
+  context: CommandContext,
+  flags: ConnectionFlags,
+  access: Access,
+  run: (cluster: Cluster) => Promise<Result>,
+): Promise<Result> {
+  const cluster = await connect(context, flags, access);
+  try {
+    return await run(cluster);
+  } catch (error) {
+    throw (await import('./connection-failure.ts')).connectionFailure(error, cluster.server);
+  } finally {
+    cluster.close();
+  }
 }

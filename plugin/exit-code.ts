@@ -30,12 +30,14 @@ export const exitCodes = {
   unreachable: 12,
   /** A defect of this program. */
   internal: 70,
+  /** Ctrl-C while it watched; the rollout goes on. */
+  interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** From the most to the least serious. */
-const bySeverity: readonly ExitCode[] = [70, 3, 12, 11, 10, 6, 5, 9, 7, 4, 8, 2, 1, 0];
+const bySeverity: readonly ExitCode[] = [130, 70, 3, 12, 11, 10, 6, 5, 9, 7, 4, 8, 2, 1, 0];
 
 /** The code that speaks for several results: the most serious one; 0 for none. */
 export function mostSevere(codes: readonly ExitCode[]): ExitCode {

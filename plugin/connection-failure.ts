@@ -1,0 +1,98 @@
+// What an API server that refuses, or that cannot be reached, means for the person at the terminal: an exit code, a reason and a way out.
+import { ConnectionFailure } from '../cluster/connection.ts';
+import { ApiFailure, TransportFailure } from '../cluster/failure.ts';
+import { type ExitCode, exitCodes } from './exit-code.ts';
+import { Failure, type FailureDetails } from './failure.ts';
+
+/** The error as a Failure; what is no answer and no lost connection is returned as it is, since it is a defect. */
+export function connectionFailure(error: unknown, server: string): unknown {
+  const cause = error instanceof TransportFailure ? error.cause : error;
+  if (cause instanceof ConnectionFailure) return new Failure(problemDetails(cause));
+  if (error instanceof TransportFailure) {
+    return new Failure({
+      exitCode: exitCodes.unreachable,
+      what: `${server} gave no answer`,
+      why: `${error.message}${error.mayBeApplied && isWrite(error.site) ? '; what was asked may have been done' : ''}`,
+      todo: 'check the address of the context, the network and the proxy settings: kubectl version',
+    });
+  }
+  return error instanceof ApiFailure ? new Failure(answerDetails(error, server)) : error;
+}
+
+function problemDetails({ kind, message }: ConnectionFailure): FailureDetails {
+  switch (kind) {
+    case 'configuration':
+      return {
+        exitCode: exitCodes.unreachable,
+        what: 'no cluster can be found',
+        why: message,
+        todo: 'name one with --kubeconfig and --context, or see what there is: kubectl config get-contexts',
+      };
+    case 'unauthenticated':
+      return {
+        exitCode: exitCodes.notAllowed,
+        what: 'no credentials for the cluster are to be had',
+        why: message,
+        todo: 'log in again, or choose another --context or --user',
+      };
+    case 'unreachable':
+      return {
+        exitCode: exitCodes.unreachable,
+        what: 'the cluster cannot be reached',
+        why: message,
+        todo: 'check the address, the network and the proxy settings: kubectl version',
+      };
+  }
+}
+
+/** Sites of requests are `part.verb`; those that write end in a verb of writing. */
+function isWrite(site: string): boolean {
+  return /\.(?:apply|create|patch|delete|replace|scale|restart)/.test(site);
+}
+
+/** A webhook or an admission policy says no with 403 too, which is a verdict and no missing permission. */
+function isAdmission({ message }: ApiFailure): boolean {
+  return /admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy '[^']*' .*denied request/.test(message);
+}
+
+function answerDetails(error: ApiFailure, server: string): FailureDetails {
+  const { status, message } = error;
+  if (status === 401) {
+    return {
+      exitCode: exitCodes.notAllowed,
+      what: `${server} does not know who you are`,
+      why: message,
+      todo: 'log in again, or choose another --context or --user; kubectl auth whoami says whether it worked',
+    };
+  }
+  if (status === 403 && !isAdmission(error)) return forbiddenDetails(error);
+  const [exitCode, todo] = meaning(error);
+  return { exitCode, what: `the API server answered ${status}${error.reason === '' ? '' : ` ${error.reason}`}`, why: message, todo };
+}
+
+function meaning(error: ApiFailure): readonly [ExitCode, string] {
+  if (isAdmission(error)) return [exitCodes.refused, 'change what is asked for, or the policy that refuses it'];
+  if (error.status === 404) return [exitCodes.notFound, 'see what there is: kubectl rollout-group get -A'];
+  if (error.status === 409) return [exitCodes.stale, 'somebody else changed it meanwhile: look at it and do it again'];
+  if (error.status >= 500 || error.status === 429) return [exitCodes.unreachable, 'try again in a moment'];
+  return [exitCodes.usage, 'change what is asked for'];
+}
+
+const denial = /User "([^"]*)" cannot (\S+) (?:resource|path) "([^"]+)"(?: in API group "([^"]*)")?(?:.* in the namespace "([^"]*)")?/;
+
+/** What the authorizer missed, and the rule that gives it. */
+function forbiddenDetails({ message }: ApiFailure): FailureDetails {
+  const match = denial.exec(message);
+  if (match === null) {
+    return { exitCode: exitCodes.notAllowed, what: 'the API server does not allow it', why: message, todo: 'kubectl auth can-i --list' };
+  }
+  const [, user = '', verb = '', resource = '', group = '', namespace] = match;
+  const where = namespace === undefined ? 'in the whole cluster' : `in namespace ${namespace}`;
+  const role = namespace === undefined ? 'a ClusterRole' : `a Role of namespace ${namespace}`;
+  return {
+    exitCode: exitCodes.notAllowed,
+    what: `${user} may not ${verb} ${resource} ${where}`,
+    why: message,
+    todo: `let an administrator bind ${role} with the rule {apiGroups: ["${group}"], resources: ["${resource}"], verbs: ["${verb}"]}`,
+  };
+}

@@ -1,0 +1,71 @@
+// RolloutIntents of a group: what people asked for, read and written.
+import { getObject, listObjects } from '../../cluster/read.ts';
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import { applyObject, deleteObject } from '../../cluster/write.ts';
+import { observeIntent } from '../../engine/observe/objects.ts';
+import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import type { Cluster } from '../connection.ts';
+import { rolloutIntents } from './kinds.ts';
+
+/** Whom the API server names as the owner of what the plugin writes. */
+export const fieldManager = 'kubectl-rollout-group';
+
+export interface PauseRequest {
+  readonly namespace: string;
+  readonly group: string;
+  readonly zone?: string;
+  readonly reason?: string;
+  readonly expiresMs?: number;
+}
+
+/** The intent that pauses a group or one zone of it; asked for twice it is one object. */
+export function pauseIntent({ namespace, group, zone, reason, expiresMs }: PauseRequest): KubernetesObject {
+  return {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutIntent',
+    // Neither part may hold a dot that would make two pairs one name: zones are labels, and come last.
+    metadata: { name: `pause.${zone === undefined ? group : `${group}.${zone}`}`, namespace },
+    spec: {
+      group,
+      action: 'pause',
+      ...(zone === undefined ? {} : { zone }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
+    },
+  };
+}
+
+/** An intent that stands, with what a deletion needs. */
+export interface StandingIntent {
+  readonly view: IntentView;
+  readonly object: KubernetesObject;
+}
+
+/** Pauses, holds and aborts of the group that have not expired. */
+export async function standingPauses(
+  { env, timeoutMs }: Cluster,
+  { namespace, group }: { readonly namespace: string; readonly group: string },
+  nowMs: number,
+): Promise<readonly StandingIntent[]> {
+  const { items } = await listObjects(env, rolloutIntents, { namespace, site: 'intents.list', timeoutMs });
+  return items.flatMap((object) => {
+    const view = observeIntent(object);
+    if (isUnknown(view) || view.group !== group) return [];
+    const isPause = view.action === 'pause' || view.action === 'hold' || view.action === 'abort';
+    return isPause && (view.expiresMs === undefined || view.expiresMs > nowMs) ? [{ view, object }] : [];
+  });
+}
+
+export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
+  return applyObject(env, rolloutIntents, object, { fieldManager, dryRun: isDryRun, site: 'intents.apply', timeoutMs });
+}
+
+export async function deleteIntent({ env, timeoutMs }: Cluster, { metadata }: KubernetesObject): Promise<void> {
+  const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+  await deleteObject(env, rolloutIntents, { namespace, name, uid, resourceVersion }, { site: 'intents.delete', timeoutMs });
+}
+
+/** The same object as it stands, or undefined. */
+export function standingIntent({ env, timeoutMs }: Cluster, { metadata }: KubernetesObject): Promise<KubernetesObject | undefined> {
+  return getObject(env, rolloutIntents, { namespace: metadata.namespace ?? '', name: metadata.name }, { site: 'intents.get', timeoutMs });
+}

@@ -1,0 +1,28 @@
+// Our kinds as the API serves them, and what to do where they are not installed.
+import type { Resource } from '../../cluster/resource.ts';
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+
+const ours = (plural: string, kind: string): Resource => ({
+  group: 'rollout-group.dev',
+  version: 'v1alpha1',
+  plural,
+  kind,
+  isNamespaced: true,
+});
+
+export const rolloutGroups = ours('rolloutgroups', 'RolloutGroup');
+export const rolloutPolicies = ours('rolloutpolicies', 'RolloutPolicy');
+export const rolloutExceptions = ours('rolloutexceptions', 'RolloutException');
+export const rolloutIntents = ours('rolloutintents', 'RolloutIntent');
+export const rolloutRuns = ours('rolloutruns', 'RolloutRun');
+
+/** The kind is needed and is not there. */
+export function notInstalled({ kind }: Resource, what: string): Failure {
+  return new Failure({
+    exitCode: exitCodes.notFound,
+    what,
+    why: `the kind ${kind} is not installed in this cluster`,
+    todo: `kubectl rollout-group schema ${kind} -o crd | kubectl apply -f -`,
+  });
+}
