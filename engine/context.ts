@@ -20,7 +20,7 @@ export interface GroupContext {
 
 /** Gathers the context of a group. Policies and exceptions are sorted by name, so that the order of the input cannot matter. */
 export function contextOf(snapshot: Snapshot, group: GroupDefinition): GroupContext {
-  const policies = policiesFor(snapshot.policies, group);
+  const policies = policiesFor(snapshot.policies, group, snapshot.agentNamespace);
   return {
     snapshot,
     nowMs: snapshot.nowMs,

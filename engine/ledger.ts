@@ -1,7 +1,7 @@
 // What is remembered of a group between turns, as a value: disruptions that were announced, dated downscales, prepared pods.
-import type { GroupDefinition } from '../policies/definition.ts';
+import type { GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { Action } from './decision.ts';
-import { type Claim, isUnknown, type Ledger, type PodView, type Preparation, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { isAvailable } from './view.ts';
 
 /** The most claims that may be open at once; beyond it a group waits. */
@@ -10,16 +10,24 @@ export const openClaimLimit = 100;
 /** A claim whose object is unchanged is dropped after this long: twice what the API server gives a request. */
 const unappliedClaimMs = 120_000;
 
-/** The claims that announce these actions; actions that disturb nothing need none. */
-export function claimsOf(actions: readonly Action[], nowMs: number): readonly Claim[] {
+/**
+ * The claims that announce these actions; actions that disturb nothing need none. `epoch` is the leadership under which they are carried out,
+ * absent for whoever works alone.
+ */
+export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
+  const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
   return actions.flatMap((action): readonly Claim[] => {
     switch (action.kind) {
-      case 'deletePod':
+      case 'deletePod': {
+        const { zone, uid, ordinal, resourceVersion } = action;
+        return [{ verb: action.kind, zone, uid, ordinal, resourceVersion, ...announced }];
+      }
       case 'evictPod':
-        return [{ verb: action.kind, zone: action.zone, uid: action.uid, ordinal: action.ordinal, atMs: nowMs }];
-      case 'scaleStatefulSet':
-        if (action.to >= action.from) return [];
-        return [{ verb: 'scaleDown', zone: action.zone, uid: action.uid, from: action.from, to: action.to, atMs: nowMs }];
+        return [{ verb: action.kind, zone: action.zone, uid: action.uid, ordinal: action.ordinal, ...announced }];
+      case 'scaleStatefulSet': {
+        const { zone, uid, from, to, resourceVersion } = action;
+        return to >= from ? [] : [{ verb: 'scaleDown', zone, uid, from, to, resourceVersion, ...announced }];
+      }
       default:
         return [];
     }
@@ -28,13 +36,65 @@ export function claimsOf(actions: readonly Action[], nowMs: number): readonly Cl
 
 /**
  * The ledger with these claims open, or undefined when more than `openClaimLimit` would be. A claim of the same verb on the same object is
- * open already and keeps its instant, unless a scale-down asks for another number.
+ * open already and keeps its instant, unless a scale-down asks for another number. One whose request names a newer resource version takes the
+ * place of the older one, whose request can no longer succeed.
  */
 export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
-  const added = claims.filter((claim, index) => !isKnown(ledger.claims, claim) && !isKnown(claims.slice(0, index), claim));
-  if (added.length === 0) return ledger;
-  if (ledger.claims.length + added.length > openClaimLimit) return undefined;
-  return { ...ledger, claims: [...ledger.claims, ...added] };
+  const open = [...ledger.claims];
+  for (const claim of claims) {
+    const index = open.findIndex((known) => known.verb === claim.verb && known.uid === claim.uid && known.to === claim.to);
+    const known = open[index];
+    if (known === undefined) open.push(claim);
+    else if (known.resourceVersion !== undefined && isLater(claim.resourceVersion, known.resourceVersion)) open[index] = claim;
+  }
+  if (open.length === ledger.claims.length && open.every((claim, index) => claim === ledger.claims[index])) return ledger;
+  return open.length > openClaimLimit && open.length > ledger.claims.length ? undefined : { ...ledger, claims: open };
+}
+
+/**
+ * The ledger as the leadership `epoch` writes it; undefined when a later one has written here, so that nothing of this one may be written any
+ * more. What is written under an epoch never has a lower one after it.
+ */
+export function ledgerOfEpoch(ledger: Ledger, epoch: number): Ledger | undefined {
+  if (ledger.epoch === epoch) return ledger;
+  return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };
+}
+
+/** A pod that must be written to, under its resource version, so that a DELETE which an earlier leader sent can no longer succeed. */
+export interface Revocation {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly uid: string;
+  /** The version that the DELETE names, and that the touch must name too. */
+  readonly resourceVersion: string;
+}
+
+/**
+ * The claims of earlier leaderships on pods that stand as they were claimed: their DELETE may still be on its way. Once such a pod is touched,
+ * `observeLedger` drops the claim. A foreign eviction names no resource version, cannot be revoked, and is waited out.
+ */
+export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: number): readonly Revocation[] {
+  const zones = zonesOf(ledger, seen);
+  return ledger.claims
+    .filter((claim) => claim.verb === 'deletePod' && (claim.epoch ?? Number.NEGATIVE_INFINITY) < epoch)
+    .flatMap((claim) => {
+      const pod = zones.get(claim.zone)?.pods?.find((candidate) => candidate.uid === claim.uid);
+      if (pod === undefined || pod.isTerminating || pod.resourceVersion !== claim.resourceVersion) return [];
+      return [{ namespace: ledger.namespace, pod: pod.name, uid: pod.uid, resourceVersion: pod.resourceVersion }];
+    });
+}
+
+/**
+ * The longest time for which a decrease of one zone of the group can hold another one, in milliseconds: what `keepDownscalesMs` must be at
+ * least. `policies` are those that bind the group.
+ */
+export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
+  return Math.max(
+    0,
+    ...group.zones.map((zone) => zone.betweenZonesMs ?? 0),
+    ...group.zones.map((zone) => zone.delayed?.afterMs ?? 0),
+    ...policies.map((policy) => policy.limits.betweenZonesMs ?? 0),
+  );
 }
 
 /** What was seen of the group's objects. */
@@ -47,14 +107,19 @@ export interface KeepOptions {
 
 /**
  * The ledger after a look at the objects. A claim ends only by what is seen: its pod is gone and the successor is available, or its replicas
- * were lowered, which becomes a dated record, and the surplus pods are gone. A claim on an object that is unchanged ends after 120 s. Time
- * alone never ends one that was carried out, and what could not be read ends nothing. Preparations outlive their pods: databases store them on
+ * were lowered, which becomes a dated record, and the surplus pods are gone. A claim whose object changed without being disturbed ends at
+ * once, because its request names an older resource version and must fail; one on an object that is unchanged ends after 120 s, and so does
+ * one of a zone that the group has no more. Time alone never ends one that was carried out, and what could not be read ends nothing. Preparations outlive their pods: databases store them on
  * the volume, so whoever takes the pod's place must be asked again, or told to stay.
  */
 export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const zones = zonesOf(ledger, seen);
   const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone)));
-  const claims = ledger.claims.filter((claim) => isOpen(claim, zones.get(claim.zone), seen.nowMs));
+  const group = groupOf(ledger, seen);
+  const isOfNoZone = (claim: Claim): boolean => group !== undefined && !group.zones.some((zone) => zone.name === claim.zone);
+  const claims = ledger.claims.filter((claim) =>
+    isOfNoZone(claim) ? !isOverdue(claim, seen.nowMs) : isOpen(claim, zones.get(claim.zone), seen.nowMs),
+  );
   const downscales = [...ledger.downscales, ...applied].filter((downscale) => seen.nowMs - downscale.atMs <= options.keepDownscalesMs);
   const isSame = claims.length === ledger.claims.length && applied.length === 0 && downscales.length === ledger.downscales.length;
   return isSame ? ledger : { ...ledger, claims, downscales };
@@ -68,7 +133,7 @@ interface SeenZone {
 }
 
 function zonesOf(ledger: Ledger, seen: ObservedObjects): ReadonlyMap<string, SeenZone> {
-  const group = seen.groups.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === ledger.group);
+  const group = groupOf(ledger, seen);
   const zones = new Map<string, SeenZone>();
   for (const zone of group?.zones ?? []) {
     const set = seen.statefulSets.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === zone.statefulSet);
@@ -79,22 +144,44 @@ function zonesOf(ledger: Ledger, seen: ObservedObjects): ReadonlyMap<string, See
   return zones;
 }
 
-function isKnown(claims: readonly Claim[], claim: Claim): boolean {
-  return claims.some((known) => known.verb === claim.verb && known.uid === claim.uid && known.to === claim.to);
+function groupOf(ledger: Ledger, seen: ObservedObjects): GroupDefinition | undefined {
+  return seen.groups.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === ledger.group);
+}
+
+/**
+ * Whether an object was written after it had the resource version. An older one, from a cache that lags behind, says nothing. Versions that are
+ * no decimal numbers, as old API servers may make them, tell only that they differ.
+ */
+function isLater(seen: string | undefined, before: string): boolean {
+  if (seen === undefined || seen === before) return false;
+  if (!isNumber(seen) || !isNumber(before)) return true;
+  return seen.length === before.length ? seen > before : seen.length > before.length;
+}
+
+function isNumber(resourceVersion: string): boolean {
+  return /^[1-9]\d*$/.test(resourceVersion);
+}
+
+/** Whether the request of the claim must fail, because its object was written since. */
+function isVoid(claim: Claim, object: { readonly resourceVersion: string }): boolean {
+  return claim.resourceVersion !== undefined && isLater(object.resourceVersion, claim.resourceVersion);
+}
+
+function isOverdue(claim: Claim, nowMs: number): boolean {
+  return nowMs - claim.atMs > unappliedClaimMs;
 }
 
 function isOpen(claim: Claim, zone: SeenZone | undefined, nowMs: number): boolean {
   if (zone === undefined) return true;
-  const isOverdue = nowMs - claim.atMs > unappliedClaimMs;
   if (claim.verb === 'scaleDown') {
     // Another StatefulSet of the name has none of the pods that this was about.
     if (zone.set.uid !== claim.uid) return false;
-    if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue;
+    if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue(claim, nowMs) && !isVoid(claim, zone.set);
     return zone.pods === undefined || zone.pods.some((pod) => pod.ordinal >= zone.set.firstOrdinal + (claim.to ?? 0));
   }
   if (zone.pods === undefined) return true;
   const claimed = zone.pods.find((pod) => pod.uid === claim.uid);
-  if (claimed !== undefined) return claimed.isTerminating || !isOverdue;
+  if (claimed !== undefined) return claimed.isTerminating || !(isOverdue(claim, nowMs) || isVoid(claim, claimed));
   return !hasSuccessor(claim, zone, zone.pods, nowMs);
 }
 
@@ -112,15 +199,4 @@ function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
   const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
   return isDated ? [] : [{ zone: claim.zone, atMs: claim.atMs, from: claim.from, to: claim.to }];
-}
-
-/**
- * Since when an answer to `prepare` has been known, when it was known before: the same pod, or its successor reporting the same timestamp,
- * which it can only have kept. So a pod that is rolled while it waits to leave does not begin its delay again. undefined when it is news.
- */
-export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
-  if (before?.state !== 'prepared') return undefined;
-  const isSamePod = before.podUid === answer.podUid;
-  const isSameReport = answer.reportedMs !== undefined && answer.reportedMs === before.reportedMs;
-  return isSamePod || isSameReport ? before.seenMs : undefined;
 }

@@ -165,18 +165,23 @@ export interface Claim {
   readonly from?: number;
   readonly to?: number;
   readonly atMs: number;
+  /** The resource version that the request names as its precondition; absent for evictions, which name the UID alone. */
+  readonly resourceVersion?: string;
+  /** The leadership under which it was announced; absent when nobody else could act. */
+  readonly epoch?: number;
 }
 
-/** What a pod answered when it was asked to prepare for its removal. */
+/** What a pod answered when it was asked to prepare for its removal. An entry exists from before the question leaves. */
 export interface Preparation {
   readonly zone: string;
   readonly ordinal: number;
   readonly podUid: string;
   readonly call: 'delayed' | 'prepare';
-  readonly state: 'prepared' | 'failed';
+  /** `asked`: no answer is known, so it may have prepared. It is asked again, or told to stay. */
+  readonly state: 'asked' | 'prepared' | 'failed';
   /** The pod's own timestamp; absent for `prepare`. */
   readonly reportedMs?: number;
-  /** When the agent first saw it prepared. */
+  /** When the agent first saw it prepared, saw it fail, or was about to ask. */
   readonly seenMs: number;
   readonly message?: string;
   /** A failed pod was told to stay, since it may have prepared all the same. */
@@ -224,6 +229,18 @@ export interface Ledger {
   readonly downscales: readonly { readonly zone: string; readonly atMs: number; readonly from: number; readonly to: number }[];
   readonly preparations: readonly Preparation[];
   readonly run?: RunState;
+  /** The highest leadership that ever wrote here. */
+  readonly epoch?: number;
+}
+
+/** Something that is there, or may be, and could not be read. */
+export interface UnreadObject extends Unknown {
+  /** `Ledger`: what is remembered of the group of this name. */
+  readonly kind: 'StatefulSet' | 'Pod' | 'Ledger';
+  /** Absent: in every namespace. */
+  readonly namespace?: string;
+  /** Absent: every object of the kind. */
+  readonly name?: string;
 }
 
 /** Everything a decision may depend on. */
@@ -243,6 +260,10 @@ export interface Snapshot {
   readonly gateReadings: readonly GateReadingsView[];
   readonly metrics: readonly MetricView[];
   readonly ledgers: readonly Ledger[];
+  /** StatefulSets and ledgers that could not be read: whatever depends on one is unknown. */
+  readonly unread?: readonly UnreadObject[];
+  /** Where the agent lives: the policies there may name other namespaces. */
+  readonly agentNamespace?: string;
 }
 
 /** A snapshot of nothing, to be filled. */

@@ -97,7 +97,8 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
   const ordinals = ascending(question).filter((ordinal) => {
     const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
     const entries = asked.filter((entry) => entry.ordinal === ordinal);
-    const isSuccessor = entries.length > 0 && entries.every((entry) => entry.podUid !== pod?.uid);
+    // A question without an answer is none: the agent may have stopped before it left.
+    const isSuccessor = entries.length > 0 && entries.every((entry) => entry.podUid !== pod?.uid || entry.state === 'asked');
     return isSuccessor && pod?.containersReady === true && !pod.isTerminating;
   });
   return ordinals.length === 0 ? [] : [callPods(question, 'delayed', 'POST', ordinals)];

@@ -1,8 +1,8 @@
 // What each action does to the model: the API server's preconditions, the eviction API, our webhook's notes, and the pods' answers.
 import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
-import { preparedSince } from '../ledger.ts';
-import type { Ledger, PodView, Preparation, Snapshot } from '../snapshot.ts';
+import { noteAnswers, type PodAnswer } from '../preparations.ts';
+import type { Ledger, PodView, Snapshot } from '../snapshot.ts';
 import type { SetState } from './controller.ts';
 import { changePod, changeSet, type StepDraft, setKey, stateOf } from './draft.ts';
 import type { ModelPod } from './model.ts';
@@ -99,17 +99,15 @@ function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const there = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
   if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, there);
   changeLedger(draft, action, (ledger) => {
-    const isAsked = (entry: Preparation): boolean => entry.zone === action.zone && entry.call === action.call && asked.has(entry.ordinal);
-    const others = ledger.preparations.filter((entry) => !isAsked(entry));
-    if (action.method === 'DELETE') return { ...ledger, preparations: [...others, ...withdrawn(ledger.preparations.filter(isAsked))] };
-    const before = new Map(ledger.preparations.filter(isAsked).map((entry) => [entry.ordinal, entry]));
-    return { ...ledger, preparations: [...others, ...there.map(({ view }) => answer(draft, action, view, before.get(view.ordinal)))] };
+    // What is known of places without a pod is withdrawn with the rest: nobody is there who could still be prepared.
+    const known = action.method === 'DELETE' ? ledger.preparations.filter(({ ordinal }) => asked.has(ordinal)) : [];
+    const absent = known.filter(({ ordinal }) => there.every(({ view }) => view.ordinal !== ordinal));
+    const answers = [
+      ...there.map(({ view }) => answer(draft, action, view)),
+      ...absent.map(({ ordinal, podUid }): PodAnswer => ({ ordinal, podUid, result: 'done' })),
+    ];
+    return noteAnswers(ledger, action, answers, draft.nowMs);
   });
-}
-
-/** What is left to know of pods that were told to stay: which of them failed, and when, so that they are not asked again at once. */
-function withdrawn(entries: readonly Preparation[]): readonly Preparation[] {
-  return entries.filter((entry) => entry.state === 'failed').map((entry) => ({ ...entry, isWithdrawn: true }));
 }
 
 function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: readonly ModelPod[]): StepDraft['reported'] {
@@ -122,14 +120,14 @@ function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: rea
   return reported;
 }
 
-function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView, before: Preparation | undefined): Preparation {
-  const identity = { zone: action.zone, ordinal: pod.ordinal, podUid: pod.uid, call: action.call };
+function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView): PodAnswer {
+  const identity = { ordinal: pod.ordinal, podUid: pod.uid };
+  if (action.method === 'DELETE') return { ...identity, result: 'done' };
   if (draft.world.assumptions.preparations === 'fail') {
-    return { ...identity, state: 'failed', seenMs: draft.nowMs, message: 'preparations are assumed to fail' };
+    return { ...identity, result: 'failed', message: 'preparations are assumed to fail' };
   }
   const reportedMs = action.call === 'delayed' ? draft.reported.get(`${action.namespace}/${pod.name}`) : undefined;
-  const answered = { ...identity, state: 'prepared' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
-  return { ...answered, seenMs: preparedSince(before, answered) ?? draft.nowMs };
+  return { ...identity, result: 'done', ...(reportedMs === undefined ? {} : { reportedMs }) };
 }
 
 function noteDownscale(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../engine/decision.ts';
-import { claimsOf, observeLedger, openClaimLimit, openClaims, preparedSince } from '../../engine/ledger.ts';
+import { claimsOf, observeLedger, openClaimLimit, openClaims } from '../../engine/ledger.ts';
+import { preparedSince } from '../../engine/preparations.ts';
 import type { Claim, Ledger, Preparation } from '../../engine/snapshot.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs, type PodChanges, type StatefulSetOverrides, statefulSet } from '../kit/objects.ts';
@@ -131,9 +132,9 @@ describe('claims are opened', () => {
       { kind: 'advanceCurrentRevision', ...target, resourceVersion: '1', revision: 'r' },
     ];
     expect(claimsOf(actions, 7)).toEqual([
-      { verb: 'deletePod', zone: 'a', uid: 'u', ordinal: 1, atMs: 7 },
+      { verb: 'deletePod', zone: 'a', uid: 'u', ordinal: 1, resourceVersion: '1', atMs: 7 },
       { verb: 'evictPod', zone: 'a', uid: 'v', ordinal: 2, atMs: 7 },
-      { verb: 'scaleDown', zone: 'a', uid: 'u', from: 3, to: 2, atMs: 7 },
+      { verb: 'scaleDown', zone: 'a', uid: 'u', from: 3, to: 2, resourceVersion: '1', atMs: 7 },
     ]);
   });
 

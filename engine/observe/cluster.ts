@@ -1,0 +1,128 @@
+// What the caches of a running cluster hold, put together as one snapshot: pods to their owners, nodes to their pods.
+import { isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
+import type { ObservedPod } from './objects.ts';
+
+/**
+ * What was seen of a cluster, as plain views that caches keep. A view of an unchanged object should be the same value as before: what was
+ * worked out from it is then used again.
+ */
+export type Observed = Omit<Snapshot, 'statefulSets' | 'pods' | 'unread'> & {
+  readonly statefulSets: Known<readonly StatefulSetView[]>;
+  /** Of every namespace that is looked at, owned or not, in any order. */
+  readonly pods: Known<readonly ObservedPod[]>;
+  /**
+   * Which nodes are ready, by name; one that is not in it is taken as not ready. Unknown when nobody may read nodes: every node then counts
+   * as ready, as it does for whoever runs with a Role alone.
+   */
+  readonly nodes: Known<ReadonlyMap<string, boolean>>;
+  /** Objects that are there and could not be understood, and ledgers that could not be read. */
+  readonly unread?: readonly UnreadObject[];
+};
+
+/**
+ * The snapshot of a cluster. A pod belongs to the StatefulSet whose UID its controller reference names, and to nothing else: one that only
+ * carries the labels counts neither as healthy nor as missing and is never touched, and a StatefulSet that was made anew under an old name
+ * has none of the pods of the old one. Groups whose pods are found by the label `name` take, of the owned pods, those with the label; that
+ * is where they differ from grafana/rollout-operator, which asks for no owner and counts the pods of two StatefulSets with one label twice.
+ */
+export function snapshotOf(observed: Observed): Snapshot {
+  const { statefulSets, pods, nodes, unread = [], ...rest } = observed;
+  const sets = isUnknown(statefulSets) ? [] : statefulSets;
+  const owned = isUnknown(pods) ? new Map<string, ObservedPod[]>() : podsByOwner(pods);
+  const unreadPods = [...(isUnknown(pods) ? [{ kind: 'Pod' as const, unknown: pods.unknown }] : []), ...unread.filter(isPod)];
+  const others = unread.filter((object) => !isPod(object));
+  const allUnread = isUnknown(statefulSets) ? [{ kind: 'StatefulSet' as const, unknown: statefulSets.unknown }, ...others] : others;
+  return {
+    ...rest,
+    statefulSets: sets,
+    pods: sets.map((set) => podsOf(set, owned.get(set.uid) ?? [], unreadPods, nodes)),
+    ...(allUnread.length === 0 ? {} : { unread: allUnread }),
+  };
+}
+
+/** A pod that looks like one of a StatefulSet and is not owned by it. */
+export interface ForeignPod {
+  readonly namespace: string;
+  readonly name: string;
+  /** Whose labels it carries. */
+  readonly statefulSet: string;
+  /** `kind name` of its own controller; absent when it has none. */
+  readonly owner?: string;
+}
+
+/** The pods that carry the label `name` of a StatefulSet whose pods are found by it, or stand in the place of one, and are not owned by it. */
+export function foreignPods({ statefulSets, pods }: Pick<Observed, 'statefulSets' | 'pods'>): readonly ForeignPod[] {
+  if (isUnknown(statefulSets) || isUnknown(pods)) return [];
+  const uids = new Set(statefulSets.map((set) => set.uid));
+  return pods
+    .filter(({ owner }) => owner === undefined || !uids.has(owner.uid))
+    .flatMap((pod) => {
+      const set = statefulSets.find((candidate) => candidate.namespace === pod.namespace && looksLikePodOf(candidate, pod));
+      if (set === undefined) return [];
+      const owner = pod.owner && { owner: `${pod.owner.kind} ${pod.owner.name}` };
+      return [{ namespace: pod.namespace, name: pod.name, statefulSet: set.name, ...owner }];
+    });
+}
+
+function looksLikePodOf(set: StatefulSetView, pod: ObservedPod): boolean {
+  const label = set.podLabels['name'];
+  return (label !== undefined && pod.labels['name'] === label) || isInPlaceOf(set, pod.name);
+}
+
+/** Whether the name is that of a pod of the StatefulSet. */
+function isInPlaceOf(set: StatefulSetView, podName: string): boolean {
+  return podName.startsWith(`${set.name}-`) && /^\d{1,10}$/.test(podName.slice(set.name.length + 1));
+}
+
+function isPod(object: UnreadObject): boolean {
+  return object.kind === 'Pod';
+}
+
+function podsByOwner(pods: readonly ObservedPod[]): ReadonlyMap<string, ObservedPod[]> {
+  const owned = new Map<string, ObservedPod[]>();
+  for (const pod of pods) {
+    const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.uid : '';
+    if (uid === '') continue;
+    const siblings = owned.get(uid);
+    if (siblings === undefined) owned.set(uid, [pod]);
+    else siblings.push(pod);
+  }
+  return owned;
+}
+
+function podsOf(set: StatefulSetView, owned: readonly ObservedPod[], unread: readonly UnreadObject[], nodes: Observed['nodes']): PodsView {
+  const identity = { namespace: set.namespace, statefulSet: set.name };
+  const problem = unread.find(
+    ({ namespace = set.namespace, name }) => namespace === set.namespace && (name === undefined || isInPlaceOf(set, name)),
+  );
+  if (problem !== undefined) return { ...identity, pods: { unknown: problem.unknown } };
+  const inNamespace = owned.filter((pod) => pod.namespace === set.namespace);
+  return { ...identity, pods: sameAsBefore(set, inNamespace.map((pod) => onNode(pod, nodes)).sort(byOrdinal)) };
+}
+
+function byOrdinal(a: PodView, b: PodView): number {
+  return a.ordinal - b.ordinal || (a.uid < b.uid ? -1 : 1);
+}
+
+const joined: WeakMap<ObservedPod, PodView> = new WeakMap();
+
+/** The pod with the readiness of its node. */
+function onNode(pod: ObservedPod, nodes: Observed['nodes']): PodView {
+  const nodeReady = pod.node === '' || isUnknown(nodes) || nodes.get(pod.node) === true;
+  if (nodeReady === pod.nodeReady) return pod;
+  const before = joined.get(pod);
+  if (before?.nodeReady === nodeReady) return before;
+  const view: PodView = { ...pod, nodeReady };
+  joined.set(pod, view);
+  return view;
+}
+
+const lists: WeakMap<StatefulSetView, readonly PodView[]> = new WeakMap();
+
+/** The list of the last time when it holds the same pods: what was worked out from it is found by its identity. */
+function sameAsBefore(set: StatefulSetView, pods: readonly PodView[]): readonly PodView[] {
+  const before = lists.get(set);
+  if (before !== undefined && before.length === pods.length && before.every((pod, index) => pod === pods[index])) return before;
+  lists.set(set, pods);
+  return pods;
+}

@@ -1,0 +1,106 @@
+// What is remembered of pods that are asked to prepare for their removal, before the question leaves and after the answer came.
+import type { Action } from './decision.ts';
+import type { Ledger, Preparation } from './snapshot.ts';
+
+type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
+
+/** The answer of one pod to one call. */
+export interface PodAnswer {
+  readonly ordinal: number;
+  readonly podUid: string;
+  /** `failed`: refused, unreachable, or the answer was lost; it may have prepared all the same. */
+  readonly result: 'done' | 'failed';
+  /** The pod's own timestamp, when it reported one. */
+  readonly reportedMs?: number;
+  /** Why it failed. */
+  readonly message?: string;
+}
+
+/**
+ * The ledger in which these pods are about to be asked; to be stored before the first question leaves, so that whoever comes after a crash
+ * knows which pods may have prepared. What is known of a pod already stays, and so does what its predecessor answered, until it answers
+ * itself. Calls that withdraw need no note: what they withdraw is known.
+ */
+export function noteAsked(
+  ledger: Ledger,
+  call: Pick<CallPods, 'zone' | 'call' | 'method'>,
+  pods: readonly { readonly ordinal: number; readonly uid: string }[],
+  nowMs: number,
+): Ledger {
+  if (call.method === 'DELETE') return ledger;
+  const known = new Set(ledger.preparations.filter((entry) => isOfCall(entry, call)).map((entry) => `${entry.ordinal} ${entry.podUid}`));
+  const added = pods
+    .filter(({ ordinal, uid }) => !known.has(`${ordinal} ${uid}`))
+    .map(({ ordinal, uid }): Preparation => ({ zone: call.zone, ordinal, podUid: uid, call: call.call, state: 'asked', seenMs: nowMs }));
+  // One that failed and was told to stay may prepare again from here on.
+  const asked = new Set(pods.map(({ ordinal, uid }) => `${ordinal} ${uid}`));
+  const isAskedAgain = (entry: Preparation): boolean =>
+    isOfCall(entry, call) && entry.state === 'failed' && asked.has(`${entry.ordinal} ${entry.podUid}`);
+  if (added.length === 0 && !ledger.preparations.some(isAskedAgain)) return ledger;
+  const preparations = ledger.preparations.map((entry): Preparation => {
+    if (!isAskedAgain(entry)) return entry;
+    const { isWithdrawn: _isWithdrawn, message: _message, ...rest } = entry;
+    return { ...rest, state: 'asked', seenMs: nowMs };
+  });
+  return { ...ledger, preparations: [...preparations, ...added] };
+}
+
+/**
+ * The ledger after these pods answered. Pods that did not answer at all are to be given as failed; those that are left out keep what is known
+ * of them. A pod that was told to stay and did so is forgotten, unless it failed to prepare before: that is kept, marked as withdrawn, so that
+ * it is not asked again at once. A withdrawal that failed changes nothing: it is still to be done.
+ */
+export function noteAnswers(
+  ledger: Ledger,
+  call: Pick<CallPods, 'zone' | 'call' | 'method'>,
+  answers: readonly PodAnswer[],
+  nowMs: number,
+): Ledger {
+  const heard = call.method === 'DELETE' ? answers.filter(({ result }) => result === 'done') : answers;
+  const ordinals = new Set(heard.map(({ ordinal }) => ordinal));
+  const isHeard = (entry: Preparation): boolean => isOfCall(entry, call) && ordinals.has(entry.ordinal);
+  const others = ledger.preparations.filter((entry) => !isHeard(entry));
+  const before = ledger.preparations.filter(isHeard);
+  if (call.method === 'DELETE') return { ...ledger, preparations: [...others, ...withdrawn(before)] };
+  const answered = heard.map((answer) =>
+    preparationOf(
+      call,
+      answer,
+      before.filter(({ ordinal }) => ordinal === answer.ordinal),
+      nowMs,
+    ),
+  );
+  return { ...ledger, preparations: [...others, ...answered] };
+}
+
+/**
+ * Since when an answer to `prepare` has been known, when it was known before: the same pod, or its successor reporting the same timestamp,
+ * which it can only have kept. So a pod that is rolled while it waits to leave does not begin its delay again. undefined when it is news.
+ */
+export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
+  if (before?.state !== 'prepared') return undefined;
+  const isSamePod = before.podUid === answer.podUid;
+  const isSameReport = answer.reportedMs !== undefined && answer.reportedMs === before.reportedMs;
+  return isSamePod || isSameReport ? before.seenMs : undefined;
+}
+
+function isOfCall(entry: Preparation, { zone, call }: Pick<CallPods, 'zone' | 'call'>): boolean {
+  return entry.zone === zone && entry.call === call;
+}
+
+function withdrawn(entries: readonly Preparation[]): readonly Preparation[] {
+  return entries.filter((entry) => entry.state === 'failed').map((entry) => ({ ...entry, isWithdrawn: true }));
+}
+
+function preparationOf(
+  { zone, call }: Pick<CallPods, 'zone' | 'call'>,
+  { ordinal, podUid, result, reportedMs, message }: PodAnswer,
+  before: readonly Preparation[],
+  nowMs: number,
+): Preparation {
+  const identity = { zone, ordinal, podUid, call };
+  if (result === 'failed') return { ...identity, state: 'failed', seenMs: nowMs, ...(message === undefined ? {} : { message }) };
+  const answered = { ...identity, state: 'prepared' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
+  const since = before.map((entry) => preparedSince(entry, answered)).filter((instant) => instant !== undefined);
+  return { ...answered, seenMs: since.length === 0 ? nowMs : Math.min(...since) };
+}

@@ -1,0 +1,131 @@
+// What the agent publishes of a decision: who reads it needs neither the agent nor the right to read pods.
+import type { Action, GroupDecision, Phase, RuleResult, Step } from '../decision.ts';
+import type { GateReading, RunState } from '../snapshot.ts';
+
+/** The most bytes of a published decision as JSON, in UTF-8. */
+export const publishedByteLimit = 32 * 1024;
+
+/** The most pods that are named. */
+export const publishedPodLimit = 50;
+
+/** How an action ended. `conflict`: its object had changed. `unknown`: no answer came; it may have happened. */
+export type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
+
+/** An action of the turn that made the decision, and how it ended. */
+export interface TakenAction {
+  readonly action: Action;
+  readonly result: ActionResult;
+  readonly message?: string;
+}
+
+/** The same in one line, without preconditions. */
+export interface PublishedAction {
+  readonly kind: Action['kind'];
+  readonly zone?: string;
+  /** What was done to what: `delete pod ingester-zone-a-3`, `scale ingester-zone-a from 5 to 4`. */
+  readonly what: string;
+  readonly result: ActionResult;
+  readonly message?: string;
+}
+
+export interface PublishedZone {
+  readonly zone: string;
+  readonly statefulSet: string;
+  readonly replicas: number;
+  readonly updated: number;
+  readonly available: number;
+  readonly isReady: boolean;
+  /** What the pods run, oldest first, as ordinals per revision. */
+  readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
+}
+
+/** A pod that moves or is bad. */
+export interface PublishedPod {
+  readonly zone: string;
+  readonly pod: string;
+  /**
+   * `crashing`: a container waits for what waiting does not cure. `nodeDown`: its node is not ready. `unready`: at the old revision.
+   * `starting`: at the new revision and not yet available. `leaving`: beyond the replicas. `missing`: there is no such pod.
+   */
+  readonly state: 'terminating' | 'missing' | 'crashing' | 'nodeDown' | 'unready' | 'starting' | 'leaving' | 'announced';
+  /** Why a container waits, such as CrashLoopBackOff. */
+  readonly reason?: string;
+  readonly node?: string;
+  /** Since when it has been ready, or not ready, whichever it is now. */
+  readonly sinceMs?: number;
+}
+
+/** A result that holds the group, and since when it has. */
+export interface PublishedWait extends RuleResult {
+  readonly sinceMs: number;
+  /** The zones it holds. */
+  readonly zones: readonly string[];
+}
+
+export interface PublishedStep extends Pick<Step, 'id' | 'kind' | 'zone' | 'from' | 'to' | 'outcome'> {
+  /** How many pods it is about. */
+  readonly podCount: number;
+  /** Every rule that was asked; absent when it did not fit. */
+  readonly results?: readonly RuleResult[];
+}
+
+export interface PublishedGate {
+  readonly gate: string;
+  readonly mode: 'enforce' | 'observe';
+  /** The latest reading; absent while there is none. */
+  readonly latest?: GateReading;
+  /** How many readings are known. */
+  readonly readings: number;
+}
+
+export type PublishedRun = Pick<
+  RunState,
+  | 'id'
+  | 'kind'
+  | 'target'
+  | 'previous'
+  | 'startedMs'
+  | 'wave'
+  | 'waveStartedMs'
+  | 'waveAvailableMs'
+  | 'openZone'
+  | 'outcome'
+  | 'failure'
+  | 'failedMs'
+  | 'completedMs'
+>;
+
+/** One decision of one group, bounded. Instants are milliseconds since 1970. */
+export interface PublishedDecision {
+  /** `major.minor`; a reader refuses another major. */
+  readonly format: string;
+  readonly namespace: string;
+  readonly group: string;
+  readonly goal: string;
+  readonly phase: Phase;
+  /** Since when the phase has been this one. */
+  readonly phaseSinceMs: number;
+  readonly outcome: GroupDecision['outcome'];
+  readonly wave?: { readonly name: string; readonly index: number; readonly count: number };
+  readonly zones: readonly PublishedZone[];
+  readonly pods: readonly PublishedPod[];
+  readonly waits: readonly PublishedWait[];
+  readonly steps: readonly PublishedStep[];
+  readonly warnings: readonly RuleResult[];
+  readonly gates: readonly PublishedGate[];
+  readonly run?: PublishedRun;
+  /** Disruptions that are announced and not yet seen to be over. */
+  readonly openClaims: number;
+  /** What the turn did that made this decision. */
+  readonly actions: readonly PublishedAction[];
+  readonly policyDigest: string;
+  /** Identity of the agent that decided. */
+  readonly leader?: string;
+  /** Where the group is defined: `directory`, `objects` or `adopted`. */
+  readonly origin?: string;
+  readonly decidedMs: number;
+  /** The earliest instant at which time alone could change the decision. */
+  readonly wakeAtMs?: number;
+  /** What was left out because it did not fit, as `part: how many`. */
+  readonly omitted: readonly string[];
+}
