@@ -2,9 +2,7 @@
 import { listed } from '../policies/wording.ts';
 import type { AgentConfig, PolicySourceName } from './config.ts';
 import type { FlagValues } from './flags.ts';
-
-export type LogFormat = 'logfmt' | 'json';
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+import type { LogFormat, LogLevel } from './log.ts';
 
 /** Requests must carry the header X-Cluster with this value. */
 export interface ClusterValidation {
@@ -84,8 +82,8 @@ function firstOf(checks: readonly Check[], values: FlagValues): string | undefin
   return undefined;
 }
 
-const logFormats = ['logfmt', 'json'] as const;
-const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+const logFormats = ['logfmt', 'json'] as const satisfies readonly LogFormat[];
+const logLevels = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 const sourceNames = ['directory', 'objects', 'adopted'] as const satisfies readonly PolicySourceName[];
 const leaseModes = ['required', 'auto', 'off'] as const;
 

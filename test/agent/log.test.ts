@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { createLog, type LogFormat, type LogLevel } from '../../agent/log.ts';
+
+const nowMs = Date.UTC(2026, 10, 21, 20, 0, 0, 5);
+
+function logged(format: LogFormat, write: (log: ReturnType<typeof createLog>) => void, level: LogLevel = 'debug'): string {
+  let text = '';
+  write(createLog({ format, level, clock: { nowMs: () => nowMs }, write: (line) => (text += line) }));
+  return text;
+}
+
+describe('logfmt', () => {
+  it('begins with the instant, the level and the message', () => {
+    expect(logged('logfmt', (log) => log.info('turn ended', { group: 'ingester', durationMs: 12, isLeader: true, none: undefined }))).toBe(
+      'ts=2026-11-21T20:00:00.005Z level=info msg="turn ended" group=ingester durationMs=12 isLeader=true\n',
+    );
+  });
+
+  it.each([
+    ['plain-1.2/3:x', 'plain-1.2/3:x'],
+    ['', ''],
+    ['two words', '"two words"'],
+    ['a=b', '"a=b"'],
+    ['say "no"', String.raw`"say \"no\""`],
+    ['back\\slash', String.raw`"back\\slash"`],
+    ['one\ntwo\tthree', String.raw`"one\ntwo\tthree"`],
+    ['\u001b[31mred', String.raw`"\u001b[31mred"`],
+    ['\u007f\u0085\u202e', String.raw`"\u007f\u0085\u202e"`],
+    ['zürich', 'zürich'],
+  ])('writes %j as %s', (value, written) => {
+    expect(logged('logfmt', (log) => log.warn('m', { value }))).toBe(`ts=2026-11-21T20:00:00.005Z level=warn msg=m value=${written}\n`);
+  });
+
+  it('keeps a key from breaking a line or hiding one of its own', () => {
+    expect(logged('logfmt', (log) => log.error('m', { 'a b=\n': 1, msg: 'other', level: 'x', ts: 't' }))).toBe(
+      'ts=2026-11-21T20:00:00.005Z level=error msg=m a_b__=1 msg_=other level_=x ts_=t\n',
+    );
+  });
+});
+
+describe('JSON', () => {
+  it('has the same keys in the same order', () => {
+    expect(logged('json', (log) => log.debug('turn ended', { group: 'a "b"', count: 1 }))).toBe(
+      `{"ts":"2026-11-21T20:00:00.005Z","level":"debug","msg":"turn ended","group":"a \\"b\\"","count":1}\n`,
+    );
+  });
+
+  it('escapes what a terminal would act on', () => {
+    const line = logged('json', (log) => log.info('m', { value: '\u001b]0;x\u0007\u009b\u202e\n' }));
+    expect(line).toContain(String.raw`"\u001b]0;x\u0007\u009b\u202e\n"`);
+    expect(JSON.parse(line)).toMatchObject({ value: '\u001b]0;x\u0007\u009b\u202e\n' });
+  });
+});
+
+describe('the log', () => {
+  it.each([
+    ['debug', 4],
+    ['info', 3],
+    ['warn', 2],
+    ['error', 1],
+  ] as const)('writes at %s what is at least as grave', (level, count) => {
+    const text = logged(
+      'logfmt',
+      (log) => {
+        for (const one of ['debug', 'info', 'warn', 'error'] as const) log[one]('m');
+      },
+      level,
+    );
+    expect(text.split('\n').filter((line) => line !== '')).toHaveLength(count);
+  });
+
+  it('strikes out credentials and cuts off what is too long', () => {
+    const text = logged('logfmt', (log) => {
+      log.info('m', { url: 'http://user:secret@proxy:3128/x', header: 'Bearer abcdefgh.ijkl-mnop', long: 'y'.repeat(5000) });
+    });
+    expect(text).not.toMatch(/secret|abcdefgh/);
+    expect(text).toContain('url=http://***@proxy:3128/x header="Bearer ***"');
+    expect(text).toContain('y... (904 characters more)');
+  });
+});
