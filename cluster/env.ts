@@ -18,6 +18,8 @@ export interface KubernetesRequest {
   readonly path: string;
   /** Of the body; `application/json` when left out. */
   readonly contentType?: string;
+  /** Of the answer, as header Accept; `application/json` when left out. */
+  readonly accept?: string;
   /** JSON text. */
   readonly body?: string;
   /** Until the whole answer is there, waiting for a free slot included. */

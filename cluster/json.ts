@@ -1,0 +1,20 @@
+// JSON as it comes from outside: keys that could reach an object's prototype are left out.
+
+/**
+ * An escaped character of the key `__proto__`, or the key itself. Only text that matches pays for a reviver, which makes parsing several
+ * times slower.
+ */
+const suspicious = /__proto__|\\u00(?:5f|70|72|6f|74)/i;
+
+/** Parses JSON; entries named `__proto__` are dropped at every depth. Throws SyntaxError. */
+export function parseJson(text: string): unknown {
+  if (!suspicious.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value));
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether the value is a JSON object: no array and not null. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
