@@ -1,6 +1,8 @@
 // The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, and nothing believed that does not fit.
+import { z } from 'zod';
+import { ordinalRanges } from './amount.ts';
 import { canonicalJson } from './hash.ts';
-import type { Known, Ledger } from './snapshot.ts';
+import { type Claim, isUnknown, type Known, type Ledger, type Preparation } from './snapshot.ts';
 
 /** The key in `data` of the ConfigMap. */
 export const ledgerKey = 'ledger';
@@ -10,6 +12,12 @@ export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' 
 
 /** The most bytes of one ledger, in UTF-8. */
 export const ledgerByteLimit = 256 * 1024;
+
+/**
+ * `major.minor`. A reader takes every minor of its major: a newer one adds only what may be lost, because an older writer drops it. What must
+ * not be lost or misread makes a new major; who meets a newer major knows nothing of the group and holds it until the newer agent is back.
+ */
+const format = { major: 1, minor: 0 } as const;
 
 /** Whose ledger it is. */
 export interface LedgerIdentity {
@@ -22,19 +30,278 @@ export function ledgerName(group: string): string {
   return `rollout-group-${group}`;
 }
 
+const text = z.string().min(1);
+// Zones found by labels are named after their StatefulSets.
+const zone = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/);
+const instant = z.int();
+const whole = z.int().min(0);
+const ranges = z.string().regex(/^\d{1,10}(?:-\d{1,10})?(?:,\d{1,10}(?:-\d{1,10})?)*$/);
+const uids = z.array(z.string());
+
+const podClaims = z.object({
+  verb: z.enum(['deletePod', 'evictPod']),
+  zone,
+  atMs: instant,
+  epoch: whole.optional(),
+  ordinals: ranges.optional(),
+  /** One for each ordinal, in their order. */
+  uids: uids.min(1),
+  resourceVersions: z.array(z.string()).optional(),
+});
+
+const scaleClaim = z.object({
+  verb: z.literal('scaleDown'),
+  zone,
+  atMs: instant,
+  epoch: whole.optional(),
+  uid: z.string(),
+  resourceVersion: z.string().optional(),
+  from: whole.optional(),
+  to: whole.optional(),
+});
+
+const preparations = z.object({
+  zone,
+  call: z.enum(['delayed', 'prepare']),
+  state: z.enum(['asked', 'prepared', 'failed']),
+  seenMs: instant,
+  reportedMs: instant.optional(),
+  message: z.string().optional(),
+  isWithdrawn: z.literal(true).optional(),
+  ordinals: ranges,
+  uids: uids.min(1),
+});
+
+const revisions = z.record(zone, z.string());
+
+const run = z.object({
+  id: text,
+  kind: z.enum(['rollout', 'rollback']),
+  target: revisions,
+  previous: revisions,
+  startedMs: instant,
+  wave: whole,
+  waveStartedMs: instant,
+  waveAvailableMs: instant.optional(),
+  openZone: zone.optional(),
+  lastDisruptionMs: instant.optional(),
+  inFlightSinceMs: instant.optional(),
+  movableMs: z.number().min(0),
+  movableAsOfMs: instant,
+  isMovable: z.boolean(),
+  outcome: z.enum(['running', 'completed', 'failed']),
+  failure: z.string().optional(),
+  failedMs: instant.optional(),
+  retriedMs: instant.optional(),
+  completedMs: instant.optional(),
+});
+
+const document = z.object({
+  namespace: text,
+  group: text,
+  epoch: whole.optional(),
+  claims: z.array(z.union([podClaims, scaleClaim])),
+  downscales: z.array(z.object({ zone, atMs: instant, from: whole, to: whole })),
+  preparations: z.array(preparations),
+  run: run.optional(),
+});
+
+type LedgerDocument = z.infer<typeof document>;
+
 /**
  * The text of a ledger. The same ledger gives the same bytes, whatever the order of its lists. Unknown when it is longer than
- * `ledgerByteLimit`: whoever wanted to write it must wait.
+ * `ledgerByteLimit`, or could not be read again: whoever wanted to write it must wait.
  */
 export function encodeLedger(ledger: Ledger): Known<string> {
-  return canonicalJson(ledger);
+  const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state } = ledger;
+  const encoded = canonicalJson({
+    format: `${format.major}.${format.minor}`,
+    namespace,
+    group,
+    epoch,
+    claims: sorted([...encodePodClaims(claims), ...claims.filter((claim) => claim.verb === 'scaleDown')]),
+    downscales: sorted(downscales),
+    preparations: sorted(encodePreparations(prepared)),
+    run: state,
+  });
+  const read = decodeLedger(encoded, ledger);
+  return isUnknown(read) ? read : encoded;
 }
 
 /**
  * The ledger of a text, or the empty one where there is no text. Unknown, with the reason, when it is of a newer major format, of another
- * group, longer than `ledgerByteLimit`, or holds anything that `encodeLedger` does not write.
+ * group, longer than `ledgerByteLimit`, or does not fit together. Claims and preparations come in the order of zones and ordinals.
  */
-export function decodeLedger(text: string | undefined, identity: LedgerIdentity): Known<Ledger> {
-  if (text === undefined) return { ...identity, claims: [], downscales: [], preparations: [] };
-  return { unknown: 'not read yet' };
+export function decodeLedger(given: string | undefined, identity: LedgerIdentity): Known<Ledger> {
+  if (given === undefined) return { ...identity, claims: [], downscales: [], preparations: [] };
+  const refuse = (why: string): Known<Ledger> => ({ unknown: `the ledger of ${identity.namespace}/${identity.group} ${why}` });
+  // More characters are more bytes, and what is far too long need not be counted.
+  if (given.length > ledgerByteLimit || new TextEncoder().encode(given).length > ledgerByteLimit) {
+    return refuse(`is longer than ${ledgerByteLimit} bytes`);
+  }
+  const value = parsed(given);
+  if (value === undefined) return refuse('is no JSON, or names __proto__');
+  const problem = formatProblem(value);
+  if (problem !== undefined) return refuse(problem);
+  const read = document.safeParse(value);
+  if (!read.success) return refuse(`cannot be read: ${issueText(read.error)}`);
+  if (read.data.namespace !== identity.namespace || read.data.group !== identity.group) {
+    return refuse(`is that of ${read.data.namespace}/${read.data.group}`);
+  }
+  return decoded(read.data) ?? refuse('has other numbers of ordinals than of UIDs');
+}
+
+/** The value; undefined when there is none, or when a key in it means something to JavaScript. */
+function parsed(given: string): unknown {
+  let isHostile = false;
+  try {
+    const value: unknown = JSON.parse(given, (key, member: unknown) => {
+      if (key === '__proto__') isHostile = true;
+      return member;
+    });
+    return isHostile ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+const versioned = z.object({ format: z.string() });
+
+function formatProblem(value: unknown): string | undefined {
+  const read = versioned.safeParse(value);
+  const version = read.success ? /^(\d{1,6})\.(\d{1,6})$/.exec(read.data.format) : null;
+  if (version === null) return 'names no format version';
+  const major = Number(version[1]);
+  if (major === format.major) return undefined;
+  return `has the format ${version[0]}, which ${major > format.major ? 'a newer agent wrote' : 'is not read any more'}; known is ${format.major}`;
+}
+
+function issueText(error: z.ZodError): string {
+  const [issue] = error.issues;
+  return issue === undefined ? 'unknown shape' : `${issue.path.map(String).join('.') || 'the document'}: ${issue.message}`.slice(0, 300);
+}
+
+/** Rows with one ordinal each, put together where everything else is the same and the ordinals ascend. */
+function batches<Row>(
+  rows: readonly Row[],
+  ordinalOf: (row: Row) => number,
+  commonOf: (row: Row) => object,
+): readonly { readonly common: object; readonly rows: readonly Row[] }[] {
+  const keyed = rows.map((row) => ({ row, common: commonOf(row), ordinal: ordinalOf(row) }));
+  const inOrder = keyed
+    .map((entry) => ({ ...entry, key: canonicalJson(entry.common), tie: canonicalJson(entry.row) }))
+    .sort((a, b) => compare(a.key, b.key) || a.ordinal - b.ordinal || compare(a.tie, b.tie));
+  const found: { key: string; common: object; last: number; rows: Row[] }[] = [];
+  for (const { row, common, key, ordinal } of inOrder) {
+    // Two pods of one ordinal, one after the other, stand in two batches.
+    const open = found.find((batch) => batch.key === key && batch.last < ordinal);
+    if (open === undefined) found.push({ key, common, last: ordinal, rows: [row] });
+    else {
+      open.rows.push(row);
+      open.last = ordinal;
+    }
+  }
+  return found;
+}
+
+function encodePodClaims(claims: readonly Claim[]): readonly object[] {
+  const ofPods = claims.filter((claim) => claim.verb !== 'scaleDown');
+  const common = ({ verb, zone: of, atMs, epoch, ordinal, resourceVersion }: Claim): object => ({
+    verb,
+    zone: of,
+    atMs,
+    epoch,
+    hasOrdinal: ordinal !== undefined,
+    hasVersion: resourceVersion !== undefined,
+  });
+  return batches(ofPods, (claim) => claim.ordinal ?? -1, common).map(({ rows }) => {
+    const { verb, zone: of, atMs, epoch } = rows[0] ?? {};
+    const ordinals = rows.flatMap(({ ordinal }) => ordinal ?? []);
+    const versions = rows.flatMap(({ resourceVersion }) => resourceVersion ?? []);
+    return {
+      verb,
+      zone: of,
+      atMs,
+      epoch,
+      uids: rows.map(({ uid }) => uid),
+      ...(ordinals.length === 0 ? {} : { ordinals: ordinalRanges(ordinals) }),
+      ...(versions.length === 0 ? {} : { resourceVersions: versions }),
+    };
+  });
+}
+
+function encodePreparations(entries: readonly Preparation[]): readonly object[] {
+  const common = ({ ordinal: _ordinal, podUid: _podUid, ...rest }: Preparation): object => rest;
+  return batches(entries, (entry) => entry.ordinal, common).map((batch) => ({
+    ...batch.common,
+    ordinals: ordinalRanges(batch.rows.map(({ ordinal }) => ordinal)),
+    uids: batch.rows.map(({ podUid }) => podUid),
+  }));
+}
+
+function decoded({ claims, preparations: prepared, downscales, epoch, run: state, ...identity }: LedgerDocument): Ledger | undefined {
+  const opened = claims.map((claim) => (claim.verb === 'scaleDown' ? [compact(claim)] : podClaimsOf(claim)));
+  const known = prepared.map(preparationsOf);
+  if (opened.some((list) => list === undefined) || known.some((list) => list === undefined)) return undefined;
+  return {
+    ...identity,
+    claims: sorted(opened.flatMap((list) => list ?? [])),
+    downscales: downscales.map((downscale) => downscale),
+    preparations: sorted(known.flatMap((list) => list ?? [])),
+    ...(epoch === undefined ? {} : { epoch }),
+    ...(state === undefined ? {} : { run: compact(state) }),
+  };
+}
+
+function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.infer<typeof podClaims>): readonly Claim[] | undefined {
+  const numbers = ordinals === undefined ? [] : expand(ordinals, named.length);
+  if (numbers === undefined || (ordinals !== undefined && numbers.length !== named.length)) return undefined;
+  if (resourceVersions !== undefined && resourceVersions.length !== named.length) return undefined;
+  return named.map((uid, index) => compact({ ...common, uid, ordinal: numbers[index], resourceVersion: resourceVersions?.[index] }));
+}
+
+function preparationsOf({ ordinals, uids: named, ...common }: z.infer<typeof preparations>): readonly Preparation[] | undefined {
+  const numbers = expand(ordinals, named.length);
+  if (numbers?.length !== named.length) return undefined;
+  return named.map((podUid, index) => compact({ ...common, podUid, ordinal: numbers[index] ?? 0 }));
+}
+
+/** The ordinals of ascending ranges; undefined when they are more than `most`, before any list of them is made, or do not ascend. */
+function expand(written: string, most: number): readonly number[] | undefined {
+  const ordinals: number[] = [];
+  let last = -1;
+  for (const range of written.split(',')) {
+    const [first = 0, end = first] = range.split('-').map(Number);
+    if (first <= last || end < first || ordinals.length + (end - first) + 1 > most) return undefined;
+    for (let ordinal = first; ordinal <= end; ordinal += 1) ordinals.push(ordinal);
+    last = end;
+  }
+  return ordinals;
+}
+
+type Placed = { readonly zone?: string; readonly ordinal?: number | undefined };
+
+/** By zone and ordinal, then by everything else. */
+function sorted<Row extends object>(rows: readonly Row[]): Row[] {
+  return rows
+    .map((row) => ({ row, place: row as Placed, tie: canonicalJson(row) }))
+    .sort(
+      (a, b) =>
+        compare(a.place.zone ?? '', b.place.zone ?? '') || (a.place.ordinal ?? -1) - (b.place.ordinal ?? -1) || compare(a.tie, b.tie),
+    )
+    .map(({ row }) => row);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Absent is the only form of absence. */
+function compact<Row extends object>(row: Row): { [Key in keyof Row]: Exclude<Row[Key], undefined> } {
+  return Object.fromEntries(Object.entries(row).filter(([, member]) => member !== undefined)) as {
+    [Key in keyof Row]: Exclude<Row[Key], undefined>;
+  };
 }

@@ -1,7 +1,7 @@
 // One group as the rules see it: its zones with their pods sorted, what is outdated, what is unavailable, what is announced.
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { earliest } from './rule.ts';
-import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from './snapshot.ts';
 
 export interface ZoneView {
   readonly zone: ZoneDefinition;
@@ -83,6 +83,12 @@ export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView
   return { group, ledger, zones: group.zones.map((zone) => viewZone(snapshot, group, zone, ledger)) };
 }
 
+/** Why an object could not be read; undefined for one that was, and for one that is not there. */
+function whyUnread({ unread }: Snapshot, kind: UnreadObject['kind'], namespace: string, name: string): string | undefined {
+  return unread?.find((object) => object.kind === kind && (object.namespace ?? namespace) === namespace && (object.name ?? name) === name)
+    ?.unknown;
+}
+
 function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition, ledger: Ledger): ZoneView {
   const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
@@ -97,8 +103,13 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     inFlight: 0,
     isReady: false,
   };
-  if (set === undefined) return { zone, claims, ...nothing, unknown: `StatefulSet ${zone.statefulSet} does not exist` };
-  const why = whyNotJudged(snapshot, set);
+  if (set === undefined) {
+    const unread = whyUnread(snapshot, 'StatefulSet', group.namespace, zone.statefulSet);
+    const unknown = `StatefulSet ${zone.statefulSet} ${unread === undefined ? 'does not exist' : `could not be read: ${unread}`}`;
+    return { zone, claims, ...nothing, unknown };
+  }
+  // Without the ledger nobody knows what is announced already.
+  const why = whyUnread(snapshot, 'Ledger', group.namespace, group.name) ?? whyNotJudged(snapshot, set);
   if (why !== undefined) return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: why };
   const known = snapshot.pods.find(
     (candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet,

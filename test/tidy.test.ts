@@ -19,7 +19,7 @@ const mayImport: Readonly<Record<Folder, readonly Folder[]>> = {
 const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
   yaml: ['policies', 'plugin', 'agent'],
   'json-logic-js': ['policies'],
-  zod: ['policies'],
+  zod: ['policies', 'engine'],
   croner: ['policies'],
   luxon: ['policies'],
   commander: ['plugin', 'agent'],
