@@ -78,10 +78,15 @@ function meaning(error: ApiFailure): readonly [ExitCode, string] {
   return [exitCodes.usage, 'change what is asked for'];
 }
 
+/** A denial whose answer is not at hand any more, from its message. */
+export function forbiddenFailure(message: string): Failure {
+  return new Failure(forbiddenDetails({ message }));
+}
+
 const denial = /User "([^"]*)" cannot (\S+) (?:resource|path) "([^"]+)"(?: in API group "([^"]*)")?(?:.* in the namespace "([^"]*)")?/;
 
 /** What the authorizer missed, and the rule that gives it. */
-function forbiddenDetails({ message }: ApiFailure): FailureDetails {
+function forbiddenDetails({ message }: Pick<ApiFailure, 'message'>): FailureDetails {
   const match = denial.exec(message);
   if (match === null) {
     return { exitCode: exitCodes.notAllowed, what: 'the API server does not allow it', why: message, todo: 'kubectl auth can-i --list' };

@@ -26,3 +26,12 @@ export function notInstalled({ kind }: Resource, what: string): Failure {
     todo: `kubectl rollout-group schema ${kind} -o crd | kubectl apply -f -`,
   });
 }
+
+/** Of grafana/rollout-operator. */
+export const zoneBudgets: Resource = {
+  group: 'rollout-operator.grafana.com',
+  version: 'v1',
+  plural: 'zoneawarepoddisruptionbudgets',
+  kind: 'ZoneAwarePodDisruptionBudget',
+  isNamespaced: true,
+};
