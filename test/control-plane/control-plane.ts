@@ -20,6 +20,8 @@ export interface ControlPlaneOptions {
   readonly nodesPerZone?: number;
   /** Controllers beside the usual ones, by the names of `kube-controller-manager --controllers`. */
   readonly controllers?: readonly string[];
+  /** Only etcd and the API server: nobody but the test and what it tests changes an object. There are no nodes and no service accounts. */
+  readonly isStill?: boolean;
 }
 
 export interface ControlPlane {
@@ -77,12 +79,13 @@ interface Starting extends ControlPlaneOptions {
 }
 
 /** Each component starts when the one it needs answers: a client that comes too early backs off for longer than it would have waited. */
-async function start(layout: Layout, { processes, client, controllers = [], ...options }: Starting): Promise<void> {
+async function start(layout: Layout, { processes, client, controllers = [], isStill = false, ...options }: Starting): Promise<void> {
   processes.start(etcd(layout));
   const command = apiServer(layout);
   await poll(processes, async () => existsSync(join(layout.folder, 'etcd.sock')));
   processes.start(command);
   await poll(processes, async () => (await client.ask('GET', '/readyz')).status === 200);
+  if (isStill) return;
   for (const { path, object } of kubeletRights) await client.create(path, object);
   processes.start(controllerManager(layout, controllers));
   processes.start(scheduler(layout));
