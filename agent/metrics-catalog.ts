@@ -144,7 +144,7 @@ export const ownMetrics = {
     name: 'rollout_group_phase_seconds_total',
     type: 'counter',
     labels: [...group, 'phase'],
-    help: 'Time that the group spent in a phase while this process watched, counted when a turn ends.',
+    help: 'Time that the group spent in a phase while this process watched.',
   },
   waits: {
     name: 'rollout_group_waits',
@@ -221,12 +221,6 @@ export const ownMetrics = {
     type: 'gauge',
     labels: group,
     help: 'Age of what the last decision of the group was made from. It grows while nothing changes.',
-  },
-  cacheAge: {
-    name: 'rollout_group_cache_age_seconds',
-    type: 'gauge',
-    labels: ['resource'],
-    help: 'Since when a watch has been without news and without a bookmark.',
   },
   writes: {
     name: 'rollout_group_writes_total',
