@@ -158,10 +158,13 @@ export class ApiClient {
     { body, type = 'application/json', signal }: { readonly body?: unknown; readonly type?: string; readonly signal: AbortSignal },
   ): Promise<IncomingMessage> {
     return new Promise((settle, reject) => {
-      const headers = { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': type }) };
+      const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+      // The length is named, for Node.js would send the body of a DELETE without one, and the server would take it for the next request.
+      const described = content === undefined ? {} : { 'content-type': type, 'content-length': content.length };
+      const headers = { accept: 'application/json', ...described };
       const sent = request(`${this.#url}${path}`, { method, headers, agent: this.#agent, signal }, settle);
       sent.on('error', reject);
-      sent.end(body === undefined ? undefined : JSON.stringify(body));
+      sent.end(content);
     });
   }
 }

@@ -40,6 +40,9 @@ export interface StatefulSetOptions {
   readonly image?: string;
   /** Of the pods: how a test steers them (`stages.yaml`). */
   readonly annotations?: Readonly<Record<string, string>>;
+  /** Of the StatefulSet itself. */
+  readonly setLabels?: Readonly<Record<string, string>>;
+  readonly setAnnotations?: Readonly<Record<string, string>>;
 }
 
 /** All pods at once, spread over the zones as the scheduler likes, selected by the label `name`. */
@@ -49,9 +52,11 @@ export function statefulSet({
   strategy = 'OnDelete',
   image = 'example.com/server:1',
   annotations = {},
+  setLabels = {},
+  setAnnotations = {},
 }: StatefulSetOptions): object {
   return {
-    metadata: { name },
+    metadata: { name, labels: setLabels, annotations: setAnnotations },
     spec: {
       replicas,
       serviceName: name,

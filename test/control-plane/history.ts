@@ -1,0 +1,79 @@
+// Keeps every state that pods, StatefulSets and nodes go through from the first revision on, and hands it over with the audit log.
+import type { History, ObjectEvent } from '../kit/watcher-history.ts';
+import type { KubernetesObject } from './client.ts';
+import type { ControlPlane } from './control-plane.ts';
+
+export interface HistoryRecorder {
+  /** The history up to now: waits until the watches have come as far as the server. */
+  readonly read: () => Promise<History>;
+  readonly stop: () => void;
+}
+
+const kinds = [
+  { kind: 'Pod', collection: '/api/v1/pods' },
+  { kind: 'StatefulSet', collection: '/apis/apps/v1/statefulsets' },
+  { kind: 'Node', collection: '/api/v1/nodes' },
+] as const satisfies readonly { readonly kind: ObjectEvent['kind']; readonly collection: string }[];
+
+const timeoutMs = 30_000;
+
+interface List {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly items: readonly KubernetesObject[];
+}
+
+/** Begins with what is there. Call it before the first StatefulSet is created, and `stop` it at the end. */
+export async function recordHistory({ client, auditLog }: ControlPlane): Promise<HistoryRecorder> {
+  const events: ObjectEvent[] = [];
+  const ending = new AbortController();
+  let failure: unknown;
+  const add = (type: string, kind: ObjectEvent['kind'], object: KubernetesObject) => {
+    // Each kind is recorded as the server sent it: its fields are those that the server promises.
+    if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') events.push({ type, kind, object } as unknown as ObjectEvent);
+  };
+  for (const { kind, collection } of kinds) {
+    const list = await client.get<List>(collection);
+    for (const item of list.items) add('ADDED', kind, item);
+    follow(kind, collection, list.metadata.resourceVersion).catch((error) => {
+      if (!ending.signal.aborted) failure = error;
+    });
+  }
+
+  async function follow(kind: ObjectEvent['kind'], collection: string, first: string): Promise<void> {
+    let revision = first;
+    while (!ending.signal.aborted) {
+      for await (const { type, object } of client.watch<KubernetesObject>(collection, revision, ending.signal)) {
+        if (type === 'ERROR') throw new Error(`the watch of ${collection} broke: ${JSON.stringify(object)}`);
+        revision = object.metadata.resourceVersion;
+        add(type, kind, object);
+      }
+    }
+  }
+
+  /** Compares with lists until they agree: an event is on its way for a few milliseconds. */
+  async function catchUp(): Promise<void> {
+    for (const { kind, collection } of kinds) {
+      const list = await client.get<List>(collection);
+      const upTo = Number(list.metadata.resourceVersion);
+      const wanted = list.items.map(({ metadata }) => metadata.resourceVersion);
+      for (const endsAt = Date.now() + timeoutMs; ; await new Promise((settle) => setTimeout(settle, 20))) {
+        if (failure !== undefined) throw failure;
+        const mine = events.filter((event) => event.kind === kind);
+        const seen = new Set(mine.map(({ object }) => object.metadata.resourceVersion));
+        const last = new Map(mine.map((event) => [event.object.metadata.uid, event]));
+        const kept = [...last.values()].filter(({ type, object }) => type !== 'DELETED' && Number(object.metadata.resourceVersion) <= upTo);
+        if (wanted.every((revision) => seen.has(revision)) && kept.length <= wanted.length) break;
+        if (Date.now() > endsAt) throw new Error(`the watch of ${collection} is behind for more than ${timeoutMs / 1000} s`);
+      }
+    }
+  }
+
+  return {
+    read: async () => {
+      const requests = await auditLog();
+      await catchUp();
+      return { requests, events: events.slice() };
+    },
+    stop: () => ending.abort(),
+  };
+}

@@ -1,0 +1,89 @@
+// What the watcher asks of each write by itself: that it names what it was decided from, and that it is gentle.
+import type { RecordedRequest } from './watcher-history.ts';
+
+export interface RequestViolation {
+  readonly invariant: 'S10' | 'S20';
+  readonly message: string;
+}
+
+const writing = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+const reviews = new Set([
+  'selfsubjectaccessreviews',
+  'selfsubjectrulesreviews',
+  'selfsubjectreviews',
+  'subjectaccessreviews',
+  'tokenreviews',
+]);
+const neverDeleted = new Set(['statefulsets', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces', 'nodes']);
+
+/** Whether the request asked for a change that lasts: no dry run, and no review, which is a question in the form of a POST. */
+export function isWrite({ verb, requestURI, objectRef }: RecordedRequest): boolean {
+  return writing.has(verb) && !/[?&]dryRun=All\b/.test(requestURI) && !reviews.has(objectRef?.resource ?? '');
+}
+
+export function isDone({ responseStatus }: RecordedRequest): boolean {
+  const code = responseStatus?.code ?? 0;
+  return code >= 200 && code < 300;
+}
+
+/** The write in words, as `delete pods default/server-0`. */
+export function describe({ verb, objectRef }: RecordedRequest): string {
+  const resource = [objectRef?.resource, objectRef?.subresource].filter((part) => part !== undefined).join('/');
+  return `${verb} ${resource} ${objectRef?.namespace ?? ''}/${objectRef?.name ?? ''}`;
+}
+
+export function isEviction({ verb, objectRef }: RecordedRequest): boolean {
+  return verb === 'create' && objectRef?.resource === 'pods' && objectRef.subresource === 'eviction';
+}
+
+export function isPodDelete({ verb, objectRef }: RecordedRequest): boolean {
+  return verb === 'delete' && objectRef?.resource === 'pods' && objectRef.subresource === undefined;
+}
+
+/** The UID that a delete or an eviction asks for. */
+export function preconditionsOf(request: RecordedRequest): { readonly uid?: unknown; readonly resourceVersion?: unknown } {
+  const options = isEviction(request) ? field(request.requestObject, 'deleteOptions') : request.requestObject;
+  return { uid: field(options, 'preconditions', 'uid'), resourceVersion: field(options, 'preconditions', 'resourceVersion') };
+}
+
+/**
+ * S20: a delete carries UID and resourceVersion, an eviction its UID, an update the resourceVersion, a patch the resourceVersion or a `test`;
+ * server-side apply does not force; what is created has a name. S10: no grace of 0, no collection deleted, nothing but pods and our own.
+ * Refused requests are judged too: that the server caught one is luck.
+ */
+export function checkRequest(request: RecordedRequest): readonly RequestViolation[] {
+  if (!isWrite(request)) return [];
+  const found: RequestViolation[] = [];
+  const say = (invariant: 'S10' | 'S20', what: string) => found.push({ invariant, message: `${describe(request)} ${what}` });
+  const { verb, objectRef, requestObject, requestURI } = request;
+  if (verb === 'deletecollection') say('S10', 'deletes a whole collection');
+  if (verb === 'delete') {
+    if (neverDeleted.has(objectRef?.resource ?? '') && objectRef?.subresource === undefined) say('S10', 'deletes what holds data');
+    if (field(requestObject, 'gracePeriodSeconds') === 0) say('S10', 'leaves no time to end');
+    const { uid, resourceVersion } = preconditionsOf(request);
+    if (uid === undefined) say('S20', 'carries no UID');
+    if (resourceVersion === undefined) say('S20', 'carries no resourceVersion');
+  } else if (isEviction(request)) {
+    if (preconditionsOf(request).uid === undefined) say('S20', 'carries no UID');
+    if (field(requestObject, 'deleteOptions', 'gracePeriodSeconds') === 0) say('S10', 'leaves no time to end');
+  } else if (verb === 'create') {
+    if (field(requestObject, 'metadata', 'generateName') !== undefined) say('S20', 'leaves the name to the server');
+  } else if (verb === 'update') {
+    if (!field(requestObject, 'metadata', 'resourceVersion')) say('S20', 'carries no resourceVersion');
+  } else if (verb === 'patch') {
+    if (/[?&]force=true\b/.test(requestURI)) say('S20', 'takes fields from other managers');
+    const isApply = typeof field(requestObject, 'kind') === 'string' && /[?&]fieldManager=/.test(requestURI);
+    const isTested = Array.isArray(requestObject) && requestObject.some((operation) => field(operation, 'op') === 'test');
+    if (!isApply && !isTested && !field(requestObject, 'metadata', 'resourceVersion')) say('S20', 'carries no resourceVersion and no test');
+  }
+  return found;
+}
+
+function field(value: unknown, ...path: readonly string[]): unknown {
+  let current = value;
+  for (const name of path) {
+    if (typeof current !== 'object' || current === null) return undefined;
+    current = (current as Readonly<Record<string, unknown>>)[name];
+  }
+  return current ?? undefined;
+}
