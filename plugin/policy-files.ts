@@ -2,7 +2,7 @@
 import { ruleCatalog } from '../engine/rules/catalog.ts';
 import type { Finding } from '../policies/findings/finding.ts';
 import { lintPolicies } from '../policies/lint/lint.ts';
-import type { LoadResult, PolicyFile } from '../policies/load.ts';
+import type { LoadOptions, LoadResult, PolicyFile } from '../policies/load.ts';
 import type { Resolution } from '../policies/resolve/resolve.ts';
 
 export interface PolicyFiles {
@@ -12,8 +12,8 @@ export interface PolicyFiles {
   readonly findings: readonly Finding[];
 }
 
-/** Reads, adopts, resolves and checks; never throws for what is in the files. */
-export function readPolicyFiles(files: readonly PolicyFile[]): PolicyFiles {
-  const { load, resolution, findings } = lintPolicies(files, { engineRules: ruleCatalog.map(({ id }) => id) });
+/** Reads, adopts, resolves and checks; never throws for what is in the files. Objects that name no namespace are in that of the options. */
+export function readPolicyFiles(files: readonly PolicyFile[], options: LoadOptions = {}): PolicyFiles {
+  const { load, resolution, findings } = lintPolicies(files, { ...options, engineRules: ruleCatalog.map(({ id }) => id) });
   return { loaded: load, resolution, findings };
 }

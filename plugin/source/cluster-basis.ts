@@ -51,6 +51,7 @@ export function basisOf({ groups, snapshot, live, asked }: BasisInput): readonly
   for (const group of groups) for (const read of readsOf(group, snapshot)) add(read);
   const byName = new Map(live.map((object) => [nameOf(object), object]));
   for (const object of asked) add(targetOf(nameOf(object), byName.get(nameOf(object))));
+  for (const object of live) if (bindsOneOf(groups, object)) add(targetOf(nameOf(object), object));
   return [...objects.values()].sort((a, b) => (a.object < b.object ? -1 : 1));
 }
 
@@ -67,6 +68,15 @@ export function basisChanges(before: readonly ReadObject[], after: readonly Read
     const parts = names.filter((name) => old.parts[name] !== now.parts[name]);
     return parts.length === 0 ? [] : [{ object, what: 'changed', parts }];
   });
+}
+
+/** Whether an object of ours says something about one of the groups; policies may, wherever they stand. */
+function bindsOneOf(groups: readonly GroupDefinition[], object: ObjectContent): boolean {
+  if (object['kind'] === 'RolloutPolicy') return true;
+  const isInNamespace = groups.some(({ namespace }) => namespace === fieldAt(object, ['metadata', 'namespace']));
+  if (object['kind'] === 'RolloutException') return isInNamespace;
+  const name = fieldAt(object, ['metadata', 'name']);
+  return object['kind'] === 'RolloutGroup' && isInNamespace && groups.some((group) => group.name === name);
 }
 
 function exists(read: ReadObject | undefined): boolean {
@@ -113,6 +123,9 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
         .map(({ name, ...rest }) => ({ object: `RolloutIntent ${namespace}/${name}`, parts: digests(rest) })),
     ),
     ...snapshot.ledgers.filter((ledger) => ledger.namespace === namespace && ledger.group === group.name).map(ledgerRead),
+    ...(snapshot.unread ?? [])
+      .filter((one) => one.kind === 'Ledger' && (one.namespace ?? namespace) === namespace && (one.name ?? group.name) === group.name)
+      .map(() => unread(`Ledger ${namespace}/${group.name}`)),
   ];
 }
 
@@ -138,7 +151,7 @@ function unread(object: string): ReadObject {
 }
 
 /** What applying would write over: everything but the status and what the API server writes. */
-function targetOf(object: string, live: ObjectContent | undefined): ReadObject {
+export function targetOf(object: string, live: ObjectContent | undefined): ReadObject {
   if (live === undefined) return { object, parts: { exists: 'no' } };
   const uid = fieldAt(live, ['metadata', 'uid']);
   const parts = Object.entries(live).filter(([key]) => !['status', 'metadata', 'apiVersion', 'kind'].includes(key));

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { instantMs } from '../../engine/observe/raw.ts';
+import { withRevisions } from '../../engine/observe/revisions.ts';
 import { type Assumptions, defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { groupsToPlan } from '../../engine/plan/groups.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
@@ -91,7 +92,11 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       exceptions: bundle.exceptions,
       policyDigest: policyDigest(bundle),
       current: currentObjects,
-      desired: errors.length > 0 ? desiredObjects : applyWhatIf(desiredObjects, selectGroups(groups, options), changes),
+      // Manifests that were exported from a cluster say which revision runs; a new template is another one.
+      desired:
+        errors.length > 0
+          ? desiredObjects
+          : withRevisions(applyWhatIf(desiredObjects, selectGroups(groups, options), changes), currentObjects),
       assumptions,
       nowMs,
     },
@@ -99,7 +104,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
 }
 
 /** Two versions of one object cannot both run; most often a folder above the one that was meant is named. */
-function refuseRepeats(flag: string, manifests: readonly Manifest[]): void {
+export function refuseRepeats(flag: string, manifests: readonly Manifest[]): void {
   const first = new Map<string, Manifest>();
   for (const manifest of manifests) {
     const name = `${manifest.kind} ${manifest.namespace}/${manifest.name}`;
@@ -111,13 +116,13 @@ function refuseRepeats(flag: string, manifests: readonly Manifest[]): void {
   }
 }
 
-function instantOf(text: string): number {
+export function instantOf(text: string): number {
   const ms = instantMs(text);
   if (ms === undefined) throw usageFailure(`--at ${text} is no instant`, 'write an instant with its offset, such as 2026-01-15T10:00:00Z');
   return ms;
 }
 
-async function assumptionsOf(context: CommandContext, path: string | undefined): Promise<Assumptions> {
+export async function assumptionsOf(context: CommandContext, path: string | undefined): Promise<Assumptions> {
   if (path === undefined) return defaultAssumptions;
   const [file, ...others] = await readInput(path, context);
   if (file === undefined || others.length > 0) throw usageFailure(`--assumptions ${path} is not one file`);
@@ -125,11 +130,11 @@ async function assumptionsOf(context: CommandContext, path: string | undefined):
 }
 
 /** Each file once; a directory may be given as desired state and as policies. */
-function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
+export function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
   return [...new Map(files.map((file) => [file.name, file])).values()];
 }
 
-function selectGroups(
+export function selectGroups(
   groups: readonly GroupDefinition[],
   { group: names = [], namespace, mayHaveNoGroup = false }: PlanInputOptions,
 ): readonly GroupDefinition[] {

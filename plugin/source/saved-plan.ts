@@ -9,6 +9,7 @@ import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { version } from '../version.ts';
 import type { ReadObject } from './cluster-basis.ts';
+import type { GivenFiles } from './cluster-plan.ts';
 import { unreadable } from './failures.ts';
 
 /** What `plan --out` saves of a cluster and `apply` carries out. */
@@ -33,11 +34,12 @@ export interface PlanScope {
   /** UID of the namespace kube-system, by which clusters are told apart; absent where it may not be read. */
   readonly cluster?: string;
   readonly server: string;
+  /** Empty for all. */
   readonly namespaces: readonly string[];
   /** `namespace/name`, sorted. */
   readonly groups: readonly string[];
-  /** Policies that came from files and not from objects, each as its text, so that the same decision can be made again. */
-  readonly policies: readonly { readonly name: string; readonly text: string }[];
+  /** The files that it was made from, as their texts, so that the same can be read again without them. */
+  readonly files: GivenFiles;
 }
 
 /** A saved plan around its content. Secrets do not belong into files that are passed on. */

@@ -1,0 +1,137 @@
+// Applies objects one after the other under our field manager, never by force, and says of each what became of it.
+import { ApiFailure, isStatus, TransportFailure } from '../../cluster/failure.ts';
+import { getObject } from '../../cluster/read.ts';
+import type { KubernetesObject, Resource } from '../../cluster/resource.ts';
+import { applyObject } from '../../cluster/write.ts';
+import { canonicalJson } from '../../engine/hash.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
+import type { Cluster } from '../connection.ts';
+import { nameOf } from '../difference.ts';
+import { fieldManager } from '../live/intents.ts';
+import { planAnnotation, type ReadObject, targetOf } from './cluster-basis.ts';
+
+export interface ReadyObject {
+  readonly resource: Resource;
+  /** As it is applied. */
+  readonly object: KubernetesObject;
+  /** As it was when it was last looked at; undefined when it does not exist. */
+  readonly live: KubernetesObject | undefined;
+}
+
+export type ApplyResult = 'created' | 'configured' | 'failed' | 'unknown' | 'notAttempted';
+
+export interface AppliedObject {
+  /** `kind namespace/name`. */
+  readonly object: string;
+  readonly result: ApplyResult;
+  /** Why it failed. */
+  readonly message?: string;
+}
+
+/** A field that another manager owns. */
+export interface Conflict {
+  readonly object: string;
+  readonly manager: string;
+  readonly field: string;
+}
+
+/** What a dry run of one object met. */
+export interface Trouble {
+  readonly object: string;
+  readonly error: ApiFailure;
+  /** Of another field manager; empty for every other reason. */
+  readonly conflicts: readonly Conflict[];
+}
+
+/** Asks the API server to apply all of them and keep nothing. Everything that stands in the way, in the order of the objects. */
+export async function tryAll(cluster: Cluster, objects: readonly ReadyObject[]): Promise<readonly Trouble[]> {
+  const troubles: Trouble[] = [];
+  for (const ready of objects) {
+    try {
+      await send(cluster, ready, { isDryRun: true });
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      troubles.push({ object: nameOf(ready.object), error, conflicts: conflictsOf(nameOf(ready.object), error) });
+    }
+  }
+  return troubles;
+}
+
+/**
+ * Applies the objects in their order and stops at the first one that fails: what comes after it may rest on it. Nothing is taken back. A lost
+ * answer is `unknown`, since the object may have been applied.
+ */
+export async function applyAll(
+  cluster: Cluster,
+  objects: readonly ReadyObject[],
+  plan: string,
+): Promise<{ readonly applied: readonly AppliedObject[]; readonly error?: unknown }> {
+  const applied: AppliedObject[] = [];
+  for (const [index, ready] of objects.entries()) {
+    const object = nameOf(ready.object);
+    try {
+      await send(cluster, marked(ready, plan), { isDryRun: false });
+      applied.push({ object, result: ready.live === undefined ? 'created' : 'configured' });
+    } catch (error) {
+      const result = error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed';
+      const message = error instanceof Error ? error.message : String(error);
+      const rest = objects.slice(index + 1).map((one) => ({ object: nameOf(one.object), result: 'notAttempted' as const }));
+      return { applied: [...applied, { object, result, message }, ...rest], error };
+    }
+  }
+  return { applied };
+}
+
+function marked({ object, ...rest }: ReadyObject, plan: string): ReadyObject {
+  const annotations = { ...object.metadata.annotations, [planAnnotation]: plan };
+  return { ...rest, object: { ...object, metadata: { ...object.metadata, annotations } } };
+}
+
+/** A status that is written meanwhile is no change; an object that says something else than before is. */
+const attempts = 4;
+
+async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readonly isDryRun: boolean }): Promise<void> {
+  const { env, timeoutMs } = cluster;
+  const options = { fieldManager, dryRun: isDryRun, site: isDryRun ? 'apply.try' : 'apply.apply', timeoutMs };
+  let { live } = ready;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await applyObject(env, ready.resource, preconditioned(ready.object, live), options);
+      return;
+    } catch (error) {
+      const isOnlyNewer = isStatus(error, 409) && conflictsOf('', error).length === 0;
+      if (!isOnlyNewer || attempt === attempts) throw error;
+      const { namespace, name } = ready.object.metadata;
+      const now = await getObject(
+        env,
+        ready.resource,
+        { name, ...(namespace === undefined ? {} : { namespace }) },
+        { site: 'apply.read', timeoutMs },
+      );
+      if (!isSame(targetOf('', ready.live), targetOf('', now))) throw error;
+      live = now;
+    }
+  }
+}
+
+function isSame(before: ReadObject, now: ReadObject): boolean {
+  return canonicalJson(before) === canonicalJson(now);
+}
+
+/** UID and resource version make sure that it is the object that was looked at, as it was. */
+function preconditioned(object: KubernetesObject, live: KubernetesObject | undefined): KubernetesObject {
+  if (live === undefined) return object;
+  const { uid = '', resourceVersion = '' } = live.metadata;
+  return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
+}
+
+/** The fields that other managers own, out of the Status of a refused apply. */
+export function conflictsOf(object: string, error: ApiFailure): readonly Conflict[] {
+  const { causes } = error.details;
+  if (error.status !== 409 || !Array.isArray(causes)) return [];
+  return causes.flatMap((cause): readonly Conflict[] => {
+    if (fieldAt(cause, ['reason']) !== 'FieldManagerConflict') return [];
+    const manager = /conflict with "([^"]*)"/.exec(String(fieldAt(cause, ['message']) ?? ''))?.[1] ?? 'somebody else';
+    return [{ object, manager, field: String(fieldAt(cause, ['field']) ?? '') }];
+  });
+}
