@@ -1,5 +1,6 @@
 // How the API server is reached and as whom, and the ways in which that can fail before any request is answered.
-import type { Agent, AgentOptions } from 'node:https';
+import type { Agent } from 'node:http';
+import type { AgentOptions } from 'node:https';
 import { ApiFailure, TransportFailure } from './failure.ts';
 
 /**

@@ -17,7 +17,7 @@ const mayImport: Readonly<Record<Folder, readonly Folder[]>> = {
 
 /** Packages that only some parts may import. */
 const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
-  yaml: ['policies', 'plugin', 'agent'],
+  yaml: ['policies', 'plugin', 'agent', 'cluster'],
   'json-logic-js': ['policies'],
   zod: ['policies', 'engine'],
   croner: ['policies'],

@@ -1,0 +1,82 @@
+// What comes after the headers of an answer: a whole body, or lines for as long as a watch is open.
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { LineSplitter } from './line-splitter.ts';
+
+/** An error's text beyond this is cut off. Lists have no limit: whoever asks for one asks for pages. */
+const longestErrorBytes = 1024 * 1024;
+
+const unzip = promisify(gunzip);
+
+/** Rejects when the body is not whole. */
+export async function readBody(response: IncomingMessage): Promise<string> {
+  const maxBytes = (response.statusCode ?? 0) >= 400 ? longestErrorBytes : Number.POSITIVE_INFINITY;
+  const body = await readBytes(response, maxBytes);
+  return (response.headers['content-encoding'] === 'gzip' ? await unzip(body) : body).toString('utf8');
+}
+
+function readBytes(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let byteCount = 0;
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      byteCount += chunk.length;
+      if (byteCount <= maxBytes) return;
+      response.destroy();
+      resolve(Buffer.concat(chunks).subarray(0, maxBytes));
+    });
+    response.on('end', () => resolve(Buffer.concat(chunks)));
+    response.on('error', reject);
+    response.on('close', () => reject(new Error('the answer is not whole')));
+  });
+}
+
+/** Several headers of one name become one, as HTTP allows. */
+export function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, [value].flat().join(', ')]])),
+  );
+}
+
+export interface Lines {
+  /** Resolves with the reason, never rejects. */
+  readonly ended: Promise<string>;
+  readonly close: () => void;
+}
+
+/**
+ * Delivers the lines of an answer. A line is delivered while the bytes after it wait in the connection, so a slow receiver slows down the server
+ * and nothing piles up here. None is delivered before the caller has got its handle. A receiver that throws ends the stream. The beginning
+ * of a line that never ended is not delivered.
+ */
+export function readLines(response: IncomingMessage, onLine: (line: string) => void): Lines {
+  let isOver = false;
+  let settle: (reason: string) => void = () => undefined;
+  const ended = new Promise<string>((resolve) => {
+    settle = resolve;
+  });
+  const finish = (reason: string): void => {
+    if (isOver) return;
+    isOver = true;
+    response.destroy();
+    settle(reason);
+  };
+  const splitter = new LineSplitter((line) => {
+    if (!isOver) onLine(line);
+  });
+  response.on('end', () => finish(splitter.isInsideLine ? 'the stream ended in the middle of a line' : 'the server ended the stream'));
+  response.on('error', (error) => finish(`the connection broke: ${error.message}`));
+  response.on('close', () => finish('the connection broke'));
+  setImmediate(() => {
+    response.on('data', (chunk: Buffer) => {
+      try {
+        splitter.push(chunk);
+      } catch (error) {
+        finish(`a line could not be taken: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    });
+  });
+  return { ended, close: () => finish('closed') };
+}

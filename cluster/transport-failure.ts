@@ -1,0 +1,62 @@
+// Why no answer came, in words for the person who can do something about it.
+import { type Connection, ConnectionFailure } from './connection.ts';
+import { DeadlineOver } from './deadline.ts';
+import { ExchangeFailure } from './exchange.ts';
+
+export interface FailureContext {
+  readonly connection: Pick<Connection, 'server' | 'origin' | 'createProxyAgent'>;
+  readonly timeoutMs: number;
+  readonly mayBeApplied: boolean;
+}
+
+export interface Explanation {
+  readonly message: string;
+  /** A ConnectionFailure when more than the network is at fault. */
+  readonly cause: unknown;
+}
+
+export function explain(error: unknown, { connection, timeoutMs, mayBeApplied }: FailureContext): Explanation {
+  const root = error instanceof ExchangeFailure ? error.cause : error;
+  const route = connection.createProxyAgent === undefined ? '' : ', through its proxy';
+  const where = `the API server at ${connection.server} (${connection.origin}${route})`;
+  if (root instanceof DeadlineOver) {
+    const message = mayBeApplied
+      ? `${where} gave no whole answer within ${timeoutMs} ms`
+      : `${where} could not be asked within ${timeoutMs} ms`;
+    return { message, cause: root };
+  }
+  if (root instanceof ConnectionFailure || !(root instanceof Error)) return { message: messageOf(root), cause: root };
+  if (isDistrust(error)) {
+    const message = `the certificate of ${where} is not trusted: ${root.message}; the certificate authority may be the wrong one`;
+    return { message, cause: new ConnectionFailure('configuration', message, { cause: root }) };
+  }
+  const reason = reasons[codeOf(root)];
+  if (reason !== undefined) return { message: `${where} ${reason}`, cause: root };
+  if (!(error instanceof ExchangeFailure)) return { message: root.message, cause: root };
+  return { message: `${where} ${mayBeApplied ? 'broke off' : 'could not be reached'}: ${root.message}`, cause: root };
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refuses connections: is the cluster running, and the address right?',
+  ENOTFOUND: 'has an unknown host name: is the address right, and the network (VPN) there?',
+  EAI_AGAIN: 'has a host name that cannot be resolved now: is the network there?',
+  EHOSTUNREACH: 'has no route to it: is the network (VPN) there?',
+  ENETUNREACH: 'has no route to it: is the network (VPN) there?',
+  EPROTO: 'does not speak TLS as expected: should the address begin with http:// ?',
+};
+
+/** The server's certificate was looked at, and not believed. */
+export function isDistrust(error: unknown): boolean {
+  const root = error instanceof ExchangeFailure ? error.cause : error;
+  return /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|INVALID_CA|ERR_TLS_CERT_ALTNAME_INVALID)$/.test(
+    codeOf(root),
+  );
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
