@@ -6,6 +6,7 @@ import { build } from 'esbuild';
 import { describe, expect, inject, it, vi } from 'vitest';
 import type { KubernetesObject } from './client.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { findZone, loseZone } from './nodes.ts';
 import { describeOnControlPlane } from './suite.ts';
 import { isReady, type Pod, revisionOf, type StatefulSet, type StatefulSetOptions, statefulSet } from './workloads.ts';
 
@@ -144,6 +145,38 @@ describeOnControlPlane('a control plane', (controlPlane) => {
       isReady: pod && isReady(pod),
     };
     expect(seen).toEqual({ phase, waiting, isReady: false });
+  });
+
+  it('keeps a pod with a broken image unready, and makes its successor with a sound one Ready', async () => {
+    const { client } = controlPlane();
+    const { pods, sets } = await namespace(controlPlane(), 'broken');
+    await client.create(sets, statefulSet({ name: 'server', replicas: 1, image: 'example.com/server:broken' }));
+    const [pod] = await client.until<Pod>(pods, 'a started pod', ([only]) => only?.status.containerStatuses !== undefined);
+    expect([pod?.status.containerStatuses?.[0]?.state?.waiting?.reason, pod && isReady(pod)]).toEqual(['CrashLoopBackOff', false]);
+    await client.patch(`${sets}/server`, 'strategic', {
+      spec: { template: { spec: { containers: [{ name: 'server', image: 'example.com/server:2' }] } } },
+    });
+    await client.delete(`${pods}/server-0`);
+    await untilReady(controlPlane(), pods, 1);
+  });
+
+  it('loses the nodes of a zone and finds them again', async () => {
+    const { client } = controlPlane();
+    const { pods, sets } = await namespace(controlPlane(), 'lost');
+    await client.create(sets, statefulSet({ name: 'server', replicas: 3 }));
+    const before = await untilReady(controlPlane(), pods, 3);
+    const zone = before[0]?.spec.nodeName?.replace(/^node-|-0$/g, '') ?? '';
+    await loseZone(client, zone);
+    const [lost] = await client.until<Pod>(pods, 'an unready pod', (items) => !items.every(isReady));
+    expect(lost?.status.containerStatuses?.map(({ ready }) => ready)).toEqual([true]);
+    const nodes = await client.list<KubernetesObject & Pick<Pod, 'status'>>('/api/v1/nodes');
+    expect(nodes.filter((node) => isReady(node as unknown as Pod)).map(({ metadata }) => metadata.name)).not.toContain(`node-${zone}-0`);
+    await client.delete(`${pods}/server-0`);
+    await findZone(client, zone);
+    const after = await client.until<Pod>(pods, 'another server-0, Ready', (items) => {
+      return items.length === 3 && items.every(isReady) && items[0]?.metadata.uid !== lost?.metadata.uid;
+    });
+    expect(after.slice(1).map(({ metadata }) => metadata.uid)).toEqual(before.slice(1).map(({ metadata }) => metadata.uid));
   });
 
   it('writes down who did what: controllers, scheduler and kubelet under their own names', async () => {

@@ -1,0 +1,28 @@
+// How a test loses the nodes of a zone, as when a node pool goes, and finds them again.
+import type { ApiClient, KubernetesObject } from './client.ts';
+import type { Pod } from './workloads.ts';
+
+const lost = 'test.rollout-group.dev/lost';
+
+/** The zone's nodes become Unknown and their pods unready; what is deleted there stays, terminating. */
+export async function loseZone(client: ApiClient, zone: string): Promise<void> {
+  await mark(client, zone, 'true');
+}
+
+/** The nodes become Ready again, and their pods too. */
+export async function findZone(client: ApiClient, zone: string): Promise<void> {
+  await mark(client, zone, null);
+}
+
+async function mark(client: ApiClient, zone: string, value: string | null): Promise<void> {
+  const patch = { metadata: { annotations: { [lost]: value } } };
+  const selector = encodeURIComponent(`topology.kubernetes.io/zone=${zone}`);
+  const nodes = await client.list<KubernetesObject>(`/api/v1/nodes?labelSelector=${selector}`);
+  await Promise.all(nodes.map(({ metadata }) => client.patch(`/api/v1/nodes/${metadata.name}`, 'merge', patch)));
+  const names = new Set(nodes.map(({ metadata }) => metadata.name));
+  const pods = await client.list<Pod>('/api/v1/pods');
+  const here = pods.filter(({ spec }) => names.has(spec.nodeName ?? ''));
+  await Promise.all(
+    here.map(({ metadata }) => client.patch(`/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`, 'merge', patch)),
+  );
+}
