@@ -1,17 +1,6 @@
-// Stable text of JSON values, and a short hash of text. For identity within our own data, never for security.
+// A short hash of text, beside the stable text of JSON values. For identity within our own data, never for security.
 
-/** JSON with the keys of every object in code-unit order, without spaces. Members that are undefined are left out, as JSON does. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`;
-  if (typeof value === 'object' && value !== null) {
-    const members = Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-    return `{${members.join(',')}}`;
-  }
-  return JSON.stringify(value) ?? 'null';
-}
+export { canonicalJson } from '../policies/canonical-json.ts';
 
 /** FNV-1a, 64 bits, of the text in UTF-8, as 16 hexadecimal digits. */
 export function hashText(text: string): string {

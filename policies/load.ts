@@ -3,6 +3,7 @@ import { type Finding, finding, sortFindings } from './findings/finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas } from './schema/kinds.ts';
 import { schemaFindings } from './schema/schema-findings.ts';
 import { isRecord, valueAt } from './schema/schema-walk.ts';
+import { withoutServerMetadata } from './schema/server-metadata.ts';
 import { listed, suggestion } from './wording.ts';
 import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 
@@ -16,6 +17,12 @@ export interface ObjectName {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
+}
+
+/** A document of one of our kinds that has errors. */
+export interface UnusableDocument extends ObjectName {
+  /** As it is written. */
+  readonly value: unknown;
 }
 
 /** A document of one of our kinds that has no error, with every default filled in. */
@@ -38,7 +45,7 @@ export interface LoadResult {
   readonly documents: readonly LoadedDocument[];
   readonly manifests: readonly Manifest[];
   /** Documents of our kinds that have errors: they are not used, but what names them is not wrong for that. */
-  readonly unusable: readonly ObjectName[];
+  readonly unusable: readonly UnusableDocument[];
   readonly findings: readonly Finding[];
 }
 
@@ -67,11 +74,11 @@ export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions 
   };
 }
 
-interface ReadResult {
+export interface ReadResult {
   readonly findings: readonly Finding[];
   readonly document?: LoadedDocument;
   readonly manifest?: Manifest;
-  readonly unusable?: ObjectName;
+  readonly unusable?: UnusableDocument;
 }
 
 /** The document itself, or the items of a `List` as `kubectl get -o yaml` prints it, each with its own places. */
@@ -96,7 +103,8 @@ function listItems(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(items) ? items : undefined;
 }
 
-function readDocument(document: YamlDocument, namespace: string): ReadResult {
+/** One document, or one object of a cluster; objects of other API groups are manifests. */
+export function readDocument(document: YamlDocument, namespace: string): ReadResult {
   const { value } = document;
   if (document.errors.length > 0) return { findings: document.errors };
   const version = valueAt(value, ['apiVersion']);
@@ -118,14 +126,15 @@ function readDocument(document: YamlDocument, namespace: string): ReadResult {
 }
 
 function readOurs(document: YamlDocument, kind: Kind, namespace: string): ReadResult {
-  const findings = [...document.dialect, ...schemaFindings(schemas[kind], document.value, document)];
+  const value = withoutServerMetadata(document.value);
+  const findings = [...document.dialect, ...schemaFindings(schemas[kind], value, document)];
   const name = {
     kind,
     namespace: textAt(document.value, ['metadata', 'namespace']) ?? namespace,
     name: textAt(document.value, ['metadata', 'name']) ?? '',
   };
-  const parsed = schemas[kind].safeParse(document.value);
-  if (findings.length > 0 || !parsed.success) return { findings, unusable: name };
+  const parsed = schemas[kind].safeParse(value);
+  if (findings.length > 0 || !parsed.success) return { findings, unusable: { ...name, value: document.value } };
   // The schema of the kind made the value, which the type of a lookup by a union of kinds cannot say.
   const loaded = { ...name, file: document.file, value: parsed.data, find: document.find, place: document.place } as LoadedDocument;
   return { findings, document: loaded };

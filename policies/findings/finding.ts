@@ -70,7 +70,7 @@ export function sourceOf(place: Place): Source {
   return {
     ...(place.file === '' ? {} : { file: place.file, line: place.line, column: place.column }),
     ...(place.object === undefined ? {} : { object: place.object }),
-    ...(place.file === '' && place.pointer !== '' ? { field: place.pointer } : {}),
+    ...(place.file === '' && place.pointer !== '' ? { field: pointerText(place.pointer) } : {}),
   };
 }
 
@@ -104,9 +104,20 @@ export function countFindings(findings: readonly Finding[]): Readonly<Record<Sev
   return counts;
 }
 
-/** `file:line:column`, or the name of the object when there is no file. */
+/** `file:line:column`, or the name of the object and the field in it when there is no file. */
 export function placeText(place: Place): string {
-  return place.file === '' ? `${place.object ?? 'unknown object'}${place.pointer}` : `${place.file}:${place.line}:${place.column}`;
+  if (place.file !== '') return `${place.file}:${place.line}:${place.column}`;
+  const field = place.pointer === '' ? '' : ` ${pointerText(place.pointer)}`;
+  return `${place.object ?? 'unknown object'}${field}`;
+}
+
+/** A JSON pointer as people write a path: `spec.rollout.waves[0].zones`. */
+function pointerText(pointer: string): string {
+  const keys = pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
 }
 
 function compare(a: string, b: string): number {

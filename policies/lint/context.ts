@@ -14,6 +14,8 @@ export interface LintContext {
   readonly intents: readonly Loaded<'RolloutIntent'>[];
   /** The StatefulSets of the manifests that were given with the policies. */
   readonly statefulSets: readonly StatefulSetLabels[];
+  /** Whether the documents and StatefulSets are those of a cluster, and not what lies in files. */
+  readonly isCluster?: boolean;
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
   /** Rules of the engine that an exception can name; undefined when the caller does not say. */

@@ -83,6 +83,11 @@ export interface LintResult {
   readonly findings: readonly Finding[];
 }
 
+/** What every check says of documents that were loaded and resolved, from files or from a cluster. */
+export function checkDocuments(context: LintContext): readonly Finding[] {
+  return lintChecks.flatMap((check) => check(context));
+}
+
 /** Loads, resolves and checks policy files together with the manifests beside them. Never throws. */
 export function lintPolicies(files: readonly PolicyFile[], options: LintOptions = {}): LintResult {
   const load = loadPolicies(files, options);
@@ -111,7 +116,7 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
     ...load.findings,
     ...resolution.findings,
     ...adoptionFindings(adoption.findings, load.manifests).filter(({ object }) => !object || !defined.has(object)),
-    ...lintChecks.flatMap((check) => check(context)),
+    ...checkDocuments(context),
   ];
   return { load, resolution, findings: sortFindings(findings) };
 }

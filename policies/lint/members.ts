@@ -37,7 +37,7 @@ function memberPlace(group: Group, statefulSet: string) {
  * StatefulSets that zones name are among the manifests, when these hold the group: one of its members, or a name that is nearly one.
  * Manifests of other groups in the same namespace say nothing about this one.
  */
-export const missingStatefulSets: LintCheck = ({ groups, statefulSets }) =>
+export const missingStatefulSets: LintCheck = ({ groups, statefulSets, isCluster = false }) =>
   groups.flatMap((group): readonly Finding[] => {
     const zones = group.value.spec.members.zones ?? [];
     const names = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
@@ -46,12 +46,12 @@ export const missingStatefulSets: LintCheck = ({ groups, statefulSets }) =>
       if (names.includes(zone.statefulSet)) return [];
       return [{ zone, index, hint: suggestion(zone.statefulSet, free) }];
     });
-    if (missing.length > 0 && missing.length === zones.length && missing.every(({ hint }) => hint === undefined)) {
+    if (!isCluster && missing.length > 0 && missing.length === zones.length && missing.every(({ hint }) => hint === undefined)) {
       const message = `the files hold no StatefulSet of the group ${group.name} in the namespace ${group.namespace}, so its members were not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
     return missing.map(({ zone, index, hint }) => {
-      const message = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is not in the files`;
+      const message = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} ${isCluster ? 'does not exist' : 'is not in the files'}`;
       return finding('RG2110', group.place(['spec', 'members', 'zones', index, 'statefulSet']), message, { hint });
     });
   });

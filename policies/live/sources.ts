@@ -1,8 +1,18 @@
 // The policies of a running cluster: a directory, objects and adopted StatefulSets, put in order so that every group has one definition.
+import { type Adoption, adoptGroups } from '../adopt/adopt.ts';
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../definition.ts';
-import type { Finding } from '../findings/finding.ts';
-import type { PolicyFile } from '../load.ts';
+import { policyDigest } from '../digest.ts';
+import { type Finding, finding, sortFindings } from '../findings/finding.ts';
+import { adoptionFindings } from '../lint/adoption.ts';
+import { checkDocuments } from '../lint/lint.ts';
+import { type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, type UnusableDocument } from '../load.ts';
+import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
+import type { RolloutGroup } from '../schema/kinds.ts';
+import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { intentOf, type LiveIntent } from './intents.ts';
+import { loadObjects } from './objects.ts';
 
+/** Where groups may be defined. */
 export type LiveSource = 'directory' | 'objects' | 'adopted';
 
 export interface LiveInput {
@@ -10,42 +20,21 @@ export interface LiveInput {
   readonly directory?: readonly PolicyFile[];
   /** Objects of our kinds, as the API server returns them. */
   readonly objects?: readonly unknown[];
-  /** StatefulSets of `apps/v1`, as the API server returns them. */
+  /** StatefulSets of `apps/v1`, as the API server returns them: every one, or those of groups with what `adoptionDigest` reads. */
   readonly statefulSets: readonly unknown[];
-  /** Where a group may be defined, the first definition counts; a source that is not listed defines nothing. */
+  /**
+   * Where a group may be defined; of several definitions the first in this order counts. A source that is not listed defines no groups,
+   * policies or exceptions; intents of objects are always heard.
+   */
   readonly order: readonly LiveSource[];
+  /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
   /** Namespaces whose groups are looked after; every one when left out. */
   readonly namespaces?: readonly string[];
-  /** Whether `requestedBy` of intents is stamped by a webhook; without one nobody is believed to have asked. */
+  /** Whether a webhook stamps `requestedBy` of intents; without one nobody is believed to have asked. */
   readonly areIntentsStamped?: boolean;
-}
-
-/** What a person asked for, as the engine reads it. */
-export interface LiveIntent {
-  readonly namespace: string;
-  readonly name: string;
-  readonly group: string;
-  readonly action:
-    | 'pause'
-    | 'approve'
-    | 'reject'
-    | 'promote'
-    | 'abort'
-    | 'retry'
-    | 'undo'
-    | 'restart'
-    | 'scale'
-    | 'cancel'
-    | 'protect'
-    | 'hold';
-  readonly zone?: string;
-  readonly wave?: string;
-  readonly rule?: string;
-  readonly runId?: string;
-  readonly reason?: string;
-  readonly expiresMs?: number;
-  readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
+  /** Rules of the engine that exceptions may name; without them only rules of policies are checked. */
+  readonly engineRules?: readonly string[];
 }
 
 export interface LivePolicies {
@@ -54,15 +43,184 @@ export interface LivePolicies {
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
   readonly intents: readonly LiveIntent[];
+  /** Errors and warnings; what only the agent can know is no notice here. */
   readonly findings: readonly Finding[];
   /** Of groups, policies and exceptions; the same whatever the order of the inputs, and whatever file and line they stand in. */
   readonly digest: string;
-  /** Where a group is defined. */
+  /** Where a group is defined; undefined for a group that is not. */
   readonly origin: (group: { readonly namespace: string; readonly name: string }) => LiveSource | undefined;
 }
 
-/** What the sources define together. Never throws: what cannot be used is a finding and leaves out only itself. */
-export declare function resolveLive(input: LiveInput): LivePolicies;
+/**
+ * What the sources define together. Never throws: what cannot be used is a finding and leaves out only itself. A group that is written down
+ * takes the place of an adopted one of its name and of every adopted group of which it names a member; one that cannot be used takes that
+ * place too, so that a mistake in a file never hands a group over to other settings: nobody acts on the group until it is mended. A
+ * StatefulSet in two groups that are written down is a finding, and the engine holds both.
+ */
+export function resolveLive(input: LiveInput): LivePolicies {
+  const loads = loadSources(input);
+  const adoption = input.order.includes('adopted') ? adoptGroups(input.statefulSets) : noAdoption;
+  const first = documentsOf(loads, sourcesBefore(input.order));
+  const { kept, findings: late } = withoutAdopted(documentsOf(loads, sourcesAfter(input.order)), adoption);
+  const unusable = sourcesBefore(input.order).flatMap((source) => loads[source].unusable);
+  const statefulSets = labelsOf(input.statefulSets);
+  const documents = [...first, ...kept].filter((document) => isDefinedHere(input, loads, document));
+  const resolution = resolvePolicies(documents, {
+    statefulSets,
+    isCluster: true,
+    adoption: { ...adoption, groups: adoption.groups.filter((group) => !unusable.some((document) => takesPlaceOf(document, group))) },
+  });
+  const groups = resolution.bundle.groups.filter((group) => input.namespaces?.includes(group.namespace) ?? true);
+  const bundle = { ...resolution.bundle, groups };
+  const origins = originsOf(bundle.groups, loads, input.order);
+  const intents = [...ofKind(loads.objects.documents, 'RolloutIntent'), ...ofKind(documentsOf(loads, ['directory']), 'RolloutIntent')];
+  const checked = checkDocuments({
+    load: { ...loads.objects, documents, unusable: [...loads.directory.unusable, ...loads.objects.unusable] },
+    bundle: resolution.bundle,
+    groups: ofKind(documents, 'RolloutGroup'),
+    policies: ofKind(documents, 'RolloutPolicy'),
+    exceptions: ofKind(documents, 'RolloutException'),
+    intents,
+    statefulSets,
+    isCluster: true,
+    agentNamespace: input.agentNamespace,
+    engineRules: input.engineRules,
+  });
+  const adopted = new Set(groups.filter((group) => origins.get(keyOf(group)) === 'adopted').flatMap(memberNames));
+  const all = [
+    ...loads.directory.findings,
+    ...loads.objects.findings,
+    ...resolution.findings,
+    ...late,
+    ...unwatchedGroups(input, resolution.bundle.groups, documents),
+    ...adoptionFindings(adoption.findings, []).filter(({ object = '' }) => adopted.has(object)),
+    ...checked,
+  ];
+  return {
+    ...bundle,
+    intents: distinctIntents(intents.map((document) => intentOf(document, document.file === '' && input.areIntentsStamped === true))),
+    findings: sortFindings(all.filter(({ severity }) => severity !== 'notice')),
+    digest: policyDigest(bundle),
+    origin: (group) => origins.get(keyOf(group)),
+  };
+}
 
-/** Changes exactly when adoption could read the StatefulSet differently; empty for one that is not adopted. */
-export declare function adoptionDigest(statefulSet: unknown): string;
+type WrittenSource = Exclude<LiveSource, 'adopted'>;
+type Loads = Readonly<Record<WrittenSource, LoadResult>>;
+
+const nothing: LoadResult = { documents: [], manifests: [], unusable: [], findings: [] };
+const noAdoption: Adoption = { groups: [], findings: [], sources: {} };
+
+/** Files that name no namespace mean the one that is looked after, when it is one, else the agent's own. */
+function loadSources({ directory, objects, namespaces, agentNamespace, order }: LiveInput): Loads {
+  const namespace = namespaces?.length === 1 ? (namespaces[0] ?? agentNamespace) : agentNamespace;
+  const heard = order.includes('objects') ? (objects ?? []) : (objects ?? []).filter((raw) => valueAt(raw, ['kind']) === 'RolloutIntent');
+  return {
+    directory: directory && order.includes('directory') ? loadPolicies(directory, { namespace }) : nothing,
+    objects: loadObjects(heard),
+  };
+}
+
+function sourcesBefore(order: readonly LiveSource[]): readonly WrittenSource[] {
+  const end = order.indexOf('adopted');
+  return order.slice(0, end < 0 ? order.length : end).filter((source) => source !== 'adopted');
+}
+
+function sourcesAfter(order: readonly LiveSource[]): readonly WrittenSource[] {
+  const start = order.indexOf('adopted');
+  return start < 0 ? [] : order.slice(start + 1).filter((source) => source !== 'adopted');
+}
+
+function documentsOf(loads: Loads, sources: readonly WrittenSource[]): readonly LoadedDocument[] {
+  return sources.flatMap((source) => loads[source].documents);
+}
+
+/** Documents of sources that come after adoption, without groups that are adopted already. */
+function withoutAdopted(documents: readonly LoadedDocument[], adoption: Adoption) {
+  const findings: Finding[] = [];
+  const kept = documents.filter((document) => {
+    const adopted = document.kind === 'RolloutGroup' && adoption.groups.find((group) => takesPlaceOf(document, group));
+    if (!adopted) return true;
+    const message = `${document.kind} ${keyOf(document)} is defined twice; it is ignored, because the adopted group ${adopted.metadata.name} comes first`;
+    findings.push(finding('RG2101', document.place(['metadata', 'name']), message));
+    return false;
+  });
+  return { kept, findings };
+}
+
+/** Whether a group that is written down, usable or not, has the name or a member of an adopted group. */
+function takesPlaceOf({ kind, namespace, name, value }: UnusableDocument, { metadata, spec }: RolloutGroup): boolean {
+  if (kind !== 'RolloutGroup' || namespace !== metadata.namespace) return false;
+  const zones = valueAt(value, ['spec', 'members', 'zones']);
+  const named = Array.isArray(zones) ? zones.map((zone) => valueAt(zone, ['statefulSet'])) : [];
+  return name === metadata.name || (spec.members.zones ?? []).some((zone) => named.includes(zone.statefulSet));
+}
+
+/** Everything counts but copies of what the directory defines, and groups of which an earlier source holds a document that cannot be used. */
+function isDefinedHere({ order }: LiveInput, loads: Loads, document: LoadedDocument): boolean {
+  if (document.kind !== 'RolloutGroup') return true;
+  const own = document.file === '' ? 'objects' : 'directory';
+  if (own === 'objects' && isCopy(document) && order.includes('directory')) return false;
+  const isBroken = (source: WrittenSource): boolean =>
+    loads[source].unusable.some((other) => other.kind === document.kind && keyOf(other) === keyOf(document));
+  return !order.slice(0, order.indexOf(own)).some((source) => source !== 'adopted' && isBroken(source));
+}
+
+/** Marks a RolloutGroup object that the agent wrote for a group of its directory, so that status and scale have a home. */
+export const sourceAnnotation = 'rollout-group.dev/source';
+
+function unwatchedGroups(
+  { namespaces }: LiveInput,
+  groups: readonly GroupDefinition[],
+  documents: readonly LoadedDocument[],
+): readonly Finding[] {
+  return groups.flatMap((group) => {
+    if (namespaces?.includes(group.namespace) ?? true) return [];
+    const document = ofKind(documents, 'RolloutGroup').find((candidate) => keyOf(candidate) === keyOf(group));
+    const message = `the group ${group.name} is in the namespace ${group.namespace}, which the agent does not look after`;
+    return document === undefined ? [] : [finding('RG2206', document.place(['metadata', 'name']), message, { severity: 'warning' })];
+  });
+}
+
+function originsOf(groups: readonly GroupDefinition[], loads: Loads, order: readonly LiveSource[]): ReadonlyMap<string, LiveSource> {
+  const written = order.flatMap((source) =>
+    source === 'adopted' ? [] : ofKind(loads[source].documents, 'RolloutGroup').map((document) => ({ source, document })),
+  );
+  return new Map(
+    groups.map((group) => {
+      // Adopted groups know their StatefulSets as their source; those that are written down know the file or the object itself.
+      const object = group.sources['']?.object;
+      const isAdopted = object?.startsWith('StatefulSet ') === true || !written.some(({ document }) => keyOf(document) === keyOf(group));
+      const found = written.find(({ source, document }) => keyOf(document) === keyOf(group) && !(source === 'objects' && isCopy(document)));
+      return [keyOf(group), isAdopted ? 'adopted' : (found?.source ?? 'adopted')];
+    }),
+  );
+}
+
+function isCopy(document: LoadedDocument): boolean {
+  return document.value.metadata.annotations?.[sourceAnnotation] === 'directory';
+}
+
+function memberNames(group: GroupDefinition): readonly string[] {
+  return group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`);
+}
+
+/** By namespace and name; of two with one name the first counts. */
+function distinctIntents(intents: readonly LiveIntent[]): readonly LiveIntent[] {
+  const named = new Map<string, LiveIntent>();
+  for (const intent of intents) if (!named.has(keyOf(intent))) named.set(keyOf(intent), intent);
+  return [...named.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, intent]) => intent);
+}
+
+function labelsOf(statefulSets: readonly unknown[]): readonly StatefulSetLabels[] {
+  return statefulSets.flatMap((raw) => {
+    const [namespace, name, labels] = ['namespace', 'name', 'labels'].map((key) => valueAt(raw, ['metadata', key]));
+    if (typeof name !== 'string') return [];
+    const texts = isRecord(labels) ? Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string') : [];
+    return [{ namespace: typeof namespace === 'string' ? namespace : 'default', name, labels: Object.fromEntries(texts) }];
+  });
+}
+
+function keyOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}

@@ -20,6 +20,8 @@ export interface StatefulSetLabels {
 export interface ResolveOptions {
   /** Every StatefulSet there is. Groups with a selector stay unresolved without it. */
   readonly statefulSets?: readonly StatefulSetLabels[];
+  /** Whether those are what a cluster holds, and not what happens to lie beside the files. */
+  readonly isCluster?: boolean;
   /** Groups by adoption; a group of a file that names one of their members replaces the adopted group as a whole. */
   readonly adoption?: Pick<Adoption, 'groups' | 'sources'>;
 }
@@ -38,7 +40,7 @@ export interface Resolution {
  */
 export function resolvePolicies(documents: readonly LoadedDocument[], options: ResolveOptions = {}): Resolution {
   const { kept, findings: repeated } = withoutRepeats(documents);
-  const groups = ofKind(kept, 'RolloutGroup').map((document) => resolveWithMembers(document, options.statefulSets));
+  const groups = ofKind(kept, 'RolloutGroup').map((document) => resolveWithMembers(document, options));
   const defined = groups.flatMap((one) => one.group ?? []);
   return {
     bundle: {
@@ -83,13 +85,13 @@ interface ResolvedGroup {
   readonly findings: readonly Finding[];
 }
 
-function resolveWithMembers(document: Loaded<'RolloutGroup'>, statefulSets: readonly StatefulSetLabels[] | undefined): ResolvedGroup {
+function resolveWithMembers(document: Loaded<'RolloutGroup'>, { statefulSets, isCluster }: ResolveOptions): ResolvedGroup {
   const { zones, selector, expect } = document.value.spec.members;
   const value = { ...document.value, metadata: { ...document.value.metadata, namespace: document.namespace } };
   if (zones) return { group: resolveGroup(value, zones, documentSources(document)), findings: [] };
   const place = document.place(['spec', 'members', 'selector'], 'key');
   const neighbours = statefulSets?.filter((one) => one.namespace === document.namespace) ?? [];
-  if (!selector || neighbours.length === 0) {
+  if (!selector || (neighbours.length === 0 && isCluster !== true)) {
     return { findings: [finding('RG2111', place, `the members of ${document.name} are found by labels, which only the cluster knows`)] };
   }
   const names = neighbours

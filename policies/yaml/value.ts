@@ -27,7 +27,7 @@ const booleanWord = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 const unclearNumber =
   /^[-+]?(?:0[0-9_]+|0o[0-7]+|0b[01_]+|[0-9][0-9_]*_[0-9_]*|[0-9]+(?::[0-5]?[0-9])+|\.inf|\.Inf|\.INF)$|^\.(?:nan|NaN|NAN)$/;
 
-const refusedKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+export const refusedKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 interface Walk {
   readonly anchors: Map<string, Node>;

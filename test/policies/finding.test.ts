@@ -92,11 +92,11 @@ describe('a finding', () => {
     const inCluster = objectPlace('StatefulSet mimir/ingester-zone-a', ['metadata', 'labels', 'a/b~c']);
     expect([placeText(place), placeText(inCluster)]).toEqual([
       'policies/ingester.yaml:2:22',
-      'StatefulSet mimir/ingester-zone-a/metadata/labels/a~1b~0c',
+      'StatefulSet mimir/ingester-zone-a metadata.labels.a/b~c',
     ]);
     expect([sourceOf(place), sourceOf(inCluster)]).toEqual([
       { file: 'policies/ingester.yaml', line: 2, column: 22 },
-      { object: 'StatefulSet mimir/ingester-zone-a', field: '/metadata/labels/a~1b~0c' },
+      { object: 'StatefulSet mimir/ingester-zone-a', field: 'metadata.labels.a/b~c' },
     ]);
   });
 

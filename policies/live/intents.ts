@@ -1,0 +1,39 @@
+// What people asked for, from objects and files; who asked is believed only where a webhook stamps it.
+import { instantMs } from '../instant.ts';
+import type { Loaded } from '../load.ts';
+import { compact } from '../resolve/group.ts';
+import type { RolloutIntent } from '../schema/kinds.ts';
+
+/** What a person asked for, as the engine reads it. */
+export interface LiveIntent {
+  readonly namespace: string;
+  readonly name: string;
+  readonly group: string;
+  readonly action: RolloutIntent['spec']['action'];
+  readonly zone?: string;
+  readonly wave?: string;
+  readonly rule?: string;
+  readonly runId?: string;
+  readonly reason?: string;
+  readonly expiresMs?: number;
+  readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
+}
+
+/** The intent of a document. `isStamped`: a webhook writes `requestedBy` from the API server's own identity, and nobody else can. */
+export function intentOf(document: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
+  const { group, action, zone, wave, rule, runId, reason, expires, requestedBy } = document.value.spec;
+  const atMs = requestedBy && instantMs(requestedBy.at);
+  return compact({
+    namespace: document.namespace,
+    name: document.name,
+    group,
+    action,
+    zone,
+    wave,
+    rule,
+    runId,
+    reason,
+    expiresMs: expires === undefined ? undefined : instantMs(expires),
+    requestedBy: isStamped && requestedBy && atMs !== undefined ? { user: requestedBy.user, groups: requestedBy.groups, atMs } : undefined,
+  });
+}

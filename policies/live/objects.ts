@@ -1,0 +1,58 @@
+// Objects of our kinds as the API server returns them, read like documents of a file; places are fields of the object.
+import { type Finding, finding, objectPlace } from '../findings/finding.ts';
+import { type LoadResult, readDocument } from '../load.ts';
+import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { withoutServerMetadata } from '../schema/server-metadata.ts';
+import type { Path, YamlDocument } from '../yaml/document.ts';
+import { yamlLimits } from '../yaml/scan.ts';
+import { refusedKeys } from '../yaml/value.ts';
+
+/** Reads raw objects. One that cannot be used is a finding and leaves out only itself; the order does not matter. */
+export function loadObjects(objects: readonly unknown[]): LoadResult {
+  const results = objects
+    .map(documentOf)
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .map(({ document }) => readDocument(document, 'default'));
+  return {
+    documents: results.flatMap((result) => result.document ?? []),
+    manifests: [],
+    unusable: results.flatMap((result) => result.unusable ?? []),
+    findings: results.flatMap((result) => result.findings),
+  };
+}
+
+function documentOf(raw: unknown): { readonly name: string; readonly document: YamlDocument } {
+  const value = withoutServerMetadata(raw);
+  const part = (path: Path): string => {
+    const found = valueAt(value, path);
+    return typeof found === 'string' ? found : '';
+  };
+  const name = `${part(['kind'])} ${part(['metadata', 'namespace'])}/${part(['metadata', 'name'])}`;
+  const place = (path: Path) => objectPlace(name, path);
+  const dialect = hostileParts(value, [], name);
+  return {
+    name,
+    document: {
+      file: '',
+      value,
+      errors: [],
+      dialect,
+      find: (path) => (valueAt(value, path) === undefined ? undefined : place(path)),
+      place,
+    },
+  };
+}
+
+/** Keys that mean something to JavaScript, and values that are nested deeper than any policy is; as in files. */
+function hostileParts(value: unknown, path: Path, name: string): readonly Finding[] {
+  if (path.length > yamlLimits.depth) {
+    return [finding('RG1003', objectPlace(name, path.slice(0, 3)), `the object is nested deeper than ${yamlLimits.depth} levels`)];
+  }
+  if (Array.isArray(value)) return value.flatMap((item, index) => hostileParts(item, [...path, index], name));
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    refusedKeys.has(key)
+      ? [finding('RG1011', objectPlace(name, [...path, key]), `the key ${key} is not allowed`)]
+      : hostileParts(member, [...path, key], name),
+  );
+}
