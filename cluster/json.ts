@@ -18,3 +18,11 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Whether two values are the same as JSON; the order of keys does not matter, and `undefined` is the same as absent. */
+export function isSameJson(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => isSameJson(item, b[index]));
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => isSameJson(a[key], b[key]));
+}
