@@ -1,19 +1,47 @@
 // The verb diff: what differs, grouped by zone, with what follows from it; 1 when anything does.
 import { planGroups } from '../../engine/plan/plan.ts';
+import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
-import { type PlanInputOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
+import { isLive, type LivePlanOptions } from '../source/live-options.ts';
+import { type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
 
-export interface DiffOptions extends PlanInputOptions {
+export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
   readonly zones?: boolean;
+  /** `live`, or a source that stands for what runs. */
+  readonly against?: string;
   readonly output: 'table' | 'json' | 'yaml' | 'markdown' | 'external';
 }
 
-export async function run(context: CommandContext, options: DiffOptions): Promise<ExitCode> {
-  const inputs = await readPlanInputs(context, { ...options, mayHaveNoGroup: options.zones !== true });
+export async function run(context: CommandContext, given: DiffOptions): Promise<ExitCode> {
+  const options = withAgainst({ ...given, mayHaveNoGroup: given.zones !== true });
+  if (!isLive(options)) return show(context, options, await readPlanInputs(context, options));
+  if (options.current !== undefined) throw usageFailure('--live and --current are both given', 'what runs comes from one of them');
+  const [{ withCluster }, { givenFiles, readLiveInputs }] = await Promise.all([
+    import('../connection.ts'),
+    import('../source/cluster-plan.ts'),
+  ]);
+  const inputs = await withCluster(context, options, 'read', async (cluster) =>
+    readLiveInputs(context, options, cluster, await givenFiles(context, options)),
+  );
+  for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
+  // Nobody asks for anything: the zones are compared as they run.
+  const isAsked = inputs.asked.length > 0;
+  return show(context, options, isAsked ? inputs : { ...inputs, input: { ...inputs.input, desired: inputs.input.current } });
+}
+
+function withAgainst(options: DiffOptions): DiffOptions {
+  const { against, current } = options;
+  if (against === undefined) return options;
+  if (current !== undefined) throw usageFailure('--against and --current are both given', 'what runs comes from one of them');
+  return against === 'live' ? { ...options, live: true } : { ...options, current: against };
+}
+
+async function show(context: CommandContext, options: DiffOptions, inputs: PlanInputs): Promise<ExitCode> {
   if (inputs.errors.length > 0) return writeErrors(context, inputs.errors);
   if (options.zones === true) return showSiblings(context, options, inputs);
   const { input } = inputs;

@@ -8,15 +8,18 @@ import { loadPolicies } from '../../policies/load.ts';
 import type { RolloutGroup } from '../../policies/schema/kinds.ts';
 import { writeDocuments } from '../../policies/write.ts';
 
+import type { ConnectionFlags } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings-text.ts';
 import { plural } from '../output/words.ts';
 import { readInput } from '../source/input.ts';
 
-export interface InitOptions {
-  readonly fromDir: string;
+export interface InitOptions extends ConnectionFlags {
+  readonly fromDir?: string;
+  readonly fromCluster?: boolean;
+  readonly allNamespaces?: boolean;
   readonly out: string;
   readonly force?: boolean;
 }
@@ -28,13 +31,12 @@ interface PolicyPage {
   readonly group: RolloutGroup;
 }
 
-export async function run(context: CommandContext, { fromDir, out, force = false }: InitOptions): Promise<ExitCode> {
+export async function run(context: CommandContext, options: InitOptions): Promise<ExitCode> {
+  const { out, force = false } = options;
   const { stdout, stderr, cwd } = context;
-  const { manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
-  const { groups, findings } = adoptGroups(manifests.map(({ value }) => value));
-  const all = sortFindings([...fileFindings, ...adoptionFindings(findings, manifests)]);
+  const { groups, findings: all, source } = await adopted(context, options);
   for (const block of findingBlocks(all, stderr)) stderr.write(`${block}\n`);
-  if (groups.length === 0) throw noGroup(fromDir, all);
+  if (groups.length === 0) throw noGroup(source, all);
   const pages = pagesOf(groups);
   if (!force) refuseOverwriting(pages, out, cwd);
   for (const page of pages) {
@@ -43,8 +45,41 @@ export async function run(context: CommandContext, { fromDir, out, force = false
     const zones = page.group.spec.members.zones?.length ?? 0;
     stdout.write(`${join(out, page.path)}  RolloutGroup ${namespace}/${name}, ${plural(zones, 'zone')}\n`);
   }
-  suggestNext(context, `lint ${out}`, `plan --current ${fromDir} -f ${out} --set image=...`);
+  const plan = options.fromDir === undefined ? `plan --live -f ${out}` : `plan --current ${source} -f ${out}`;
+  suggestNext(context, `lint ${out}`, `${plan} --set image=...`);
   return countFindings(all).error > 0 ? exitCodes.findings : exitCodes.done;
+}
+
+interface AdoptedGroups {
+  readonly groups: readonly RolloutGroup[];
+  readonly findings: readonly Finding[];
+  /** What was read, in words for people. */
+  readonly source: string;
+}
+
+async function adopted(context: CommandContext, options: InitOptions): Promise<AdoptedGroups> {
+  const { fromDir, fromCluster = false } = options;
+  if (fromCluster && fromDir !== undefined)
+    throw usageFailure('--from-dir and --from-cluster are both given', 'groups come from one of them');
+  if (fromCluster) return adoptedLive(context, options);
+  if (fromDir === undefined) throw usageFailure('neither --from-dir nor --from-cluster is given', 'say where the groups are read from');
+  const { manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
+  const { groups, findings } = adoptGroups(manifests.map(({ value }) => value));
+  return { groups, findings: sortFindings([...fileFindings, ...adoptionFindings(findings, manifests)]), source: fromDir };
+}
+
+async function adoptedLive(context: CommandContext, options: InitOptions): Promise<AdoptedGroups> {
+  const [{ withCluster }, { listIn }, { resources }] = await Promise.all([
+    import('../connection.ts'),
+    import('../source/cluster.ts'),
+    import('../../cluster/resource.ts'),
+  ]);
+  return withCluster(context, options, 'read', async (cluster) => {
+    const namespaces = options.allNamespaces === true ? undefined : [cluster.namespace];
+    const { groups, findings } = adoptGroups(await listIn(cluster, resources.statefulSets, namespaces));
+    const source = namespaces === undefined ? 'the cluster' : `namespace ${cluster.namespace}`;
+    return { groups, findings: sortFindings(adoptionFindings(findings, [])), source };
+  });
 }
 
 /** One file per group, below a folder per namespace when there are several namespaces. */
@@ -88,6 +123,6 @@ function noGroup(source: string, findings: readonly Finding[]): Failure {
     exitCode: exitCodes.notFound,
     what: `${source} has no StatefulSet with the label rollout-group`,
     ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide one` }),
-    todo: 'name the directory with the rendered manifests',
+    todo: 'name the directory with the rendered manifests, or the namespace of the StatefulSets',
   });
 }

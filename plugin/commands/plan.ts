@@ -1,35 +1,66 @@
 // The verb plan: what would happen, in every format, and an exit code that a pipeline can act upon.
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
+import type { ConnectionFlags } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
+import { plural } from '../output/words.ts';
+import { isLive, type LivePlanOptions } from '../source/live-options.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
+import { shortDigest, writePlanFile } from '../source/saved-plan.ts';
 
 export type PlanFormat = 'table' | 'wide' | 'json' | 'yaml' | 'markdown' | 'html';
 
-export interface PlanOptions extends PlanInputOptions {
+export interface PlanOptions extends LivePlanOptions, ConnectionFlags {
   readonly out?: string;
   readonly detailedExitcode?: boolean;
   readonly output: PlanFormat;
 }
 
 export async function run(context: CommandContext, options: PlanOptions): Promise<ExitCode> {
+  if (isLive(options)) return runLive(context, options);
   const { input, errors } = await readPlanInputs(context, options);
   if (errors.length > 0) return writeErrors(context, errors);
   const plan = planGroups(input);
-  if (options.out !== undefined) save(plan, resolve(context.cwd, options.out), options.out);
+  if (options.out !== undefined) writePlanFile(plan, options.out, context.cwd);
   await writePlan(context.stdout, options.output, plan);
   suggest(context, options, plan);
   return exitCodeOf(plan, options.detailedExitcode === true);
 }
 
+/** The cluster stands for what runs. A saved plan then holds what it was made from, and can be applied. */
+async function runLive(context: CommandContext, options: PlanOptions): Promise<ExitCode> {
+  if (options.current !== undefined) throw usageFailure('--live and --current are both given', 'what runs comes from one of them');
+  if (options.out !== undefined && (options.set ?? []).length > 0) {
+    throw usageFailure('a plan with --set cannot be saved', '--set asks what if; put the change into manifests to apply it');
+  }
+  const [{ withCluster }, { readAndPlan, savedOf }] = await Promise.all([
+    import('../connection.ts'),
+    import('../source/cluster-planning.ts'),
+  ]);
+  return withCluster(context, options, 'read', async (cluster) => {
+    const planned = await readAndPlan(context, options, cluster);
+    if (planned.errors.length > 0) return writeErrors(context, planned.errors);
+    for (const note of planned.notes) context.stderr.write(`note: ${note}\n`);
+    if (options.out !== undefined) {
+      const saved = await savedOf(cluster, planned, context.nowMs());
+      writePlanFile(saved, options.out, context.cwd);
+      context.stderr.write(
+        `saved ${options.out} (sha256 ${shortDigest(saved.metadata.digest)}), made from ${plural(saved.basis.length, 'object')}\n`,
+      );
+    }
+    await writePlan(context.stdout, options.output, planned.plan);
+    if (options.out === undefined || planned.plan.outcome === 'blocked') suggest(context, options, planned.plan);
+    else suggestNext(context, `apply ${options.out}`);
+    return exitCodeOf(planned.plan, options.detailedExitcode === true);
+  });
+}
+
 /** Each format is loaded only when it is asked for. */
-async function writePlan(stream: OutputStream, format: PlanFormat, plan: Plan): Promise<void> {
+export async function writePlan(stream: OutputStream, format: PlanFormat, plan: Plan): Promise<void> {
   switch (format) {
     case 'table':
     case 'wide': {
@@ -43,15 +74,6 @@ async function writePlan(stream: OutputStream, format: PlanFormat, plan: Plan): 
       return stream.write((await import('../output/plan-markdown.ts')).renderPlanMarkdown(plan));
     case 'html':
       return stream.write((await import('../output/plan-html.ts')).renderPlanHtml(plan));
-  }
-}
-
-function save(plan: Plan, path: string, shown: string): void {
-  try {
-    writeFileSync(path, `${JSON.stringify(plan, null, 2)}\n`);
-  } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new Failure({ exitCode: exitCodes.notAllowed, what: `${shown} cannot be written`, why });
   }
 }
 
@@ -75,9 +97,10 @@ function suggest(context: CommandContext, options: PlanOptions, plan: Plan): voi
 }
 
 /** The options that name the same inputs, for a command to copy. */
-function inputWords({ current, desired, file = [], set = [] }: PlanInputOptions): string {
+function inputWords({ current, desired, file = [], set = [], live }: PlanInputOptions & { readonly live?: boolean }): string {
   const word = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   return [
+    ...(live === true ? ['--live'] : []),
     ...(current === undefined ? [] : [`--current ${word(current)}`]),
     ...(desired === undefined ? [] : [`--desired ${word(desired)}`]),
     ...file.map((one) => `-f ${word(one)}`),

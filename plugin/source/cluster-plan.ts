@@ -18,6 +18,7 @@ import { basisOf, type ReadObject } from './cluster-basis.ts';
 import { withReplicasAsAsked } from './cluster-overlay.ts';
 import { liveTwins, resourcesOf } from './cluster-resources.ts';
 import { readInput, readInputs } from './input.ts';
+import type { GivenFiles, LivePlanOptions } from './live-options.ts';
 import {
   assumptionsOf,
   instantOf,
@@ -38,24 +39,6 @@ export interface LivePlanInputs extends PlanInputs {
   readonly basis: readonly ReadObject[];
   /** What could not be read or tried, each as one sentence part. */
   readonly notes: readonly string[];
-}
-
-export interface LivePlanOptions extends PlanInputOptions {
-  readonly live?: boolean;
-  readonly allNamespaces?: boolean;
-  /** Instead of those that the files name; empty for all. */
-  readonly namespaces?: readonly string[];
-}
-
-/** Files as they were read, so that a saved plan can be looked at again without them. */
-export interface GivenFiles {
-  readonly manifests: readonly PolicyFile[];
-  readonly policies: readonly PolicyFile[];
-}
-
-/** Whether a cluster stands for what runs: when it is named, or when nothing else is. */
-export function isLive({ live, current, desired }: LivePlanOptions): boolean {
-  return live === true || (current === undefined && desired === undefined);
 }
 
 /** The files that the options name. Manifests among the policies are asked for, unless --desired names others. */

@@ -9,8 +9,8 @@ import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { version } from '../version.ts';
 import type { ReadObject } from './cluster-basis.ts';
-import type { GivenFiles } from './cluster-plan.ts';
 import { unreadable } from './failures.ts';
+import type { GivenFiles } from './live-options.ts';
 
 /** What `plan --out` saves of a cluster and `apply` carries out. */
 export interface SavedPlan {

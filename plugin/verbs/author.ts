@@ -1,4 +1,5 @@
 // The verbs for people who write policy files.
+import { allNamespacesOption, namespaceOption } from './connection.ts';
 import { fileOption, outputOption, type Verb } from './verb.ts';
 
 const lint: Verb = {
@@ -73,17 +74,21 @@ const init: Verb = {
   group: 'Author',
   summary: 'Write policy files for groups labelled for grafana/rollout-operator',
   options: [
-    {
-      flags: '--from-dir <source>',
-      description: 'Manifests: a directory, a file, - or git:REV[:PATH].',
-      isRequired: true,
-      completes: 'source',
-    },
+    { flags: '--from-dir <source>', description: 'Manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
+    { flags: '--from-cluster', description: 'The StatefulSets of the cluster, instead of manifests.' },
+    namespaceOption,
+    allNamespacesOption,
     { flags: '--out <directory>', description: 'Where the policy files go.', isRequired: true, completes: 'directory' },
     { flags: '--force', description: 'Overwrite files that exist.' },
   ],
-  examples: ['init --from-dir manifests/ --out policies/'],
-  exits: { 4: 'an annotation cannot be understood', 10: 'no group was found' },
+  examples: ['init --from-dir manifests/ --out policies/', 'init --from-cluster -n mimir --out policies/'],
+  exits: {
+    4: 'an annotation cannot be understood',
+    10: 'no group was found',
+    11: 'permission is missing, or a file cannot be written',
+    12: 'the cluster cannot be reached',
+  },
+  usesCluster: true,
   load: async () => (await import('../commands/init.ts')).run,
 };
 
