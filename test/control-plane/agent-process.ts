@@ -1,0 +1,151 @@
+// The agent's executable as a process of a suite: bundled for it, with time that matters scaled down by flags that exist for users too.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { build } from 'esbuild';
+import type { Identity } from './identities.ts';
+
+export interface AgentProcessOptions {
+  /** Of the API server, or of a proxy in front of it. */
+  readonly url: string;
+  readonly identity: Identity;
+  /** Looked after, and home of the Lease. */
+  readonly namespace: string;
+  /** After those of this file, so that a suite can say something else. */
+  readonly flags?: readonly string[];
+  /** Such as HTTP_PROXY. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface AgentProcess {
+  readonly port: number;
+  /** Everything that it has written. */
+  readonly log: () => string;
+  /** GET on its own server. */
+  readonly ask: (path: string) => Promise<{ readonly status: number; readonly body: string }>;
+  /** Waits until /ready answers 200. */
+  readonly untilReady: () => Promise<void>;
+  /** SIGTERM, as the kubelet; the exit code. */
+  readonly stop: () => Promise<number | null>;
+  /** SIGKILL, as a node that dies. */
+  readonly kill: () => Promise<void>;
+}
+
+/** A lease that is over in seconds; no limit of the client's own, which would be what is measured. */
+export const scaledFlags = [
+  '--kubernetes.client-qps=0',
+  '--reconcile.interval=500ms',
+  '--lease.duration=3s',
+  '--lease.renew-deadline=2s',
+  '--lease.retry-period=250ms',
+  '--publish.every=250ms',
+];
+
+let bundle: Promise<string> | undefined;
+
+/** The path of the bundled executable: one for each process of the test runner, gone when that ends. */
+export function agentBundle(): Promise<string> {
+  bundle ??= bundleInto(mkdtempSync(join(tmpdir(), 'rollout-group-agent-')));
+  return bundle;
+}
+
+async function bundleInto(folder: string): Promise<string> {
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const outfile = join(folder, 'agent.mjs');
+  await build({
+    entryPoints: ['agent/main.ts'],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    alias: { 'node-fetch': './scripts/node-fetch.mjs' },
+    loader: { '.yaml': 'text', '.css': 'text', '.md': 'text' },
+    banner: { js: "import { createRequire as ownRequire } from 'node:module'; const require = ownRequire(import.meta.url);" },
+    logLevel: 'error',
+  });
+  return outfile;
+}
+
+const readyTimeoutMs = 30_000;
+
+/** Starts the agent; it is not ready yet. */
+export async function startAgentProcess({ url, identity, namespace, flags = [], env = {} }: AgentProcessOptions): Promise<AgentProcess> {
+  const port = await freePort();
+  const args = [
+    await agentBundle(),
+    `--kubernetes.api-url=${url}`,
+    `--kubernetes.config-file=${identity.kubeconfig}`,
+    `--kubernetes.namespace=${namespace}`,
+    '--server.address=127.0.0.1',
+    `--server.port=${port}`,
+    ...scaledFlags,
+    ...flags,
+  ];
+  // Nothing of the machine's configuration reaches it but what finds Node.js.
+  const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const reap = () => child.kill('SIGKILL');
+  process.on('exit', reap);
+  let said = '';
+  const keep = (chunk: Buffer) => {
+    said += chunk.toString();
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const ended = new Promise<number | null>((settle) => {
+    child.on('error', () => settle(null));
+    child.on('close', settle);
+  }).finally(() => process.removeListener('exit', reap));
+
+  const ask = (path: string) => get(port, path);
+  return {
+    port,
+    log: () => said,
+    ask,
+    untilReady: async () => {
+      for (const endsAt = Date.now() + readyTimeoutMs; Date.now() < endsAt; await delay(25)) {
+        if (hasEnded(child)) throw new Error(`the agent ended with ${child.exitCode ?? child.signalCode}:\n${said.slice(-4000)}`);
+        const reply = await ask('/ready').catch(() => undefined);
+        if (reply?.status === 200) return;
+      }
+      throw new Error(`the agent was not ready in ${readyTimeoutMs / 1000} s:\n${said.slice(-4000)}`);
+    },
+    stop: () => {
+      child.kill('SIGTERM');
+      return ended;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function get(port: number, path: string): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((settle, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path, agent: false }, (reply) => {
+      text(reply).then((body) => settle({ status: reply.statusCode ?? 0, body }), reject);
+    });
+    sent.on('error', reject);
+    sent.setTimeout(5000, () => sent.destroy(new Error('timeout')));
+    sent.end();
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((settle) => server.listen(0, '127.0.0.1', settle));
+  const address = server.address();
+  await new Promise((settle) => server.close(settle));
+  if (typeof address !== 'object' || address === null) throw new Error('there is no free port');
+  return address.port;
+}

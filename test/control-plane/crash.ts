@@ -1,0 +1,69 @@
+// An agent inside the test's own process that dies at a given call: from then on nothing leaves it and nothing reaches it.
+import type { AgentEnv } from '../../agent/env.ts';
+
+/** Where a process can die: just before a request is sent, or just after its reply has come. */
+export type Moment = 'before send' | 'after reply';
+
+export interface Call {
+  readonly site: string;
+  readonly moment: Moment;
+}
+
+export interface MortalEnv {
+  readonly env: AgentEnv;
+  /** Every site that was reached, with how often. */
+  readonly reached: () => ReadonlyMap<string, number>;
+  readonly isDead: () => boolean;
+  readonly die: () => void;
+}
+
+/**
+ * The environment of a process that may die. `diesAt` is asked at each call and moment; the first true ends it: the call in hand never returns,
+ * timers never fire, streams fall silent. `onDeath` closes the connections, as the kernel would.
+ */
+export function mortal(inner: AgentEnv, diesAt: (call: Call) => boolean, onDeath: () => void): MortalEnv {
+  const reached = new Map<string, number>();
+  let isDead = false;
+  const never = <Value>(): Promise<Value> => new Promise(() => undefined);
+  const die = (): void => {
+    if (isDead) return;
+    isDead = true;
+    onDeath();
+  };
+  const live = (site: string, moment: Moment): boolean => {
+    if (!isDead && diesAt({ site, moment })) die();
+    return !isDead;
+  };
+  const around = async <Value>(site: string, send: () => Promise<Value>): Promise<Value> => {
+    reached.set(site, (reached.get(site) ?? 0) + 1);
+    if (!live(site, 'before send')) return never();
+    try {
+      const answer = await send();
+      return live(site, 'after reply') ? answer : await never();
+    } catch (error) {
+      if (isDead) return never();
+      throw error;
+    }
+  };
+  const env: AgentEnv = {
+    ...inner,
+    timers: {
+      after: (delayMs, callback) =>
+        inner.timers.after(delayMs, () => {
+          if (!isDead) callback();
+        }),
+    },
+    kubernetes: {
+      request: (request) => around(request.site, () => inner.kubernetes.request(request)),
+      stream: (request, onLine) =>
+        around(request.site, async () => {
+          const stream = await inner.kubernetes.stream(request, (line) => {
+            if (!isDead) onLine(line);
+          });
+          return { ...stream, ended: stream.ended.then((reason) => (isDead ? never<string>() : reason)) };
+        }),
+    },
+    pods: { call: (request) => around(request.site, () => inner.pods.call(request)) },
+  };
+  return { env, reached: () => reached, isDead: () => isDead, die };
+}

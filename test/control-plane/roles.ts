@@ -1,0 +1,106 @@
+// What an agent under test may do: the Role that we ship, that of grafana/rollout-operator, and either without one verb.
+import { readFileSync } from 'node:fs';
+import { parseAllDocuments } from 'yaml';
+import type { ApiClient } from './client.ts';
+import type { Identity } from './identities.ts';
+
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+interface Document {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly Rule[];
+}
+
+function shipped(name: string): readonly Rule[] {
+  const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).map((document) => document.toJS() as Document);
+  const found = documents.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name);
+  if (found?.rules === undefined) throw new Error(`deploy/rbac.yaml has no ClusterRole ${name}`);
+  return found.rules;
+}
+
+/** The rules of deploy/rbac.yaml for a namespace that is looked after. */
+export function agentRules(): readonly Rule[] {
+  return shipped('rollout-group-agent');
+}
+
+/** The rules of deploy/rbac.yaml for nodes. */
+export function nodeRules(): readonly Rule[] {
+  return shipped('rollout-group-agent-nodes');
+}
+
+/** The Role that the Helm chart of grafana/rollout-operator installs, with access to ReplicaTemplates. */
+export const originalRules: readonly Rule[] = [
+  { apiGroups: [''], resources: ['pods'], verbs: ['list', 'get', 'watch', 'delete', 'patch'] },
+  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['list', 'get', 'watch', 'patch'] },
+  { apiGroups: ['apps'], resources: ['statefulsets/status'], verbs: ['update'] },
+  { apiGroups: ['rollout-operator.grafana.com'], resources: ['zoneawarepoddisruptionbudgets'], verbs: ['get', 'list', 'watch'] },
+  {
+    apiGroups: ['rollout-operator.grafana.com'],
+    resources: ['replicatemplates/scale', 'replicatemplates/status'],
+    verbs: ['get', 'patch'],
+  },
+];
+
+/** Each single permission of some rules, as `verb resource.group`. */
+export function permissionsOf(rules: readonly Rule[]): readonly string[] {
+  return rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group && `.${group}`}`))),
+  );
+}
+
+/** The rules without one permission, named as by `permissionsOf`. */
+export function without(rules: readonly Rule[], permission: string): readonly Rule[] {
+  return rules.flatMap((rule) =>
+    rule.apiGroups.flatMap((group) =>
+      rule.resources.map((resource) => ({
+        apiGroups: [group],
+        resources: [resource],
+        verbs: rule.verbs.filter((verb) => permissionsOf([{ apiGroups: [group], resources: [resource], verbs: [verb] }])[0] !== permission),
+      })),
+    ),
+  );
+}
+
+const rbac = '/apis/rbac.authorization.k8s.io/v1';
+const fieldManager = 'fieldManager=test&force=true';
+
+/** Lets the identity do this in the namespace, and no more than this: what it was granted there before is replaced. */
+export async function grant(client: ApiClient, identity: Identity, namespace: string, rules: readonly Rule[]): Promise<void> {
+  const name = `test-${identity.user.replaceAll(':', '-')}`;
+  await client.patch(`${rbac}/namespaces/${namespace}/roles/${name}?${fieldManager}`, 'apply', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name },
+    rules,
+  });
+  await client.patch(`${rbac}/namespaces/${namespace}/rolebindings/${name}?${fieldManager}`, 'apply', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: identity.user }],
+  });
+}
+
+/** Lets the identity read nodes. */
+export async function grantNodes(client: ApiClient, identity: Identity): Promise<void> {
+  const name = `test-${identity.user.replaceAll(':', '-')}-nodes`;
+  await client.patch(`${rbac}/clusterroles/${name}?${fieldManager}`, 'apply', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name },
+    rules: nodeRules(),
+  });
+  await client.patch(`${rbac}/clusterrolebindings/${name}?${fieldManager}`, 'apply', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: identity.user }],
+  });
+}
