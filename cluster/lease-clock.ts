@@ -31,6 +31,8 @@ export class LeaseClock {
   #seenMs = 0;
   #doubts = 0;
   #isInDoubt = false;
+  #isLooking = false;
+  #lastSentMs = 0;
   #cancelLook: () => void = () => undefined;
 
   constructor(options: LeaseClockOptions) {
@@ -49,33 +51,36 @@ export class LeaseClock {
 
   beforeSending(): Sent {
     this.#check();
-    return { sentMs: this.#nowMs(), wallOffsetMs: this.#wallOffsetMs(), doubts: this.#doubts };
+    this.#lastSentMs = this.#nowMs();
+    if (!this.#isLooking) this.#look();
+    return { sentMs: this.#lastSentMs, wallOffsetMs: this.#wallOffsetMs(), doubts: this.#doubts };
   }
 
   /** The renewal that was sent then has succeeded. A doubt that arose since stays. */
   renewed(sent: Sent): void {
-    const isFirst = this.#renewal === undefined;
-    if (isFirst) this.#seenMs = Math.max(this.#seenMs, sent.sentMs);
     this.#renewal = sent;
     this.#check();
     this.#isInDoubt = this.#doubts !== sent.doubts;
-    if (isFirst) this.#look();
+    if (!this.#isLooking) this.#look();
   }
 
   stop(): void {
     this.#cancelLook();
+    this.#isLooking = false;
     this.#renewal = undefined;
     this.#isInDoubt = false;
   }
 
   #look(): void {
     const { env, retryPeriodMs, renewDeadlineMs, onExpired } = this.#options;
+    this.#isLooking = true;
     this.#cancelLook = env.timers.after(retryPeriodMs / 2, () => {
       this.#check();
-      if (this.#renewal === undefined) return;
-      if (this.#nowMs() < this.#renewal.sentMs + renewDeadlineMs) return this.#look();
+      // Also while the first renewal is under way: a process that stood still in the meantime must not believe its answer.
+      if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#look();
+      const hasExpired = this.#renewal !== undefined;
       this.stop();
-      onExpired();
+      if (hasExpired) onExpired();
     });
   }
 

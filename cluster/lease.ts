@@ -9,6 +9,8 @@ import { createObject, replaceObject } from './write.ts';
 
 /** While permission or namespace are missing, a person has to do something first. */
 const refusedPeriodMs = 30_000;
+/** Between renewals while the holding is not believed. */
+const doubtPauseMs = 100;
 /** A request that takes longer than this is given up, so that there is time for another one before the deadline. */
 const longestRequestMs = 5000;
 /** In one turn, after somebody else has written in between. */
@@ -170,7 +172,9 @@ class Contender {
   #pauseMs(startMs: number): number {
     const { env, retryPeriodMs } = this.#options;
     const nowMs = env.clock.monotonicMs();
-    if (this.#leading !== undefined) return this.#clock.isInDoubt() && this.#problem === undefined ? 0 : startMs + retryPeriodMs - nowMs;
+    if (this.#leading !== undefined) {
+      return this.#clock.isInDoubt() && this.#problem === undefined ? doubtPauseMs : startMs + retryPeriodMs - nowMs;
+    }
     if (this.#problem !== undefined && this.#problem.reason !== 'unreachable') return refusedPeriodMs * (1 + env.random());
     const pauseMs = startMs + retryPeriodMs * (1 + 0.2 * env.random()) - nowMs;
     // Whoever waits for a dead holder looks again at the very moment at which it has expired.
@@ -185,7 +189,8 @@ class Contender {
       // Also when somebody has deleted the Lease: its holder may not know yet.
       if (this.#isEnded || (this.#isForeign() && nowMs < this.#expiresMs())) return;
       const transitions = this.#nextEpoch(object);
-      const isRenewal = object !== undefined && leaseRecordOf(object).holder === this.#options.identity;
+      const record = object === undefined ? undefined : leaseRecordOf(object);
+      const isRenewal = record?.holder === this.#options.identity && record.transitions === transitions;
       if (await this.#claim(object, { transitions, isRenewal })) return;
     }
   }
