@@ -55,15 +55,12 @@ export function permissionsOf(rules: readonly Rule[]): readonly string[] {
 
 /** The rules without one permission, named as by `permissionsOf`. */
 export function without(rules: readonly Rule[], permission: string): readonly Rule[] {
-  return rules.flatMap((rule) =>
-    rule.apiGroups.flatMap((group) =>
-      rule.resources.map((resource) => ({
-        apiGroups: [group],
-        resources: [resource],
-        verbs: rule.verbs.filter((verb) => permissionsOf([{ apiGroups: [group], resources: [resource], verbs: [verb] }])[0] !== permission),
-      })),
-    ),
+  const single = rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) => resources.map((resource) => ({ apiGroups: [group], resources: [resource], verbs }))),
   );
+  return single
+    .map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => permissionsOf([{ ...rule, verbs: [verb] }])[0] !== permission) }))
+    .filter(({ verbs }) => verbs.length > 0);
 }
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';

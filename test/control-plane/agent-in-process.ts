@@ -1,0 +1,101 @@
+// The agent inside the test's own process, on a real API server, so that a test can end it at any call.
+
+import { type Agent, startAgent } from '../../agent/agent.ts';
+import type { AgentConfig } from '../../agent/config.ts';
+import { createLog } from '../../agent/log.ts';
+import { createPodHttp } from '../../agent/pod-http.ts';
+import type { TurnListener, TurnReport } from '../../agent/report.ts';
+import { loadConnection } from '../../cluster/kubeconfig.ts';
+import { connectionProcess, processEnv } from '../../cluster/process-env.ts';
+import { createKubernetesHttp } from '../../cluster/transport.ts';
+import { type Call, type MortalEnv, mortal } from './crash.ts';
+import type { Identity } from './identities.ts';
+
+export interface InProcessOptions {
+  readonly url: string;
+  readonly identity: Identity;
+  readonly namespace: string;
+  /** Unique for each agent. */
+  readonly name: string;
+  /** Asked before each request is sent and after each reply has come; true ends the agent there. */
+  readonly diesAt?: (call: Call) => boolean;
+  /** HTTP_PROXY of its calls to pods. */
+  readonly podProxy?: string;
+  readonly config?: Partial<AgentConfig>;
+}
+
+export interface InProcessAgent {
+  readonly agent: Agent;
+  readonly mortal: MortalEnv;
+  readonly isLeader: () => boolean;
+  /** Every turn so far. */
+  readonly turns: () => readonly TurnReport[];
+  /** What it has written, with the level debug. */
+  readonly log: () => string;
+  /** Hands over as at SIGTERM; for one that has died, only closes what is left. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Timing as `scaledFlags`. */
+export function scaledConfig(namespace: string, identity: string): AgentConfig {
+  return {
+    namespaces: [namespace],
+    agentNamespace: namespace,
+    identity,
+    clusterDomain: 'cluster.local.',
+    policySources: ['directory', 'objects', 'adopted'],
+    podTimeoutMs: 1000,
+    kubernetesTimeoutMs: 5000,
+    retryMs: 200,
+    lease: { mode: 'required', name: 'rollout-group-agent', durationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 250 },
+    publishEveryMs: 250,
+  };
+}
+
+/** Starts the agent with the real clock and connections of its own. */
+export async function startInProcess(options: InProcessOptions): Promise<InProcessAgent> {
+  const { url, identity, namespace, name, diesAt = () => false, podProxy, config = {} } = options;
+  const connection = await loadConnection({ kubeconfig: identity.kubeconfig, server: url }, { ...connectionProcess(), env: {} });
+  const http = createKubernetesHttp(connection, { userAgent: `rollout-group-agent/${name}` });
+  const clockAndMore = processEnv(http);
+  const pods = createPodHttp({
+    env: podProxy === undefined ? {} : { HTTP_PROXY: podProxy },
+    userAgent: 'rollout-group-agent',
+    cluster: namespace,
+    clock: clockAndMore.clock,
+  });
+  let said = '';
+  const log = createLog({
+    format: 'logfmt',
+    level: 'debug',
+    clock: clockAndMore.clock,
+    write: (line) => {
+      said += line;
+    },
+  });
+  const close = () => {
+    http.close();
+    pods.close();
+  };
+  const env = mortal({ ...clockAndMore, pods, log }, diesAt, close);
+  const turns: TurnReport[] = [];
+  let isLeader = false;
+  const listener: TurnListener = {
+    turnEnded: (report) => turns.push(report),
+    leadershipChanged: (state) => {
+      isLeader = state.isLeader;
+    },
+  };
+  const agent = startAgent(env.env, { ...scaledConfig(namespace, name), ...config }, [listener]);
+  return {
+    agent,
+    mortal: env,
+    isLeader: () => isLeader && !env.isDead(),
+    turns: () => turns,
+    log: () => said,
+    stop: async () => {
+      if (!env.isDead()) await agent.stop();
+      close();
+    },
+  };
+}
