@@ -37,9 +37,10 @@ function aggregatedVersion(group: string, { version, resources, freshness }: Jso
   return freshness === 'Stale' ? { ...served, failure: 'the server behind this group does not answer' } : served;
 }
 
-/** The versions that an APIGroupList or APIVersions names, the preferred one of each group first. */
-export function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 'version'>[] {
+/** The versions that an APIGroupList or APIVersions names, the preferred one of each group first; undefined when the document is another one. */
+export function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 'version'>[] | undefined {
   if (Array.isArray(document['versions'])) return document['versions'].map((version) => ({ group: '', version: textOf(version) }));
+  if (!Array.isArray(document['groups'])) return undefined;
   return objectsIn(document['groups']).flatMap(({ name, versions, preferredVersion }) => {
     const preferred = isJsonObject(preferredVersion) ? textOf(preferredVersion['version']) : '';
     const all = objectsIn(versions).map(({ version }) => textOf(version));

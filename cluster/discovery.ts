@@ -1,7 +1,7 @@
 // Which kinds of object the API server serves, and under which path.
 import { aggregatedVersions, classicGroups, classicVersion, type ServedVersion } from './discovery-document.ts';
 import type { ClusterEnv } from './env.ts';
-import { ApiFailure } from './failure.ts';
+import { ApiFailure, TransportFailure } from './failure.ts';
 import type { JsonObject } from './json.ts';
 import { parseBody } from './read.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
@@ -48,6 +48,8 @@ async function versionsOf(document: JsonObject, ask: (path: string) => Promise<J
   const whole = aggregatedVersions(document);
   if (whole !== undefined) return whole;
   const named = classicGroups(document);
+  // Read as an empty one, it would say that nothing is served.
+  if (named === undefined) throw new TransportFailure('the API server does not say what it serves', { site, mayBeApplied: false });
   const served: ServedVersion[] = [];
   for (let at = 0; at < named.length; at += width) {
     served.push(...(await Promise.all(named.slice(at, at + width).map((version) => readClassic(version, ask)))));

@@ -37,8 +37,7 @@ export class VirtualWatch {
   #deliver: ((line: string) => void) | undefined;
   #end: ((reason: string) => void) | undefined;
   #endedBy: string | undefined;
-  /** Asked for once when the stream is over, whoever ended it. */
-  onEnd: (() => void) | undefined;
+  readonly #listeners: (() => void)[] = [];
 
   get isOpen(): boolean {
     return this.#endedBy === undefined;
@@ -73,7 +72,13 @@ export class VirtualWatch {
     if (this.#endedBy !== undefined) return;
     this.#endedBy = reason;
     this.#end?.(reason);
-    this.onEnd?.();
+    for (const listener of this.#listeners.splice(0)) listener();
+  }
+
+  /** Calls back once when the stream is over, whoever ended it. */
+  onOver(listener: () => void): void {
+    if (this.isOpen) this.#listeners.push(listener);
+    else listener();
   }
 
   /** For the virtual transport only. */
@@ -268,10 +273,10 @@ function virtualServer(first: Serve, nowMs: () => number, after: (delayMs: numbe
         return { status: answer.status, body: textOf(answer.body), ended: Promise.resolve('refused'), close: () => undefined };
       }
       if (!('watch' in answer)) throw new Error('a lost answer arrived');
-      if (answer.watch.isOpen) open.watches++;
-      answer.watch.onEnd = () => {
+      open.watches++;
+      answer.watch.onOver(() => {
         open.watches--;
-      };
+      });
       return answer.watch.connect(onLine);
     },
   };
