@@ -1,0 +1,181 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createPodHttp, type PodHttpClient } from '../../agent/pod-http.ts';
+
+const servers: Server[] = [];
+const clients: PodHttpClient[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A server on a free port of this machine; the answer is `127.0.0.1:port`. */
+async function serve(handler: Handler, prepare: (server: Server) => void = () => undefined): Promise<string> {
+  const server = createServer(handler);
+  prepare(server);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function setup(env: Readonly<Record<string, string>> = {}) {
+  const answered: unknown[] = [];
+  const wrongCluster: string[] = [];
+  const client = createPodHttp({
+    ...{ env, userAgent: 'rollout-group-agent/1', cluster: 'mimir', clock: { monotonicMs: () => 0 } },
+    onAnswer: ({ method, path, status }) => answered.push([method, path, status]),
+    onWrongCluster: (route) => wrongCluster.push(route),
+  });
+  clients.push(client);
+  const call = (url: string, overrides: { method?: 'POST' | 'DELETE'; timeoutMs?: number } = {}) =>
+    client.call({ method: 'POST', url, timeoutMs: 5000, maxBodyBytes: 100, site: 'pods.call', ...overrides });
+  return { call, answered, wrongCluster };
+}
+
+describe('calls to pods', () => {
+  it('send the method, the path and the query, our names and no body', async () => {
+    const seen: unknown[] = [];
+    const at = await serve((request, response) => {
+      const { method, url, headers } = request;
+      seen.push([method, url, headers['x-cluster'], headers['user-agent'], headers['content-length'], headers['host']]);
+      response.end('{"timestamp":5}');
+    });
+    const { call, answered } = setup();
+    expect(await call(`http://${at}/prepare?x=1`)).toEqual({ status: 200, body: '{"timestamp":5}' });
+    expect(await call(`http://${at}/prepare`, { method: 'DELETE' })).toMatchObject({ status: 200 });
+    expect(seen).toEqual([
+      ['POST', '/prepare?x=1', 'mimir', 'rollout-group-agent/1', '0', at],
+      ['DELETE', '/prepare', 'mimir', 'rollout-group-agent/1', '0', at],
+    ]);
+    expect(answered).toEqual([
+      ['POST', '/prepare', 200],
+      ['DELETE', '/prepare', 200],
+    ]);
+  });
+
+  it('follow no redirect', async () => {
+    const paths: (string | undefined)[] = [];
+    const at = await serve((request, response) => {
+      paths.push(request.url);
+      response.writeHead(307, { Location: `http://${request.headers.host}/elsewhere` }).end();
+    });
+    expect(await setup().call(`http://${at}/prepare`)).toEqual({ status: 307, body: '' });
+    expect(paths).toEqual(['/prepare']);
+  });
+
+  it('give up on a body that is too long, without reading it', async () => {
+    let isCut = false;
+    const at = await serve((_, response) => {
+      // Without an end: only the other side can cut it off.
+      const flood = setInterval(() => response.write(Buffer.alloc(65_536)), 1);
+      response.on('close', () => {
+        clearInterval(flood);
+        isCut = true;
+      });
+    });
+    const { call, answered } = setup();
+    await expect(call(`http://${at}/prepare`)).rejects.toThrow('the answer is longer than 100 bytes');
+    await expect.poll(() => isCut).toBe(true);
+    expect(answered).toEqual([['POST', '/prepare', 'error']]);
+  });
+
+  it('take a body of just that length', async () => {
+    const at = await serve((_, response) => void response.end('x'.repeat(100)));
+    expect(await setup().call(`http://${at}/`)).toEqual({ status: 200, body: 'x'.repeat(100) });
+  });
+
+  it('end at their time-out, however steadily the answer drips', async () => {
+    const at = await serve((_, response) => {
+      const drip = setInterval(() => response.write('x'), 5);
+      response.on('close', () => clearInterval(drip));
+    });
+    await expect(setup().call(`http://${at}/`, { timeoutMs: 100 })).rejects.toThrow('no whole answer within 100 ms');
+  });
+
+  it('end at their time-out when nothing is said at all', async () => {
+    const at = await serve(() => undefined);
+    await expect(setup().call(`http://${at}/`, { timeoutMs: 50 })).rejects.toThrow('no whole answer within 50 ms');
+  });
+
+  it('fail when the answer breaks off', async () => {
+    const at = await serve((_, response) => {
+      response.writeHead(200, { 'Content-Length': '50' });
+      response.write('half', () => response.destroy());
+    });
+    await expect(setup().call(`http://${at}/`)).rejects.toThrow(/closed in the middle|aborted/);
+  });
+
+  it('fail when nobody listens', async () => {
+    const at = await serve(() => undefined);
+    const [server] = servers.splice(0);
+    await new Promise((resolve) => server?.close(resolve));
+    await expect(setup().call(`http://${at}/`)).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it('tell of an answer that names another installation', async () => {
+    const at = await serve((_, response) => void response.writeHead(511).end('{"route":"ingester_prepare"}'));
+    const { call, wrongCluster } = setup();
+    expect(await call(`http://${at}/`)).toMatchObject({ status: 511 });
+    expect(wrongCluster).toEqual(['ingester_prepare']);
+  });
+});
+
+describe('calls to pods through a proxy', () => {
+  const pod = 'http://ingester-0.ingester.mimir.svc.cluster.local.:8080/prepare?x=1';
+
+  it('name the whole address, and carry the credentials of the proxy alone to the proxy', async () => {
+    const seen: unknown[] = [];
+    const at = await serve((request, response) => {
+      const { method, url, headers } = request;
+      seen.push([method, url, headers['host'], headers['proxy-authorization']]);
+      response.end('{}');
+    });
+    expect(await setup({ HTTP_PROXY: `http://user:p%40ss@${at}` }).call(pod)).toEqual({ status: 200, body: '{}' });
+    const basic = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
+    expect(seen).toEqual([['POST', pod, 'ingester-0.ingester.mimir.svc.cluster.local.:8080', basic]]);
+  });
+
+  it('go past it where NO_PROXY says so, and always to this machine', async () => {
+    const proxied: unknown[] = [];
+    const proxy = await serve((request, response) => {
+      proxied.push(request.url);
+      response.end();
+    });
+    const at = await serve((_, response) => void response.end('direct'));
+    expect(await setup({ http_proxy: proxy }).call(`http://${at}/`)).toEqual({ status: 200, body: 'direct' });
+    const env = { HTTP_PROXY: proxy, NO_PROXY: '.invalid' };
+    await expect(setup(env).call('http://pod.invalid/')).rejects.toThrow(/ENOTFOUND|EAI_AGAIN/);
+    expect(proxied).toEqual([]);
+  });
+
+  it('ask it for a tunnel to a pod that speaks https, and fail when it gives none', async () => {
+    const tunnels: unknown[] = [];
+    const at = await serve(
+      () => undefined,
+      (server) =>
+        server.on('connect', (request, socket) => {
+          tunnels.push(request.url);
+          socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+        }),
+    );
+    const { call } = setup({ HTTPS_PROXY: at });
+    await expect(call('https://pod.mimir.svc/prepare')).rejects.toThrow('the proxy answered 403 to CONNECT');
+    expect(tunnels).toEqual(['pod.mimir.svc:443']);
+  });
+
+  it('end at their time-out when the proxy gives no answer', async () => {
+    const at = await serve(
+      () => undefined,
+      (server) => server.on('connect', (_, socket) => socket.resume().on('end', () => socket.destroy())),
+    );
+    await expect(setup({ HTTPS_PROXY: at }).call('https://pod.mimir.svc/', { timeoutMs: 50 })).rejects.toThrow(
+      'no whole answer within 50 ms',
+    );
+  });
+});
