@@ -7,14 +7,18 @@ import { Failure } from '../failure.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
+import type { LiveExplainOptions } from './explain-live.ts';
 
-export interface ExplainOptions extends Omit<PlanInputOptions, 'group'> {
-  readonly group: string;
-  readonly whatIf?: boolean;
-  readonly output: 'table' | 'json' | 'yaml';
+export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;
+
+/** Of manifests when any are named, else of the cluster. */
+export async function run(context: CommandContext, options: ExplainOptions): Promise<ExitCode> {
+  const { current, desired, file = [], set = [], at } = options;
+  const isOffline = current !== undefined || desired !== undefined || file.length > 0 || set.length > 0 || at !== undefined;
+  return isOffline ? explainManifests(context, options) : (await import('./explain-live.ts')).explainLive(context, options);
 }
 
-export async function run(context: CommandContext, { group: name, ...options }: ExplainOptions): Promise<ExitCode> {
+async function explainManifests(context: CommandContext, { group: name, ...options }: ExplainOptions): Promise<ExitCode> {
   const { input, errors } = await readPlanInputs(context, { ...options, group: [name] });
   if (errors.length > 0) return writeErrors(context, errors);
   const [group, ...others] = input.groups;

@@ -5,12 +5,25 @@ import { describeAction } from '../../engine/plan/simulate.ts';
 import type { Style } from './colour.ts';
 import type { TableLook } from './plan-table.ts';
 import { paragraph } from './plan-table-layout.ts';
-import { factText, passesText, podsText, sourceText } from './plan-words.ts';
+import { factText, passesText, podsText, sourceText, spanText } from './plan-words.ts';
 import { plural } from './words.ts';
+
+/** A step of a decision just made names its pods; one that was published counts them. */
+type ExplainedStep = Step & { readonly podCount?: number };
+
+/** A decision just made, or one that was published. */
+export type ExplainedDecision = Pick<
+  GroupDecision,
+  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'zones' | 'waits' | 'warnings' | 'actions'
+> & { readonly steps: readonly ExplainedStep[] };
 
 /** What there is to explain of one group. */
 export interface Explanation {
-  readonly decision: GroupDecision;
+  readonly decision: ExplainedDecision;
+  /** Since when the phase has been this one, where that is known. */
+  readonly phaseSinceMs?: number;
+  /** What else there is to say before the steps, by its label. */
+  readonly facts?: readonly (readonly [label: string, text: string])[];
   /** What was asked for and not carried out. */
   readonly refused: readonly Refusal[];
   /** The instant of the decision; undefined when nothing in it depends on the calendar. */
@@ -19,7 +32,8 @@ export interface Explanation {
   readonly isWhatIf: boolean;
 }
 
-const marks: Readonly<Record<RuleOutcome, string>> = { ok: '[ok]', wait: '[WAIT]', no: '[NO]', skip: '[SKIP]', unknown: '[?]' };
+/** The answer of a rule, as it stands before its name. */
+export const marks: Readonly<Record<RuleOutcome, string>> = { ok: '[ok]', wait: '[WAIT]', no: '[NO]', skip: '[SKIP]', unknown: '[?]' };
 const markStyles: Readonly<Record<RuleOutcome, Style>> = { ok: 'green', wait: 'yellow', no: 'red', skip: 'dim', unknown: 'yellow' };
 const markWidth = 7;
 
@@ -31,6 +45,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     '',
     ...field('goal', decision.goal, look),
     ...field('zones', zonesText(decision), look),
+    ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap((refusal) => ['', ...refusalLines(refusal, explanation, look)]),
     ...decision.warnings.flatMap((warning) => field('warning', `${warning.rule}: ${factText(warning)}`, look)),
@@ -39,14 +54,15 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
   return `${lines.join('\n')}\n`;
 }
 
-function headline({ decision, refused }: Explanation, { paint }: TableLook): string {
+function headline({ decision, refused, phaseSinceMs, nowMs }: Explanation, { paint }: TableLook): string {
   const name = `${decision.namespace}/${decision.group}`;
-  return `${paint('bold', `${name} is ${decision.phase.toUpperCase()}`)}${verdict(decision, refused)}`;
+  const since = phaseSinceMs === undefined || nowMs === undefined ? '' : `, and has been for ${spanText((nowMs - phaseSinceMs) / 1000)}`;
+  return `${paint('bold', `${name} is ${decision.phase.toUpperCase()}`)}${since}${verdict(decision, refused)}`;
 }
 
-function verdict({ outcome, waits, steps, actions }: GroupDecision, refused: readonly Refusal[]): string {
+function verdict({ outcome, waits, steps, actions }: ExplainedDecision, refused: readonly Refusal[]): string {
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} refused; somebody must change what is asked for, or the rule.`;
-  if (outcome === 'act' && steps.length > 0 && steps.every((step) => step.results.some(isHolding)))
+  if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(isHolding)))
     return `. The next step is prepared: ${actions.map(describeAction).join(', ')}.`;
   if (outcome === 'act') return '. Nothing holds the next step.';
   if (outcome === 'done') return '. Nothing is left to do.';
@@ -57,23 +73,26 @@ function verdict({ outcome, waits, steps, actions }: GroupDecision, refused: rea
     : '. Nothing is wrong; it goes on by itself.';
 }
 
-function zonesText(decision: GroupDecision): string {
+function zonesText(decision: ExplainedDecision): string {
   return decision.zones
     .map((zone) => `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not whole'}`)
     .join('; ');
 }
 
-function stepLines(step: Step, explanation: Explanation, look: TableLook): readonly string[] {
+function stepLines(step: ExplainedStep, explanation: Explanation, look: TableLook): readonly string[] {
   const holding = step.results.filter(isHolding);
   const summary =
-    holding.length > 0
-      ? `held by ${holding.length} of ${plural(step.results.length, 'rule')}`
-      : `all of ${plural(step.results.length, 'rule')} passed`;
+    step.results.length === 0
+      ? 'its rules did not fit into what was published'
+      : holding.length > 0
+        ? `held by ${holding.length} of ${plural(step.results.length, 'rule')}`
+        : `all of ${plural(step.results.length, 'rule')} passed`;
   const shown = explanation.isWhatIf ? holding : step.results;
   return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(shown, explanation, look)];
 }
 
-function stepText(step: Step): string {
+function stepText(step: ExplainedStep): string {
+  if (step.kind === 'roll' && step.podCount !== undefined) return `roll ${step.zone}, ${plural(step.podCount, 'pod')}`;
   if (step.kind === 'roll') return `roll ${step.zone} ${podsText(step.pods)}`.trim();
   return `scale ${step.kind === 'scaleUp' ? 'up' : 'down'} ${step.zone} ${step.from ?? '?'} -> ${step.to ?? '?'}`;
 }

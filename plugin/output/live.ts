@@ -16,9 +16,14 @@ export interface ZoneProgress {
   readonly toDo: number;
 }
 
+/** What is shown of a decision: of one just made, or of one that was published. */
+export type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome' | 'waits' | 'wave'> & {
+  readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
+};
+
 /** A moment of a rollout. */
 export interface Moment {
-  readonly decision: GroupDecision;
+  readonly decision: MomentDecision;
   readonly zones: readonly ZoneProgress[];
   /** The instant of the decision. */
   readonly nowMs: number;
@@ -105,7 +110,7 @@ export function transitionKey(moment: Moment): string {
 
 /** Zones with pods in flight, or from which pods are about to go. */
 function workingZones({ decision, zones }: Moment): readonly string[] {
-  const acting = new Set(decision.actions.flatMap((action) => ('zone' in action ? [action.zone] : [])));
+  const acting = new Set(decision.actions.flatMap(({ zone }) => (zone === undefined ? [] : [zone])));
   return zones.filter((zone) => zone.inFlight > 0 || acting.has(zone.zone)).map((zone) => zone.zone);
 }
 

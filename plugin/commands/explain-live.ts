@@ -1,0 +1,37 @@
+// The verb explain, asked about a cluster.
+import { type ConnectionFlags, withCluster } from '../connection.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { notesOn } from '../live/notes.ts';
+import { readGroups } from '../live/read.ts';
+import { findSubject } from '../live/subject.ts';
+import { groupNamed, nameOf } from '../live/target.ts';
+import { renderLiveExplanation } from '../output/explain-live.ts';
+import { writeDocument } from '../output/formats.ts';
+import { groupDocument } from '../output/group-document.ts';
+
+export interface LiveExplainOptions extends ConnectionFlags {
+  readonly group: string;
+  readonly whatIf?: boolean;
+  readonly output: 'table' | 'json' | 'yaml';
+}
+
+export function explainLive(context: CommandContext, options: LiveExplainOptions): Promise<ExitCode> {
+  return withCluster(context, options, 'read', async (cluster) => {
+    const wanted = groupNamed(options.group, cluster);
+    const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });
+    const { live, subject } = findSubject(read.groups, wanted);
+    const nowMs = cluster.env.clock.nowMs();
+    const { stdout, stderr } = context;
+    if (options.output === 'table') {
+      stdout.write(renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true }, { ...stdout, isWide: false }));
+    } else {
+      const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server };
+      await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(live) });
+    }
+    const notes = await notesOn(cluster, { groups: [live], problems: read.problems });
+    for (const line of notes.lines) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+    if (live.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(live.decision)} -w`, `status ${nameOf(live.decision)}`);
+    return exitCodes.done;
+  });
+}

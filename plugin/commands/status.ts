@@ -1,0 +1,164 @@
+// The verb status: how far a group is, and an exit code when it is where it should be, cannot get there, or time is up.
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { type Condition, conditionText, type Judged, parseCondition, type VerdictOptions, verdictOn } from '../live/condition.ts';
+import { type Ending, follow } from '../live/follow.ts';
+import type { LiveGroup } from '../live/groups.ts';
+import { notesOn } from '../live/notes.ts';
+import { isOutdated } from '../live/outdated.ts';
+import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
+import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
+import { durationFlag } from '../live/when.ts';
+import { writeDocument, writeLines } from '../output/formats.ts';
+import { groupDocument } from '../output/group-document.ts';
+import { infoText } from '../output/group-words.ts';
+import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
+
+export interface StatusOptions extends ConnectionFlags {
+  readonly group: string;
+  readonly for: string;
+  readonly timeout?: string;
+  readonly failOnPause?: boolean;
+  readonly watch?: 'true' | 'false';
+  readonly heartbeat?: string;
+  readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
+}
+
+/** A pipeline that waits for ever helps nobody. */
+const timeoutInCiMs = 30 * 60_000;
+
+export async function run(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
+  const condition = parseCondition(options.for);
+  const verdict: VerdictOptions = { condition, failOnPause: options.failOnPause === true };
+  return withCluster(context, options, 'read', (cluster) => {
+    const name = groupNamed(options.group, cluster);
+    return options.watch === 'false' ? once(context, cluster, name, options, verdict) : wait(context, cluster, name, options, verdict);
+  });
+}
+
+async function once(
+  context: CommandContext,
+  cluster: Cluster,
+  name: GroupName,
+  options: StatusOptions,
+  verdict: VerdictOptions,
+): Promise<ExitCode> {
+  const read = await readGroups(cluster, scopeOf([name]));
+  const live = onlyGroup(read);
+  const notes = await notesOn(cluster, read);
+  const judged = judgedOf(read, live);
+  const code = verdictOn(judged, verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
+  await write(context.stdout, cluster, options, live, code);
+  writeNotes(context, [...notes.lines, ...(judged.isOutdated ? [outdatedNote] : [])]);
+  return code;
+}
+
+const outdatedNote = 'the members have changed since; the agent has not decided about it yet';
+
+async function wait(
+  context: CommandContext,
+  cluster: Cluster,
+  name: GroupName,
+  options: StatusOptions,
+  verdict: VerdictOptions,
+): Promise<ExitCode> {
+  const { stdout } = context;
+  const scope = scopeOf([name]);
+  const first = await readGroups(cluster, scope);
+  writeNotes(context, (await notesOn(cluster, first)).lines);
+  const isText = options.output === 'table';
+  const timeoutMs = timeoutOf(context, options);
+  let before = '';
+  const ending = await follow(context, cluster, {
+    scope,
+    heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat ?? '60s') : 0,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    frame: isText ? (read, nowMs) => read.groups.flatMap((live) => renderStatus(live, nowMs, stdout)) : undefined,
+    write: ({ groups }, nowMs) => {
+      for (const live of groups) {
+        const key = isText ? statusKey(live) : JSON.stringify(live.decision);
+        if (key === before) continue;
+        before = key;
+        if (isText) stdout.write(`${statusLine(live, nowMs)}\n`);
+        else if (options.output === 'jsonl') writeLines(stdout, [{ kind: 'GroupStatus', ...groupDocument(live) }]);
+      }
+    },
+    heartbeat: ({ groups }, nowMs) => stdout.write(groups.map((live) => `${heartbeatLine(live, nowMs)}\n`).join('')),
+    verdict: (read) => (read.groups.length === 0 ? gone(name) : verdictOn(judgedOf(read, onlyGroup(read)), verdict)),
+  });
+  return conclude(context, cluster, options, ending, { name, condition: verdict.condition });
+}
+
+/** Says how the waiting ended. */
+async function conclude(
+  context: CommandContext,
+  cluster: Cluster,
+  options: StatusOptions,
+  ending: Ending,
+  { name, condition }: { readonly name: GroupName; readonly condition: Condition },
+): Promise<ExitCode> {
+  const live = onlyGroup(ending.read);
+  const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : { lines: [], isAgentStopped: false };
+  const code = codeOf(ending, notes.isAgentStopped);
+  if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, live, code);
+  writeNotes(context, notes.lines);
+  const { stderr } = context;
+  const again = `kubectl rollout-group status ${nameOf(name)}`;
+  const missing = infoText(live.decision);
+  if (ending.kind === 'interrupted') stderr.write(`the rollout goes on; look again with ${again}\n`);
+  if (ending.kind === 'timeout') {
+    stderr.write(
+      `time is up before ${conditionText(condition)}; the rollout goes on${missing === '' ? '' : `. What was missing: ${missing}`}\n`,
+    );
+  }
+  if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);
+  return code;
+}
+
+function codeOf(ending: Ending, isAgentStopped: boolean): ExitCode {
+  if (ending.kind === 'verdict') return ending.exitCode;
+  if (ending.kind === 'interrupted') return exitCodes.interrupted;
+  return isAgentStopped ? exitCodes.unreachable : exitCodes.timedOut;
+}
+
+function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number | undefined {
+  if (timeout === undefined) return (env['CI'] ?? '') === '' ? undefined : timeoutInCiMs;
+  const timeoutMs = durationFlag('--timeout', timeout);
+  return timeoutMs === 0 ? undefined : timeoutMs;
+}
+
+function judgedOf({ world, listing }: ReadGroups, { decision }: LiveGroup): Judged {
+  const definition = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
+  const waves = definition?.rollout.waves.map((wave) => wave.name) ?? [];
+  return { decision, waves, isOutdated: isOutdated(decision, listing) };
+}
+
+function onlyGroup({ groups }: ReadGroups): LiveGroup {
+  const [live] = groups;
+  if (live === undefined) throw usageFailure('the group is not there any more');
+  return live;
+}
+
+function gone({ namespace, group }: GroupName): never {
+  throw new Failure({ exitCode: exitCodes.notFound, what: `${namespace}/${group} is not there any more` });
+}
+
+async function write(
+  stream: OutputStream,
+  cluster: Cluster,
+  { output }: StatusOptions,
+  live: LiveGroup,
+  exitCode: ExitCode,
+): Promise<void> {
+  const nowMs = cluster.env.clock.nowMs();
+  if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }).join('\n')}\n`);
+  const document = { kind: 'GroupStatus', metadata: { generatedAt: new Date(nowMs).toISOString(), server: cluster.server }, exitCode };
+  if (output === 'jsonl') return writeLines(stream, [{ ...document, ...groupDocument(live) }]);
+  return writeDocument(stream, output, { ...document, ...groupDocument(live) });
+}
+
+function writeNotes({ stderr }: CommandContext, lines: readonly string[]): void {
+  for (const line of lines) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+}

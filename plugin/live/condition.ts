@@ -1,0 +1,101 @@
+// What `status --for` waits for, and whether a group is there.
+
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { usageFailure } from '../failure.ts';
+import { needsPerson } from '../output/group-words.ts';
+
+export type Condition =
+  | { readonly kind: 'complete' | 'paused' }
+  | { readonly kind: 'zone'; readonly zone: string }
+  | { readonly kind: 'wave'; readonly wave: string };
+
+/** @throws Failure when the text is none. */
+export function parseCondition(text: string): Condition {
+  if (text === 'complete' || text === 'paused') return { kind: text };
+  const [key, value = '', ...rest] = text.split('=');
+  if (value !== '' && rest.length === 0 && key === 'zone') return { kind: 'zone', zone: value };
+  if (value !== '' && rest.length === 0 && key === 'wave') return { kind: 'wave', wave: value };
+  throw usageFailure(`--for ${text} is no condition`, 'write complete, paused, zone=NAME or wave=NAME');
+}
+
+/** `complete`, or `wave rest`, for messages. */
+export function conditionText(condition: Condition): string {
+  if (condition.kind === 'zone') return `zone ${condition.zone}`;
+  return condition.kind === 'wave' ? `wave ${condition.wave}` : condition.kind;
+}
+
+/** A group with what is needed to tell whether it has arrived. */
+export interface Judged {
+  readonly decision: PublishedDecision;
+  /** Names of the waves in their order; empty when the definition cannot be read. */
+  readonly waves: readonly string[];
+  /** Members have changed since the decision was made, which therefore says nothing about what they are now asked to be. */
+  readonly isOutdated: boolean;
+}
+
+/** Whether the group is there. @throws Failure when it has no such zone or wave. */
+export function isMet(condition: Condition, judged: Judged): boolean {
+  const { decision, isOutdated } = judged;
+  switch (condition.kind) {
+    case 'complete':
+      return !isOutdated && decision.outcome === 'done' && isWhole(decision);
+    case 'paused':
+      return decision.phase === 'Paused' || decision.waits.some(({ rule, outcome }) => rule === 'paused' && outcome === 'wait');
+    case 'zone':
+      return isZoneDone(condition.zone, decision) && !isOutdated;
+    case 'wave':
+      return isWaveDone(condition.wave, judged) && !isOutdated;
+  }
+}
+
+/** Every pod is at the newest revision and available: an old pod never passes for a finished rollout, whatever the phase says. */
+function isWhole({ zones }: PublishedDecision): boolean {
+  return zones.every(isZoneWhole);
+}
+
+function isZoneWhole({ replicas, updated, available }: PublishedDecision['zones'][number]): boolean {
+  return updated === replicas && available >= replicas;
+}
+
+function isZoneDone(name: string, { zones, namespace, group }: PublishedDecision): boolean {
+  const zone = zones.find((candidate) => candidate.zone === name || candidate.statefulSet === name);
+  if (zone !== undefined) return isZoneWhole(zone);
+  throw usageFailure(`${namespace}/${group} has no zone ${name}`, `its zones: ${zones.map((one) => one.zone).join(', ')}`);
+}
+
+/** A wave is over when a later one is under way, or all are. */
+function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
+  const { wave, namespace, group } = decision;
+  const count = waves.length === 0 ? wave?.count : waves.length;
+  const index = /^\d+$/.test(wanted) ? Number(wanted) - 1 : waves.indexOf(wanted);
+  if (index >= (count ?? Number.POSITIVE_INFINITY) || (index < 0 && waves.length > 0)) {
+    throw usageFailure(
+      `${namespace}/${group} has no wave ${wanted}`,
+      waves.length === 0 ? 'count from 1' : `its waves: ${waves.join(', ')}`,
+    );
+  }
+  if (decision.outcome === 'done' && isWhole(decision)) return true;
+  if (index < 0 && wave?.name !== wanted) {
+    throw usageFailure(
+      `the waves of ${namespace}/${group} cannot be read, so ${wanted} is not found among them`,
+      'write the number of the wave',
+    );
+  }
+  return wave !== undefined && index >= 0 && wave.index > index;
+}
+
+export interface VerdictOptions {
+  readonly condition: Condition;
+  /** End when a person is needed. */
+  readonly failOnPause: boolean;
+}
+
+/** The exit code when there is nothing left to wait for: there, failed, or, where that is asked, waiting for a person. */
+export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
+  const { decision, isOutdated } = judged;
+  if (isMet(condition, judged)) return exitCodes.done;
+  if (isOutdated) return undefined;
+  if (decision.phase === 'Failed' || decision.run?.outcome === 'failed') return exitCodes.failed;
+  return failOnPause && needsPerson(decision) ? exitCodes.waiting : undefined;
+}

@@ -1,0 +1,81 @@
+// Groups as they go on: drawn in place or written line by line, until they are where they should be, time runs out or somebody presses Ctrl-C.
+import type { Cluster } from '../connection.ts';
+import type { CommandContext } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { openDisplay } from './display.ts';
+import { onInterrupt } from './interrupt.ts';
+import { type ReadGroups, type Scope, watchGroups } from './read.ts';
+
+export interface FollowOptions {
+  readonly scope: Scope;
+  /** Between lines that say that nothing changed; 0 for never. */
+  readonly heartbeatMs: number;
+  /** Absent for never. */
+  readonly timeoutMs?: number;
+  /** The screen of a terminal; undefined when lines are wanted there too. */
+  readonly frame: ((read: ReadGroups, nowMs: number) => readonly string[]) | undefined;
+  /** Writes what is new since the call before. */
+  readonly write: (read: ReadGroups, nowMs: number) => void;
+  readonly heartbeat: (read: ReadGroups, nowMs: number) => void;
+  /** The exit code when it is over. */
+  readonly verdict: (read: ReadGroups) => ExitCode | undefined;
+}
+
+export type Ending =
+  | { readonly kind: 'verdict'; readonly exitCode: ExitCode; readonly read: ReadGroups }
+  | { readonly kind: 'timeout'; readonly read: ReadGroups }
+  | { readonly kind: 'interrupted'; readonly read: ReadGroups };
+
+/** How often a screen shows that time passes. */
+const tickMs = 1000;
+
+export async function follow(context: CommandContext, cluster: Cluster, options: FollowOptions): Promise<Ending> {
+  const { env } = cluster;
+  const display = options.frame === undefined ? undefined : await openDisplay(context);
+  const cancels = new Set<() => void>();
+  const repeat = (everyMs: number, call: () => void): void => {
+    const cancel = env.timers.after(everyMs, () => {
+      cancels.delete(cancel);
+      repeat(everyMs, call);
+      call();
+    });
+    cancels.add(cancel);
+  };
+  let latest: ReadGroups | undefined;
+  const show = (): void => {
+    if (latest === undefined) return;
+    if (display !== undefined && options.frame !== undefined) display.draw(options.frame(latest, env.clock.nowMs()));
+    else options.write(latest, env.clock.nowMs());
+  };
+  let stop: (() => void) | undefined;
+  try {
+    return await new Promise<Ending>((resolve, reject) => {
+      const onGroups = (read: ReadGroups): void => {
+        latest = read;
+        // Called by a watch: what is thrown here would end up with nobody.
+        try {
+          show();
+          const exitCode = options.verdict(read);
+          if (exitCode !== undefined) resolve({ kind: 'verdict', exitCode, read });
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const end = (kind: 'timeout' | 'interrupted') => () => {
+        if (latest !== undefined) resolve({ kind, read: latest });
+      };
+      cancels.add(onInterrupt(end('interrupted')));
+      if (options.timeoutMs !== undefined) cancels.add(env.timers.after(options.timeoutMs, end('timeout')));
+      if (display !== undefined) repeat(tickMs, show);
+      else if (options.heartbeatMs > 0)
+        repeat(options.heartbeatMs, () => latest !== undefined && options.heartbeat(latest, env.clock.nowMs()));
+      watchGroups(cluster, options.scope, onGroups).then((stopWatching) => {
+        stop = stopWatching;
+      }, reject);
+    });
+  } finally {
+    stop?.();
+    for (const cancel of cancels) cancel();
+    display?.done();
+  }
+}

@@ -1,0 +1,49 @@
+// What a reader of live groups must know besides: that no agent published them, that the agent is gone, and what could not be read.
+import type { Cluster } from '../connection.ts';
+import { agentState, freshMs } from './agent.ts';
+import type { LiveGroup } from './groups.ts';
+import type { ReadGroups } from './read.ts';
+import { nameOf } from './target.ts';
+import { ageText } from './when.ts';
+
+export interface Notes {
+  /** One sentence each. */
+  readonly lines: readonly string[];
+  /** An agent published one of the groups and is not running any more. */
+  readonly isAgentStopped: boolean;
+}
+
+/** Looks at the Lease only for decisions that are older than a minute. */
+export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
+  const nowMs = cluster.env.clock.nowMs();
+  const here = groups.filter(({ from }) => from === 'here');
+  const old = groups.filter(({ from, decision }) => from === 'agent' && nowMs - decision.decidedMs > freshMs);
+  const stopped = await stoppedLines(cluster, old, nowMs);
+  return {
+    lines: [...hereLines(here), ...stopped.lines, ...problems.map((problem) => `not used: ${problem}`)],
+    isAgentStopped: stopped.isAgentStopped,
+  };
+}
+
+function hereLines(here: readonly LiveGroup[]): readonly string[] {
+  const [first] = here;
+  if (first === undefined) return [];
+  const names = here.length > 3 ? `${here.length} groups` : here.map(({ decision }) => nameOf(decision)).join(', ');
+  const unread = first.unread.length === 0 ? '' : `; without ${first.unread.join(', ')}, which may not be read`;
+  return [`no agent has published ${names}; evaluated here${unread}`];
+}
+
+async function stoppedLines(cluster: Cluster, old: readonly LiveGroup[], nowMs: number): Promise<Notes> {
+  const leaders = new Map(old.map((live) => [live.decision.leader ?? '', live]));
+  const lines: string[] = [];
+  let isAgentStopped = false;
+  for (const { decision } of leaders.values()) {
+    const state = await agentState(cluster, decision);
+    const age = `what is shown was decided ${ageText(decision.decidedMs, nowMs)} ago`;
+    if (state.kind === 'stopped') {
+      isAgentStopped = true;
+      lines.push(`the agent is not running: ${state.holder || 'nobody'} renewed its Lease ${ageText(state.renewedMs, nowMs)} ago; ${age}`);
+    } else if (state.kind === 'unseen') lines.push(`${age}; whether the agent is running cannot be seen`);
+  }
+  return { lines, isAgentStopped };
+}

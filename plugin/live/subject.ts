@@ -1,0 +1,37 @@
+// What a person asks about by one name: a group, a StatefulSet of one, or a pod.
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import type { LiveGroup } from './groups.ts';
+import { type GroupName, nameOf } from './target.ts';
+
+export interface Subject {
+  /** Set when it is a StatefulSet or a pod. */
+  readonly zone?: string;
+  readonly pod?: string;
+}
+
+export interface FoundSubject {
+  readonly live: LiveGroup;
+  readonly subject: Subject;
+}
+
+/** A group of that name before a StatefulSet, before a pod. @throws Failure when it is none of them. */
+export function findSubject(groups: readonly LiveGroup[], wanted: GroupName): FoundSubject {
+  const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
+  const group = inNamespace.find(({ decision }) => decision.group === wanted.group);
+  if (group !== undefined) return { live: group, subject: {} };
+  // A pod may be named as kubectl does it.
+  const name = wanted.group;
+  for (const live of inNamespace) {
+    for (const { zone, statefulSet } of live.decision.zones) {
+      if (statefulSet === name) return { live, subject: { zone } };
+      if (name.startsWith(`${statefulSet}-`) && /^\d+$/.test(name.slice(statefulSet.length + 1)))
+        return { live, subject: { zone, pod: name } };
+    }
+  }
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: `${nameOf(wanted)} is no group, and no StatefulSet or pod of one`,
+    todo: `see what there is: kubectl rollout-group get -n ${wanted.namespace}`,
+  });
+}

@@ -1,0 +1,91 @@
+// The explanation of a live group: what was published, in the words of `explain`, with when and by whom it was decided.
+import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
+import type { LiveGroup } from '../live/groups.ts';
+import type { Subject } from '../live/subject.ts';
+import { ageText } from '../live/when.ts';
+import { type Explanation, renderExplanation } from './explain.ts';
+import { readingText } from './group-tree.ts';
+import { shortRevision } from './group-words.ts';
+import type { TableLook } from './plan-table.ts';
+import { shortDigest } from './plan-words.ts';
+
+export interface LiveExplanation {
+  readonly live: LiveGroup;
+  /** What was asked about; only its zone is explained when it is a pod or a StatefulSet. */
+  readonly subject: Subject;
+  readonly nowMs: number;
+  readonly isWhatIf: boolean;
+}
+
+/** The text, ending in a line break. */
+export function renderLiveExplanation(explained: LiveExplanation, look: TableLook): string {
+  return renderExplanation(explanationOf(explained), look);
+}
+
+function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Explanation {
+  const { decision, from } = live;
+  const isAbout = (step: PublishedStep): boolean => subject.zone === undefined || step.zone === subject.zone;
+  return {
+    decision: { ...decision, actions: [], steps: decision.steps.filter(isAbout).map(stepOf) },
+    // Decided here, it has been so for as long as nobody knows.
+    ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
+    facts: [
+      ...podFacts(decision, subject, nowMs),
+      ...gateFacts(decision, nowMs),
+      ...lastFacts(decision),
+      ['decided', decidedText(live, nowMs)],
+    ],
+    refused: [],
+    nowMs,
+    isWhatIf,
+  };
+}
+
+function stepOf({ results = [], ...step }: PublishedStep): Explanation['decision']['steps'][number] {
+  return { ...step, pods: [], results };
+}
+
+type Fact = readonly [label: string, text: string];
+
+function podFacts({ zones, pods }: PublishedDecision, { pod: name, zone: zoneName }: Subject, nowMs: number): readonly Fact[] {
+  const zone = zones.find((candidate) => candidate.zone === zoneName);
+  if (name === undefined || zone === undefined) return [];
+  const moving = pods.find(({ pod }) => pod === name);
+  const revision = revisionOf(name, zone);
+  const state =
+    moving === undefined ? 'nothing is reported of it' : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
+  const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, nowMs)}`;
+  return [['pod', `${name}: ${state}${since}${revision === undefined ? '' : `; revision ${revision}`}`]];
+}
+
+/** The pod's revision, and whether a newer one runs in its zone. */
+function revisionOf(pod: string, { statefulSet, revisions }: PublishedZone): string | undefined {
+  const ordinal = Number(pod.slice(statefulSet.length + 1));
+  const index = revisions.findIndex(({ ordinals }) => ordinals.split(',').some((range) => isWithin(ordinal, range)));
+  const revision = revisions[index];
+  if (revision === undefined) return undefined;
+  return `${shortRevision(revision.revision, statefulSet)}${index < revisions.length - 1 ? ', which is not the newest' : ''}`;
+}
+
+function isWithin(ordinal: number, range: string): boolean {
+  const [first = Number.NaN, last = first] = range.split('-').map(Number);
+  return ordinal >= first && ordinal <= last;
+}
+
+function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[] {
+  return gates.map(({ gate, latest, mode }) => {
+    const reading = latest === undefined ? 'no reading yet' : `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
+    return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (only observed)' : ''}`];
+  });
+}
+
+function lastFacts({ actions }: PublishedDecision): readonly Fact[] {
+  return actions.map(({ what, result, message }) => ['last', `${what}: ${result}${message === undefined ? '' : ` (${message})`}`]);
+}
+
+function decidedText({ decision, from }: LiveGroup, nowMs: number): string {
+  const policy = decision.policyDigest === '' ? '' : `, policy ${shortDigest(decision.policyDigest)}`;
+  if (from === 'here') return `here, because no agent has published it${policy}`;
+  const by = decision.leader === undefined ? '' : ` by ${decision.leader}`;
+  return `${ageText(decision.decidedMs, nowMs)} ago${by}${policy}`;
+}

@@ -1,0 +1,66 @@
+// Groups as a table, one line each.
+import type { LiveGroup } from '../live/groups.ts';
+import { ageText } from '../live/when.ts';
+import { infoText, phaseStyles, podTotals, waveText } from './group-words.ts';
+import type { TableLook } from './plan-table.ts';
+import { alignRows, type Column, type Row } from './plan-table-layout.ts';
+import { shortDigest } from './plan-words.ts';
+
+export interface GroupsTable {
+  readonly groups: readonly LiveGroup[];
+  readonly nowMs: number;
+  /** Names carry their namespace. */
+  readonly hasNamespaces: boolean;
+}
+
+/** The table with a final line break; those that need attention stand where their name puts them, so that lists can be compared. */
+export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look: TableLook): string {
+  const columns: readonly Column[] = [
+    ...(hasNamespaces ? [{ title: 'NAMESPACE', align: 'left', isFlexible: true } as const] : []),
+    { title: 'NAME', align: 'left', isFlexible: true },
+    { title: 'PHASE', align: 'left' },
+    { title: 'FOR', align: 'right' },
+    { title: 'WAVE', align: 'left', isFlexible: true },
+    { title: 'UPDATED', align: 'right' },
+    { title: 'AVAILABLE', align: 'right' },
+    { title: 'DECIDED', align: 'right' },
+    ...(look.isWide
+      ? [
+          { title: 'DEFINED', align: 'left' } as const,
+          { title: 'POLICY', align: 'left' } as const,
+          { title: 'LEADER', align: 'left', isFlexible: true } as const,
+        ]
+      : []),
+    { title: 'INFO', align: 'left', isFlexible: true },
+  ];
+  const rows: Row[] = groups.map(({ decision, from }) => {
+    const { desired, updated, available } = podTotals(decision);
+    return {
+      cells: [
+        ...(hasNamespaces ? [decision.namespace] : []),
+        decision.group,
+        decision.phase,
+        from === 'here' ? '-' : ageText(decision.phaseSinceMs, nowMs),
+        waveText(decision) || '-',
+        `${updated}/${desired}`,
+        `${available}/${desired}`,
+        from === 'here' ? 'here' : ageText(decision.decidedMs, nowMs),
+        ...(look.isWide ? [decision.origin ?? '-', shortDigest(decision.policyDigest) || '-', decision.leader ?? '-'] : []),
+        infoText(decision),
+      ],
+    };
+  });
+  const [header = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], {
+    width: look.isWide ? undefined : look.columns,
+    ellipsis: look.glyphs.ellipsis,
+  });
+  const painted = lines.map((line, index) => paintPhase(line, groups[index], look));
+  return `${[look.paint('bold', header), ...painted].join('\n')}\n`;
+}
+
+/** The phase stands alone between spaces; the first such word is its cell, unless a group has the name of a phase, which harms nobody. */
+function paintPhase(line: string, group: LiveGroup | undefined, { paint }: TableLook): string {
+  if (group === undefined) return line;
+  const { phase } = group.decision;
+  return line.replace(` ${phase} `, () => ` ${paint(phaseStyles[phase], phase)} `);
+}

@@ -1,0 +1,139 @@
+// One group with its zones and the pods that move: the screen of `get GROUP`, still or redrawn.
+import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
+import type { GateReading } from '../../engine/snapshot.ts';
+import type { LiveGroup } from '../live/groups.ts';
+import { ageText } from '../live/when.ts';
+import { marks } from './explain.ts';
+import { phaseStyles, podTotals, shortRevision, waveText, zoneProgress } from './group-words.ts';
+import type { ZoneProgress } from './live.ts';
+import type { TableLook } from './plan-table.ts';
+import { alignRows, type Column, paragraph, type Row, shorten } from './plan-table-layout.ts';
+import { factText, passesText, shortDigest } from './plan-words.ts';
+import { plural } from './words.ts';
+
+const columns: readonly Column[] = [
+  { title: 'NAME', align: 'left', isFlexible: true },
+  { title: 'STATE', align: 'left' },
+  { title: 'REVISION', align: 'left', isFlexible: true },
+  { title: 'READY', align: 'right' },
+  { title: 'AGE', align: 'right' },
+  { title: 'INFO', align: 'left', isFlexible: true },
+];
+
+/** The lines; no line is wider than the terminal. */
+export function renderTree(live: LiveGroup, nowMs: number, look: TableLook): readonly string[] {
+  const { decision } = live;
+  const rows = [{ cells: columns.map(({ title }) => title) }, ...decision.zones.flatMap((zone) => zoneRows(zone, decision, nowMs, look))];
+  const [header = '', ...lines] = alignRows(columns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
+  return [
+    ...headLines(live, nowMs, look),
+    '',
+    look.paint('bold', header),
+    ...lines,
+    ...section(
+      'holds',
+      decision.waits.flatMap((wait) => holdLines(wait, nowMs, look)),
+      look,
+    ),
+    ...section('gates', gateLines(decision, nowMs), look),
+    ...(decision.omitted.length === 0 ? [] : [look.paint('dim', `  not shown: ${decision.omitted.join(', ')}`)]),
+  ];
+}
+
+function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook): readonly string[] {
+  const { desired, updated, available } = podTotals(decision);
+  const name = `${decision.namespace}/${decision.group}`;
+  const phase = decision.phase.toUpperCase();
+  const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
+  const rest = `${wave}   ${updated} of ${desired} updated   ${available} available`;
+  const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
+  const decided = from === 'here' ? 'decided here' : `decided ${ageText(decision.decidedMs, nowMs)} ago`;
+  const facts = [
+    decision.goal,
+    decided,
+    ...(decision.leader === undefined ? [] : [`by ${decision.leader}`]),
+    ...(decision.origin === undefined ? [] : [`defined by ${decision.origin}`]),
+    `policy ${shortDigest(decision.policyDigest) || '-'}`,
+    ...(decision.openClaims === 0 ? [] : [plural(decision.openClaims, 'open claim')]),
+  ];
+  const head = `${look.paint('bold', name)}   ${look.paint(phaseStyles[decision.phase], phase)}${shorten(rest, room, look.glyphs.ellipsis)}`;
+  const bullet = ` ${look.glyphs.bullet} `;
+  return [head, ...paragraph('', facts.join(bullet), look.columns).map((line) => look.paint('dim', line))];
+}
+
+function zoneRows(zone: PublishedZone, decision: PublishedDecision, nowMs: number, { glyphs }: TableLook): readonly Row[] {
+  const pods = decision.pods.filter((pod) => pod.zone === zone.zone);
+  const progress = zoneProgress(zone, decision.pods);
+  const revisions = zone.revisions.map(({ revision }) => shortRevision(revision, zone.statefulSet));
+  const row: Row = {
+    cells: [
+      zone.zone,
+      zoneState(progress),
+      revisions.join(glyphs.arrow) || '-',
+      `${zone.available}/${zone.replicas}`,
+      '',
+      zoneInfo(progress, zone, decision),
+    ],
+  };
+  const isMixed = zone.revisions.length > 1;
+  if (pods.length === 0 && !isMixed) return [row];
+  return [row, ...pods.map((pod) => podRow(pod, nowMs)), ...(isMixed ? rangeRows(zone) : [])];
+}
+
+function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
+  if (inFlight > 0) return 'moving';
+  if (toDo === 0) return 'done';
+  return done === 0 ? 'old' : 'partly';
+}
+
+function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { run, waits }: PublishedDecision): string {
+  const holding = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
+  const parts = [
+    ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
+    ...(toDo > 0 && (inFlight > 0 || done > 0) ? [`${toDo} to go`] : []),
+    ...(run?.openZone === zone.zone && run.outcome === 'running' ? ['open'] : []),
+    ...(inFlight === 0 && toDo > 0 && holding !== undefined ? [`waits: ${holding.rule}`] : []),
+  ];
+  return parts.join(', ');
+}
+
+function podRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number): Row {
+  const info = [reason, node === undefined || node === '' ? undefined : `node ${node}`].filter((part) => part !== undefined).join(', ');
+  return { cells: [`  ${pod}`, state, '', '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
+}
+
+/** All pods of the zone as ranges, so that two hundred fit on a screen. */
+function rangeRows({ revisions, statefulSet }: PublishedZone): readonly Row[] {
+  return revisions.map(({ revision, ordinals }, index) => ({
+    cells: [`  ${ordinals}`, index === revisions.length - 1 ? 'newest' : 'older', shortRevision(revision, statefulSet), '', '', ''],
+  }));
+}
+
+function holdLines(wait: PublishedWait, nowMs: number, look: TableLook): readonly string[] {
+  const { outcome, rule, zones, sinceMs } = wait;
+  const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
+  const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, nowMs)}: `;
+  const lines = paragraph('    ', `${head.trimStart()}${factText(wait)}; ${passesText(wait, nowMs)}`, look.columns);
+  const mark = marks[outcome];
+  return lines.map((line, index) =>
+    index === 0 ? line.slice(2).replace(mark, () => look.paint(outcome === 'no' ? 'red' : 'yellow', mark)) : line,
+  );
+}
+
+function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {
+  return gates.map(({ gate, mode, latest, readings }) => {
+    const watched = mode === 'observe' ? ', only observed' : '';
+    if (latest === undefined) return `  ${gate}: no reading yet${watched}`;
+    return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${plural(readings, 'reading')}${watched}`;
+  });
+}
+
+/** `0.21`, `no data`, or what went wrong. */
+export function readingText(reading: GateReading): string {
+  if (reading.result === 'value') return String(reading.value);
+  return reading.result === 'noData' ? 'no data' : reading.message;
+}
+
+function section(title: string, lines: readonly string[], { paint }: TableLook): readonly string[] {
+  return lines.length === 0 ? [] : ['', paint('bold', title), ...lines];
+}

@@ -1,0 +1,68 @@
+// How a live group is put into words: counts, revisions, what moves and what holds it, the same in every display.
+import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
+import type { Style } from './colour.ts';
+import type { ZoneProgress } from './live.ts';
+import { factText } from './plan-words.ts';
+import { plural } from './words.ts';
+
+export interface PodTotals {
+  readonly desired: number;
+  readonly updated: number;
+  readonly available: number;
+}
+
+export function podTotals({ zones }: Pick<PublishedDecision, 'zones'>): PodTotals {
+  const sum = (count: (zone: PublishedZone) => number): number => zones.reduce((total, zone) => total + count(zone), 0);
+  return { desired: sum((zone) => zone.replicas), updated: sum((zone) => zone.updated), available: sum((zone) => zone.available) };
+}
+
+/** Done, in flight and to do of one zone: an unavailable pod is in flight, whichever revision it has. */
+export function zoneProgress({ zone, replicas, updated, available }: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
+  const inFlight = Math.max(0, replicas - available);
+  const coming = pods.filter((pod) => pod.zone === zone && pod.state === 'starting').length;
+  const done = Math.min(Math.max(0, updated - coming), replicas - inFlight);
+  return { zone, done, inFlight, toDo: Math.max(0, replicas - inFlight - done) };
+}
+
+/** A revision as far as people compare it: without the name of its StatefulSet. */
+export function shortRevision(revision: string, statefulSet: string): string {
+  const own = revision.startsWith(`${statefulSet}-`) ? revision.slice(statefulSet.length + 1) : revision;
+  return own.slice(0, 10);
+}
+
+/** `2/3 rest`. */
+export function waveText({ wave }: Pick<PublishedDecision, 'wave'>): string {
+  return wave === undefined ? '' : `${Math.min(wave.index + 1, wave.count)}/${wave.count} ${wave.name}`;
+}
+
+export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = {
+  Done: 'green',
+  Rolling: 'cyan',
+  Scaling: 'cyan',
+  Waiting: 'yellow',
+  Paused: 'yellow',
+  Blocked: 'red',
+  Failed: 'red',
+};
+
+/** What matters most about a group, in a line: why it does not move, or what is on the way. */
+export function infoText(decision: PublishedDecision): string {
+  if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision);
+  const flying = decision.zones
+    .map((zone) => zoneProgress(zone, decision.pods))
+    .filter(({ inFlight }) => inFlight > 0)
+    .map(({ zone, inFlight }) => `${plural(inFlight, 'pod')} of ${zone}`);
+  if (decision.outcome === 'act' || decision.waits.length === 0) return flying.length === 0 ? '' : `${flying.join(', ')} on the way`;
+  return firstWait(decision);
+}
+
+function firstWait({ waits }: PublishedDecision): string {
+  const [wait] = waits;
+  return wait === undefined ? '' : `${wait.rule}: ${factText(wait)}`;
+}
+
+/** Whether it cannot go on without a person: paused, refused, failed, or an approval is missing. */
+export function needsPerson({ phase, waits, outcome }: PublishedDecision): boolean {
+  if (phase === 'Paused' || phase === 'Blocked' || phase === 'Failed') return true;
+  return outcome === 'wait' && waits.some(({ rule, outcome: answer }) => rule === 'approval' || answer === 'no');
+}

@@ -1,0 +1,53 @@
+// How far a group is, for a terminal that redraws and for a log: the same facts in both.
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { LiveGroup } from '../live/groups.ts';
+import { ageText, secondText } from '../live/when.ts';
+import { infoText, podTotals, waveText, zoneProgress } from './group-words.ts';
+import { type Moment, renderFrame } from './live.ts';
+import type { TableLook } from './plan-table.ts';
+
+/** The lines of one frame. */
+export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook): readonly string[] {
+  return renderFrame(momentOf(live.decision, nowMs), look);
+}
+
+function momentOf(decision: PublishedDecision, nowMs: number): Moment {
+  const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
+  const startedMs = decision.run?.startedMs ?? decision.phaseSinceMs;
+  const endedMs = decision.run?.completedMs ?? decision.run?.failedMs ?? nowMs;
+  return { decision, zones, nowMs, elapsedSeconds: Math.max(0, endedMs - startedMs) / 1000, totalSeconds: undefined };
+}
+
+/** One line that a log keeps: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 updated=27/60 available=55/60`. */
+export function statusLine({ decision }: LiveGroup, nowMs: number): string {
+  return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
+}
+
+/** The same while nothing changes, with how long it has been so. */
+export function heartbeatLine({ decision }: LiveGroup, nowMs: number): string {
+  const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
+  return `${line} for=${ageText(decision.phaseSinceMs, nowMs)}`;
+}
+
+function factsOf(decision: PublishedDecision): readonly string[] {
+  const { desired, updated, available } = podTotals(decision);
+  const { wave } = decision;
+  const info = infoText(decision);
+  const working = decision.zones.filter((zone) => zone.available < zone.replicas).map(({ zone }) => zone);
+  return [
+    decision.phase.toLowerCase(),
+    ...(wave === undefined ? [] : [`wave=${Math.min(wave.index + 1, wave.count)}/${wave.count}`, `name=${wave.name}`]),
+    ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
+    `updated=${updated}/${desired}`,
+    `available=${available}/${desired}`,
+    ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
+    ...(info === '' || decision.waits.length === 0 ? [] : [JSON.stringify(info)]),
+  ];
+}
+
+/** What has to change for a new line: phase, wave, zones at work or finished, and what is waited for. A single pod is no transition. */
+export function statusKey({ decision }: LiveGroup): string {
+  const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
+  const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
+  return JSON.stringify([decision.phase, waveText(decision), decision.run?.outcome, zones, waits]);
+}
