@@ -20,6 +20,7 @@ await build({
   target: 'node20',
   outExtension: { '.js': '.mjs' },
   chunkNames: 'chunks/[name]-[hash]',
+  alias: { 'node-fetch': './scripts/node-fetch.mjs' },
   loader: { '.yaml': 'text', '.css': 'text', '.md': 'text' },
   define: { "process.env['ROLLOUT_GROUP_VERSION']": JSON.stringify(version) },
   // CommonJS packages inside an ES module bundle still ask for `require`.

@@ -1,0 +1,313 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { type Authorization, connectionProblem } from '../../cluster/connection.ts';
+import { TransportFailure } from '../../cluster/failure.ts';
+import type { Answered } from '../../cluster/transport.ts';
+import { createCertificateAuthority } from '../control-plane/certificates.ts';
+import { ask, authority, connectionTo, ManualTimers, serveHttp, serveHttps, serveTcp, transportTo } from './loopback.ts';
+
+async function failure(asked: Promise<unknown>): Promise<TransportFailure> {
+  const error = await asked.then(
+    (answer) => new Error(`answered: ${JSON.stringify(answer)}`),
+    (rejected: unknown) => rejected,
+  );
+  if (error instanceof TransportFailure) return error;
+  throw error;
+}
+
+describe('a request', () => {
+  it('answers what the server said, errors and redirects too', async () => {
+    const server = await serveHttps(({ url }, response) => {
+      const status = Number(url?.slice(1));
+      response.writeHead(status, { Location: '/200', 'X-Twice': ['a', 'b'] }).end(`said ${status}`);
+    });
+    const http = transportTo(connectionTo(server.url));
+    for (const status of [200, 302, 409, 503]) {
+      const answer = await http.request(ask(`/${status}`));
+      expect([answer.status, answer.body, answer.headers['x-twice']]).toEqual([status, `said ${status}`, 'a, b']);
+    }
+    expect(server.seen.map(({ path }) => path)).toEqual(['/200', '/302', '/409', '/503']);
+  });
+
+  it('carries what it was given, below the path of the server', async () => {
+    const bodies: string[] = [];
+    const server = await serveHttp(async (request, response) => {
+      for await (const chunk of request) bodies.push(String(chunk));
+      response.end();
+    });
+    const authorization: Authorization = {
+      headers: { Authorization: 'Bearer t', 'Impersonate-Group': ['a', 'b'] },
+      tls: { isVerified: true },
+    };
+    const connection = connectionTo(`${server.url}/k8s/clusters/c-1`, { authorize: async () => authorization });
+    const http = transportTo(connection, { extraHeaders: { 'X-Cluster': 'mimir' } });
+    await http.request(ask('/api/v1/pods?limit=1'));
+    await http.request(ask('/api', { accept: 'application/json;g=x' }));
+    await http.request(ask('/api', { method: 'PATCH', body: '{"a":"ü"}', contentType: 'application/merge-patch+json' }));
+    expect(server.seen.map(({ method, path }) => [method, path])).toEqual([
+      ['GET', '/k8s/clusters/c-1/api/v1/pods?limit=1'],
+      ['GET', '/k8s/clusters/c-1/api'],
+      ['PATCH', '/k8s/clusters/c-1/api'],
+    ]);
+    const [get, accepting, patch] = server.seen.map(({ headers }) => headers);
+    expect(get).toMatchObject({
+      accept: 'application/json',
+      'user-agent': 'test/1',
+      authorization: 'Bearer t',
+      'impersonate-group': 'a, b',
+      'x-cluster': 'mimir',
+    });
+    expect(get).not.toHaveProperty('content-type');
+    expect(accepting).toMatchObject({ accept: 'application/json;g=x' });
+    expect(patch).toMatchObject({ 'content-type': 'application/merge-patch+json', 'content-length': '10' });
+    expect(bodies).toEqual(['{"a":"ü"}']);
+  });
+
+  it('cuts off the text of an error, and nothing else', async () => {
+    const text = 'x'.repeat(3 * 1024 * 1024);
+    const server = await serveHttps(({ url }, response) => response.writeHead(url === '/error' ? 500 : 200).end(text));
+    const http = transportTo(connectionTo(server.url));
+    expect((await http.request(ask('/error'))).body).toHaveLength(1024 * 1024);
+    expect((await http.request(ask('/list'))).body).toHaveLength(text.length);
+  });
+
+  it('takes compressed answers when that is wanted', async () => {
+    const server = await serveHttps(({ headers }, response) => {
+      const isAsked = headers['accept-encoding'] === 'gzip';
+      response.writeHead(200, isAsked ? { 'Content-Encoding': 'gzip' } : {}).end(isAsked ? gzipSync('small, ü') : 'plain');
+    });
+    expect((await transportTo(connectionTo(server.url), { isCompressed: true }).request(ask('/'))).body).toBe('small, ü');
+    expect((await transportTo(connectionTo(server.url)).request(ask('/'))).body).toBe('plain');
+  });
+
+  it('tells of each exchange, and of what the rate limiter kept back', async () => {
+    const server = await serveHttps(({ url, socket }, response) => (url === '/broken' ? socket.destroy() : response.end()));
+    const answered: Answered[] = [];
+    const throttled: string[] = [];
+    const http = transportTo(connectionTo(server.url), {
+      rateLimit: { qps: 0.001, burst: 1 },
+      onAnswer: (each) => answered.push(each),
+      onThrottled: (group) => throttled.push(group),
+    });
+    await http.request(ask('/api/v1/pods?limit=1'));
+    await failure(http.request(ask('/broken', { method: 'POST' })));
+    const refused = await failure(http.request(ask('/api/v1/nodes')));
+    expect(answered.map(({ method, path, status }) => [method, path, status])).toEqual([
+      ['GET', '/api/v1/pods?limit=1', 200],
+      ['POST', '/broken', 'error'],
+    ]);
+    expect(throttled).toEqual(['core']);
+    expect([refused.mayBeApplied, refused.message]).toEqual([
+      false,
+      'the client-side rate limiter of API group "core" has no room for the request within its 30000 ms, so it was not sent',
+    ]);
+    expect(server.seen).toHaveLength(2);
+  });
+});
+
+describe('connections', () => {
+  it('are kept: one for a hundred requests, a few for those that come together', async () => {
+    const server = await serveHttps((_, response) => response.end('ok'));
+    const http = transportTo(connectionTo(server.url));
+    for (let index = 0; index < 100; index += 1) await http.request(ask('/'));
+    expect(server.connectionCount()).toBe(1);
+    await Promise.all([1, 2, 3].map(() => http.request(ask('/'))));
+    expect(server.connectionCount()).toBe(3);
+  });
+
+  it('are made anew with a new client certificate, and only then', async () => {
+    const server = await serveHttps((_, response) => response.end('ok'));
+    const issued = ['first', 'second'].map((user) => authority().issueForClient({ user, groups: [] }));
+    const material = (index: number) => ({
+      ca: Buffer.from(authority().certificate),
+      cert: Buffer.from(issued[index]?.certificate ?? ''),
+      key: Buffer.from(issued[index]?.privateKey ?? ''),
+      isVerified: true,
+    });
+    let authorization: Authorization = { headers: {}, tls: material(0) };
+    const http = transportTo(connectionTo(server.url, { authorize: async () => authorization }));
+    await http.request(ask('/'));
+    authorization = { ...authorization, headers: { Authorization: 'Bearer new' } };
+    await http.request(ask('/'));
+    authorization = { headers: {}, tls: material(1) };
+    await http.request(ask('/'));
+    await http.request(ask('/'));
+    expect(server.seen.map(({ user, connection }) => [user, connection])).toEqual([
+      ['first', 1],
+      ['first', 1],
+      ['second', 2],
+      ['second', 2],
+    ]);
+  });
+
+  it('that were closed meanwhile fail a write, and give a GET another connection, once', async () => {
+    // As a server that closes an idle connection in the moment in which it is used again.
+    let isClosing = true;
+    const server = await serveHttps(({ socket, url }, response) => {
+      const isFirst = !knownSockets.has(socket);
+      knownSockets.add(socket);
+      if ((isFirst && url !== '/never') || !isClosing) response.end('ok');
+      else socket.destroy();
+    });
+    const knownSockets = new Set<unknown>();
+    const http = transportTo(connectionTo(server.url));
+    await http.request(ask('/'));
+    expect((await http.request(ask('/'))).body).toBe('ok');
+    expect(server.seen.map(({ connection }) => connection)).toEqual([1, 1, 2]);
+
+    const write = await failure(http.request(ask('/', { method: 'POST', body: '{}' })));
+    expect(write.mayBeApplied).toBe(true);
+    expect(server.seen.slice(3).map(({ method, connection }) => [method, connection])).toEqual([['POST', 2]]);
+
+    isClosing = false;
+    await http.request(ask('/'));
+    isClosing = true;
+    const never = await failure(http.request(ask('/never')));
+    expect(never.mayBeApplied).toBe(true);
+    expect(server.seen.slice(5).map(({ connection }) => connection)).toEqual([3, 4]);
+  });
+
+  it('of a closed client end, with what is under way', async () => {
+    const server = await serveHttps(({ url }, response) => {
+      if (url !== '/') response.writeHead(200).write('{"type":"ADDED"}\n');
+      if (url === '/slow') arrived();
+    });
+    let arrived: () => void = () => undefined;
+    const http = transportTo(connectionTo(server.url));
+    const watch = await http.stream(ask('/watch'), () => undefined);
+    const slow = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const request = failure(http.request(ask('/slow')));
+    await slow;
+    http.close();
+    expect((await request).mayBeApplied).toBe(true);
+    expect(await watch.ended).toBe('closed');
+    const later = await failure(http.request(ask('/')));
+    expect([later.message, later.mayBeApplied]).toEqual(['the client was closed', false]);
+  });
+});
+
+describe('a failure says whether the request may have been carried out', () => {
+  const write = ask('/', { method: 'POST', body: '{}' });
+
+  it('no: nobody listens', async () => {
+    const server = await serveTcp(() => undefined);
+    server.close();
+    const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`)).request(write));
+    expect(error.message).toBe(
+      `the API server at https://127.0.0.1:${server.port} (a test) refuses connections: is the cluster running, and the address right?`,
+    );
+    expect([error.mayBeApplied, error.site, connectionProblem(error)]).toEqual([false, 'test.ask', 'unreachable']);
+  });
+
+  it('no: the server is not the one that is trusted', async () => {
+    const server = await serveHttps((_, response) => response.end(), createCertificateAuthority('somebody else'));
+    let forgotten = 0;
+    const forget = () => {
+      forgotten += 1;
+      return true;
+    };
+    const error = await failure(transportTo(connectionTo(server.url, { forget })).request(write));
+    expect(error.message).toMatch(
+      /^the certificate of the API server at \S+ \(a test\) is not trusted: .*; the certificate authority may be the wrong/,
+    );
+    expect([error.mayBeApplied, connectionProblem(error), server.seen, forgotten]).toEqual([false, 'configuration', [], 1]);
+  });
+
+  it('no: the certificate is for another name, unless that name is the one that is looked for', async () => {
+    const server = await serveHttps((_, response) => response.end('ok'), authority(), ['api.example']);
+    const named = (serverName: string) => transportTo(connectionTo(server.url, { tls: { serverName } })).request(ask('/'));
+    expect((await named('api.example')).body).toBe('ok');
+    expect((await failure(named('other.example'))).mayBeApplied).toBe(false);
+  });
+
+  it('no: the handshake does not end in time', async () => {
+    const timers = new ManualTimers();
+    const server = await serveTcp(() => setImmediate(() => timers.fire()));
+    const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`), { timers }).request(write));
+    expect(error.message).toMatch(/could not be asked within 30000 ms$/);
+    expect(error.mayBeApplied).toBe(false);
+  });
+
+  it('no: a certificate that is none', async () => {
+    const error = await failure(
+      transportTo(
+        connectionTo('https://127.0.0.1:1', { tls: { ca: Buffer.from('no PEM'), cert: Buffer.from('x'), key: Buffer.from('y') } }),
+      ).request(write),
+    );
+    expect(error.message).toMatch(/^a certificate or key of a test cannot be used: /);
+    expect([error.mayBeApplied, connectionProblem(error)]).toEqual([false, 'configuration']);
+  });
+
+  it('yes: the connection broke before the answer, in the middle of it, or the answer took too long', async () => {
+    const timers = new ManualTimers();
+    const server = await serveHttps(({ url, socket }, response) => {
+      if (url === '/before') socket.destroy();
+      if (url === '/slow') response.writeHead(200, { 'Content-Length': 100 }).write('half', () => setTimeout(() => timers.fire(), 1));
+      if (url === '/middle') response.writeHead(200, { 'Content-Length': 100 }).write('half', () => socket.destroy());
+      if (url === '/chunked') response.writeHead(200).write('half', () => socket.destroy());
+    });
+    for (const path of ['/before', '/middle', '/chunked', '/slow']) {
+      const error = await failure(transportTo(connectionTo(server.url), { timers }).request(ask(path, { method: 'POST', body: '{}' })));
+      expect([path, error.mayBeApplied, connectionProblem(error)]).toEqual([path, true, 'unreachable']);
+      expect(error.message).toMatch(path === '/slow' ? /gave no whole answer within 30000 ms$/ : /broke off: /);
+    }
+    expect(server.seen).toHaveLength(4);
+  });
+
+  it("within the shorter of the two times: the request's and that of --request-timeout", async () => {
+    const timers = new ManualTimers();
+    const server = await serveHttps(() => timers.fire());
+    const http = transportTo(connectionTo(server.url, { requestTimeoutMs: 1500 }), { timers });
+    expect((await failure(http.request(ask('/')))).message).toMatch(/within 1500 ms$/);
+    expect((await failure(http.request(ask('/', { timeoutMs: 700 })))).message).toMatch(/within 700 ms$/);
+  });
+
+  it('and leaves no timer behind', async () => {
+    const timers = new ManualTimers();
+    const server = await serveHttps((_, response) => response.end('ok'));
+    const http = transportTo(connectionTo(server.url), { timers });
+    await http.request(ask('/'));
+    await http.stream(ask('/'), () => undefined);
+    expect(timers.delaysMs).toEqual([]);
+  });
+});
+
+describe('credentials that the server refuses', () => {
+  it('are made anew for a GET, once, and for what comes after a refused write', async () => {
+    let token = 1;
+    let accepted = 1;
+    const tls = { ca: Buffer.from(authority().certificate), isVerified: true };
+    const server = await serveHttps(({ headers }, response) => {
+      response.writeHead(headers.authorization === `Bearer ${accepted}` ? 200 : 401).end();
+    });
+    const connection = connectionTo(server.url, {
+      authorize: async () => ({ headers: { Authorization: `Bearer ${token}` }, tls }),
+      forget: () => {
+        token += 1;
+        return true;
+      },
+    });
+    const http = transportTo(connection);
+    const statuses = async (...methods: readonly ('GET' | 'POST')[]) => {
+      const before = server.seen.length;
+      const answers: number[] = [];
+      for (const method of methods) answers.push((await http.request(ask('/', { method }))).status);
+      return [answers, server.seen.slice(before).map(({ headers }) => headers.authorization)];
+    };
+    accepted = 2;
+    expect(await statuses('GET')).toEqual([[200], ['Bearer 1', 'Bearer 2']]);
+    accepted = 3;
+    expect(await statuses('POST', 'POST')).toEqual([
+      [401, 200],
+      ['Bearer 2', 'Bearer 3'],
+    ]);
+    accepted = 99;
+    expect(await statuses('GET')).toEqual([[401], ['Bearer 3', 'Bearer 4']]);
+    accepted = 4;
+    expect((await http.stream(ask('/watch'), () => undefined)).status).toBe(200);
+    accepted = 5;
+    expect((await http.stream(ask('/watch'), () => undefined)).status).toBe(200);
+  });
+});
