@@ -1,0 +1,50 @@
+// Runs the plugin inside the test's process, with streams that remember: for suites in which a process for each command would cost too much.
+import { PassThrough } from 'node:stream';
+import { reportEnding } from '../../plugin/ending.ts';
+import { runProgram } from '../../plugin/program.ts';
+
+export interface InProcess {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What the person at the terminal answers; nobody is there without it. */
+  readonly answer?: string | (() => Promise<string>);
+  readonly nowMs?: number;
+}
+
+export interface Ended {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `kubectl-rollout_group` with these arguments. */
+export async function runInProcess(
+  words: readonly string[],
+  { cwd = process.cwd(), env = {}, answer, nowMs }: InProcess = {},
+): Promise<Ended> {
+  const [stdout, stderr] = [recorder(), recorder()];
+  const environment = { PATH: process.env['PATH'], LANG: 'C.UTF-8', ...env };
+  let status: number;
+  try {
+    status = await runProgram(words, {
+      stdout: stdout.stream,
+      stderr: stderr.stream,
+      readStdin: async () => '',
+      ...(answer === undefined ? {} : { ask: async () => (typeof answer === 'string' ? answer : answer()) }),
+      env: environment,
+      cwd,
+      nowMs: () => nowMs ?? Date.now(),
+    });
+  } catch (error) {
+    status = reportEnding(error, { words, stderr: stderr.stream, env: environment });
+  }
+  return { status, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function recorder(): { readonly stream: NodeJS.WriteStream; readonly text: () => string } {
+  const chunks: Buffer[] = [];
+  const stream = new PassThrough();
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  // No terminal: of a stream of the process only `write` and the missing `isTTY` are used.
+  return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(chunks).toString('utf8') };
+}

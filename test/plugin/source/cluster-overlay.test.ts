@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { overlaid, overlaidAll, withReplicasAsAsked } from '../../../plugin/source/cluster-overlay.ts';
+
+const live = {
+  apiVersion: 'apps/v1',
+  kind: 'StatefulSet',
+  metadata: { name: 'a', namespace: 'm', labels: { app: 'a', team: 'x' }, resourceVersion: '7' },
+  spec: {
+    replicas: 3,
+    template: {
+      spec: {
+        containers: [
+          { name: 'main', image: 'x:1', imagePullPolicy: 'IfNotPresent' },
+          { name: 'sidecar', image: 's:1' },
+        ],
+      },
+    },
+  },
+  status: { replicas: 3 },
+};
+
+function withLast(last: object) {
+  const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(last) };
+  return { ...live, metadata: { ...live.metadata, annotations } };
+}
+
+describe('a manifest laid over the live object', () => {
+  it('changes what it names and keeps what it leaves out', () => {
+    const asked = {
+      kind: 'StatefulSet',
+      metadata: { name: 'a', namespace: 'm' },
+      spec: { template: { spec: { containers: [{ name: 'main', image: 'x:2' }] } } },
+    };
+    expect(overlaid(live, asked)).toMatchObject({
+      metadata: { labels: { app: 'a', team: 'x' } },
+      spec: {
+        replicas: 3,
+        template: {
+          spec: {
+            containers: [
+              { name: 'main', image: 'x:2', imagePullPolicy: 'IfNotPresent' },
+              { name: 'sidecar', image: 's:1' },
+            ],
+          },
+        },
+      },
+      status: { replicas: 3 },
+    });
+  });
+
+  it('takes away what the last manifest named and this one does not', () => {
+    const last = {
+      metadata: { labels: { app: 'a', team: 'x' } },
+      spec: { template: { spec: { containers: [{ name: 'main' }, { name: 'sidecar' }] } } },
+    };
+    const asked = {
+      kind: 'StatefulSet',
+      metadata: { name: 'a', namespace: 'm', labels: { app: 'a' } },
+      spec: { template: { spec: { containers: [{ name: 'main' }] } } },
+    };
+    const result = overlaid(withLast(last), asked);
+    expect(result['metadata']).toMatchObject({ labels: { app: 'a' } });
+    expect(JSON.stringify(result)).not.toContain('"team":"x"');
+    expect(result['spec']).toEqual({
+      replicas: 3,
+      template: { spec: { containers: [{ name: 'main', image: 'x:1', imagePullPolicy: 'IfNotPresent' }] } },
+    });
+  });
+
+  it('replaces lists whose entries have no key', () => {
+    const args = (list: readonly string[]) => ({ kind: 'StatefulSet', spec: { args: list } });
+    expect(overlaid(args(['-a', '-b']), args(['-a']))).toEqual(args(['-a']));
+  });
+
+  it('is the manifest where nothing runs, and survives a last manifest that is cut off', () => {
+    const asked = { kind: 'StatefulSet', metadata: { name: 'new' } };
+    expect(overlaid(undefined, asked)).toBe(asked);
+    const broken = {
+      ...live,
+      metadata: { ...live.metadata, annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{"spec":' } },
+    };
+    expect(overlaid(broken, { ...live, spec: { replicas: 4 } })).toMatchObject({ spec: { replicas: 4 } });
+  });
+
+  it('removes no object, and puts new ones last', () => {
+    const other = { ...live, metadata: { name: 'b', namespace: 'm' } };
+    const fresh = { kind: 'Service', metadata: { name: 'c', namespace: 'm' } };
+    const names = overlaidAll([live, other], [fresh, { ...live, spec: { replicas: 2 } }]).map((object) => Object(object['metadata']).name);
+    expect(names).toEqual(['a', 'b', 'c']);
+  });
+
+  it('asks for replicas only when the manifest names them', () => {
+    expect(withReplicasAsAsked(live, undefined)['spec']).not.toHaveProperty('replicas');
+    expect(withReplicasAsAsked(live, { spec: { replicas: 3 } })).toBe(live);
+    const service = { kind: 'Service', spec: { replicas: 3 } };
+    expect(withReplicasAsAsked(service, undefined)).toBe(service);
+  });
+});

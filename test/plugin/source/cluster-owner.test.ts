@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { gitOpsOwner, lastWriteMs, replicaOwners } from '../../../plugin/source/cluster-owner.ts';
+
+const replicas = { 'f:spec': { 'f:replicas': {} } };
+
+function managed(
+  ...managers: readonly { readonly manager: string; readonly fields?: object; readonly subresource?: string; readonly time?: string }[]
+) {
+  const managedFields = managers.map(({ manager, fields = { 'f:spec': {} }, subresource, time }) => ({
+    manager,
+    operation: 'Apply',
+    fieldsV1: fields,
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(time === undefined ? {} : { time }),
+  }));
+  return { kind: 'StatefulSet', metadata: { name: 'a', managedFields } };
+}
+
+describe('who keeps an object as Git has it', () => {
+  it.each([
+    ['argocd-controller', 'Argo CD'],
+    ['argocd-application-controller', 'Argo CD'],
+    ['kustomize-controller', 'Flux'],
+    ['helm-controller', 'Flux'],
+    ['flux-client-side-apply', 'Flux'],
+    ['helm', 'Helm'],
+  ])('is told by the field manager %s', (manager, tool) => {
+    expect(gitOpsOwner(managed({ manager }))).toEqual({ tool, evidence: `field manager ${manager}`, ownsReplicas: false });
+  });
+
+  it.each(['kubectl-client-side-apply', 'kube-controller-manager', 'kubectl-rollout-group', 'rollout-operator', 'helmet'])(
+    'is not %s',
+    (manager) => {
+      expect(gitOpsOwner(managed({ manager, fields: replicas }))).toBeUndefined();
+    },
+  );
+
+  it('is told by its marks, with the name of the application', () => {
+    const metadata = { annotations: { 'argocd.argoproj.io/tracking-id': 'mimir:apps/StatefulSet:mimir/a' } };
+    expect(gitOpsOwner({ metadata })).toMatchObject({
+      tool: 'Argo CD',
+      of: 'mimir',
+      evidence: 'annotation argocd.argoproj.io/tracking-id',
+    });
+    expect(gitOpsOwner({ metadata: { labels: { 'kustomize.toolkit.fluxcd.io/name': 'apps' } } })).toMatchObject({
+      tool: 'Flux',
+      of: 'apps',
+    });
+  });
+
+  it('does not follow from the status', () => {
+    expect(gitOpsOwner(managed({ manager: 'argocd-controller', subresource: 'status' }))).toBeUndefined();
+  });
+
+  it('names replicas or leaves them to others', () => {
+    expect(gitOpsOwner(managed({ manager: 'helm', fields: replicas }))?.ownsReplicas).toBe(true);
+    expect(replicaOwners(managed({ manager: 'helm' }, { manager: 'kubectl', fields: replicas }))).toEqual(['kubectl']);
+    expect(replicaOwners({})).toEqual([]);
+  });
+
+  it('last wrote when the latest entry says', () => {
+    const object = managed({ manager: 'x', time: '2026-01-15T10:00:00Z' }, { manager: 'x', time: '2026-01-15T11:00:00Z' });
+    expect(lastWriteMs(object, 'x')).toBe(Date.parse('2026-01-15T11:00:00Z'));
+    expect(lastWriteMs(object, 'y')).toBeUndefined();
+  });
+});
