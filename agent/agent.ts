@@ -1,7 +1,18 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
+import { canonicalJson } from '../engine/hash.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
+import { startCaches } from './caches.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
-import type { TurnListener } from './report.ts';
+import { type GroupMemory, newMemory } from './gather.ts';
+import { startLeadership } from './leadership.ts';
+import { ledgerStore } from './ledgers.ts';
+import { startLoop } from './loop.ts';
+import { type ActivePolicies, startPolicySource } from './policies.ts';
+import { replicaSources } from './replica-sources.ts';
+import type { Degradation, TurnListener, TurnReport } from './report.ts';
+import { type TurnParts, takeTurn } from './turn.ts';
+import { groupKey, WakeIndex } from './wake-index.ts';
 
 export interface Agent {
   /** Whether every cache has synced, or is known to be missing or forbidden, and the policies were read once. Never goes back to false. */
@@ -13,7 +24,146 @@ export interface Agent {
   readonly stop: () => Promise<void>;
 }
 
+/** Of one read in a turn, whatever the flags allow for others: a turn that hangs is one that does not react. */
+const longestReadMs = 30_000;
+/** Of one request of the acting path. */
+const longestActMs = 5_000;
+
 /** Starts the agent; it works until it is stopped. Never throws: what is missing is reported to the listeners, and tried again. */
-export function startAgent(_env: AgentEnv, _config: AgentConfig, _listeners: readonly TurnListener[]): Agent {
-  throw new Error('the agent is not put together yet');
+export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[]): Agent {
+  const readTimeoutMs = Math.min(config.kubernetesTimeoutMs, longestReadMs);
+  // Half of the time for which a holder may act after a renewal, so that one renewal that takes long does not stop everything.
+  const actTimeoutMs = Math.min(readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
+  const index = new WakeIndex();
+  const memories = new Map<string, GroupMemory>();
+  let isReady = false;
+  let isStopping = false;
+  let stopped: Promise<void> | undefined;
+
+  const loop = startLoop({
+    clock: env.clock,
+    timers: env.timers,
+    random: env.random,
+    retryMs: config.retryMs,
+    takeTurn: async (key, askedMs) => {
+      const group = index.group(key);
+      if (group === undefined) return {};
+      const memory = memories.get(key) ?? newMemory(caches);
+      memories.set(key, memory);
+      return await takeTurn(parts, group, memory, askedMs);
+    },
+  });
+  loop.setPaused(true);
+  const wake = (keys: Iterable<string>): void => {
+    for (const key of keys) loop.wake(key);
+  };
+
+  const caches = startCaches(env, config, (change) => {
+    if (change.kind === 'policy' || change.kind === 'state') policies.refresh();
+    if (change.kind === 'state') tellDegradations();
+    if (change.kind === 'statefulSet') {
+      const { view, before } = change.change;
+      // The status of a StatefulSet, and most of its spec, say nothing about policies.
+      if (canonicalJson(view?.manifest ?? null) !== canonicalJson(before?.manifest ?? null)) policies.refresh();
+    }
+    wake(index.touchedBy(change));
+  });
+  const sources = replicaSources(env, readTimeoutMs, (key) => wake(index.mirroring(key)));
+  const policies = startPolicySource(env, config, caches, (now) => {
+    const changed = index.replace(now);
+    for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
+    sources.follow(now.groups);
+    tellGroups(now);
+    loop.setGroups(now.groups.map(groupKey));
+    wake(changed);
+  });
+  const leadership = startLeadership(env, config, {
+    onChange: (isLeader) => {
+      // A new leader begins from what is stored, never from memory; so does one that comes back.
+      memories.clear();
+      loop.setPaused(!isLeader);
+      if (isLeader) loop.wakeAll();
+    },
+    onState: () => {
+      tellDegradations();
+      tellLeadership();
+    },
+  });
+  const ledgers = ledgerStore(env, {
+    timeoutMs: actTimeoutMs,
+    mayUseMemory: () => config.lease.mode !== 'required',
+    mayWrite: () => leadership.mayAct(actTimeoutMs),
+    onDegraded: () => tellDegradations(),
+  });
+  const parts: TurnParts = {
+    env,
+    config: { ...config, kubernetesTimeoutMs: readTimeoutMs },
+    caches,
+    policies: policies.current,
+    sources,
+    ledgers,
+    leadership,
+    actTimeoutMs,
+    isStopping: () => isStopping,
+    onReport: (report) => {
+      index.noteWaits(report);
+      tell((listener) => listener.turnEnded(report));
+    },
+  };
+
+  const tell = (what: (listener: TurnListener) => void): void => {
+    for (const listener of listeners) {
+      try {
+        what(listener);
+      } catch (error) {
+        env.log.error('a listener failed', { problem: error instanceof Error ? error.message : 'unknown' });
+      }
+    }
+  };
+  const tellDegradations = whenChanged(
+    (): readonly Degradation[] =>
+      [...caches.degradations(), policies.degradation(), leadership.degradation(), ledgers.degradation()].filter(
+        (degradation) => degradation !== undefined,
+      ),
+    (degradations) => tell((listener) => listener.degraded?.(degradations)),
+  );
+  const tellLeadership = whenChanged(leadership.state, (state) => tell((listener) => listener.leadershipChanged?.(state)));
+  const tellGroups = (now: ActivePolicies): void => {
+    const groups: readonly GroupDefinition[] = now.groups;
+    tell((listener) => listener.groupsChanged?.(groups, now.findings));
+  };
+
+  const stop = async (): Promise<void> => {
+    isStopping = true;
+    await loop.stop();
+    await leadership.release();
+    policies.stop();
+    sources.stop();
+    caches.stop();
+  };
+  policies.refresh();
+  return {
+    isReady: () => {
+      isReady ||= caches.isSettled() && policies.current() !== undefined;
+      return isReady;
+    },
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+export type { TurnReport };
+
+/** Calls back with the value only when it differs from the last one. */
+function whenChanged<Value>(current: () => Value, tell: (value: Value) => void): () => void {
+  let before: string | undefined;
+  return () => {
+    const value = current();
+    const text = JSON.stringify(value);
+    if (text === before) return;
+    before = text;
+    tell(value);
+  };
 }

@@ -30,9 +30,15 @@ export function podUrl(address: PodAddress, endpoint: Pick<EndpointSpec, 'port' 
   const { scheme, port, path } = endpoint;
   if (scheme !== 'http' && scheme !== 'https') throw new RangeError('the scheme of the endpoint is neither http nor https');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`port ${port} of the endpoint is not between 1 and 65535`);
-  if (path.length > longestPath || !pathGrammar.test(path)) throw new RangeError('the path of the endpoint is no path of a URL');
+  const rooted = escaped(path.startsWith('/') ? path : `/${path}`);
+  if (rooted.length > longestPath || !pathGrammar.test(rooted)) throw new RangeError('the path of the endpoint is no path of a URL');
   const host = `${pod}.${serviceName}.${namespace}.svc.${clusterDomain}`;
-  return `${scheme}://${host}:${port}${path}`;
+  return `${scheme}://${host}:${port}${rooted}`;
+}
+
+/** The path with what may not stand in a URL as it is percent-encoded; a percent sign is taken as the begin of an escape. */
+function escaped(path: string): string {
+  return path.replace(/[^A-Za-z0-9\-._~!$&'()*+,;=:/?%@#\\\s]/gu, encodeURIComponent);
 }
 
 function check(what: string, text: string, grammar: RegExp): void {

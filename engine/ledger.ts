@@ -8,7 +8,7 @@ import { isAvailable } from './view.ts';
 export const openClaimLimit = 100;
 
 /** A claim whose object is unchanged is dropped after this long: twice what the API server gives a request. */
-const unappliedClaimMs = 120_000;
+export const unappliedClaimMs = 120_000;
 
 /**
  * The claims that announce these actions; actions that disturb nothing need none. `epoch` is the leadership under which they are carried out,

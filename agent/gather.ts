@@ -1,0 +1,143 @@
+// Everything that one decision is made from: the ledger first, then the objects, so that what is seen is not older than what was announced.
+
+import { longestDelayMs, observeLedger } from '../engine/ledger.ts';
+import { type Observed, snapshotOf } from '../engine/observe/cluster.ts';
+import { isUnknown, type Known, type Ledger, type Snapshot } from '../engine/snapshot.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
+import { policiesFor } from '../policies/join.ts';
+import type { Caches } from './caches.ts';
+import type { AgentConfig } from './config.ts';
+import type { AgentEnv } from './env.ts';
+import { type FreshRead, readFresh } from './fresh.ts';
+import { type CacheView, Freshness } from './freshness.ts';
+import type { Leadership } from './leadership.ts';
+import { type Ledgers, LedgerUnusable } from './ledgers.ts';
+import type { ActivePolicies } from './policies.ts';
+import type { ReadSource, ReplicaSources } from './replica-sources.ts';
+
+/** What this process knows of a group between its turns, in one leadership. */
+export interface GroupMemory {
+  readonly freshness: Freshness;
+  /** `current` differs from `stored` only by what is not worth writing. Absent: to be read. */
+  ledger?: { readonly stored: Ledger; readonly current: Ledger } | undefined;
+  /** The leadership under which this group is written; at least that of the Lease. */
+  epoch?: number;
+  /** The objects are to be read past the caches. */
+  isFreshWanted: boolean;
+  /** Monotonic: since when the caches have been behind. */
+  behindSinceMs?: number | undefined;
+  /** UIDs of objects whose disruption the server confirmed. */
+  confirmed: ReadonlySet<string>;
+  /** UIDs of objects whose disruption this process has asked for. */
+  sent: ReadonlySet<string>;
+  /** Evictions in a row that a budget refused. */
+  refusals: number;
+}
+
+export interface GatherParts {
+  readonly env: AgentEnv;
+  readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs'>;
+  readonly caches: Pick<Caches, 'observe'>;
+  readonly policies: () => ActivePolicies | undefined;
+  readonly sources: Pick<ReplicaSources, 'read'>;
+  readonly ledgers: Pick<Ledgers, 'read'>;
+  readonly leadership: Pick<Leadership, 'epoch'>;
+}
+
+export interface Gathered {
+  readonly snapshot: Snapshot;
+  /** After a look at the objects; unknown when what is stored cannot be used. */
+  readonly ledger: Known<Ledger>;
+  readonly epoch: number;
+  readonly sources: readonly ReadSource[];
+}
+
+/** Of a group that nothing is known of yet. */
+export function newMemory(caches: CacheView): GroupMemory {
+  return { freshness: new Freshness(caches), isFreshWanted: true, confirmed: new Set(), sent: new Set(), refusals: 0 };
+}
+
+/** How long the caches may be behind the group's own writes before the objects are read past them. */
+const patienceMs = 5_000;
+
+/** Whether the caches still show a state before the group's own last writes. After some time the group is read past them instead. */
+export function mustWait(memory: GroupMemory, nowMs: number): boolean {
+  if (memory.isFreshWanted || !memory.freshness.isBehind()) {
+    memory.behindSinceMs = undefined;
+    return false;
+  }
+  memory.behindSinceMs ??= nowMs;
+  if (nowMs - memory.behindSinceMs < patienceMs) return true;
+  memory.behindSinceMs = undefined;
+  memory.isFreshWanted = true;
+  return false;
+}
+
+/** How long until `mustWait` gives up, at most. */
+export const longestWaitMs: number = patienceMs;
+
+/** Gathers. Rejects when the ledger or the objects cannot be read, and when this process does not lead. */
+export async function gather(parts: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Gathered> {
+  const { env, config, caches } = parts;
+  const stored = await currentLedger(parts, group, memory);
+  const [sources, fresh] = await Promise.all([
+    parts.sources.read(group),
+    memory.isFreshWanted ? readFresh(env, group, config.kubernetesTimeoutMs) : undefined,
+  ]);
+  if (fresh !== undefined) noteFresh(memory, fresh);
+  const policies = parts.policies();
+  if (policies === undefined) throw new Error('the policies have not been read yet');
+  const { unread = [], ...view } = caches.observe(group.namespace, fresh);
+  const unreadLedger = isUnknown(stored)
+    ? [{ kind: 'Ledger' as const, namespace: group.namespace, name: group.name, unknown: stored.unknown }]
+    : [];
+  const observed: Observed = {
+    nowMs: env.clock.nowMs(),
+    policyDigest: policies.digest,
+    agentNamespace: config.agentNamespace,
+    groups: policies.groups,
+    policies: policies.policies,
+    exceptions: policies.exceptions,
+    intents: policies.intents,
+    ...view,
+    unread: [...unread, ...unreadLedger],
+    replicaSources: sources.map((source) => source.view),
+    gateReadings: [],
+    metrics: [],
+    ledgers: [],
+  };
+  const snapshot = snapshotOf(observed);
+  const epoch = memory.epoch ?? 0;
+  if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, sources };
+  const bound = policiesFor(policies.policies, group, config.agentNamespace);
+  // What this leadership announced and never asked for cannot be on its way: nobody else acts under its number.
+  const claims = stored.claims.filter((claim) => claim.epoch !== epoch || memory.sent.has(claim.uid));
+  const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
+  const ledger = observeLedger(asked, snapshot, { keepDownscalesMs: longestDelayMs(group, bound) });
+  return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, sources };
+}
+
+/** The ledger as this process knows it, or as it is stored. What a later leader has written is never overwritten. */
+async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Known<Ledger>> {
+  const leading = leadership.epoch();
+  if (leading === undefined) throw new Error('this process does not lead');
+  if (memory.ledger !== undefined) return memory.ledger.current;
+  let stored: Ledger;
+  try {
+    stored = await ledgers.read(group);
+  } catch (error) {
+    if (error instanceof LedgerUnusable) return { unknown: error.message };
+    throw error;
+  }
+  // A Lease that was deleted begins to count anew; what is stored never goes back.
+  memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
+  if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader has written the ledger');
+  memory.ledger = { stored, current: stored };
+  return stored;
+}
+
+function noteFresh(memory: GroupMemory, fresh: FreshRead): void {
+  memory.isFreshWanted = false;
+  memory.freshness.clear();
+  memory.freshness.expect(fresh.read);
+}

@@ -1,0 +1,127 @@
+// Whether this process may act: as the holder of the Lease, or alone where there is none.
+import { type Lease, type LeaseProblem, startLease } from '../cluster/lease.ts';
+import type { AgentConfig } from './config.ts';
+import type { AgentEnv } from './env.ts';
+import type { Degradation } from './report.ts';
+
+export interface LeadershipState {
+  readonly isLeader: boolean;
+  readonly epoch?: number;
+  readonly holder?: string;
+}
+
+export interface Leadership {
+  /** Whether a request that takes up to `timeoutMs` may be sent now. To be asked immediately before each. */
+  readonly mayAct: (timeoutMs: number) => boolean;
+  /** Grows with each change of holder; 0 for whoever works alone. undefined while this process may not act. */
+  readonly epoch: () => number | undefined;
+  /** Whether nobody but this process acts because there is no Lease, or need be none. */
+  readonly isAlone: () => boolean;
+  readonly state: () => LeadershipState;
+  readonly degradation: () => Degradation | undefined;
+  /** Gives the Lease away. Whatever was sent under it must be over. */
+  readonly release: () => Promise<void>;
+}
+
+export interface LeadershipListener {
+  /** This process may act from now on, or not any more. */
+  readonly onChange: (isLeader: boolean) => void;
+  /** Holder or problem have changed. */
+  readonly onState: () => void;
+}
+
+/** Runs for the Lease as the configuration says. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
+export function startLeadership(
+  env: AgentEnv,
+  { lease: settings, agentNamespace, identity }: AgentConfig,
+  listener: LeadershipListener,
+): Leadership {
+  let lease: Lease | undefined;
+  let problem: LeaseProblem | undefined;
+  let isAlone = settings.mode === 'off';
+  let isOver = false;
+
+  const noteProblem = (current: LeaseProblem | undefined): void => {
+    problem = current;
+    if (settings.mode === 'auto' && isImpossible(current) && !isAlone && lease?.epoch() === undefined) {
+      isAlone = true;
+      env.log.warn('the agent works alone, because it may not use Leases', { problem: current?.message });
+      listener.onChange(true);
+    }
+    listener.onState();
+  };
+
+  if (settings.mode !== 'off') {
+    lease = startLease({
+      env,
+      namespace: agentNamespace,
+      name: settings.name,
+      identity,
+      durationMs: settings.durationMs,
+      renewDeadlineMs: settings.renewDeadlineMs,
+      retryPeriodMs: settings.retryPeriodMs,
+      onAcquired: (epoch) => {
+        isAlone = false;
+        env.log.info('this process leads', { epoch });
+        listener.onChange(true);
+        listener.onState();
+      },
+      onLost: (reason) => {
+        isAlone = false;
+        env.log.warn('this process does not lead any more', { reason });
+        listener.onChange(false);
+        listener.onState();
+      },
+      onHolder: (holder) => {
+        // Somebody holds it after all, so Leases can be used and nobody works alone.
+        if (isAlone && holder !== undefined && holder !== identity) {
+          isAlone = false;
+          listener.onChange(false);
+        }
+        listener.onState();
+      },
+      onProblem: noteProblem,
+    });
+  } else {
+    // As with a Lease, the listener hears of it only after this function has returned.
+    void Promise.resolve().then(() => {
+      if (isOver) return;
+      listener.onChange(true);
+      listener.onState();
+    });
+  }
+
+  const epoch = (): number | undefined => (isAlone ? 0 : lease?.epoch());
+  return {
+    mayAct: (timeoutMs) => !isOver && (isAlone || lease?.mayAct(timeoutMs) === true),
+    epoch: () => (isOver ? undefined : epoch()),
+    isAlone: () => isAlone,
+    state: () => {
+      const current = epoch();
+      const holder = isAlone ? identity : lease?.holder();
+      return {
+        isLeader: current !== undefined,
+        ...(current === undefined ? {} : { epoch: current }),
+        ...(holder === undefined ? {} : { holder }),
+      };
+    },
+    degradation: () =>
+      problem === undefined ? undefined : { id: 'lease', reason: problem.reason, message: whatFollows(problem, settings.mode) },
+    release: async () => {
+      isOver = true;
+      await lease?.release();
+    },
+  };
+}
+
+function isImpossible(problem: LeaseProblem | undefined): boolean {
+  return problem?.reason === 'forbidden' || problem?.reason === 'missing';
+}
+
+function whatFollows({ message, reason }: LeaseProblem, mode: AgentConfig['lease']['mode']): string {
+  const consequence =
+    mode === 'auto' && reason !== 'unreachable'
+      ? 'the agent works alone, and a second one beside it would act too'
+      : 'nothing is done while no process holds it';
+  return `the Lease cannot be used (${message}); ${consequence}`;
+}

@@ -1,0 +1,226 @@
+// The policies in force: from the directory, objects and adopted StatefulSets. What becomes invalid stays as it was; what never was valid holds.
+
+import { ruleCatalog } from '../engine/rules/catalog.ts';
+import type { IntentView, Known } from '../engine/snapshot.ts';
+import type { GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import { type LivePolicies, resolveLive } from '../policies/live/sources.ts';
+import { loadPolicies, type PolicyFile } from '../policies/load.ts';
+import type { Kind } from '../policies/schema/kinds.ts';
+import type { Caches } from './caches.ts';
+import type { AgentConfig } from './config.ts';
+import type { AgentEnv } from './env.ts';
+import type { Degradation } from './report.ts';
+
+type KubernetesObject = ReturnType<Caches['policyObjects']>['objects'][number];
+
+export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'findings' | 'digest'> {
+  readonly intents: Known<readonly IntentView[]>;
+}
+
+export interface PolicySource {
+  /** undefined until everything that defines policies has been read once. */
+  readonly current: () => ActivePolicies | undefined;
+  /** Something that policies are made from has changed. Several calls at once are one. */
+  readonly refresh: () => void;
+  readonly degradation: () => Degradation | undefined;
+  readonly stop: () => void;
+}
+
+const engineRules: readonly string[] = ruleCatalog.map(({ id }) => id);
+
+/** A directory that cannot be read is tried again after this long. */
+const rereadAfterMs = 10_000;
+
+/** Reads the directory at once and whenever it changes; resolves whenever `refresh` asks for it and everything has been read. */
+export function startPolicySource(
+  env: AgentEnv,
+  config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces'>,
+  caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
+  onChange: (now: ActivePolicies) => void,
+): PolicySource {
+  const directory = followDirectory(env, config.policySources.includes('directory'), () => refresh());
+  const lastGood = new Map<string, KubernetesObject>();
+  let goodFiles: readonly PolicyFile[] | undefined;
+  let current: ActivePolicies | undefined;
+  let isAsked = false;
+  let isStopped = false;
+
+  const refresh = (): void => {
+    if (isAsked) return;
+    isAsked = true;
+    void Promise.resolve().then(() => {
+      isAsked = false;
+      const resolved = isStopped ? undefined : resolve();
+      if (resolved === undefined) return;
+      current = resolved;
+      onChange(resolved);
+    });
+  };
+
+  const resolve = (): ActivePolicies | undefined => {
+    // Groups do not vanish because StatefulSets cannot be read for a while; where they never could, those that are written down say why they wait.
+    const statefulSets = caches.manifests() ?? (current === undefined ? [] : undefined);
+    const files = directory.files();
+    if (statefulSets === undefined || files === undefined || !caches.isSettled()) return undefined;
+    const { objects, unread } = caches.policyObjects();
+    const { policySources: order, agentNamespace, namespaces } = config;
+    const watched = namespaces === undefined ? {} : { namespaces };
+    const common = { statefulSets, order, agentNamespace, ...watched, engineRules };
+    const areFilesBad = loadPolicies(files).findings.some(({ severity }) => severity === 'error');
+    if (!areFilesBad) goodFiles = files;
+    const read = resolveLive({ ...common, directory: files, objects });
+    const broken = brokenObjects(objects, read);
+    keepGood(lastGood, objects, broken);
+    const kept = objects.map((object) => (broken.has(keyOf(object)) ? (lastGood.get(keyOf(object)) ?? object) : object));
+    const isAsRead = broken.size === 0 && (!areFilesBad || goodFiles === undefined);
+    const used = isAsRead ? read : resolveLive({ ...common, directory: goodFiles ?? files, objects: kept });
+    const holds = [
+      ...(areFilesBad && goodFiles === undefined ? holdAll(used.groups, 'files', 'the policy directory has errors') : []),
+      ...holdsOf(used.groups, unread),
+      ...[...broken].flatMap(([key, object]) => (lastGood.has(key) ? [] : holdNamespace(object, config))),
+    ];
+    return {
+      groups: used.groups,
+      policies: [...used.policies, ...holds],
+      exceptions: used.exceptions,
+      intents: unread.includes('RolloutIntent') ? { unknown: 'RolloutIntent objects cannot be read' } : used.intents,
+      // What is wrong now, not what was right before.
+      findings: read.findings,
+      digest: holds.length === 0 ? used.digest : `${used.digest}-held`,
+    };
+  };
+
+  return {
+    current: () => current,
+    refresh,
+    degradation: directory.degradation,
+    stop: () => {
+      isStopped = true;
+      directory.stop();
+    },
+  };
+}
+
+/** Objects that define something and cannot be used. */
+function brokenObjects(objects: readonly KubernetesObject[], read: LivePolicies): ReadonlyMap<string, KubernetesObject> {
+  const defined = new Set([
+    ...read.groups.map(({ namespace, name }) => `RolloutGroup ${namespace}/${name}`),
+    ...read.policies.map(({ namespace, name }) => `RolloutPolicy ${namespace}/${name}`),
+    ...read.exceptions.map(({ namespace, name }) => `RolloutException ${namespace}/${name}`),
+    ...read.intents.map(({ namespace, name }) => `RolloutIntent ${namespace}/${name}`),
+  ]);
+  const wrong = new Set(read.findings.filter(({ file, severity }) => file === '' && severity === 'error').map(({ object }) => object));
+  return new Map(
+    objects.map((object): [string, KubernetesObject] => [keyOf(object), object]).filter(([key]) => wrong.has(key) && !defined.has(key)),
+  );
+}
+
+function keepGood(
+  lastGood: Map<string, KubernetesObject>,
+  objects: readonly KubernetesObject[],
+  broken: ReadonlyMap<string, unknown>,
+): void {
+  const present = new Set(objects.map(keyOf));
+  for (const key of lastGood.keys()) if (!present.has(key)) lastGood.delete(key);
+  for (const object of objects) if (!broken.has(keyOf(object))) lastGood.set(keyOf(object), object);
+}
+
+function keyOf({ kind = '', metadata }: KubernetesObject): string {
+  return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/** Kinds without which nobody knows what is forbidden. Without exceptions nothing is permitted in addition, which is safe. */
+function holdsOf(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
+  const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
+  return kinds.length === 0 ? [] : holdAll(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
+}
+
+function holdAll(groups: readonly GroupDefinition[], name: string, reason: string): readonly PolicyDefinition[] {
+  return [...new Set(groups.map(({ namespace }) => namespace))].map((namespace) => holdingPolicy(namespace, name, reason));
+}
+
+/** A policy that cannot be used and never could: what it would have held is held. In the agent's own namespace it may have named any other. */
+function holdNamespace(object: KubernetesObject, { agentNamespace, namespaces }: Pick<AgentConfig, 'agentNamespace' | 'namespaces'>) {
+  if (object.kind !== 'RolloutPolicy') return [];
+  const { namespace = '', name } = object.metadata;
+  const reason = `RolloutPolicy ${namespace}/${name} has errors`;
+  const others = namespace === agentNamespace ? (namespaces ?? []) : [];
+  return [...new Set([namespace, ...others])].map((target) => holdingPolicy(target, name, reason));
+}
+
+/** Stands for policies that nobody can read: no pod goes and no zone shrinks, and everybody who asks is told why. */
+function holdingPolicy(namespace: string, name: string, reason: string): PolicyDefinition {
+  return {
+    namespace,
+    name: `unreadable-${name}`,
+    targets: { all: true },
+    metrics: {},
+    rules: [
+      {
+        name: 'hold',
+        actions: ['scaleDown', 'rollout', 'restart', 'delete', 'evict'],
+        effect: 'hold',
+        onUnknown: 'hold',
+        approval: { count: 1, from: [] },
+        message: reason,
+        source: {},
+      },
+    ],
+    windows: [],
+    limits: {},
+    limitSources: {},
+  };
+}
+
+interface DirectoryFollower {
+  /** undefined until it was read; none when there is no directory. */
+  readonly files: () => readonly PolicyFile[] | undefined;
+  readonly degradation: () => Degradation | undefined;
+  readonly stop: () => void;
+}
+
+/** The files as they were when they could last be read. */
+function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boolean, onChange: () => void): DirectoryFollower {
+  if (policyDirectory === undefined || !isUsed) return { files: () => [], degradation: () => undefined, stop: () => undefined };
+  let files: readonly PolicyFile[] | undefined;
+  let problem: string | undefined;
+  let reading = 0;
+  let cancelRetry = (): void => undefined;
+
+  const read = async (): Promise<void> => {
+    cancelRetry();
+    reading += 1;
+    const turn = reading;
+    try {
+      const found = await policyDirectory.read();
+      if (turn !== reading) return;
+      files = found;
+      problem = undefined;
+    } catch (error) {
+      if (turn !== reading) return;
+      problem = error instanceof Error ? error.message : 'it cannot be read';
+      log.error('the policy directory cannot be read', { problem });
+      cancelRetry = timers.after(rereadAfterMs, () => void read());
+    }
+    onChange();
+  };
+  const unwatch = policyDirectory.watch(() => void read());
+  void read();
+  return {
+    files: () => files,
+    degradation: () => {
+      if (problem === undefined) return undefined;
+      const consequence = files === undefined ? 'nothing is done until it can' : 'what it said last is kept';
+      return {
+        id: 'policies/directory',
+        reason: 'unreachable',
+        message: `the policy directory cannot be read (${problem}): ${consequence}`,
+      };
+    },
+    stop: () => {
+      reading += 1;
+      unwatch();
+      cancelRetry();
+    },
+  };
+}

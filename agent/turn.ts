@@ -1,0 +1,282 @@
+// One turn of one group: gather, decide, check, announce in the ledger, act, remember, report.
+import { decideGroup } from '../engine/decide.ts';
+import type { Action, GroupDecision } from '../engine/decision.ts';
+import { violationsOf } from '../engine/invariants.ts';
+import { claimsOf, ledgerOfEpoch, openClaims } from '../engine/ledger.ts';
+import { noteAsked } from '../engine/preparations.ts';
+import { earliest } from '../engine/rule.ts';
+import { emptySnapshot, isUnknown, type Ledger, type Snapshot } from '../engine/snapshot.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
+import type { AgentConfig } from './config.ts';
+import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait } from './gather.ts';
+import type { Leadership } from './leadership.ts';
+import { LedgerChanged, type Ledgers } from './ledgers.ts';
+import type { NextTurn } from './loop.ts';
+import { calledPods, type Outcome, perform, withAnswers } from './perform.ts';
+import { isWorthWriting, nextClaimEndMs, withoutClaimsOf } from './remember.ts';
+import type { ReplicaSources } from './replica-sources.ts';
+import type { TurnReport } from './report.ts';
+import { openRevocations, revoke } from './revoke.ts';
+
+export interface TurnParts extends GatherParts {
+  readonly config: AgentConfig;
+  readonly sources: Pick<ReplicaSources, 'read' | 'isFollowed'>;
+  readonly ledgers: Pick<Ledgers, 'read' | 'write'>;
+  readonly leadership: Pick<Leadership, 'epoch' | 'mayAct'>;
+  /** Of each request of the acting path, in milliseconds. */
+  readonly actTimeoutMs: number;
+  /** Whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
+  readonly isStopping: () => boolean;
+  readonly onReport: (report: TurnReport) => void;
+}
+
+/** How often a turn begins again at once because somebody else wrote the ledger. */
+const restarts = 3;
+/** A source that cannot be watched is looked at this often. */
+const sourceLookMs = 30_000;
+/** After something that another writer, or a budget, stood in the way of, when no event tells more. */
+const conflictLookMs = 5_000;
+const refusalLookMs = 10_000;
+const longestLookMs = 300_000;
+
+/** Has the group's turn. Never rejects: what goes wrong is reported, and tried again later. */
+export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number): Promise<NextTurn> {
+  const { clock } = parts.env;
+  if (parts.isStopping() || parts.leadership.epoch() === undefined) return {};
+  if (mustWait(memory, clock.monotonicMs())) return { lookAgainInMs: longestWaitMs };
+  const turn = new Turn(parts, group, memory, askedMs);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await turn.run();
+    } catch (error) {
+      memory.ledger = undefined;
+      if (error instanceof LedgerChanged && attempt < restarts) continue;
+      memory.isFreshWanted = true;
+      turn.report(error instanceof Error ? error.message : 'the turn failed');
+      return { retry: {} };
+    }
+  }
+}
+
+class Turn {
+  readonly #parts: TurnParts;
+  readonly #group: GroupDefinition;
+  readonly #memory: GroupMemory;
+  readonly #askedMs: number;
+  readonly #startedMs: number;
+  readonly #startedMonotonicMs: number;
+  #reactionMs: number | undefined;
+  #snapshot: Snapshot;
+  #decision: GroupDecision | undefined;
+  #performed: readonly Outcome[] = [];
+
+  constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
+    this.#parts = parts;
+    this.#group = group;
+    this.#memory = memory;
+    this.#askedMs = askedMs;
+    this.#startedMs = parts.env.clock.nowMs();
+    this.#startedMonotonicMs = parts.env.clock.monotonicMs();
+    this.#snapshot = emptySnapshot(this.#startedMs);
+  }
+
+  async run(): Promise<NextTurn> {
+    const gathered = await gather(this.#parts, this.#group, this.#memory);
+    const { ledger } = gathered;
+    this.#snapshot = gathered.snapshot;
+    if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
+    if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
+
+    const decision = decideGroup(gathered.snapshot, this.#group);
+    this.#decision = decision;
+    const violations = this.#violations(gathered.snapshot, decision);
+    const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
+    const announced = this.#announce(ledger, decision, actions, gathered.epoch);
+    const isNoticed = actions.some((action) => isDestructive(action) || asksToPrepare(action));
+    await this.#store(announced, gathered.epoch, isNoticed ? 'always' : 'whenWorthIt');
+
+    this.#performed = await this.#perform(actions, gathered);
+    const unstored = await this.#remember(announced, actions, gathered);
+    const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
+    this.report(problem);
+    return this.#next(decision, problem !== undefined);
+  }
+
+  /** What is announced there is not known, so nothing is done; the decision tells why. */
+  #withoutLedger({ snapshot }: Gathered, reason: string): NextTurn {
+    this.#decision = decideGroup(snapshot, this.#group);
+    this.report(`the ledger cannot be used: ${reason}`);
+    return { retry: {} };
+  }
+
+  /** Whether pods had to be touched: then what was seen of them is old. */
+  async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
+    const { env, actTimeoutMs } = this.#parts;
+    const { confirmed } = this.#memory;
+    const revocations = openRevocations(ledger, snapshot, { epoch, confirmed });
+    if (revocations.length === 0) return false;
+    const touched = await revoke(env, revocations, { timeoutMs: actTimeoutMs, mayAct: () => this.#mayAct() });
+    this.#memory.freshness.expect(touched);
+    return touched.length > 0;
+  }
+
+  /** What must never be done, asked once more. Whether a wait is well explained stops nothing. */
+  #violations(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
+    if (!decision.actions.some(isDestructive)) return [];
+    const violations = violationsOf({ snapshot, group: this.#group, decision }).filter((violation) => violation.startsWith('S'));
+    for (const violation of violations) {
+      this.#parts.env.log.error('a decision violates an invariant; nothing destructive is done', { ...this.#name(), violation });
+    }
+    return violations;
+  }
+
+  /** The ledger with everything that is about to be done. A run whose step is not taken has not moved. */
+  #announce(ledger: Ledger, decision: GroupDecision, actions: readonly Action[], epoch: number): Ledger {
+    const { nowMs } = this.#snapshot;
+    const isTaken = actions.length === decision.actions.length;
+    const withRun = isTaken && decision.run !== undefined ? { ...ledger, run: decision.run } : ledger;
+    const claimed = openClaims(withRun, claimsOf(actions, nowMs, epoch));
+    if (claimed === undefined) throw new Error('more disruptions would be announced than the ledger holds');
+    let announced = claimed;
+    for (const action of actions) {
+      if (action.kind === 'callPods') announced = noteAsked(announced, action, calledPods(action, this.#snapshot), nowMs);
+    }
+    return announced;
+  }
+
+  /** Stores the ledger if it is still the one that was read. Rejects with LedgerChanged when it is not. */
+  async #store(next: Ledger, epoch: number, when: 'always' | 'whenWorthIt'): Promise<void> {
+    const { stored } = this.#known();
+    if (when === 'whenWorthIt' && !isWorthWriting(stored, next)) {
+      this.#memory.ledger = { stored, current: next };
+      return;
+    }
+    const written = ledgerOfEpoch(next, epoch);
+    if (written === undefined) throw new Error('a later leader has written the ledger');
+    this.#memory.ledger = undefined;
+    await this.#parts.ledgers.write(this.#group, stored, written);
+    this.#memory.ledger = { stored: written, current: written };
+  }
+
+  #known(): { readonly stored: Ledger } {
+    const { ledger } = this.#memory;
+    if (ledger === undefined) throw new Error('the ledger was not read');
+    return ledger;
+  }
+
+  async #perform(actions: readonly Action[], { snapshot, sources }: Gathered): Promise<readonly Outcome[]> {
+    const { env, config, actTimeoutMs } = this.#parts;
+    return await perform(actions, {
+      env,
+      config,
+      group: this.#group,
+      snapshot,
+      references: sources.flatMap(({ reference }) => reference ?? []),
+      timeoutMs: actTimeoutMs,
+      mayAct: () => this.#mayAct(),
+      onFirst: () => {
+        this.#reactionMs = env.clock.monotonicMs() - this.#askedMs;
+      },
+    });
+  }
+
+  /**
+   * What became of it: answers of pods into the ledger, and out of it what was certainly not done. Answers why it could not be stored; then
+   * the ledger says more than has happened, and the next turn finds out.
+   */
+  async #remember(announced: Ledger, actions: readonly Action[], { epoch }: Gathered): Promise<string | undefined> {
+    const memory = this.#memory;
+    const outcomes = this.#performed;
+    const begun = new Set(outcomes.map(({ action }) => action));
+    const refused = outcomes.filter(({ result }) => result === 'conflict' || result === 'refused' || result === 'failed');
+    const undone = [...actions.filter((action) => !begun.has(action)), ...refused.map(({ action }) => action)];
+    memory.freshness.expect(outcomes.flatMap(({ changed }) => changed ?? []));
+    memory.isFreshWanted ||= outcomes.some(({ result }) => result === 'unknown');
+    const done = outcomes.flatMap(({ action, result }) => (result === 'done' && 'uid' in action ? [action.uid] : []));
+    const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
+    const after = withAnswers(withoutClaimsOf(announced, undone), outcomes, this.#parts.env.clock.nowMs());
+    const claimed = new Set(after.claims.map(({ uid }) => uid));
+    memory.confirmed = new Set([...memory.confirmed, ...done].filter((uid) => claimed.has(uid)));
+    memory.sent = new Set([...memory.sent, ...sent].filter((uid) => claimed.has(uid)));
+    try {
+      await this.#store(after, epoch, 'whenWorthIt');
+      return undefined;
+    } catch (error) {
+      memory.isFreshWanted = true;
+      return `what was done could not be remembered: ${error instanceof Error ? error.message : 'the ledger was not written'}`;
+    }
+  }
+
+  #next(decision: GroupDecision, isHeld: boolean): NextTurn {
+    const { env, sources } = this.#parts;
+    const { ledger } = this.#memory;
+    const nowMs = env.clock.nowMs();
+    const wakeAtMs = earliest([decision.wakeAtMs, ledger === undefined ? undefined : nextClaimEndMs(ledger.current, nowMs)]);
+    const looks = [this.#lookAfter(), sources.isFollowed(this.#group) ? undefined : sourceLookMs];
+    const lookAgainInMs = earliest(looks);
+    const needsRetry = isHeld || this.#performed.some(needsPause);
+    const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs;
+    return { wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
+  }
+
+  /** When to look again although nothing may be heard of what this turn did. */
+  #lookAfter(): number | undefined {
+    const outcomes = this.#performed;
+    const isBudget = outcomes.some(isRefusedByBudget);
+    this.#memory.refusals = isBudget ? this.#memory.refusals + 1 : 0;
+    // The ledger has changed by what the pods said, and no watch tells of that.
+    if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
+    if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
+    if (isBudget) {
+      const asked = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
+      return Math.max(asked, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(this.#memory.refusals - 1, 10)));
+    }
+    return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
+  }
+
+  #mayAct(): boolean {
+    const { leadership, actTimeoutMs, isStopping } = this.#parts;
+    return !isStopping() && leadership.mayAct(actTimeoutMs);
+  }
+
+  #name(): { readonly namespace: string; readonly group: string } {
+    return { namespace: this.#group.namespace, group: this.#group.name };
+  }
+
+  report(error: string | undefined): void {
+    const { env, onReport } = this.#parts;
+    const ledger = this.#memory.ledger?.current;
+    onReport({
+      group: this.#group,
+      snapshot: this.#snapshot,
+      performed: this.#performed.map(({ action, result, message }) => ({ action, result, ...(message === undefined ? {} : { message }) })),
+      startedMs: this.#startedMs,
+      durationMs: env.clock.monotonicMs() - this.#startedMonotonicMs,
+      ...(this.#decision === undefined ? {} : { decision: this.#decision }),
+      ...(ledger === undefined ? {} : { ledger }),
+      ...(this.#reactionMs === undefined ? {} : { reactionMs: this.#reactionMs }),
+      ...(error === undefined ? {} : { error }),
+    });
+  }
+}
+
+/** Whether pods go, or will go, by the action. */
+function isDestructive(action: Action): boolean {
+  return action.kind === 'deletePod' || action.kind === 'evictPod' || (action.kind === 'scaleStatefulSet' && action.to < action.from);
+}
+
+function asksToPrepare(action: Action): boolean {
+  return action.kind === 'callPods' && action.method === 'POST';
+}
+
+/** A budget that does not let a pod go now is no failure: events tell when it does. */
+function isRefusedByBudget({ action, status }: Outcome): boolean {
+  return action.kind === 'evictPod' && status === 429;
+}
+
+/** Whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
+function needsPause(outcome: Outcome): boolean {
+  const { action, result } = outcome;
+  if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome)) return false;
+  return !asksToPrepare(action);
+}

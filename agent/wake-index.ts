@@ -1,0 +1,100 @@
+// Which groups a change concerns: their members, their budgets, the objects they mirror, and what people said about them.
+import { canonicalJson } from '../engine/hash.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
+import type { CacheChange } from './caches.ts';
+import type { ActivePolicies } from './policies.ts';
+import { sourceKeysOf } from './replica-sources.ts';
+import type { TurnReport } from './report.ts';
+
+/** The name of a group in the loop. */
+export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+/** Rules whose answer depends on pods outside the group: their budgets may count them. */
+const sharedRules: ReadonlySet<string> = new Set(['disruption-budget', 'eviction-budget']);
+
+/** The groups there are, by everything that may change for them. */
+export class WakeIndex {
+  #groups: ReadonlyMap<string, GroupDefinition> = new Map();
+  #texts: ReadonlyMap<string, string> = new Map();
+  #byMember: ReadonlyMap<string, readonly string[]> = new Map();
+  #bySource: ReadonlyMap<string, readonly string[]> = new Map();
+  /** What binds groups beside their own definition. */
+  #surroundings = '';
+  readonly #waitingForBudgets = new Set<string>();
+
+  group(key: string): GroupDefinition | undefined {
+    return this.#groups.get(key);
+  }
+
+  /** Takes over the policies and names the groups for which they differ from before. */
+  replace({ groups, digest, intents }: ActivePolicies): readonly string[] {
+    const surroundings = canonicalJson([digest, intents]);
+    const texts = new Map(groups.map((group) => [groupKey(group), canonicalJson(group)]));
+    const isAll = surroundings !== this.#surroundings;
+    const changed = [...texts].filter(([key, text]) => isAll || this.#texts.get(key) !== text).map(([key]) => key);
+    this.#surroundings = surroundings;
+    this.#texts = texts;
+    this.#groups = new Map(groups.map((group) => [groupKey(group), group]));
+    this.#byMember = grouped(groups, (group) => group.zones.map((zone) => `${group.namespace}/${zone.statefulSet}`));
+    this.#bySource = grouped(groups, sourceKeysOf);
+    for (const key of this.#waitingForBudgets) if (!this.#groups.has(key)) this.#waitingForBudgets.delete(key);
+    return changed;
+  }
+
+  /** The groups for which a change may matter. */
+  touchedBy(change: CacheChange): readonly string[] {
+    switch (change.kind) {
+      case 'statefulSet':
+        return this.#membersOf(change.change.namespace, change.change.name);
+      case 'pod': {
+        const { namespace, view, before } = change.change;
+        const owner = (view ?? before)?.owner;
+        const own = owner?.kind === 'StatefulSet' ? this.#membersOf(namespace, owner.name) : [];
+        const shared = [...this.#waitingForBudgets].filter((key) => this.#groups.get(key)?.namespace === namespace);
+        return [...own, ...shared];
+      }
+      case 'budget':
+        return [...this.#groups].filter(([, group]) => group.namespace === change.namespace).map(([key]) => key);
+      case 'node':
+      case 'state':
+        return [...this.#groups.keys()];
+      case 'policy':
+        return [];
+      default:
+        return change satisfies never;
+    }
+  }
+
+  /** The groups that mirror the object. */
+  mirroring(source: string): readonly string[] {
+    return this.#bySource.get(source) ?? [];
+  }
+
+  /** Remembers for what the group waits. */
+  noteWaits({ group, decision }: TurnReport): void {
+    const key = groupKey(group);
+    if (decision?.waits.some(({ rule }) => sharedRules.has(rule))) this.#waitingForBudgets.add(key);
+    else this.#waitingForBudgets.delete(key);
+  }
+
+  #membersOf(namespace: string, statefulSet: string): readonly string[] {
+    return this.#byMember.get(`${namespace}/${statefulSet}`) ?? [];
+  }
+}
+
+function grouped(
+  groups: readonly GroupDefinition[],
+  namesOf: (group: GroupDefinition) => readonly string[],
+): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const group of groups) {
+    for (const name of namesOf(group)) {
+      const keys = found.get(name);
+      if (keys === undefined) found.set(name, [groupKey(group)]);
+      else keys.push(groupKey(group));
+    }
+  }
+  return found;
+}
