@@ -1,5 +1,6 @@
 // RolloutIntents of a group: what people asked for, read and written.
-import { getObject, listObjects } from '../../cluster/read.ts';
+import { isStatus } from '../../cluster/failure.ts';
+import { listObjects } from '../../cluster/read.ts';
 import type { KubernetesObject } from '../../cluster/resource.ts';
 import { applyObject, deleteObject } from '../../cluster/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
@@ -60,12 +61,12 @@ export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObjec
   return applyObject(env, rolloutIntents, object, { fieldManager, dryRun: isDryRun, site: 'intents.apply', timeoutMs });
 }
 
+/** One that is gone already is as good. */
 export async function deleteIntent({ env, timeoutMs }: Cluster, { metadata }: KubernetesObject): Promise<void> {
   const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-  await deleteObject(env, rolloutIntents, { namespace, name, uid, resourceVersion }, { site: 'intents.delete', timeoutMs });
-}
-
-/** The same object as it stands, or undefined. */
-export function standingIntent({ env, timeoutMs }: Cluster, { metadata }: KubernetesObject): Promise<KubernetesObject | undefined> {
-  return getObject(env, rolloutIntents, { namespace: metadata.namespace ?? '', name: metadata.name }, { site: 'intents.get', timeoutMs });
+  try {
+    await deleteObject(env, rolloutIntents, { namespace, name, uid, resourceVersion }, { site: 'intents.delete', timeoutMs });
+  } catch (error) {
+    if (!isStatus(error, 404)) throw error;
+  }
 }

@@ -1,0 +1,72 @@
+// The verb pause: nothing new starts, until somebody resumes or the time is over.
+import { isStatus } from '../../cluster/failure.ts';
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { accessFor, type DryRun, printObjects, zoneNamed } from '../live/acting.ts';
+import type { LiveGroup } from '../live/groups.ts';
+import { applyIntent, pauseIntent } from '../live/intents.ts';
+import { notInstalled, rolloutIntents } from '../live/kinds.ts';
+import { readGroups, scopeOf } from '../live/read.ts';
+import { groupNamed, nameOf } from '../live/target.ts';
+import { durationFlag } from '../live/when.ts';
+import { zoneProgress } from '../output/group-words.ts';
+import { instantText } from '../output/plan-words.ts';
+import { plural } from '../output/words.ts';
+
+export interface PauseOptions extends ConnectionFlags {
+  readonly group: string;
+  readonly zone?: string;
+  readonly for?: string;
+  readonly reason?: string;
+  readonly dryRun?: DryRun;
+}
+
+export function run(context: CommandContext, options: PauseOptions): Promise<ExitCode> {
+  return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
+    const name = groupNamed(options.group, cluster);
+    const { groups } = await readGroups(cluster, scopeOf([name]));
+    const [live] = groups;
+    const zone = live === undefined ? undefined : zoneNamed(live, options.zone);
+    const expiresMs = options.for === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--for', options.for);
+    const { reason } = options;
+    const object = pauseIntent({ ...name, ...(zone && { zone }), ...(reason && { reason }), ...(expiresMs && { expiresMs }) });
+    if (options.dryRun === 'client') printObjects(context, [object]);
+    else {
+      const applied = await apply(cluster, object, options.dryRun);
+      if (options.dryRun === 'server') printObjects(context, [applied]);
+      else report(context, { name: nameOf(name), zone, reason, expiresMs, live });
+    }
+    return exitCodes.done;
+  });
+}
+
+async function apply(cluster: Cluster, object: KubernetesObject, dryRun: DryRun): Promise<KubernetesObject> {
+  try {
+    return await applyIntent(cluster, object, dryRun === 'server');
+  } catch (error) {
+    throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was paused') : error;
+  }
+}
+
+interface Paused {
+  readonly name: string;
+  readonly zone: string | undefined;
+  readonly reason: string | undefined;
+  readonly expiresMs: number | undefined;
+  readonly live: LiveGroup | undefined;
+}
+
+function report(context: CommandContext, { name, zone, reason, expiresMs, live }: Paused): void {
+  const where = zone === undefined ? name : `${name} zone ${zone}`;
+  const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
+  const why = reason === undefined ? '' : ` (${reason})`;
+  const zones = live?.decision.zones ?? [];
+  const flying = zones.reduce((sum, one) => sum + zoneProgress(one, live?.decision.pods ?? []).inFlight, 0);
+  context.stdout.write(`${where} paused${until}${why}\n`);
+  context.stdout.write(
+    `  ${flying === 0 ? 'nothing new starts' : `${plural(flying, 'pod')} already in flight will finish; nothing new starts`}\n`,
+  );
+  suggestNext(context, `resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`);
+}

@@ -1,0 +1,110 @@
+// The verb restart: a new template for every member, which the group then rolls in its own order.
+import { isStatus } from '../../cluster/failure.ts';
+import { getObject } from '../../cluster/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/resource.ts';
+import { patchObject } from '../../cluster/write.ts';
+import { judge } from '../../engine/judge.ts';
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { accessFor, type DryRun, printObjects, recordReason, zoneNamed } from '../live/acting.ts';
+import { isMeant, type PromptFlags } from '../live/confirm.ts';
+import { type Member, readMembers, refuseWhenDenied } from '../live/members.ts';
+import { groupNamed, nameOf } from '../live/target.ts';
+import { secondText } from '../live/when.ts';
+import { plural } from '../output/words.ts';
+
+export interface RestartOptions extends ConnectionFlags, PromptFlags {
+  readonly group: string;
+  readonly zone?: string;
+  readonly reason?: string;
+  readonly dryRun?: DryRun;
+}
+
+export function run(context: CommandContext, options: RestartOptions): Promise<ExitCode> {
+  return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
+    const target = groupNamed(options.group, cluster);
+    const name = nameOf(target);
+    const { live, members, snapshot } = await readMembers(cluster, target);
+    const zone = zoneNamed(live, options.zone);
+    const meant = members.filter((member) => zone === undefined || member.zone === zone);
+    for (const member of meant) {
+      refuseUnguarded(member, name);
+      const { namespace, name: statefulSet } = member.view;
+      refuseWhenDenied(judge(snapshot, { kind: 'restart', namespace, statefulSet, dryRun: options.dryRun !== undefined }), name);
+    }
+    const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
+    const what = `${plural(pods, 'pod')} of ${zone === undefined ? name : `${name} zone ${zone}`}`;
+    const patch = restartPatch(secondText(cluster.env.clock.nowMs()));
+    if (options.dryRun === 'client') {
+      printObjects(
+        context,
+        meant.map(({ object }) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: identityOf(object), ...patch })),
+      );
+      return exitCodes.done;
+    }
+    const isServerDryRun = options.dryRun === 'server';
+    if (!isServerDryRun && !(await isMeant(context, options, `This replaces ${what}, in the order of the group.\n`))) return exitCodes.done;
+    const patched: KubernetesObject[] = [];
+    for (const member of meant) patched.push(await restartOne(cluster, member, patch, isServerDryRun));
+    if (isServerDryRun) {
+      printObjects(context, patched);
+      return exitCodes.done;
+    }
+    for (const about of options.reason === undefined ? [] : patched) {
+      await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason ?? '', about });
+    }
+    context.stdout.write(`${what} will be replaced, in the order of the group\n`);
+    suggestNext(context, `status ${name}`, `get ${name} -w`);
+    return exitCodes.done;
+  });
+}
+
+function restartPatch(restartedAt: string): { readonly spec: object } {
+  return { spec: { template: { metadata: { annotations: { 'kubectl.kubernetes.io/restartedAt': restartedAt } } } } };
+}
+
+function identityOf({ metadata: { name, namespace, uid, resourceVersion } }: KubernetesObject): KubernetesObject['metadata'] {
+  return { name, ...(namespace && { namespace }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+}
+
+/**
+ * A new template on a StatefulSet that Kubernetes itself updates would be rolled at once, in all zones together. @throws Failure then.
+ */
+function refuseUnguarded({ view, zone }: Member, name: string): void {
+  if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `a restart of ${name} would not go zone by zone`,
+    why: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has the strategy RollingUpdate with partition ${view.partition}, so Kubernetes would replace its pods at once`,
+    todo: 'give every member the strategy OnDelete, or a partition above its ordinals',
+  });
+}
+
+/** Somebody else may write the object at the same moment, such as its status; a few times that is no reason to give up. */
+const attempts = 4;
+
+async function restartOne(
+  { env, timeoutMs }: Cluster,
+  { object }: Member,
+  patch: { readonly spec: object },
+  dryRun: boolean,
+): Promise<KubernetesObject> {
+  let { uid = '', resourceVersion = '' } = object.metadata;
+  const { namespace = '', name } = object.metadata;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const target = { namespace, name, uid, resourceVersion };
+      return await patchObject(env, resources.statefulSets, target, { patch: { ...patch }, dryRun, site: 'act.restartMember', timeoutMs });
+    } catch (error) {
+      if (!isStatus(error, 409) || attempt === attempts) throw error;
+    }
+    const now = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readMember', timeoutMs });
+    // Another StatefulSet of the name is not the one that was judged.
+    if (now === undefined || now.metadata.uid !== uid)
+      throw new Failure({ exitCode: exitCodes.stale, what: `StatefulSet ${namespace}/${name} was made anew meanwhile` });
+    resourceVersion = now.metadata.resourceVersion ?? '';
+    uid = now.metadata.uid;
+  }
+}

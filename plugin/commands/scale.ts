@@ -1,0 +1,124 @@
+// The verb scale: the number is written where the group takes it from, and who follows is shown.
+import { getObject } from '../../cluster/read.ts';
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import { patchObject } from '../../cluster/write.ts';
+import { judge } from '../../engine/judge.ts';
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { accessFor, type DryRun, printObjects, recordReason } from '../live/acting.ts';
+import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
+import { type Members, readMembers, refuseWhenDenied } from '../live/members.ts';
+import { type ScaleTarget, scaleTarget } from '../live/scale-target.ts';
+import { groupNamed, nameOf } from '../live/target.ts';
+import { propagationLines } from '../output/scale.ts';
+
+export interface ScaleOptions extends ConnectionFlags, PromptFlags {
+  readonly group: string;
+  readonly to: number;
+  readonly zone?: string;
+  readonly reason?: string;
+  readonly dryRun?: DryRun;
+}
+
+export function run(context: CommandContext, options: ScaleOptions): Promise<ExitCode> {
+  return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
+    const group = groupNamed(options.group, cluster);
+    const name = nameOf(group);
+    const members = await readMembers(cluster, group);
+    const target = await scaleTarget(cluster, members, options.zone);
+    const scale = await readScale(cluster, target);
+    const from = replicasOf(scale);
+    const change = `${target.shown} of ${name} from ${from} to ${options.to}`;
+    if (from === options.to) {
+      context.stdout.write(`${target.shown} of ${name} has ${from} replicas already\n`);
+      return exitCodes.done;
+    }
+    refuse(members, target, from, options);
+    const lines = propagationLines(members.definition, target.zone, { from, to: options.to });
+    if (options.dryRun === 'client') {
+      printObjects(context, [asked(scale, options.to)]);
+      return exitCodes.done;
+    }
+    const isServerDryRun = options.dryRun === 'server';
+    if (!isServerDryRun && !(await isConfirmed(context, options, `This scales ${change}.\n${lines}`, from, group.group)))
+      return exitCodes.done;
+    const written = await writeScale(cluster, target, scale, options.to, isServerDryRun);
+    if (isServerDryRun) {
+      printObjects(context, [written]);
+      return exitCodes.done;
+    }
+    if (options.reason !== undefined)
+      await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: aboutOf(target, scale) });
+    context.stdout.write(`${change}: done\n${lines}`);
+    suggestNext(context, `status ${name}`, `explain ${name}`);
+    return exitCodes.done;
+  });
+}
+
+async function readScale({ env, timeoutMs }: Cluster, { resource, namespace, name, shown }: ScaleTarget): Promise<KubernetesObject> {
+  const scale = await getObject(env, resource, { namespace, name }, { site: 'act.readScale', timeoutMs, subresource: 'scale' });
+  if (scale === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is not there any more` });
+  return scale;
+}
+
+/** Zero is not written by the API server. */
+function replicasOf({ spec }: KubernetesObject): number {
+  return typeof spec === 'object' && spec !== null && 'replicas' in spec && typeof spec.replicas === 'number' ? spec.replicas : 0;
+}
+
+/** Only what the plugin writes itself is judged here; what the agent makes of a count or a source, it decides as it goes. */
+function refuse(
+  { snapshot }: Members,
+  { resource, namespace, name: statefulSet, zone, shown }: ScaleTarget,
+  from: number,
+  options: ScaleOptions,
+): void {
+  if (resource.kind !== 'StatefulSet') return;
+  const judgement = judge(snapshot, {
+    kind: 'scale',
+    namespace,
+    statefulSet,
+    from,
+    to: options.to,
+    via: 'scale',
+    dryRun: options.dryRun !== undefined,
+  });
+  refuseWhenDenied(judgement, options.group);
+  if (judgement.outcome !== 'prepare') return;
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `${shown} cannot be scaled down from here`,
+    why: `pods of zone ${zone.name} must prepare before they leave, which the admission webhook sees to when the StatefulSet is scaled`,
+    todo: `with the webhook installed: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.to}`,
+  });
+}
+
+async function isConfirmed(context: CommandContext, options: ScaleOptions, preview: string, from: number, group: string): Promise<boolean> {
+  if (options.to === 0) return isMeantByName(context, options, preview, group);
+  return options.to > from || isMeant(context, options, preview);
+}
+
+function asked(scale: KubernetesObject, to: number): KubernetesObject {
+  const { apiVersion = 'autoscaling/v1', kind = 'Scale', metadata } = scale;
+  return { apiVersion, kind, metadata, spec: { replicas: to } };
+}
+
+function writeScale(
+  { env, timeoutMs }: Cluster,
+  { resource, namespace, name }: ScaleTarget,
+  { metadata }: KubernetesObject,
+  to: number,
+  dryRun: boolean,
+): Promise<KubernetesObject> {
+  const { uid = '', resourceVersion = '' } = metadata;
+  const options = { patch: { spec: { replicas: to } }, subresource: 'scale', dryRun, site: 'act.scale', timeoutMs };
+  return patchObject(env, resource, { namespace, name, uid, resourceVersion }, options);
+}
+
+/** The Scale carries the name and UID of what it scales. */
+function aboutOf({ resource }: ScaleTarget, { metadata }: KubernetesObject): KubernetesObject {
+  const apiVersion = resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
+  return { apiVersion, kind: resource.kind, metadata };
+}

@@ -1,0 +1,68 @@
+// A group as the acting verbs need it: its definition, its StatefulSets as objects, and a snapshot to judge by.
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { Judgement } from '../../engine/decision.ts';
+import { observeStatefulSet } from '../../engine/observe/objects.ts';
+import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { Cluster } from '../connection.ts';
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { sourceText } from '../output/plan-words.ts';
+import type { LiveGroup } from './groups.ts';
+import type { Listing } from './listing.ts';
+import { readEvidence, scopeOf } from './read.ts';
+import { readReplicaSources } from './replica-sources.ts';
+import { itemsOf, liveSnapshot } from './snapshot.ts';
+import type { GroupName } from './target.ts';
+
+export interface Member {
+  readonly zone: string;
+  readonly object: KubernetesObject;
+  readonly view: StatefulSetView;
+}
+
+export interface Members {
+  readonly live: LiveGroup;
+  /** Absent when the group is defined where only the agent reads. */
+  readonly definition?: GroupDefinition;
+  readonly members: readonly Member[];
+  readonly snapshot: Snapshot;
+  readonly listing: Listing;
+}
+
+/** @throws Failure when there is no such group, or a StatefulSet of it is not there. */
+export async function readMembers(cluster: Cluster, name: GroupName): Promise<Members> {
+  const { groups, world, listing } = await readEvidence(cluster, scopeOf([name]));
+  const [live] = groups;
+  if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `there is no group ${name.namespace}/${name.group}` });
+  const definition = world.policies.groups.find((group) => group.namespace === name.namespace && group.name === name.group);
+  const replicaSources = await readReplicaSources(cluster, definition === undefined ? [] : [definition]);
+  const snapshot = liveSnapshot(world.policies, listing, { nowMs: cluster.env.clock.nowMs(), replicaSources });
+  const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, name.namespace, zone, statefulSet));
+  return { live, members, snapshot, listing, ...(definition && { definition }) };
+}
+
+function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {
+  const object = itemsOf(statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
+  const view = object === undefined ? { unknown: 'it does not exist, or may not be read' } : observeStatefulSet(object);
+  if (object !== undefined && !isUnknown(view)) return { zone, object, view };
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: `StatefulSet ${namespace}/${statefulSet} of zone ${zone} cannot be used`,
+    ...(isUnknown(view) ? { why: view.unknown } : {}),
+    todo: `kubectl get statefulset ${statefulSet} -n ${namespace}`,
+  });
+}
+
+/** @throws Failure with exit code 5 when the judgement denies: what, the rule with its fact, and where to look. */
+export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): void {
+  if (outcome !== 'deny') return;
+  const held = results.find((result) => result.outcome === 'no' || result.outcome === 'unknown' || result.outcome === 'wait');
+  const written = sourceText(held?.source);
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: message,
+    ...(written === undefined ? {} : { why: `${held?.rule} is written at ${written}` }),
+    todo: `kubectl rollout-group explain ${name}`,
+  });
+}

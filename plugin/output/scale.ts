@@ -1,0 +1,44 @@
+// What a change of replicas sets in motion: which zones follow, and what they wait for.
+import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
+
+/** One line per zone that takes its number from this one, directly or not; empty when nobody does. */
+export function propagationLines(
+  definition: GroupDefinition | undefined,
+  zone: ZoneDefinition,
+  { from, to }: { readonly from: number; readonly to: number },
+): string {
+  const zones = definition?.zones ?? [];
+  const own = [...delays(zone, from, to)];
+  const first = own.length === 0 ? [] : [`  zone ${zone.name}: ${own.join(', ')}\n`];
+  return [...first, ...followersOf(zones, zone.name).map((follower) => followerLine(follower, from, to))].join('');
+}
+
+/** In the order in which the change reaches them; a circle, which lint refuses, is not followed. */
+function followersOf(zones: readonly ZoneDefinition[], leader: string): readonly ZoneDefinition[] {
+  const reached = new Set([leader]);
+  const found: ZoneDefinition[] = [];
+  for (const name of reached) {
+    for (const zone of zones) {
+      if (zone.follows !== name || reached.has(zone.name)) continue;
+      reached.add(zone.name);
+      found.push(zone);
+    }
+  }
+  return found;
+}
+
+function followerLine(zone: ZoneDefinition, from: number, to: number): string {
+  const when =
+    to > from ? (zone.followersWaitFor === 'leaderReady' ? [`when all pods of ${zone.follows} are ready`] : []) : delays(zone, from, to);
+  return `  zone ${zone.name} follows ${zone.follows}${when.length === 0 ? '' : `: ${when.join(', ')}`}\n`;
+}
+
+function delays({ betweenZonesMs, delayed, prepare }: ZoneDefinition, from: number, to: number): readonly string[] {
+  if (to >= from) return [];
+  return [
+    ...(betweenZonesMs === undefined ? [] : [`not before ${formatDuration(betweenZonesMs)} after the last decrease of another zone`]),
+    ...(delayed === undefined ? [] : [`after its leaving pods have been prepared for ${formatDuration(delayed.afterMs)}`]),
+    ...(prepare === undefined ? [] : ['after its leaving pods have prepared']),
+  ];
+}
