@@ -33,6 +33,8 @@ export interface StatefulSetView {
   readonly minReadySeconds: number;
   readonly serviceName: string;
   readonly podLabels: Readonly<Record<string, string>>;
+  /** `spec.selector` as kubectl writes selectors; absent when it could not be put so. */
+  readonly selector?: string;
   readonly isTerminating: boolean;
   readonly status: {
     readonly observedGeneration: number;

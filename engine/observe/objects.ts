@@ -31,6 +31,7 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
     minReadySeconds: fields.whole('spec.minReadySeconds') ?? 0,
     serviceName: fields.text('spec.serviceName') ?? '',
     podLabels: fields.texts('spec.template.metadata.labels'),
+    ...selectorOf(fields),
     isTerminating: fields.has('metadata.deletionTimestamp'),
     status: {
       observedGeneration: fields.whole('status.observedGeneration') ?? 0,
@@ -88,6 +89,30 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
     ...(readyTimeMs === undefined ? {} : { readyTimeMs }),
     ...(owner === undefined ? {} : { owner }),
   };
+}
+
+function selectorOf(fields: Reader): { readonly selector?: string } {
+  const expressions = fields.list('spec.selector.matchExpressions').map((expression) => expressionText(reader(expression)));
+  const labels = Object.entries(fields.texts('spec.selector.matchLabels')).map(([key, value]) => `${key}=${value}`);
+  const terms = [...labels, ...expressions].sort();
+  return terms.length === 0 || terms.includes('') ? {} : { selector: terms.join(',') };
+}
+
+/** As kubectl writes it; empty for an operator that does not exist. */
+function expressionText(fields: Reader): string {
+  const key = fields.text('key') ?? '';
+  const values = `(${fields
+    .list('values')
+    .filter((value) => typeof value === 'string')
+    .sort()
+    .join(',')})`;
+  const forms: Readonly<Record<string, string>> = {
+    In: `${key} in ${values}`,
+    NotIn: `${key} notin ${values}`,
+    Exists: key,
+    DoesNotExist: `!${key}`,
+  };
+  return forms[fields.text('operator') ?? ''] ?? '';
 }
 
 /** A node and whether its condition Ready is true. */

@@ -1,29 +1,130 @@
 // A decision as it is published: bounded, with the instants since which things are as they are.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { GroupDecision } from '../decision.ts';
-import type { Known, Ledger, Snapshot } from '../snapshot.ts';
-import type { PublishedDecision, TakenAction } from './published.ts';
+import type { GroupDecision, RuleResult } from '../decision.ts';
+import type { Ledger, RunState, Snapshot } from '../snapshot.ts';
+import { viewGroup } from '../view.ts';
+import { actionText } from './action-text.ts';
+import { bounded } from './bounds.ts';
+import { podsWorthNaming } from './pods.ts';
+import {
+  type PublishedAction,
+  type PublishedDecision,
+  type PublishedGate,
+  type PublishedRun,
+  type PublishedWait,
+  publishedFormat,
+  publishedPodLimit,
+  type TakenAction,
+} from './published.ts';
+
+export { readPublished } from './read.ts';
+export { samePublished } from './same.ts';
 
 export interface PublishInput {
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;
   /** What the decision was made from. */
   readonly snapshot: Snapshot;
+  /** As stored after the turn; that of the snapshot when left out. */
   readonly ledger?: Ledger;
   /** What was done in the turn. */
   readonly performed?: readonly TakenAction[];
-  /** What was published before: the phase and the waits keep their instants. */
+  /** What was published before: phase, waits and actions keep their instants. */
   readonly previous?: PublishedDecision;
+  /** When the decision was made. */
   readonly atMs: number;
+  /** Identity of the agent. */
   readonly leader?: string;
+  /** Where the group is defined. */
   readonly origin?: string;
 }
 
-/** What is to be published; at most `publishedByteLimit` bytes of JSON. */
-export declare function publishedDecision(input: PublishInput): PublishedDecision;
+/** What is to be published; at most `publishedByteLimit` bytes of JSON, what does not fit is left out in the order of `bounded`. */
+export function publishedDecision(input: PublishInput): PublishedDecision {
+  const { group, decision, snapshot, previous, atMs, leader, origin } = input;
+  const view = viewGroup(snapshot, group);
+  const pods = podsWorthNaming(view, snapshot.nowMs);
+  const ledger = input.ledger ?? view.ledger;
+  const run = ledger.run ?? decision.run;
+  return bounded({
+    format: publishedFormat,
+    namespace: decision.namespace,
+    group: decision.group,
+    goal: decision.goal,
+    phase: decision.phase,
+    phaseSinceMs: previous?.phase === decision.phase ? previous.phaseSinceMs : atMs,
+    outcome: decision.outcome,
+    ...(decision.wave === undefined ? {} : { wave: decision.wave }),
+    zones: decision.zones,
+    pods: pods.slice(0, publishedPodLimit),
+    waits: waitsOf(decision, previous, atMs),
+    steps: decision.steps.map(({ id, kind, zone, from, to, outcome, pods: named, results }) => ({
+      id,
+      kind,
+      zone,
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+      outcome,
+      podCount: named.length,
+      results,
+    })),
+    warnings: decision.warnings,
+    gates: gatesOf(group, snapshot),
+    ...(run === undefined ? {} : { run: publishedRun(run) }),
+    openClaims: ledger.claims.length,
+    actions: actionsOf(input),
+    policyDigest: snapshot.policyDigest,
+    ...(leader === undefined ? {} : { leader }),
+    ...(origin === undefined ? {} : { origin }),
+    decidedMs: atMs,
+    ...(decision.wakeAtMs === undefined ? {} : { wakeAtMs: decision.wakeAtMs }),
+    omitted: pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : [],
+  });
+}
 
-/** Whether two published decisions say the same: only instants and ages may differ. */
-export declare function samePublished(a: PublishedDecision, b: PublishedDecision): boolean;
+/** A wait goes on while the same rule holds one of the same zones in the same way, whatever it counts meanwhile. */
+function waitsOf(decision: GroupDecision, previous: PublishedDecision | undefined, atMs: number): readonly PublishedWait[] {
+  return decision.waits.map((wait) => {
+    const zones = [...new Set(decision.steps.filter((step) => step.results.some((one) => isSame(one, wait))).map(({ zone }) => zone))];
+    const before = previous?.waits.find(
+      (one) => one.rule === wait.rule && one.outcome === wait.outcome && one.zones.some((zone) => zones.includes(zone)),
+    );
+    return { ...wait, sinceMs: before?.sinceMs ?? atMs, zones };
+  });
+}
 
-/** A published decision as it was stored; unknown, with the reason, when it is none. */
-export declare function readPublished(value: unknown): Known<PublishedDecision>;
+function isSame(a: RuleResult, b: RuleResult): boolean {
+  return a.rule === b.rule && a.outcome === b.outcome && a.fact === b.fact;
+}
+
+function gatesOf(group: GroupDefinition, snapshot: Snapshot): readonly PublishedGate[] {
+  return group.gates.map(({ name, mode }) => {
+    const readings = snapshot.gateReadings
+      .filter((view) => view.namespace === group.namespace && view.group === group.name && view.gate === name)
+      .flatMap((view) => view.readings);
+    const latest = readings.reduce<(typeof readings)[number] | undefined>(
+      (best, reading) => (best === undefined || reading.atMs > best.atMs ? reading : best),
+      undefined,
+    );
+    return { gate: name, mode, readings: readings.length, ...(latest === undefined ? {} : { latest }) };
+  });
+}
+
+/** A turn that does nothing leaves what the last one did that did something. */
+function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly PublishedAction[] {
+  if (performed.length === 0) return previous?.actions ?? [];
+  return performed.map(({ action, result, message }) => ({
+    kind: action.kind,
+    ...('zone' in action ? { zone: action.zone } : {}),
+    what: actionText(action),
+    result,
+    ...(message === undefined ? {} : { message }),
+    atMs,
+  }));
+}
+
+function publishedRun(run: RunState): PublishedRun {
+  const { movableMs: _movableMs, movableAsOfMs: _asOf, isMovable: _isMovable, lastDisruptionMs: _last, ...rest } = run;
+  const { inFlightSinceMs: _inFlight, retriedMs: _retried, ...published } = rest;
+  return published;
+}

@@ -1,5 +1,5 @@
 // What the agent publishes of a decision: who reads it needs neither the agent nor the right to read pods.
-import type { Action, GroupDecision, Phase, RuleResult, Step } from '../decision.ts';
+import type { Action, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
 import type { GateReading, RunState } from '../snapshot.ts';
 
 /** The most bytes of a published decision as JSON, in UTF-8. */
@@ -26,28 +26,26 @@ export interface PublishedAction {
   readonly what: string;
   readonly result: ActionResult;
   readonly message?: string;
+  readonly atMs: number;
 }
 
-export interface PublishedZone {
-  readonly zone: string;
-  readonly statefulSet: string;
-  readonly replicas: number;
-  readonly updated: number;
-  readonly available: number;
-  readonly isReady: boolean;
-  /** What the pods run, oldest first, as ordinals per revision. */
-  readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
-}
+/** A zone as the decision saw it. */
+export type PublishedZone = ZoneDecision;
+
+/** The worst first, which is also the order in which pods are named. */
+export const podStates = ['crashing', 'nodeDown', 'unready', 'missing', 'terminating', 'announced', 'starting', 'leaving'] as const;
+
+export type PodState = (typeof podStates)[number];
 
 /** A pod that moves or is bad. */
 export interface PublishedPod {
   readonly zone: string;
   readonly pod: string;
   /**
-   * `crashing`: a container waits for what waiting does not cure. `nodeDown`: its node is not ready. `unready`: at the old revision.
+   * `announced`: its disruption is announced and not yet seen. `crashing`: a container waits for what waiting does not cure. `nodeDown`: its node is not ready. `unready`: at an old revision.
    * `starting`: at the new revision and not yet available. `leaving`: beyond the replicas. `missing`: there is no such pod.
    */
-  readonly state: 'terminating' | 'missing' | 'crashing' | 'nodeDown' | 'unready' | 'starting' | 'leaving' | 'announced';
+  readonly state: PodState;
   /** Why a container waits, such as CrashLoopBackOff. */
   readonly reason?: string;
   readonly node?: string;
@@ -95,6 +93,9 @@ export type PublishedRun = Pick<
   | 'completedMs'
 >;
 
+/** `major.minor` of what this program publishes. A newer minor adds fields; another major is not read. */
+export const publishedFormat = '1.0';
+
 /** One decision of one group, bounded. Instants are milliseconds since 1970. */
 export interface PublishedDecision {
   /** `major.minor`; a reader refuses another major. */
@@ -116,7 +117,7 @@ export interface PublishedDecision {
   readonly run?: PublishedRun;
   /** Disruptions that are announced and not yet seen to be over. */
   readonly openClaims: number;
-  /** What the turn did that made this decision. */
+  /** What the last turn did that did anything. */
   readonly actions: readonly PublishedAction[];
   readonly policyDigest: string;
   /** Identity of the agent that decided. */

@@ -1,17 +1,157 @@
 // The status of a RolloutGroup object and its conditions, from a published decision.
-import type { PublishedDecision } from './published.ts';
 
-export interface StatusContext {
-  /** `metadata.generation` of the object. */
-  readonly generation?: number;
-  /** The status as stored: conditions keep their `lastTransitionTime`. */
-  readonly previous?: unknown;
-  /** Of the zone whose replicas `scale` reads: the first zone that follows nobody. */
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { instantText } from '../../policies/instant.ts';
+import { fieldAt } from '../observe/raw.ts';
+import type { Snapshot } from '../snapshot.ts';
+import type { PublishedDecision, PublishedWait } from './published.ts';
+import { reasonOf } from './reason.ts';
+
+export interface ScaleTarget {
+  /** Pods of the zone that is scaled, as its StatefulSet counts them. */
+  readonly replicas: number;
+  /** Selects them. */
   readonly selector?: string;
 }
 
-/** The whole status; write it as it is. */
-export declare function groupStatus(published: PublishedDecision, context: StatusContext): Readonly<Record<string, unknown>>;
+export interface StatusContext {
+  /** `metadata.generation` of the object that the decision was made from. */
+  readonly generation?: number;
+  /** The status as stored: conditions keep their `lastTransitionTime`. */
+  readonly previous?: unknown;
+  /** What `scale` reads (`scaleTargetOf`). */
+  readonly scale?: ScaleTarget;
+}
 
-/** `zone-gap` becomes `ZoneGap`, `policy/rule` becomes `PolicyRule`. */
-export declare function reasonOf(rule: string): string;
+export interface Condition {
+  readonly type: 'Ready' | 'Progressing' | 'Degraded';
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  /** RFC 3339. */
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: number;
+}
+
+export interface GroupStatus {
+  readonly observedGeneration?: number;
+  readonly phase: string;
+  readonly goal: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly wave?: string;
+  readonly replicas?: number;
+  readonly selector?: string;
+  readonly pods: number;
+  readonly updatedPods: number;
+  readonly readyPods: number;
+  readonly decidedAt: string;
+  readonly policyDigest: string;
+  readonly conditions: readonly Condition[];
+  readonly decision: PublishedDecision;
+}
+
+/**
+ * What the scale subresource of a group reads: the first zone that follows nobody. Selecting the pods of one zone keeps an autoscaler from
+ * counting the same load once for each zone. undefined when its StatefulSet is not known.
+ */
+export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, 'statefulSets'>): ScaleTarget | undefined {
+  const leader = group.zones.find((zone) => zone.follows === undefined);
+  const set = snapshot.statefulSets.find((one) => one.namespace === group.namespace && one.name === leader?.statefulSet);
+  if (set === undefined) return undefined;
+  return { replicas: set.status.replicas, ...(set.selector === undefined ? {} : { selector: set.selector }) };
+}
+
+/** The whole status of the object; it takes the place of the one before. */
+export function groupStatus(published: PublishedDecision, context: StatusContext = {}): GroupStatus {
+  const { generation, scale } = context;
+  const [first] = published.waits;
+  const sum = (count: (zone: PublishedDecision['zones'][number]) => number): number =>
+    published.zones.reduce((total, zone) => total + count(zone), 0);
+  return {
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    phase: published.phase,
+    goal: published.goal,
+    reason: first === undefined ? published.phase : reasonOf(first.rule),
+    message: first === undefined ? published.goal : waitText(first),
+    ...(published.wave === undefined ? {} : { wave: `${published.wave.name} (${published.wave.index + 1}/${published.wave.count})` }),
+    ...(scale === undefined ? {} : scale),
+    pods: sum((zone) => zone.replicas),
+    updatedPods: sum((zone) => zone.updated),
+    readyPods: sum((zone) => zone.available),
+    decidedAt: timeText(published.decidedMs),
+    policyDigest: published.policyDigest,
+    conditions: conditionsOf(published, context),
+    decision: published,
+  };
+}
+
+/** A condition without the time of its last change. */
+type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+function conditionsOf(published: PublishedDecision, { generation, previous }: StatusContext): readonly Condition[] {
+  const before = fieldAt(previous, ['conditions']);
+  const known: readonly unknown[] = Array.isArray(before) ? before : [];
+  return [ready(published), progressing(published), degraded(published)].map((verdict) => {
+    const same = known.find((one) => fieldAt(one, ['type']) === verdict.type && fieldAt(one, ['status']) === verdict.status);
+    const since = fieldAt(same, ['lastTransitionTime']);
+    return {
+      ...verdict,
+      lastTransitionTime: typeof since === 'string' ? since : timeText(published.decidedMs),
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+    };
+  });
+}
+
+/** Whether every pod runs what it should, in the number it should, and is available. */
+function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
+  const type = 'Ready';
+  const [first] = waits;
+  if (first?.outcome === 'unknown') return { type, status: 'Unknown', reason: reasonOf(first.rule), message: waitText(first) };
+  const unready = zones.filter((zone) => !zone.isReady);
+  if (outcome === 'done' && unready.length === 0)
+    return { type, status: 'True', reason: 'Complete', message: 'every zone is up to date and available' };
+  if (first !== undefined) return { type, status: 'False', reason: reasonOf(first.rule), message: waitText(first) };
+  if (outcome !== 'done') return { type, status: 'False', reason: 'InProgress', message: goal };
+  const names = unready.map((zone) => `${zone.zone} has ${zone.available} of ${zone.replicas} pods available`);
+  return { type, status: 'False', reason: 'PodsUnavailable', message: `zone ${names.join(', zone ')}` };
+}
+
+/** Whether the group moves, or will without anybody doing anything. */
+function progressing({ phase, goal, waits }: PublishedDecision): Verdict {
+  const type = 'Progressing';
+  const [first] = waits;
+  const reason = first === undefined ? phase : reasonOf(first.rule);
+  const message = first === undefined ? goal : waitText(first);
+  const isMoving = phase === 'Rolling' || phase === 'Scaling' || phase === 'Waiting';
+  return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
+}
+
+/** Whether somebody should look: the run failed, a rule refuses, or pods are down for a reason that waiting does not cure. */
+function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
+  const type = 'Degraded';
+  if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
+  const refused = waits.find((wait) => wait.outcome === 'no');
+  if (phase === 'Blocked' && refused !== undefined)
+    return { type, status: 'True', reason: reasonOf(refused.rule), message: waitText(refused) };
+  const bad = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
+  const [first] = bad;
+  if (first === undefined) return { type, status: 'False', reason: 'AsExpected', message: 'nothing asks for a person' };
+  const others = bad.length === 1 ? '' : ` and ${bad.length - 1} more`;
+  const why = first.state === 'crashing' ? (first.reason ?? 'crashing') : `on node ${first.node ?? ''}, which is not ready`;
+  return {
+    type,
+    status: 'True',
+    reason: first.state === 'crashing' ? 'PodsCrashing' : 'NodesNotReady',
+    message: `${first.pod} is ${why}${others}`,
+  };
+}
+
+function waitText({ fact, limit }: PublishedWait): string {
+  return limit === undefined ? fact : `${fact}; the limit is ${limit}`;
+}
+
+/** Conditions carry whole seconds, as Kubernetes writes times. */
+function timeText(ms: number): string {
+  return instantText(Math.floor(ms / 1000) * 1000) ?? '1970-01-01T00:00:00Z';
+}

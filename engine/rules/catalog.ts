@@ -1,5 +1,6 @@
 // Every rule of the engine with what it holds and how it may answer. The documentation and the coverage test read this list.
 import type { RuleOutcome } from '../decision.ts';
+import { reasonOf } from '../publish/reason.ts';
 
 export interface RuleEntry {
   readonly id: string;
@@ -51,7 +52,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
 
 /** The list of rules as a page of the documentation. */
 export function rulesMarkdown(): string {
-  const rows = ruleCatalog.map(({ id, title, outcomes }) => `| \`${id}\` | ${title} | ${outcomes.join(', ')} |`);
+  const rows = ruleCatalog.map(({ id, title, outcomes }) => `| \`${id}\` | \`${reasonOf(id)}\` | ${title} | ${outcomes.join(', ')} |`);
   return [
     '# Rules',
     '',
@@ -64,8 +65,8 @@ export function rulesMarkdown(): string {
     '- `skip`: it does not apply.',
     '- `unknown`: it could not be decided, which holds the step.',
     '',
-    '| Rule | What it asks | How it may answer |',
-    '|---|---|---|',
+    '| Rule | Reason of conditions and events | What it asks | How it may answer |',
+    '|---|---|---|---|',
     ...rows,
     '',
   ].join('\n');

@@ -2,6 +2,7 @@
 import { adoptionCodes } from './codes/adoption.ts';
 import { conditionCodes } from './codes/conditions.ts';
 import { groupCodes } from './codes/groups.ts';
+import { installationCodes } from './codes/installation.ts';
 import { planCodes } from './codes/plans.ts';
 import { ruleCodes } from './codes/rules.ts';
 import { schemaCodes } from './codes/schema.ts';
@@ -25,6 +26,7 @@ export const findingCodes = {
   ...conditionCodes,
   ...adoptionCodes,
   ...planCodes,
+  ...installationCodes,
 } as const satisfies Readonly<Record<string, CodeEntry>>;
 
 export type FindingCode = keyof typeof findingCodes;
@@ -35,6 +37,7 @@ const families: readonly (readonly [prefix: string, title: string])[] = [
   ['RG3', 'Conditions'],
   ['RG4', 'Settings adopted from grafana/rollout-operator'],
   ['RG5', 'Risks of a plan'],
+  ['RG6', 'The installation'],
 ];
 
 /** What the table says about a code, or undefined for a code that does not exist. */

@@ -8,6 +8,8 @@ const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, t
     ['Phase', 'string', '.status.phase'],
     ['Updated', 'integer', '.status.updatedPods'],
     ['Ready', 'integer', '.status.readyPods'],
+    ['Pods', 'integer', '.status.pods'],
+    ['Reason', 'string', '.status.reason'],
   ],
   RolloutException: [
     ['Rule', 'string', '.spec.rule'],

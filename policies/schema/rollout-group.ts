@@ -323,18 +323,37 @@ export const rolloutGroupSpec = z.strictObject({
 
 /** What the agent publishes; written by the agent alone. */
 export const rolloutGroupStatus = z.strictObject({
-  observedGeneration: z.int().optional(),
-  phase: z.string().optional(),
+  observedGeneration: z.int().optional().describe('The generation of the spec that the decision was made from.'),
+  phase: z.string().optional().describe('Done, Rolling, Scaling, Waiting, Paused, Blocked or Failed.'),
   goal: z.string().optional(),
-  replicas: z.int().optional(),
-  selector: z.string().optional(),
+  reason: z.string().optional().describe('What holds the group most, as the name of a rule in PascalCase.'),
+  message: z.string().optional().describe('The fact behind the reason.'),
+  wave: z.string().optional().describe('The wave under way, with its place in the run.'),
+  replicas: z.int().optional().describe('Pods of the zone that scale is about: the first that follows nobody.'),
+  selector: z.string().optional().describe('Selects the pods of that zone.'),
+  pods: z.int().optional().describe('Replicas of all zones.'),
   updatedPods: z.int().optional(),
   readyPods: z.int().optional(),
-  zones: z.array(z.unknown()).optional().meta({ 'x-kubernetes-preserve-unknown-fields': true }),
-  waits: z.array(z.unknown()).optional().meta({ 'x-kubernetes-preserve-unknown-fields': true }),
   decidedAt: instant.optional(),
   policyDigest: z.string().optional(),
-  conditions: z.array(z.unknown()).optional().meta({ 'x-kubernetes-preserve-unknown-fields': true }),
+  conditions: z
+    .array(
+      z.strictObject({
+        type: z.string().max(316),
+        status: z.enum(['True', 'False', 'Unknown']),
+        reason: z.string().max(1024),
+        message: z.string().max(32_768),
+        lastTransitionTime: instant,
+        observedGeneration: z.int().optional(),
+      }),
+    )
+    .max(20)
+    .optional()
+    .describe('Ready, Progressing and Degraded.'),
+  decision: z
+    .unknown()
+    .optional()
+    .meta({ 'x-kubernetes-preserve-unknown-fields': true, description: 'The whole decision, as status and explain print it.' }),
 });
 
 export type RolloutGroupSpec = z.infer<typeof rolloutGroupSpec>;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../engine/decision.ts';
-import { claimsOf, observeLedger, openClaimLimit, openClaims } from '../../engine/ledger.ts';
-import { preparedSince } from '../../engine/preparations.ts';
+import { claimsOf, ledgerOfEpoch, longestDelayMs, observeLedger, openClaimLimit, openClaims, revocationsOf } from '../../engine/ledger.ts';
 import type { Claim, Ledger, Preparation } from '../../engine/snapshot.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs, type PodChanges, type StatefulSetOverrides, statefulSet } from '../kit/objects.ts';
@@ -150,20 +149,83 @@ describe('claims are opened', () => {
     expect(openClaims(empty, claims)?.claims).toHaveLength(100);
     expect(openClaims({ ...empty, claims: claims.slice(1) }, [pod, { ...pod, uid: 'y' }])).toBeUndefined();
   });
+
+  it('again under a newer resource version, in place of the request that can no longer succeed', () => {
+    const first = { ...pod, resourceVersion: '99', epoch: 1 };
+    const next = { ...pod, resourceVersion: '100', epoch: 2, atMs: kitNowMs };
+    expect(openClaims({ ...empty, claims: [first] }, [next])?.claims).toEqual([next]);
+    expect(openClaims({ ...empty, claims: [next] }, [first])?.claims).toEqual([next]);
+    expect(openClaims({ ...empty, claims: [first] }, [{ ...first, atMs: kitNowMs }])?.claims).toEqual([first]);
+  });
 });
 
-describe('since when a pod has been prepared', () => {
-  const before = { zone: 'a', ordinal: 5, podUid: 'old', call: 'delayed', state: 'prepared', reportedMs: 100, seenMs: 150 } as const;
-  const answer = { zone: 'a', ordinal: 5, podUid: 'new', call: 'delayed', state: 'prepared' } as const;
+describe('a claim that names a resource version', () => {
+  const versioned = { ...pod, resourceVersion: '99', epoch: 4 };
+  const seenAt = (resourceVersion: string, changes: object = {}) => ({ pods: { 1: { resourceVersion, ...changes } } });
 
-  it.each([
-    ['the same pod says it again', before, { ...answer, podUid: 'old' }, 150],
-    ['its successor kept the timestamp', before, { ...answer, reportedMs: 100 }, 150],
-    ['its successor began anew', before, { ...answer, reportedMs: 400 }, undefined],
-    ['its successor reports nothing', before, answer, undefined],
-    ['it had failed before', { ...before, state: 'failed' as const }, { ...answer, podUid: 'old' }, undefined],
-    ['nobody was asked before', undefined, answer, undefined],
-  ])('%s', (_case, known, said, since) => {
-    expect(preparedSince(known, said)).toBe(since);
+  it.each<[string, Claim, Seen, boolean]>([
+    ['the pod is as it was', versioned, seenAt('99'), true],
+    ['the pod was written since and stands, so that the DELETE must fail', versioned, seenAt('100'), false],
+    ['the pod was written since and terminates', versioned, seenAt('100', { isTerminating: true }), true],
+    ['the cache is older than the claim', versioned, seenAt('98'), true],
+    ['versions are no numbers and differ', { ...versioned, resourceVersion: 'x1' }, seenAt('x2'), false],
+    ['it is an eviction, which names the UID alone', { ...pod, verb: 'evictPod' }, seenAt('100'), true],
+    ['the eviction is older than 120 s', old({ ...pod, verb: 'evictPod' }), seenAt('100'), false],
+    [
+      'the StatefulSet was written since and kept its replicas',
+      { ...shrink, resourceVersion: '5' },
+      { set: { resourceVersion: '6' } },
+      false,
+    ],
+    ['the StatefulSet is as it was', { ...shrink, resourceVersion: '6' }, { set: { resourceVersion: '6' } }, true],
+  ])('when %s', (_case, claim, seen, isOpen) => {
+    expect(look({ claims: [claim] }, seen).claims).toEqual(isOpen ? [claim] : []);
+  });
+
+  it('of a zone that the group has no more ends after 120 s', () => {
+    const stray = { ...pod, zone: 'gone' };
+    expect(look({ claims: [stray, old(stray)] }).claims).toEqual([stray]);
+  });
+});
+
+describe('a new leader', () => {
+  const versioned = { ...pod, resourceVersion: '99', epoch: 4 };
+  const revoked = { namespace: 'mimir', pod: 'ingester-zone-a-1', uid: pod.uid, resourceVersion: '99' };
+
+  it.each<[string, Claim, object, number, readonly object[]]>([
+    ['an earlier leader claimed it and it stands untouched', versioned, { resourceVersion: '99' }, 5, [revoked]],
+    ['somebody without a leadership claimed it', { ...pod, resourceVersion: '99' }, { resourceVersion: '99' }, 5, [revoked]],
+    ['the claim is its own', versioned, { resourceVersion: '99' }, 4, []],
+    ['the pod was touched already', versioned, { resourceVersion: '100' }, 5, []],
+    ['the pod terminates', versioned, { resourceVersion: '99', isTerminating: true }, 5, []],
+    ['the pod is another one', versioned, { resourceVersion: '99', uid: 'new' }, 5, []],
+    ['it was an eviction', { ...pod, verb: 'evictPod', epoch: 4 }, { resourceVersion: '99' }, 5, []],
+  ])('touches a pod when %s', (_case, claim, changes, epoch, expected) => {
+    const seen = snapshotOf({
+      groups: [group({ zones: ['a'] })],
+      statefulSets: [statefulSet()],
+      podChanges: { 'ingester-zone-a': { 1: changes } },
+    });
+    expect(revocationsOf({ ...empty, claims: [claim] }, seen, epoch)).toEqual(expected);
+  });
+
+  it('writes under its epoch, and a former one writes nothing any more', () => {
+    const fifth = ledgerOfEpoch(empty, 5);
+    expect(fifth).toEqual({ ...empty, epoch: 5 });
+    expect(fifth && [ledgerOfEpoch(fifth, 5) === fifth, ledgerOfEpoch(fifth, 4), ledgerOfEpoch(fifth, 6)?.epoch]).toEqual([
+      true,
+      undefined,
+      6,
+    ]);
+  });
+});
+
+describe('the longest delay', () => {
+  it('is that of any zone and any policy', () => {
+    const zones = [{ name: 'a', betweenZonesMs: 5 }, { name: 'b' }];
+    const policy = { limits: { betweenZonesMs: 9 } } as Parameters<typeof longestDelayMs>[1][number];
+    expect([longestDelayMs(group(), []), longestDelayMs(group({ zones }), []), longestDelayMs(group({ zones }), [policy])]).toEqual([
+      0, 5, 9,
+    ]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { reasonOf } from '../../../engine/publish/reason.ts';
 import { ruleCatalog, rulesMarkdown } from '../../../engine/rules/catalog.ts';
 import { rollRules } from '../../../engine/rules/roll.ts';
 import { scaleDownRules, scaleUpRules } from '../../../engine/rules/scale.ts';
@@ -30,7 +31,7 @@ describe('the list of rules', () => {
     expect(page.startsWith('# Rules\n')).toBe(true);
     expect(page.endsWith('|\n')).toBe(true);
     expect(page.split('\n').filter((row) => row.startsWith('| `'))).toEqual(
-      ruleCatalog.map(({ id, title, outcomes }) => `| \`${id}\` | ${title} | ${outcomes.join(', ')} |`),
+      ruleCatalog.map(({ id, title, outcomes }) => `| \`${id}\` | \`${reasonOf(id)}\` | ${title} | ${outcomes.join(', ')} |`),
     );
   });
 });

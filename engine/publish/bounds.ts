@@ -1,0 +1,85 @@
+// What is left out of a published decision that is too long, and in which order.
+import type { RuleResult } from '../decision.ts';
+import { type PublishedDecision, publishedByteLimit } from './published.ts';
+
+/** The most characters of one text; messages of servers and policies may be any length. */
+const textLimit = 400;
+
+/** Parts in the order in which they go: each makes the value shorter and says what it left out. */
+const reductions: readonly ((value: PublishedDecision) => {
+  readonly value: PublishedDecision;
+  readonly omitted: number;
+  readonly part: string;
+})[] = [
+  (value) => keepResults(value, ({ outcome }) => outcome !== 'ok' && outcome !== 'skip'),
+  (value) => keepResults(value, () => false),
+  (value) => shorten(value, 'actions', 10),
+  (value) => shorten(value, 'pods', 10),
+  (value) => shorten(value, 'warnings', 5),
+  (value) => shorten(value, 'gates', 10),
+  (value) => shorten(value, 'waits', 10),
+  (value) => ({
+    value: { ...value, zones: value.zones.map((zone) => ({ ...zone, revisions: [] })) },
+    omitted: value.zones.length,
+    part: 'revisions',
+  }),
+  (value) => shorten(value, 'steps', 10),
+  (value) => ({ value: withoutRevisionsOfRun(value), omitted: value.run === undefined ? 0 : 1, part: 'revisions of the run' }),
+  (value) => shorten(value, 'actions', 0),
+  (value) => shorten(value, 'pods', 0),
+  (value) => shorten(value, 'gates', 0),
+  (value) => shorten(value, 'warnings', 0),
+  (value) => shorten(value, 'waits', 3),
+  (value) => shorten(value, 'steps', 0),
+  (value) => shorten(value, 'zones', 20),
+];
+
+/**
+ * The decision with at most `publishedByteLimit` bytes of JSON. Long texts are cut. Then go, as far as needed: rule results of steps that hold
+ * nothing; all rule results of steps; actions and pods beyond ten; warnings beyond five; gates and waits beyond ten; what pods run; steps
+ * beyond ten; the revisions of the run; the rest of actions, pods, gates and warnings; waits beyond three; steps; zones beyond twenty.
+ */
+export function bounded(decision: PublishedDecision): PublishedDecision {
+  let value = cutTexts(decision);
+  for (const reduce of reductions) {
+    if (bytesOf(value) <= publishedByteLimit) return value;
+    const reduced = reduce(value);
+    const others = value.omitted.filter((text) => !text.startsWith(`${reduced.part}: `));
+    const before = value.omitted.find((text) => text.startsWith(`${reduced.part}: `));
+    const omitted = reduced.omitted + Number(before?.slice(reduced.part.length + 2) ?? 0);
+    value = { ...reduced.value, omitted: omitted === 0 ? others : [...others, `${reduced.part}: ${omitted}`] };
+  }
+  return value;
+}
+
+/** Bytes of the value as JSON in UTF-8. */
+export function bytesOf(value: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(value)).length;
+}
+
+function keepResults(value: PublishedDecision, isKept: (result: RuleResult) => boolean) {
+  let omitted = 0;
+  const steps = value.steps.map(({ results, ...step }) => {
+    const kept = results?.filter(isKept) ?? [];
+    omitted += (results?.length ?? 0) - kept.length;
+    return kept.length === 0 ? step : { ...step, results: kept };
+  });
+  return { value: { ...value, steps }, omitted, part: 'rule results' };
+}
+
+function shorten(value: PublishedDecision, part: 'actions' | 'pods' | 'warnings' | 'gates' | 'waits' | 'steps' | 'zones', most: number) {
+  return { value: { ...value, [part]: value[part].slice(0, most) }, omitted: Math.max(0, value[part].length - most), part };
+}
+
+function withoutRevisionsOfRun(value: PublishedDecision): PublishedDecision {
+  return value.run === undefined ? value : { ...value, run: { ...value.run, target: {}, previous: {} } };
+}
+
+/** Every text that is longer than `textLimit` is cut, with a sign that it was; ranges of ordinals are data and stay. */
+function cutTexts<Value>(value: Value, key = ''): Value {
+  if (typeof value === 'string')
+    return (key === 'ordinals' || value.length <= textLimit ? value : `${value.slice(0, textLimit)}…`) as Value;
+  if (Array.isArray(value)) return value.map((member: unknown) => cutTexts(member)) as Value;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]: [string, unknown]) => [name, cutTexts(member, name)])) as Value;
+}

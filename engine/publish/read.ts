@@ -1,0 +1,159 @@
+// A published decision as somebody stored it: nothing in it is believed before its shape is checked.
+import { z } from 'zod';
+import type { Known } from '../snapshot.ts';
+import { bytesOf } from './bounds.ts';
+import { type PublishedDecision, podStates, publishedByteLimit, publishedFormat } from './published.ts';
+
+const text = z.string();
+const count = z.int().min(0);
+const instant = z.number().min(-8.64e15).max(8.64e15);
+const outcome = z.enum(['ok', 'wait', 'no', 'skip', 'unknown']);
+
+const source = z.object({
+  file: text.optional(),
+  line: z.int().optional(),
+  column: z.int().optional(),
+  object: text.optional(),
+  field: text.optional(),
+});
+
+const result = z.object({
+  rule: text,
+  outcome,
+  fact: text,
+  limit: text.optional(),
+  source: source.optional(),
+  earliestMs: instant.optional(),
+});
+
+const revisions = z.record(z.string(), text);
+
+const published = z.object({
+  format: text,
+  namespace: text,
+  group: text,
+  goal: text,
+  phase: z.enum(['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed']),
+  phaseSinceMs: instant,
+  outcome: z.enum(['act', 'wait', 'blocked', 'done']),
+  wave: z.object({ name: text, index: count, count }).optional(),
+  zones: z.array(
+    z.object({
+      zone: text,
+      statefulSet: text,
+      replicas: count,
+      updated: count,
+      available: z.int(),
+      isReady: z.boolean(),
+      revisions: z.array(z.object({ revision: text, ordinals: text })),
+    }),
+  ),
+  pods: z.array(
+    z.object({
+      zone: text,
+      pod: text,
+      state: z.enum(podStates),
+      reason: text.optional(),
+      node: text.optional(),
+      sinceMs: instant.optional(),
+    }),
+  ),
+  waits: z.array(result.extend({ sinceMs: instant, zones: z.array(text) })),
+  steps: z.array(
+    z.object({
+      id: text,
+      kind: z.enum(['roll', 'scaleUp', 'scaleDown']),
+      zone: text,
+      from: count.optional(),
+      to: count.optional(),
+      outcome: z.enum(['act', 'wait', 'blocked']),
+      podCount: count,
+      results: z.array(result).optional(),
+    }),
+  ),
+  warnings: z.array(result),
+  gates: z.array(
+    z.object({
+      gate: text,
+      mode: z.enum(['enforce', 'observe']),
+      readings: count,
+      latest: z
+        .discriminatedUnion('result', [
+          z.object({ atMs: instant, result: z.literal('value'), value: z.number() }),
+          z.object({ atMs: instant, result: z.literal('noData') }),
+          z.object({ atMs: instant, result: z.literal('error'), message: text }),
+        ])
+        .optional(),
+    }),
+  ),
+  run: z
+    .object({
+      id: text,
+      kind: z.enum(['rollout', 'rollback']),
+      target: revisions,
+      previous: revisions,
+      startedMs: instant,
+      wave: count,
+      waveStartedMs: instant,
+      waveAvailableMs: instant.optional(),
+      openZone: text.optional(),
+      outcome: z.enum(['running', 'completed', 'failed']),
+      failure: text.optional(),
+      failedMs: instant.optional(),
+      completedMs: instant.optional(),
+    })
+    .optional(),
+  openClaims: count,
+  actions: z.array(
+    z.object({
+      kind: z.enum(['deletePod', 'evictPod', 'scaleStatefulSet', 'callPods', 'writeBackReplicas', 'advanceCurrentRevision']),
+      zone: text.optional(),
+      what: text,
+      result: z.enum(['done', 'conflict', 'refused', 'failed', 'unknown']),
+      message: text.optional(),
+      atMs: instant,
+    }),
+  ),
+  policyDigest: text,
+  leader: text.optional(),
+  origin: text.optional(),
+  decidedMs: instant,
+  wakeAtMs: instant.optional(),
+  omitted: z.array(text),
+});
+
+/**
+ * A published decision as it was stored, as JSON text or as a value; unknown, with the reason, when it is none, is longer than one can be, or
+ * is of another major format. Fields that a newer minor format added are left out.
+ */
+export function readPublished(stored: unknown): Known<PublishedDecision> {
+  const value = typeof stored === 'string' ? parsed(stored) : stored;
+  if (value === undefined || value === null) return { unknown: 'nothing is published' };
+  const format = z.object({ format: z.string() }).safeParse(value);
+  if (!format.success) return { unknown: 'what is published is no decision' };
+  const [major] = publishedFormat.split('.');
+  if (format.data.format.split('.')[0] !== major) {
+    return { unknown: `the published decision has the format ${format.data.format.slice(0, 20)}; known is ${publishedFormat}` };
+  }
+  // Added fields of a newer format may make it longer than ours are.
+  if (bytesOf(value) > 2 * publishedByteLimit) return { unknown: 'the published decision is too long to be one' };
+  const read = published.safeParse(value);
+  if (read.success) return compact(read.data) as PublishedDecision;
+  const [issue] = read.error.issues;
+  return { unknown: `the published decision cannot be read: ${issue?.path.map(String).join('.')}: ${issue?.message}`.slice(0, 300) };
+}
+
+function parsed(stored: string): unknown {
+  try {
+    return JSON.parse(stored);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Absent is the only form of absence. */
+function compact(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(compact);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([key, member]) => (member === undefined ? [] : [[key, compact(member)]])));
+}
