@@ -7,7 +7,7 @@ export interface GroupOptions {
   /** A namespace of its own is made for it. */
   readonly namespace: string;
   readonly name?: string;
-  /** The ends of the names of the StatefulSets, `NAME-zone-ZONE`. */
+  /** The ends of the names of the StatefulSets, `NAME-zone-ZONE`, whose pods run on the nodes of `zone-ZONE`. */
   readonly zones?: readonly string[];
   readonly replicas?: number;
   /** The annotation `rollout-max-unavailable`. */
@@ -62,11 +62,13 @@ export class TestGroup {
     let count = 0;
     for (const set of this.sets) {
       const { replicas = 2, maxUnavailable, image, podAnnotations, zoneMeta } = this.#options;
-      const more = zoneMeta?.(set.slice(`${this.name}-zone-`.length)) ?? {};
+      const zone = set.slice(`${this.name}-zone-`.length);
+      const more = zoneMeta?.(zone) ?? {};
       count += more.replicas ?? replicas;
       const object = statefulSet({
         name: set,
         replicas: more.replicas ?? replicas,
+        nodeZone: `zone-${zone}`,
         ...(image === undefined ? {} : { image }),
         ...(podAnnotations === undefined ? {} : { annotations: podAnnotations }),
         setLabels: { 'rollout-group': this.name, ...more.labels },

@@ -40,6 +40,8 @@ export interface StatefulSetOptions {
   readonly image?: string;
   /** Of the pods: how a test steers them (`stages.yaml`). */
   readonly annotations?: Readonly<Record<string, string>>;
+  /** The zone of nodes that the pods are kept in; any when absent. */
+  readonly nodeZone?: string;
   /** Of the StatefulSet itself. */
   readonly setLabels?: Readonly<Record<string, string>>;
   readonly setAnnotations?: Readonly<Record<string, string>>;
@@ -52,9 +54,11 @@ export function statefulSet({
   strategy = 'OnDelete',
   image = 'example.com/server:1',
   annotations = {},
+  nodeZone,
   setLabels = {},
   setAnnotations = {},
 }: StatefulSetOptions): object {
+  const placement = nodeZone === undefined ? {} : { nodeSelector: { 'topology.kubernetes.io/zone': nodeZone } };
   return {
     metadata: { name, labels: setLabels, annotations: setAnnotations },
     spec: {
@@ -63,7 +67,7 @@ export function statefulSet({
       podManagementPolicy: 'Parallel',
       updateStrategy: { type: strategy },
       selector: { matchLabels: { name } },
-      template: { metadata: { labels: { name }, annotations }, spec: { containers: [{ name: 'server', image }] } },
+      template: { metadata: { labels: { name }, annotations }, spec: { ...placement, containers: [{ name: 'server', image }] } },
     },
   };
 }

@@ -210,6 +210,15 @@ describe('the watcher', () => {
     ]);
   });
 
+  it('takes a successor that came at the update revision of its time as settled', () => {
+    const recording = new Recording();
+    recording.delete('a-0');
+    recording.set('a', { updateRevision: 'newer' });
+    recording.replace('a-0');
+    recording.delete('a-1');
+    expect(recording.violations()).toEqual([]);
+  });
+
   it('forgets a disruption whose place was scaled away', () => {
     const recording = new Recording();
     recording.delete('a-2');

@@ -29,6 +29,8 @@ interface OpenDisruption {
   readonly zone: string;
   readonly ordinal: number;
   readonly uid: string;
+  /** The update revision at that time: a successor at it has settled, also when there is a newer one by then. */
+  readonly target: string | undefined;
 }
 
 /**
@@ -107,7 +109,7 @@ class GroupBook {
   /** Forgets the disruptions whose successor is there, or whose place is not any more. */
   settle(): void {
     if (this.#open.length === 0) return;
-    this.#open = this.#open.filter(({ zone, ordinal, uid }) => {
+    this.#open = this.#open.filter(({ zone, ordinal, uid, target }) => {
       const state = this.#zone(zone);
       if (state === undefined) return true;
       const first = state.set.spec.ordinals?.start ?? 0;
@@ -116,7 +118,7 @@ class GroupBook {
         (pod) =>
           ordinalOf(pod) === ordinal &&
           pod.metadata.uid !== uid &&
-          pod.metadata.labels?.['controller-revision-hash'] === state.set.status.updateRevision &&
+          [target, state.set.status.updateRevision].includes(pod.metadata.labels?.['controller-revision-hash']) &&
           this.#replay.isAvailable(pod, state.set, Number.POSITIVE_INFINITY),
       );
     });
@@ -151,7 +153,7 @@ class GroupBook {
     if (elsewhere.length > 0) say('S8', `${elsewhere.length} disruptions in other zones have not settled`);
     const here = open.length - elsewhere.length;
     if (!isDown && here + 1 > limit) say('S8', `${here} disruptions in the zone have not settled, and no more than ${limit} may be open`);
-    this.#open = [...open, { zone: zone.statefulSet, ordinal, uid }];
+    this.#open = [...open, { zone: zone.statefulSet, ordinal, uid, target: state.set.status.updateRevision }];
     return found;
   }
 

@@ -1,0 +1,73 @@
+// Two agents, and the one that leads dies at each call of acting, of the ledger and of the Lease: before it sends, and after the reply.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Moment } from '../control-plane/crash.ts';
+import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
+import { callSites } from '../control-plane/sites.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { onWorkloads, openArena } from './arena.ts';
+
+/** Sites that a rollout does not come to, and where they are ended instead. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'act.evictPod': 'adopted groups delete; native groups are ended there by the simulation',
+  'act.scaleStatefulSet': 'scaling.cluster.ts',
+  'act.writeBackReplicas': 'scaling.cluster.ts',
+  'revoke.touchPod': 'only the next leader comes there, when a delete of the former may be under way: the last test of this file',
+  'lease.release': 'an agent that hands over: rollout.cluster.ts; one that dies there has released or lets the Lease end',
+};
+
+const sites = callSites(['act', 'ledger', 'lease', 'fresh', 'revoke']);
+const moments: readonly Moment[] = ['before send', 'after reply'];
+const cases = sites.filter((site) => !(site in elsewhere)).flatMap((site) => moments.map((moment) => ({ site, moment })));
+
+describeOnControlPlane('a leader that dies', (controlPlane) => {
+  let recorder: HistoryRecorder;
+
+  beforeAll(async () => {
+    recorder = await recordHistory(controlPlane());
+  });
+  afterAll(() => recorder.stop());
+
+  it('has call sites, each of which is reached here or named with where it is', () => {
+    expect(cases.length).toBeGreaterThanOrEqual(10);
+    expect(Object.keys(elsewhere).filter((site) => !sites.includes(site))).toEqual([]);
+  });
+
+  it.concurrent.each(cases)('at $site $moment is followed by another, and the work is finished', async ({ site, moment }) => {
+    const namespace = `${site}-${moment}`.toLowerCase().replaceAll(/[. ]/g, '-');
+    const arena = await openArena(controlPlane(), recorder, { namespace, replicas: 2, maxUnavailable: 2 });
+    let isRolling = false;
+    try {
+      // Acquiring and the first reads come before there is anything to do; every other call is ended in the middle of the work.
+      const isEarly = ['lease.read', 'lease.acquire', 'ledger.create'].includes(site);
+      const first = await arena.startInside({
+        name: 'first',
+        diesAt: (call) => (isEarly || isRolling) && call.site === site && call.moment === moment,
+      });
+      await until(() => first.isLeader() || first.mortal.isDead());
+      const second = await arena.startInside({ name: 'second' });
+      isRolling = true;
+      await arena.group.setImage('example.com/server:2');
+      await arena.group.untilRolled();
+      expect([first.mortal.isDead(), [...first.mortal.reached().keys()].includes(site)]).toEqual([true, true]);
+      expect(second.isLeader()).toBe(true);
+      expect(onWorkloads(await arena.expectKept())).toMatchObject({ 'delete pods': expect.toSatisfy((count: number) => count >= 6) });
+      expect(await deletesDone(arena)).toBe(6);
+    } finally {
+      await arena.close();
+    }
+  });
+
+  async function deletesDone(arena: Awaited<ReturnType<typeof openArena>>): Promise<number> {
+    const { requests } = await arena.history();
+    return requests.filter(({ verb, objectRef, responseStatus, user }) => {
+      const isDone = (responseStatus?.code ?? 500) < 300;
+      return verb === 'delete' && objectRef?.resource === 'pods' && isDone && user.username === controlPlane().identities.agent.user;
+    }).length;
+  }
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (const endsAt = Date.now() + 30_000; !isSo(); await new Promise((settle) => setTimeout(settle, 20))) {
+    if (Date.now() > endsAt) throw new Error('the agent did not come to lead in 30 s');
+  }
+}
