@@ -88,7 +88,7 @@ export class VirtualWatch {
       else resolve(this.#endedBy);
     });
     this.#deliver = onLine;
-    for (const line of this.#waiting.splice(0)) if (this.isOpen) onLine(line);
+    for (const line of this.#waiting.splice(0)) onLine(line);
     return { status: 200, body: '', ended, close: () => this.end('closed by the client') };
   }
 }

@@ -1,0 +1,95 @@
+// A reflector on an API server in memory, with everything that it tells written down.
+
+import {
+  type Change,
+  type Reflector,
+  type ReflectorFault,
+  type ReflectorOptions,
+  type ReflectorState,
+  startReflector,
+} from '../../cluster/reflector.ts';
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import { resources } from '../../cluster/resource.ts';
+import { FakeApi } from '../kit/fake-api.ts';
+import { type Serve, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
+
+export const collection = '/api/v1/configmaps';
+
+export interface View {
+  readonly name: string;
+  readonly uid: string;
+  readonly version: string;
+  readonly value: string;
+}
+
+export function viewOf(object: KubernetesObject): View {
+  const { data, metadata } = object;
+  const value = (data as { readonly value?: string } | undefined)?.value ?? '';
+  if (value === 'broken') throw new Error('the value is broken');
+  return { name: metadata.name, uid: metadata.uid ?? '', version: metadata.resourceVersion ?? '', value };
+}
+
+export interface Following {
+  readonly api: FakeApi;
+  readonly env: VirtualEnv;
+  readonly reflector: Reflector<View>;
+  readonly changes: Change<View>[];
+  /** Such as `added a=1`. */
+  readonly told: () => readonly string[];
+  readonly states: ReflectorState[];
+  readonly faults: ReflectorFault[];
+  /** Somebody writes an object. */
+  readonly put: (name: string, value: string) => void;
+  readonly remove: (name: string) => void;
+  /** Names and values in the store, sorted. */
+  readonly values: () => readonly string[];
+  readonly listCount: () => number;
+  readonly watchCount: () => number;
+}
+
+export function follow(
+  options: Partial<ReflectorOptions<View>> & {
+    readonly serve?: (api: FakeApi) => Serve;
+    readonly seed?: number;
+    readonly before?: readonly string[];
+  } = {},
+): Following {
+  const { serve, seed = 1, before = [], ...rest } = options;
+  const api = new FakeApi();
+  const put = (name: string, value: string): void => {
+    api.put(collection, { metadata: { namespace: 'ns', name }, data: { value } });
+  };
+  for (const name of before) put(name, '1');
+  const env = virtualEnv({ seed, serve: serve?.(api) ?? api.serve });
+  const changes: Change<View>[] = [];
+  const states: ReflectorState[] = [];
+  const faults: ReflectorFault[] = [];
+  const reflector = startReflector<View>({
+    env,
+    resource: resources.configMaps,
+    project: viewOf,
+    onChange: (change) => changes.push(change),
+    onState: (state) => states.push(state),
+    onFault: (fault) => faults.push(fault),
+    site: 'test',
+    ...rest,
+  });
+  return {
+    api,
+    env,
+    reflector,
+    changes,
+    told: () => changes.map(({ kind, name, view }) => (view === undefined ? `${kind} ${name}` : `${kind} ${name}=${view.value}`)),
+    states,
+    faults,
+    put,
+    remove: (name) => api.remove(collection, 'ns', name),
+    values: () =>
+      reflector.store
+        .list()
+        .map(({ name, value }) => `${name}=${value}`)
+        .sort(),
+    listCount: () => env.requests.filter(({ isStream }) => !isStream).length,
+    watchCount: () => env.requests.filter(({ isStream }) => isStream).length,
+  };
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { ApiFailure, TransportFailure } from '../../cluster/failure.ts';
+import { getObject, listObjects, listProjected } from '../../cluster/read.ts';
+import { resources } from '../../cluster/resource.ts';
+import { FakeApi } from '../kit/fake-api.ts';
+import { list, type Served, type ServedRequest, status, virtualEnv } from '../kit/virtual-env.ts';
+
+const options = { site: 'test.read' };
+const path = '/api/v1/configmaps';
+
+function withObjects(count: number): FakeApi {
+  const api = new FakeApi();
+  for (let index = 0; index < count; index++)
+    api.put(path, { metadata: { namespace: 'ns', name: `cm-${String(index).padStart(5, '0')}` } });
+  return api;
+}
+
+describe('listObjects', () => {
+  it('reads pages of 500 without a resourceVersion until nothing is left', async () => {
+    const api = withObjects(1200);
+    const env = virtualEnv({ serve: api.serve });
+    const listed = await env.finish(listObjects(env, resources.configMaps, { ...options, namespace: 'ns' }));
+    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list(path).map(({ metadata }) => metadata.name));
+    expect(listed.resourceVersion).toBe(String(api.revision));
+    expect(env.requests.map(({ query }) => [query.get('limit'), query.get('resourceVersion'), query.has('continue')])).toEqual([
+      ['500', null, false],
+      ['500', null, true],
+      ['500', null, true],
+    ]);
+  });
+
+  it('begins again when the list expires in the middle, and holds each object once', async () => {
+    const api = withObjects(1200);
+    let hasExpired = false;
+    const serve = (request: ServedRequest): Served | Promise<Served> => {
+      if (!hasExpired && request.query.has('continue')) {
+        hasExpired = true;
+        api.remove(path, 'ns', 'cm-00003');
+        api.compact();
+      }
+      return api.serve(request);
+    };
+    const env = virtualEnv({ serve });
+    const listed = await env.finish(listObjects(env, resources.configMaps, options));
+    expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list(path).map(({ metadata }) => metadata.name));
+  });
+
+  it('gives up when it expires every time', async () => {
+    const api = withObjects(600);
+    const env = virtualEnv({ serve: (request) => (request.query.has('continue') ? status(410, 'Expired') : api.serve(request)) });
+    await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toMatchObject({ status: 410 });
+    expect(env.requests.length).toBe(8);
+  });
+
+  it.each([
+    ['cut short', '{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[{"meta'],
+    ['empty', ''],
+    ['an object', '{"kind":"ConfigMap","metadata":{"resourceVersion":"1","name":"a"},"items":[]}'],
+    ['a list without items', '{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"}}'],
+    ['a list without a version', '{"kind":"ConfigMapList","metadata":{},"items":[]}'],
+    ['a list of what has no name', '{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{}}]}'],
+    ['null', 'null'],
+  ])('fails when the answer is %s', async (_, body) => {
+    const env = virtualEnv({ serve: () => ({ status: 200, body }) });
+    await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toBeInstanceOf(TransportFailure);
+  });
+
+  it('fails when a page continues with itself', async () => {
+    const env = virtualEnv({ serve: () => list('ConfigMapList', '1', [], 'same') });
+    await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toThrow('does not advance');
+  });
+
+  it('asks for what is selected', async () => {
+    const env = virtualEnv({ serve: () => list('PodList', '1', []) });
+    await env.finish(
+      listObjects(env, resources.pods, { ...options, namespace: 'a b', labelSelector: 'x in (y,z)', fieldSelector: 'spec.nodeName=n' }),
+    );
+    const [request] = env.requests;
+    expect(request?.pathname).toBe('/api/v1/namespaces/a%20b/pods');
+    expect(Object.fromEntries(request?.query ?? [])).toEqual({
+      limit: '500',
+      labelSelector: 'x in (y,z)',
+      fieldSelector: 'spec.nodeName=n',
+    });
+  });
+
+  it('gives items the apiVersion and kind that lists leave out', async () => {
+    const env = virtualEnv({ serve: () => list('StatefulSetList', '1', [{ metadata: { name: 'a' } }]) });
+    const { items } = await env.finish(listObjects(env, resources.statefulSets, options));
+    expect(items).toEqual([{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'a' } }]);
+  });
+
+  it('says which status the server answered', async () => {
+    const env = virtualEnv({ serve: () => status(403, 'Forbidden', 'no') });
+    await expect(env.finish(listObjects(env, resources.pods, options))).rejects.toMatchObject({
+      status: 403,
+      reason: 'Forbidden',
+      message: 'no',
+    });
+  });
+});
+
+describe('listProjected', () => {
+  it('keeps what is taken from each object', async () => {
+    const env = virtualEnv({ serve: withObjects(501).serve });
+    const { items } = await env.finish(listProjected(env, resources.configMaps, { ...options, project: ({ metadata }) => metadata.name }));
+    expect([items.length, items[0], items[500]]).toEqual([501, 'cm-00000', 'cm-00500']);
+  });
+});
+
+describe('getObject', () => {
+  const target = { namespace: 'ns', name: 'cm-00000' };
+
+  it('answers the object', async () => {
+    const env = virtualEnv({ serve: withObjects(1).serve });
+    const object = await env.finish(getObject(env, resources.configMaps, target, options));
+    expect(object?.metadata.name).toBe('cm-00000');
+  });
+
+  it('answers undefined when there is none of that name', async () => {
+    const env = virtualEnv({ serve: withObjects(0).serve });
+    expect(await env.finish(getObject(env, resources.configMaps, target, options))).toBeUndefined();
+  });
+
+  it('fails when the resource itself is not served', async () => {
+    const env = virtualEnv({ serve: () => ({ status: 404, body: '404 page not found\n' }) });
+    await expect(env.finish(getObject(env, resources.configMaps, target, options))).rejects.toBeInstanceOf(ApiFailure);
+  });
+
+  it('fails when the answer is cut short', async () => {
+    const env = virtualEnv({ serve: () => ({ status: 200, body: '{"metadata":{"name":"cm' }) });
+    await expect(env.finish(getObject(env, resources.configMaps, target, options))).rejects.toBeInstanceOf(TransportFailure);
+  });
+});

@@ -1,0 +1,368 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import { list, type Served, type ServedRequest, status, VirtualWatch } from '../kit/virtual-env.ts';
+import { collection, follow } from './following.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** Milliseconds between the requests. */
+function gaps(requests: readonly ServedRequest[]): readonly number[] {
+  return requests.slice(1).map(({ sentAtMs }, index) => sentAtMs - (requests[index]?.sentAtMs ?? 0));
+}
+
+const lists = (requests: readonly ServedRequest[]) => requests.filter(({ isStream }) => !isStream);
+const watches = (requests: readonly ServedRequest[]) => requests.filter(({ isStream }) => isStream);
+
+describe('a watch', () => {
+  it('that says nothing for 90 s is opened again, without a list', async () => {
+    const { env, put, values, listCount, watchCount, faults } = follow();
+    await env.settle();
+    await env.advance(89_000);
+    expect(watchCount()).toBe(1);
+    await env.advance(2000);
+    expect([watchCount(), listCount(), env.openWatchCount(), faults]).toEqual([2, 1, 1, ['stalled']]);
+    put('a', '1');
+    await env.settle();
+    expect(values()).toEqual(['a=1']);
+  });
+
+  it('is kept for an hour of nothing but bookmarks', async () => {
+    const { env, api, watchCount, reflector } = follow();
+    await env.settle();
+    for (let minutes = 0; minutes < 60; minutes++) {
+      await env.advance(minute);
+      api.sendBookmarks();
+    }
+    expect([watchCount(), reflector.silentMs()]).toEqual([1, 0]);
+  });
+
+  it('that ends after minutes is opened again at once', async () => {
+    const { env, api, put, values, watchCount, listCount } = follow();
+    await env.settle();
+    await env.advance(minute);
+    api.cutWatches();
+    put('a', '1');
+    await env.advance(1);
+    expect([watchCount(), listCount(), values()]).toEqual([2, 1, ['a=1']]);
+  });
+
+  it('that ends at once each time is opened less and less often, at most twice a minute in the end', async () => {
+    const { env, reflector, listCount } = follow({
+      serve: (api) => (request) => {
+        if (!request.isStream) return api.serve(request);
+        const watch = new VirtualWatch();
+        watch.end();
+        return { watch };
+      },
+    });
+    await env.advance(10 * minute);
+    const between = gaps(watches(env.requests));
+    expect(between.every((gap) => gap >= 800 && gap <= 30_000)).toBe(true);
+    expect(between.slice(-10).every((gap) => gap >= 15_000)).toBe(true);
+    expect([listCount(), reflector.state().kind]).toEqual([1, 'synced']);
+  });
+
+  it('that ends at once after an event is opened again after a second or two', async () => {
+    const { env, put, api, told } = follow();
+    await env.settle();
+    for (let index = 1; index <= 5; index++) {
+      put('a', String(index));
+      await env.settle();
+      api.cutWatches();
+      await env.advance(2000);
+    }
+    expect(gaps(watches(env.requests)).every((gap) => gap >= 1000 && gap <= 2000)).toBe(true);
+    expect(told()).toEqual(['added a=1', 'modified a=2', 'modified a=3', 'modified a=4', 'modified a=5']);
+  });
+
+  it('that has expired leads to a list, which finds what was deleted meanwhile', async () => {
+    const { env, api, put, remove, told, faults, values } = follow({ before: ['a', 'b'] });
+    await env.settle();
+    api.cutWatches();
+    remove('a');
+    put('c', '1');
+    api.compact();
+    await env.advance(5000);
+    expect(faults).toEqual(['expired']);
+    expect(told()).toEqual(['added a=1', 'added b=1', 'deleted a', 'added c=1']);
+    expect(values()).toEqual(['b=1', 'c=1']);
+  });
+
+  it('that is refused with 410 leads to a list, and not at once each time', async () => {
+    const { env, api } = follow({ serve: (fake) => (request) => (request.isStream ? status(410, 'Expired') : fake.serve(request)) });
+    await env.advance(10 * minute);
+    expect(gaps(lists(env.requests)).every((gap) => gap >= 800)).toBe(true);
+    expect(lists(env.requests).length).toBeLessThan(60);
+    expect(api.revision).toBe(100);
+  });
+
+  it.each([
+    ['is cut short', '{"type":"MODIFIED","object":{"metadata":{"name":"a"'],
+    ['is no event', '[]'],
+    ['has no object', '{"type":"MODIFIED"}'],
+    ['has no version', '{"type":"MODIFIED","object":{"metadata":{"name":"a"}}}'],
+    ['has no name', '{"type":"MODIFIED","object":{"metadata":{"resourceVersion":"900"}}}'],
+    ['is a bookmark without a version', '{"type":"BOOKMARK","object":{"metadata":{}}}'],
+    ['is of an unknown type', '{"type":"RENAMED","object":{"metadata":{"name":"a","resourceVersion":"900"}}}'],
+  ])('with a line that %s is counted and followed by a list', async (_, line) => {
+    let watch: VirtualWatch | undefined;
+    const { env, put, values, faults, listCount } = follow({
+      before: ['a'],
+      serve: (api) => async (request) => {
+        const served = await api.serve(request);
+        if ('watch' in served) watch = served.watch;
+        return served;
+      },
+    });
+    await env.settle();
+    watch?.send(line);
+    put('a', '2');
+    await env.advance(2000);
+    expect([faults, listCount(), values(), env.openWatchCount()]).toEqual([['unparsable-line'], 2, ['a=2'], 1]);
+  });
+
+  it('does not bring back an older state, nor what was deleted', async () => {
+    const watch = new VirtualWatch();
+    const object = (name: string, resourceVersion: string, value: string) => ({
+      metadata: { namespace: 'ns', name, uid: name, resourceVersion },
+      data: { value },
+    });
+    const { env, values, told, faults } = follow({
+      serve: () => (request) =>
+        request.isStream ? { watch } : list('ConfigMapList', '10', [object('a', '5', 'old'), object('b', '6', 'old')]),
+    });
+    await env.settle();
+    watch.modified(object('a', '20', 'new'));
+    watch.modified(object('a', '20', 'new'));
+    watch.modified(object('a', '9', 'older'));
+    watch.deleted(object('b', '21', 'old'));
+    watch.added(object('b', '15', 'ghost'));
+    watch.deleted(object('a', '19', 'older'));
+    await env.settle();
+    expect(told()).toEqual(['added a=old', 'added b=old', 'modified a=new', 'deleted b']);
+    expect([values(), faults]).toEqual([['a=new'], ['stale-event', 'stale-event', 'stale-event', 'stale-event']]);
+  });
+
+  it('that swallows an event is found out within 40 minutes', async () => {
+    let isDeaf = false;
+    const { env, api, put, values, faults } = follow({
+      serve: (fake) => async (request) => {
+        const served = await fake.serve(request);
+        if (!('watch' in served)) return served;
+        const through = new VirtualWatch();
+        served.watch.onOver(() => through.end());
+        served.watch.connect((line) => {
+          if (!isDeaf) through.send(line);
+        });
+        return { watch: through };
+      },
+    });
+    await env.settle();
+    isDeaf = true;
+    put('a', '1');
+    isDeaf = false;
+    for (let minutes = 0; minutes < 40; minutes++) {
+      api.sendBookmarks();
+      if (minutes % 7 === 6) api.cutWatches();
+      await env.advance(minute);
+    }
+    expect([values(), faults]).toEqual([['a=1'], ['missed-change']]);
+  });
+});
+
+describe('a list', () => {
+  it('of the past is not believed', async () => {
+    let isStale = false;
+    const { env, api, put, reflector, values, faults } = follow({
+      before: ['a'],
+      serve: (fake) => (request) => {
+        if (isStale && !request.isStream) return list('ConfigMapList', '50', []);
+        return fake.serve(request);
+      },
+    });
+    await env.settle();
+    put('b', '1');
+    await env.settle();
+    isStale = true;
+    api.compact();
+    put('c', '1');
+    api.compact();
+    api.cutWatches();
+    await env.advance(20_000);
+    expect(values()).toContain('b=1');
+    expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'invalid', hasSynced: true });
+    expect(faults).toContain('stale-list');
+    isStale = false;
+    await env.advance(minute);
+    expect([values(), reflector.state().kind]).toEqual([['a=1', 'b=1', 'c=1'], 'synced']);
+  });
+
+  it('older than what an earlier process has seen is not believed', async () => {
+    const { env, api, reflector, values } = follow({ before: ['a'], notBefore: '103' });
+    await env.advance(10_000);
+    expect([values(), reflector.state()]).toMatchObject([[], { kind: 'failing', reason: 'invalid', hasSynced: false }]);
+    while (api.revision < 103) api.put(collection, { metadata: { namespace: 'ns', name: 'a' }, data: { value: String(api.revision) } });
+    await env.advance(minute);
+    expect([values(), reflector.state().kind]).toEqual([['a=102'], 'synced']);
+  });
+
+  it('that was cut short does not read as if objects were gone', async () => {
+    let isCut = false;
+    const { env, api, values, reflector } = follow({
+      before: ['a', 'b'],
+      serve: (fake) => (request) =>
+        isCut && !request.isStream
+          ? { status: 200, body: '{"kind":"ConfigMapList","metadata":{"resourceVersion":"999"},"items":[' }
+          : fake.serve(request),
+    });
+    await env.settle();
+    isCut = true;
+    api.cutWatches();
+    api.put('/api/v1/pods', { metadata: { name: 'p', namespace: 'ns' } });
+    api.compact();
+    await env.advance(minute);
+    expect([values(), reflector.state()]).toMatchObject([['a=1', 'b=1'], { kind: 'failing', reason: 'unreachable', hasSynced: true }]);
+  });
+});
+
+describe('a server that refuses', () => {
+  it.each([
+    [403, 'Forbidden', 'forbidden'],
+    [404, 'NotFound', 'missing'],
+  ] as const)('with %i is asked again slowly, and believed when it no longer does', async (code, reason, expected) => {
+    let isRefusing = true;
+    const { env, reflector, states } = follow({
+      serve: (api) => (request) => (isRefusing ? status(code, reason, 'why') : api.serve(request)),
+    });
+    await env.advance(hour);
+    expect(reflector.state()).toMatchObject({ kind: 'failing', reason: expected, message: 'why', hasSynced: false });
+    const between = gaps(env.requests);
+    expect(between.every((gap) => gap >= 30_000 && gap <= 300_000)).toBe(true);
+    expect(between.length).toBeLessThan(30);
+    isRefusing = false;
+    await env.advance(5 * minute);
+    expect(states.map(({ kind }) => kind)).toEqual(['failing', 'synced']);
+  });
+
+  it('in the middle of a watch keeps what was known, and says since when', async () => {
+    let isRefusing = false;
+    const { env, api, values, reflector } = follow({
+      before: ['a'],
+      serve: (fake) => (request) => (isRefusing ? status(403, 'Forbidden') : fake.serve(request)),
+    });
+    await env.advance(minute);
+    api.sendBookmarks();
+    await env.settle();
+    const contactMs = env.clock.nowMs();
+    isRefusing = true;
+    api.cutWatches();
+    await env.advance(10 * minute);
+    expect(values()).toEqual(['a=1']);
+    expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'forbidden', hasSynced: true, lastContactMs: contactMs });
+    expect(reflector.silentMs()).toBe(10 * minute);
+  });
+
+  const unreachable: readonly (readonly [string, Served])[] = [
+    ['401', status(401, 'Unauthorized')],
+    ['429', status(429, 'TooManyRequests')],
+    ['500', status(500, 'InternalError')],
+    ['503', { status: 503, body: 'upstream is down' }],
+    ['no answer', { lost: 'reply' }],
+  ];
+  it.each(unreachable)('with %s is asked again within half a minute, ever less often', async (_, answer) => {
+    const { env, reflector } = follow({ serve: () => () => answer });
+    await env.advance(10 * minute);
+    const between = gaps(env.requests);
+    expect(between.slice(0, 5).map((gap, index) => gap >= 800 * 2 ** index && gap <= 1600 * 2 ** index)).toEqual(Array(5).fill(true));
+    expect(between.slice(5).every((gap) => gap >= 15_000 && gap <= 30_000)).toBe(true);
+    expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'unreachable', hasSynced: false });
+  });
+
+  it('is left alone as long as it asks for', async () => {
+    const answer: Served = { ...status(429, 'TooManyRequests'), headers: { 'retry-after': '100' } } as Served;
+    const { env } = follow({ serve: () => () => answer });
+    await env.advance(10 * minute);
+    expect(gaps(env.requests).every((gap) => gap >= 100_000)).toBe(true);
+  });
+
+  it('is followed again within a minute after hours away, by the watch alone', async () => {
+    let isAway = false;
+    const { env, api, put, values, reflector, listCount, states } = follow({
+      before: ['a'],
+      serve: (fake) => (request) => (isAway ? { lost: 'before-apply' } : fake.serve(request)),
+    });
+    await env.advance(minute);
+    isAway = true;
+    api.cutWatches('reset');
+    await env.advance(20 * minute);
+    expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'unreachable', hasSynced: true });
+    put('b', '1');
+    isAway = false;
+    await env.advance(minute);
+    expect([values(), listCount(), states.map(({ kind }) => kind)]).toEqual([['a=1', 'b=1'], 1, ['synced', 'failing', 'synced']]);
+  });
+
+  it('does not know the version yet is asked again for the same watch', async () => {
+    let isBehind = true;
+    const { env, put, values, listCount } = follow({
+      before: ['a'],
+      serve: (api) => (request) => {
+        if (!request.isStream || !isBehind) return api.serve(request);
+        const watch = new VirtualWatch();
+        const details = { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 };
+        watch.send({
+          type: 'ERROR',
+          object: { kind: 'Status', code: 504, reason: 'Timeout', message: 'Too large resource version', details },
+        });
+        return { watch };
+      },
+    });
+    await env.advance(5000);
+    isBehind = false;
+    put('b', '1');
+    await env.advance(30_000);
+    expect([values(), listCount()]).toEqual([['a=1', 'b=1'], 1]);
+  });
+});
+
+describe('clocks', () => {
+  it('that are set do not matter', async () => {
+    const { env, api, put, values, watchCount } = follow();
+    await env.settle();
+    for (const byMs of [hour, -3 * hour, 400 * 24 * hour]) {
+      env.jumpWallClock(byMs);
+      await env.advance(minute);
+      api.sendBookmarks();
+      await env.settle();
+    }
+    put('a', '1');
+    await env.settle();
+    expect([watchCount(), values()]).toEqual([1, ['a=1']]);
+  });
+});
+
+describe('many objects', () => {
+  it('10,000 of them come in pages, change in a storm, and are all there in the end', async () => {
+    const before = Array.from({ length: 10_000 }, (_, index) => `o-${index}`);
+    const { env, api, put, reflector, listCount } = follow({
+      before,
+      project: ({ metadata }: KubernetesObject) => ({ name: metadata.name, uid: '', version: metadata.resourceVersion ?? '', value: '' }),
+    });
+    await env.settle();
+    await env.settle();
+    await env.until(() => reflector.state().kind === 'synced', minute);
+    for (const name of before) put(name, '2');
+    api.cutWatches();
+    api.compact();
+    await env.advance(5000);
+    const versions = api.list(collection).map(({ metadata }) => metadata.resourceVersion);
+    expect(
+      reflector.store
+        .list()
+        .map(({ version }) => version)
+        .sort(),
+    ).toEqual(versions.sort());
+    expect(listCount()).toBeLessThanOrEqual(42);
+  });
+});

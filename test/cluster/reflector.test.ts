@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import { list, VirtualWatch } from '../kit/virtual-env.ts';
+import { collection, follow, viewOf } from './following.ts';
+
+describe('a reflector', () => {
+  it('takes in the list and watches from there, with bookmarks and a time limit of 5 to 10 minutes', async () => {
+    const { env, api, reflector, values, states } = follow({ before: ['a', 'b'] });
+    await env.settle();
+    expect(values()).toEqual(['a=1', 'b=1']);
+    expect(reflector.state()).toEqual({ kind: 'synced', atMs: env.clock.nowMs() });
+    expect(states).toEqual([reflector.state()]);
+    const watch = env.requests.find(({ isStream }) => isStream);
+    expect(Object.fromEntries(watch?.query ?? [])).toMatchObject({
+      watch: '1',
+      allowWatchBookmarks: 'true',
+      resourceVersion: String(api.revision),
+    });
+    const seconds = Number(watch?.query.get('timeoutSeconds'));
+    expect(seconds >= 300 && seconds < 600 && Number.isInteger(seconds)).toBe(true);
+  });
+
+  it('says nothing is known until the first list is there', async () => {
+    const { env, reflector } = follow({ serve: () => () => ({ lost: 'reply', forever: true }) });
+    await env.settle();
+    expect([reflector.state(), reflector.resourceVersion(), reflector.silentMs(), reflector.hasSeen('1')]).toEqual([
+      { kind: 'starting' },
+      undefined,
+      undefined,
+      false,
+    ]);
+  });
+
+  it('tells every change once, with what was known before', async () => {
+    const { env, put, remove, changes, told, values } = follow({ before: ['a'] });
+    await env.settle();
+    put('b', '1');
+    put('a', '2');
+    remove('b');
+    await env.settle();
+    expect(told()).toEqual(['added a=1', 'added b=1', 'modified a=2', 'deleted b']);
+    expect(changes.map(({ before }) => before?.value)).toEqual([undefined, undefined, '1', '1']);
+    expect(values()).toEqual(['a=2']);
+  });
+
+  it('has seen what it was told of, and what a bookmark promises', async () => {
+    const { env, api, reflector, put } = follow();
+    await env.settle();
+    put('a', '1');
+    await env.settle();
+    const seen = String(api.revision);
+    api.put('/api/v1/pods', { metadata: { name: 'elsewhere', namespace: 'ns' } });
+    const later = String(api.revision);
+    expect([reflector.hasSeen(seen), reflector.hasSeen(later)]).toEqual([true, false]);
+    api.sendBookmarks();
+    await env.settle();
+    expect([reflector.hasSeen(later), reflector.resourceVersion()]).toEqual([true, later]);
+  });
+
+  it('watches one namespace and one selection when told so', async () => {
+    const { env, api, values } = follow({ namespace: 'ns', labelSelector: 'app=x' });
+    await env.settle();
+    const make = (namespace: string, name: string, app: string) =>
+      api.put(collection, { metadata: { namespace, name, labels: { app } }, data: { value: '1' } });
+    make('ns', 'a', 'x');
+    make('ns', 'b', 'y');
+    make('other', 'c', 'x');
+    await env.settle();
+    expect(values()).toEqual(['a=1']);
+    make('ns', 'a', 'y');
+    await env.settle();
+    expect(values()).toEqual([]);
+  });
+
+  it('calls an object that takes the name of another deleted and added', async () => {
+    const { env, put, remove, told, reflector } = follow({ before: ['a'], serve: (api) => api.serve });
+    await env.settle();
+    const before = reflector.store.get('ns', 'a');
+    remove('a');
+    put('a', '2');
+    await env.settle();
+    expect(told()).toEqual(['added a=1', 'deleted a', 'added a=2']);
+    expect(reflector.store.get('ns', 'a')?.uid).not.toBe(before?.uid);
+  });
+
+  it('does so also when one event tells of both', async () => {
+    const watch = new VirtualWatch();
+    const object = (uid: string, resourceVersion: string) => ({ metadata: { namespace: 'ns', name: 'a', uid, resourceVersion } });
+    const serve = () => (request: { isStream: boolean }) =>
+      request.isStream ? { watch } : list('ConfigMapList', '10', [object('first', '5')]);
+    const { env, changes } = follow({ serve });
+    await env.settle();
+    watch.modified(object('second', '12'));
+    await env.settle();
+    expect(changes.map(({ kind, view, before }) => [kind, view?.uid, before?.uid])).toEqual([
+      ['added', 'first', undefined],
+      ['deleted', undefined, 'first'],
+      ['added', 'second', undefined],
+    ]);
+  });
+
+  it('keeps objects that it understands when there is one that it does not', async () => {
+    const { env, put, reflector, values, states, changes } = follow({ before: ['a', 'b'] });
+    await env.settle();
+    put('a', 'broken');
+    put('b', '2');
+    await env.settle();
+    expect(values()).toEqual(['b=2']);
+    expect(reflector.store.invalid()).toEqual([{ namespace: 'ns', name: 'a', message: 'the value is broken' }]);
+    expect(changes.at(-2)).toMatchObject({ kind: 'modified', name: 'a', before: { value: '1' } });
+    expect(reflector.state()).toMatchObject({
+      kind: 'failing',
+      reason: 'invalid',
+      message: 'ConfigMap ns/a is not understood: the value is broken',
+      hasSynced: true,
+    });
+    put('a', '3');
+    await env.settle();
+    expect(values()).toEqual(['a=3', 'b=2']);
+    expect(states.map(({ kind }) => kind)).toEqual(['synced', 'failing', 'synced']);
+  });
+
+  it('goes on when those who listen throw', async () => {
+    const throws = () => {
+      throw new Error('a defect');
+    };
+    const { env, put, values, faults } = follow({ before: ['a'], onChange: throws, onState: throws });
+    await env.settle();
+    put('b', '1');
+    await env.settle();
+    expect(values()).toEqual(['a=1', 'b=1']);
+    expect(faults).toEqual(['callback', 'callback', 'callback']);
+  });
+
+  it('drops keys that would reach a prototype', async () => {
+    const watch = new VirtualWatch();
+    const seen: unknown[] = [];
+    const serve = () => (request: { isStream: boolean }) => (request.isStream ? { watch } : list('ConfigMapList', '10', []));
+    const project = (object: KubernetesObject) => {
+      seen.push(object['data']);
+      return viewOf(object);
+    };
+    const { env } = follow({ serve, project });
+    await env.settle();
+    watch.send('{"type":"ADDED","object":{"metadata":{"name":"a","uid":"u","resourceVersion":"11"},"data":{"__proto__":{"x":1},"y":"2"}}}');
+    await env.settle();
+    expect(seen.map((data) => Object.keys(data as object))).toEqual([['y']]);
+  });
+});
+
+describe('a reflector that is stopped', () => {
+  it('leaves no timer, no request and no watch, and calls nobody', async () => {
+    const { env, reflector, put, told } = follow({ before: ['a'] });
+    await env.settle();
+    reflector.stop();
+    await env.settle();
+    put('b', '1');
+    await env.advance(3_600_000);
+    expect([env.timerCount(), env.openRequestCount(), env.openWatchCount(), told()]).toEqual([0, 0, 0, ['added a=1']]);
+  });
+
+  it('closes a watch that was being opened', async () => {
+    const { env, reflector } = follow({
+      serve: (api) => async (request) => ({ ...(await api.serve(request)), ...(request.isStream ? { delayMs: 5000 } : {}) }),
+    });
+    await env.advance(1000);
+    reflector.stop();
+    await env.advance(10_000);
+    expect([env.timerCount(), env.openRequestCount(), env.openWatchCount()]).toEqual([0, 0, 0]);
+  });
+
+  it('drops the answer to a list', async () => {
+    const { env, reflector, told } = follow({
+      before: ['a'],
+      serve: (api) => async (request) => ({ ...(await api.serve(request)), delayMs: 5000 }),
+    });
+    await env.settle();
+    reflector.stop();
+    await env.advance(10_000);
+    expect([told(), env.requests.length, env.timerCount()]).toEqual([[], 1, 0]);
+  });
+
+  it('does not wait out a failure', async () => {
+    const { env, reflector } = follow({ serve: () => () => ({ lost: 'reply' }) });
+    await env.settle();
+    reflector.stop();
+    await env.settle();
+    expect(env.timerCount()).toBe(0);
+  });
+});
