@@ -1,0 +1,103 @@
+// Is an agent there, does it work, is it the only one, and may it do what it has to?
+import { isUnknown } from '../../engine/snapshot.ts';
+import { ageText } from '../live/when.ts';
+import { plural } from '../output/words.ts';
+import type { AgentRight } from './agent-rights.ts';
+import { type Check, type CheckResult, type Facts, type LeaseFact, orOk, skipped } from './check.ts';
+
+/** The Lease, its holder, and the latest decision. */
+export const agentPresent: Check = (facts) => {
+  const { leases, agentNamespace, nowMs } = facts;
+  if (isUnknown(leases)) return skipped('agent', leases.unknown);
+  const held = leases.filter(({ holder }) => holder !== '');
+  if (held.length === 0) {
+    return [{ check: 'agent', verdict: 'FAIL', message: `no agent holds a Lease in namespace ${agentNamespace}`, code: 'RG6001' }];
+  }
+  return held.map((lease): CheckResult => {
+    const age = lease.renewedMs === undefined ? 'never' : `${ageText(lease.renewedMs, serverNow(facts, nowMs))} ago`;
+    const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${age}`;
+    if (isExpired(lease, serverNow(facts, nowMs))) return { check: 'agent', verdict: 'FAIL', message, code: 'RG6002' };
+    return { check: 'agent', verdict: 'ok', message: `${message}${lastDecision(facts)}` };
+  });
+};
+
+/** Instants in objects are those of the cluster's clocks. */
+function serverNow({ serverMs }: Facts, nowMs: number): number {
+  return isUnknown(serverMs) ? nowMs : serverMs;
+}
+
+function isExpired({ renewedMs, durationMs }: LeaseFact, nowMs: number): boolean {
+  return renewedMs === undefined || nowMs - renewedMs > durationMs;
+}
+
+function lastDecision({ published, ...facts }: Facts): string {
+  if (isUnknown(published) || published.length === 0) return '';
+  const latest = Math.max(...published.map(({ decidedMs }) => decidedMs));
+  return `, last decision published ${ageText(latest, serverNow({ published, ...facts }, facts.nowMs))} ago`;
+}
+
+/** A group that the agent does not know about waits for ever. */
+export const publishedDecisions: Check = ({ groups, leases, published }) => {
+  if (groups.length === 0) return [];
+  if (isUnknown(published)) return skipped('decisions', published.unknown);
+  if (!isUnknown(leases) && leases.every(({ holder }) => holder === '')) return [];
+  const silent = groups.filter(({ namespace, name }) => !published.some((one) => one.namespace === namespace && one.group === name));
+  return orOk(
+    'decisions',
+    silent.map(({ namespace, name }) => ({
+      check: 'decisions',
+      verdict: 'warn',
+      message: `${namespace}/${name}: the agent has published nothing about it`,
+      code: 'RG6003',
+    })),
+    `published for ${plural(groups.length, 'group')}`,
+  );
+};
+
+/** Two Leases that are kept mean two agents that know nothing of one another; so do two names under the decisions of one namespace. */
+export const singleAgent: Check = ({ leases, published, ...facts }) => {
+  if (isUnknown(leases)) return skipped('one agent', leases.unknown);
+  const now = serverNow({ ...facts, leases, published }, facts.nowMs);
+  const kept = leases.filter((lease) => lease.holder !== '' && !isExpired(lease, now));
+  const holders = new Set(kept.map(({ holder }) => holder));
+  const strangers = isUnknown(published)
+    ? []
+    : published.filter(({ leader, decidedMs }) => leader !== undefined && !holders.has(leader) && now - decidedMs < 60_000);
+  const results: CheckResult[] = [];
+  if (kept.length > 1) {
+    const names = kept.map(({ namespace, name, holder }) => `${namespace}/${name} (${holder})`).join(', ');
+    results.push({ check: 'one agent', verdict: 'FAIL', message: `${kept.length} Leases are kept: ${names}`, code: 'RG6004' });
+  }
+  for (const { namespace, group, leader } of kept.length === 0 ? [] : strangers) {
+    const message = `${namespace}/${group} is decided by ${leader}, who does not hold the Lease`;
+    results.push({ check: 'one agent', verdict: 'FAIL', message, code: 'RG6004' });
+  }
+  return kept.length === 0 ? [] : orOk('one agent', results, 'nobody else acts');
+};
+
+/** Right by right, in words of what is missing; several verbs on one resource in one line. */
+export const agentPermissions: Check = ({ rights, agentUser }) => {
+  if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
+  const missing = new Map<string, { readonly right: AgentRight; readonly where: string; readonly verbs: string[] }>();
+  for (const { right, namespace, isAllowed } of rights) {
+    if (isAllowed) continue;
+    const where = namespace === undefined ? 'in the cluster' : `in ${namespace}`;
+    const key = `${right.group}/${right.resource}/${where}/${right.without}`;
+    const known = missing.get(key);
+    if (known === undefined) missing.set(key, { right, where, verbs: [right.verb] });
+    else known.verbs.push(right.verb);
+  }
+  return orOk(
+    'RBAC',
+    [...missing.values()].map(({ right, where, verbs }) => {
+      const resource = right.group === '' ? right.resource : `${right.resource} (${right.group})`;
+      return {
+        check: 'RBAC',
+        verdict: right.weight === 'required' ? 'FAIL' : 'warn',
+        message: `${agentUser} may not ${verbs.join(', ')} ${resource} ${where}: ${right.without}`,
+        code: 'RG6007',
+      };
+    }),
+    `${agentUser} may do all it needs`,
+  );
+};

@@ -1,0 +1,30 @@
+// The checks of doctor, in the order in which they are shown.
+import { agentPermissions, agentPresent, publishedDecisions, singleAgent } from './agent.ts';
+import type { Check, CheckResult, Facts } from './check.ts';
+import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
+import { leftLedgers, missingMembers, nameLabels, overlappingBudgets, settings, strangers, strategies } from './groups.ts';
+import { autoscaledMembers, otherOperator, replicasInGit } from './writers.ts';
+
+const checks: readonly Check[] = [
+  agentPresent,
+  singleAgent,
+  publishedDecisions,
+  agentPermissions,
+  installedKinds,
+  otherOperator,
+  missingMembers,
+  settings,
+  strategies,
+  nameLabels,
+  strangers,
+  autoscaledMembers,
+  replicasInGit,
+  overlappingBudgets,
+  leftLedgers,
+  kubernetesVersion,
+  clocks,
+];
+
+export function examine(facts: Facts): readonly CheckResult[] {
+  return checks.flatMap((check) => check(facts));
+}

@@ -1,0 +1,114 @@
+// What doctor looks at, and what a check answers. Checks are pure: everything they need was gathered before, and what could not be is unknown.
+import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { ObservedPod } from '../../engine/observe/objects.ts';
+import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { FindingCode } from '../../policies/findings/codes.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
+import type { Kind } from '../../policies/schema/kinds.ts';
+import type { AgentRight } from './agent-rights.ts';
+
+export type Verdict = 'ok' | 'warn' | 'FAIL' | 'SKIP';
+
+export interface CheckResult {
+  /** The subject in a word or two, such as `agent` or `HPA`. */
+  readonly check: string;
+  readonly verdict: Verdict;
+  /** One sentence without a full stop: what was seen, or why it could not be. */
+  readonly message: string;
+  readonly code?: FindingCode;
+}
+
+export type Check = (facts: Facts) => readonly CheckResult[];
+
+export interface LeaseFact {
+  readonly namespace: string;
+  readonly name: string;
+  /** Empty when nobody holds it. */
+  readonly holder: string;
+  readonly renewedMs: number | undefined;
+  readonly durationMs: number;
+}
+
+export interface PublishedFact {
+  readonly namespace: string;
+  readonly group: string;
+  readonly decidedMs: number;
+  readonly leader?: string;
+}
+
+export interface KindFact {
+  readonly kind: Kind;
+  readonly isServed: boolean;
+  /** Whether the installed definition says the same as ours. Unknown when it may not be read. */
+  readonly isOurs: Known<boolean>;
+}
+
+export interface RightFact {
+  readonly right: AgentRight;
+  /** Absent: the cluster. */
+  readonly namespace?: string;
+  readonly isAllowed: boolean;
+}
+
+export interface OperatorFact {
+  readonly namespace: string;
+  readonly name: string;
+  readonly image: string;
+  /** Pods that run. */
+  readonly replicas: number;
+}
+
+export interface AutoscalerFact {
+  readonly namespace: string;
+  /** `HorizontalPodAutoscaler` or `ScaledObject`. */
+  readonly kind: string;
+  readonly name: string;
+  readonly target: { readonly kind: string; readonly name: string };
+}
+
+export interface LedgerFact {
+  readonly namespace: string;
+  /** Of the ConfigMap. */
+  readonly name: string;
+}
+
+export interface Facts {
+  /** The clock of this machine. */
+  readonly nowMs: number;
+  /** The clock of the API server at that instant, as far as its answers tell. */
+  readonly serverMs: Known<number>;
+  /** How far the two may seem apart without being so. */
+  readonly clockDoubtMs: number;
+  /** `v1.35.2`. */
+  readonly serverVersion: Known<string>;
+  readonly agentNamespace: string;
+  /** Leases of agents, wherever they may be read. */
+  readonly leases: Known<readonly LeaseFact[]>;
+  readonly published: Known<readonly PublishedFact[]>;
+  readonly kinds: Known<readonly KindFact[]>;
+  /** Whose rights were looked at. */
+  readonly agentUser: string;
+  readonly rights: Known<readonly RightFact[]>;
+  readonly operators: Known<readonly OperatorFact[]>;
+  readonly autoscalers: Known<readonly AutoscalerFact[]>;
+  readonly groups: readonly GroupDefinition[];
+  /** What lint and adoption find in the live objects. */
+  readonly findings: readonly Finding[];
+  /** Raw, with managed fields. */
+  readonly statefulSets: readonly KubernetesObject[];
+  readonly sets: readonly StatefulSetView[];
+  readonly pods: Known<readonly ObservedPod[]>;
+  readonly budgets: Known<readonly PodBudgetView[]>;
+  readonly ledgers: Known<readonly LedgerFact[]>;
+}
+
+/** A check that could not be made, with the reason; never shown as passed. */
+export function skipped(check: string, why: string): readonly CheckResult[] {
+  return [{ check, verdict: 'SKIP', message: why }];
+}
+
+/** The results, or one that says that all is well. */
+export function orOk(check: string, results: readonly CheckResult[], message: string): readonly CheckResult[] {
+  return results.length > 0 ? results : [{ check, verdict: 'ok', message }];
+}

@@ -1,0 +1,58 @@
+// Kinds, clocks and the version of Kubernetes: what surrounds the groups.
+import { isUnknown } from '../../engine/snapshot.ts';
+import { spanText } from '../output/plan-words.ts';
+import { plural } from '../output/words.ts';
+import { type Check, type CheckResult, orOk, skipped } from './check.ts';
+
+/** Every kind that has a definition is there, and is ours. */
+export const installedKinds: Check = ({ kinds }) => {
+  if (isUnknown(kinds)) return skipped('CRDs', kinds.unknown);
+  const results = kinds.flatMap(({ kind, isServed, isOurs }): readonly CheckResult[] => {
+    if (!isServed) return [{ check: 'CRDs', verdict: 'warn', message: `${kind} is not installed`, code: 'RG6005' }];
+    if (isUnknown(isOurs)) return [{ check: 'CRDs', verdict: 'SKIP', message: `${kind}: ${isOurs.unknown}` }];
+    return isOurs ? [] : [{ check: 'CRDs', verdict: 'warn', message: `${kind} is installed in another version than ours`, code: 'RG6006' }];
+  });
+  return orOk('CRDs', results, `${plural(kinds.length, 'kind')} installed, in our version`);
+};
+
+/** From here on ages and ends that are shown are wrong enough to mislead. */
+const skewMs = 5_000;
+/** The agent does not believe instants that lie further ahead. */
+const unbelievedMs = 30_000;
+
+export const clocks: Check = ({ nowMs, serverMs, clockDoubtMs }) => {
+  if (isUnknown(serverMs)) return skipped('clock', serverMs.unknown);
+  const apartMs = Math.max(0, Math.abs(nowMs - serverMs) - clockDoubtMs);
+  const message = `this machine is ${spanText(apartMs / 1000)} ${nowMs > serverMs ? 'ahead of' : 'behind'} the API server`;
+  if (apartMs > unbelievedMs) return [{ check: 'clock', verdict: 'FAIL', message, code: 'RG6018' }];
+  if (apartMs > skewMs) return [{ check: 'clock', verdict: 'warn', message, code: 'RG6018' }];
+  return [{ check: 'clock', verdict: 'ok', message: 'this machine and the API server agree' }];
+};
+
+/** Kubernetes 1.27 is the first to give StatefulSets a first ordinal without a feature gate. */
+const firstOrdinals = 27;
+/** Kubernetes 1.35 has MaxUnavailableStatefulSet on by default. */
+const maxUnavailable = 35;
+
+/** Behaviours of single versions, named only where a member is touched by them. */
+export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
+  if (isUnknown(serverVersion)) return skipped('Kubernetes', serverVersion.unknown);
+  const minor = Number(/^v?1\.(\d+)/.exec(serverVersion)?.[1] ?? Number.NaN);
+  if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not understood`);
+  const members = sets.filter((set) =>
+    groups.some(({ namespace, zones }) => namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name)),
+  );
+  const names = (list: typeof members): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
+  const rolling = members.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
+  const ordinals = members.filter(({ firstOrdinal }) => firstOrdinal > 0);
+  const results: CheckResult[] = [];
+  if (minor >= maxUnavailable && rolling.length > 0) {
+    const message = `${serverVersion} replaces only pods that maxUnavailable allows, also unready ones: a broken revision of ${names(rolling)} may keep its fix from going out`;
+    results.push({ check: 'Kubernetes', verdict: 'warn', message, code: 'RG6017' });
+  }
+  if (minor < firstOrdinals && ordinals.length > 0) {
+    const message = `${serverVersion} ignores spec.ordinals.start of ${names(ordinals)} unless a feature gate is set`;
+    results.push({ check: 'Kubernetes', verdict: 'warn', message, code: 'RG6017' });
+  }
+  return orOk('Kubernetes', results, `${serverVersion} has no trap for these groups`);
+};

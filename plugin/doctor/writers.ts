@@ -1,0 +1,73 @@
+// Who else writes what the agent writes: another operator, autoscalers, GitOps tools.
+import { isUnknown } from '../../engine/snapshot.ts';
+import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { gitOpsOwner } from '../source/cluster-owner.ts';
+import { type AutoscalerFact, type Check, type CheckResult, type Facts, orOk, skipped } from './check.ts';
+
+/** grafana/rollout-operator and the agent in one cluster. */
+export const otherOperator: Check = ({ operators, leases }) => {
+  if (isUnknown(operators)) return skipped('operators', operators.unknown);
+  const running = operators.filter(({ replicas }) => replicas > 0);
+  const hasAgent = !isUnknown(leases) && leases.some(({ holder }) => holder !== '');
+  return orOk(
+    'operators',
+    running.map(({ namespace, name, image }) => ({
+      check: 'operators',
+      verdict: hasAgent ? 'FAIL' : 'warn',
+      message: `Deployment ${namespace}/${name} runs ${image}${hasAgent ? ' beside the agent' : ''}`,
+      code: 'RG6008',
+    })),
+    'grafana/rollout-operator is not running',
+  );
+};
+
+/** Whether the agent writes the replicas of the zone, so that nobody else may. */
+function isWritten(zone: ZoneDefinition): boolean {
+  return zone.follows !== undefined || zone.replicas.kind !== 'leader';
+}
+
+export const autoscaledMembers: Check = ({ autoscalers, groups }) => {
+  if (isUnknown(autoscalers)) return skipped('HPA', autoscalers.unknown);
+  const results = groups.flatMap((group): readonly CheckResult[] => {
+    const scaled = group.zones.flatMap((zone) => scalersOf(autoscalers, group, zone).map((scaler) => ({ zone, scaler })));
+    const written = scaled.filter(({ zone }) => isWritten(zone));
+    const wrong = written.map(({ zone, scaler }): CheckResult => {
+      const message = `${scaler.kind} ${scaler.namespace}/${scaler.name} scales ${zone.statefulSet}, whose replicas the agent writes`;
+      return { check: 'HPA', verdict: 'FAIL', message, code: 'RG6009' };
+    });
+    const names = [...new Set(scaled.map(({ scaler }) => `${scaler.kind} ${scaler.name}`))];
+    if (names.length < 2) return wrong;
+    const message = `${group.namespace}/${group.name} is scaled by ${names.join(' and ')}: two writers`;
+    return [...wrong, { check: 'HPA', verdict: 'FAIL', message, code: 'RG6010' }];
+  });
+  return orOk('HPA', results, 'no autoscaler is in the way of the agent');
+};
+
+/** KEDA makes an autoscaler of its own, which is named instead of the ScaledObject behind it. */
+function scalersOf(
+  all: readonly AutoscalerFact[],
+  { namespace }: GroupDefinition,
+  { statefulSet }: ZoneDefinition,
+): readonly AutoscalerFact[] {
+  const found = all.filter((one) => one.namespace === namespace && one.target.kind === 'StatefulSet' && one.target.name === statefulSet);
+  const direct = found.filter(({ kind }) => kind === 'HorizontalPodAutoscaler');
+  return direct.length > 0 ? direct : found;
+}
+
+/** A tool that names replicas which the agent writes puts them back with each sync. */
+export const replicasInGit: Check = (facts) => {
+  const results = facts.groups.flatMap((group) =>
+    group.zones.filter(isWritten).flatMap((zone): readonly CheckResult[] => {
+      const owner = gitOpsOwner(liveMember(facts, group, zone));
+      if (owner === undefined || !owner.ownsReplicas) return [];
+      const of = owner.of === undefined ? '' : ` (${owner.of})`;
+      const message = `${owner.tool}${of} owns spec.replicas of ${group.namespace}/${zone.statefulSet}`;
+      return [{ check: 'GitOps', verdict: 'FAIL', message, code: 'RG6011' }];
+    }),
+  );
+  return orOk('GitOps', results, 'no tool names replicas that the agent writes');
+};
+
+function liveMember({ statefulSets }: Facts, { namespace }: GroupDefinition, { statefulSet }: ZoneDefinition): unknown {
+  return statefulSets.find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
+}
