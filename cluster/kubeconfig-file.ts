@@ -113,7 +113,7 @@ function documentOf(text: string, file: string): Fields {
   let value: unknown;
   try {
     // The parser's message quotes the line, and the line may hold a token.
-    value = parse(text, { prettyErrors: false, logLevel: 'silent' });
+    value = parse(text, { prettyErrors: false, logLevel: 'error' });
   } catch (error) {
     const position = error instanceof Error && 'pos' in error && Array.isArray(error.pos) ? Number(error.pos[0]) : 0;
     const line = text.slice(0, position).split('\n').length;

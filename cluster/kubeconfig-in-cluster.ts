@@ -5,10 +5,6 @@ import type { ConnectionProcess } from './kubeconfig.ts';
 import { inClusterContext } from './kubeconfig-choice.ts';
 import type { Kubeconfig } from './kubeconfig-file.ts';
 
-/** The folder may be moved for a test or a debugging session; the name is that of no other program. */
-const folderOf = (env: ConnectionProcess['env']): string =>
-  env['KUBERNETES_SERVICE_ACCOUNT_DIR'] || '/var/run/secrets/kubernetes.io/serviceaccount';
-
 /** Whether this process runs in a pod that has a service account. */
 export async function isInCluster(process: ConnectionProcess): Promise<boolean> {
   if (!process.env['KUBERNETES_SERVICE_HOST'] || !process.env['KUBERNETES_SERVICE_PORT']) return false;
@@ -23,7 +19,7 @@ export async function inCluster(process: ConnectionProcess): Promise<Kubeconfig>
     throw problem(
       'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod of a cluster: name a kubeconfig instead',
     );
-  const file = folderOf(process.env);
+  const file = process.serviceAccountDir;
   for (const name of ['token', 'ca.crt'] as const)
     if ((await read(process, name)) === undefined)
       throw problem(`${file}/${name} is missing: the pod needs a service account, with automountServiceAccountToken not set to false`);
@@ -42,7 +38,7 @@ export async function inCluster(process: ConnectionProcess): Promise<Kubeconfig>
 
 /** Undefined when there is no such file, or it is empty. */
 async function read(process: ConnectionProcess, name: 'token' | 'ca.crt' | 'namespace'): Promise<string | undefined> {
-  const file = `${folderOf(process.env)}/${name}`;
+  const file = `${process.serviceAccountDir}/${name}`;
   try {
     return (await process.readFile(file)).toString('utf8') || undefined;
   } catch (error) {

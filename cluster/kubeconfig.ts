@@ -36,6 +36,8 @@ export interface ConnectionOptions {
 export interface ConnectionProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;
+  /** Where a pod finds the token, `ca.crt` and the namespace of its service account. */
+  readonly serviceAccountDir: string;
   readonly isWindows: boolean;
   /** Whether a person can answer on standard input. */
   readonly isTerminal: boolean;

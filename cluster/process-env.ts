@@ -45,6 +45,7 @@ export function connectionProcess(): ConnectionProcess {
   return {
     env: process.env,
     homeDir: homedir(),
+    serviceAccountDir: '/var/run/secrets/kubernetes.io/serviceaccount',
     isWindows: process.platform === 'win32',
     isTerminal: process.stdin.isTTY === true,
     pluginStderr: 'inherit',
