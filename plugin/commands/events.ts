@@ -1,0 +1,92 @@
+// The verb events: the decisions about groups as they were recorded, and each new one.
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import type { CommandContext, OutputStream } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { usageFailure } from '../failure.ts';
+import { type GroupEvent, isAbout, listEvents, watchEvents } from '../live/events.ts';
+import { onInterrupt } from '../live/interrupt.ts';
+import { readGroups, scopeOf } from '../live/read.ts';
+import { groupNamed } from '../live/target.ts';
+import { durationFlag } from '../live/when.ts';
+import { eventLine, renderEvents } from '../output/events.ts';
+import { type ResultDocument, writeDocument, writeLines } from '../output/formats.ts';
+
+export interface EventsOptions extends ConnectionFlags {
+  readonly group?: string;
+  readonly watch?: boolean;
+  readonly since?: string;
+  readonly allNamespaces?: boolean;
+  readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
+}
+
+export async function run(context: CommandContext, options: EventsOptions): Promise<ExitCode> {
+  if (options.watch === true && (options.output === 'yaml' || options.output === 'json')) {
+    throw usageFailure(`-o ${options.output} ends with its document and cannot go on`, 'take -o jsonl with --watch');
+  }
+  const sinceMs = options.since === undefined ? undefined : durationFlag('--since', options.since);
+  return withCluster(context, options, 'read', async (cluster) => {
+    const { namespace, isWanted } = await wanted(cluster, options);
+    const fromMs = sinceMs === undefined ? 0 : cluster.env.clock.nowMs() - sinceMs;
+    const isShown = (event: GroupEvent): boolean => event.atMs >= fromMs && isWanted(event);
+    if (options.watch === true) return watch(context, cluster, namespace, options, isShown);
+    const events = (await listEvents(cluster, namespace)).filter(isShown);
+    await write(context.stdout, options, events, { nowMs: cluster.env.clock.nowMs(), hasNamespaces: namespace === undefined });
+    if (events.length === 0) context.stderr.write('no events; the API server keeps them for an hour unless it is told otherwise\n');
+    return exitCodes.done;
+  });
+}
+
+interface Wanted {
+  readonly namespace: string | undefined;
+  readonly isWanted: (event: GroupEvent) => boolean;
+}
+
+async function wanted(cluster: Cluster, { group, allNamespaces }: EventsOptions): Promise<Wanted> {
+  if (group === undefined) return { namespace: allNamespaces === true ? undefined : cluster.namespace, isWanted: () => true };
+  const name = groupNamed(group, cluster);
+  const { groups } = await readGroups(cluster, scopeOf([name]));
+  const [live] = groups;
+  return { namespace: name.namespace, isWanted: live === undefined ? () => false : isAbout(live.decision) };
+}
+
+async function write(
+  stream: OutputStream,
+  { output }: EventsOptions,
+  events: readonly GroupEvent[],
+  { nowMs, hasNamespaces }: { readonly nowMs: number; readonly hasNamespaces: boolean },
+): Promise<void> {
+  if (output === 'jsonl') return writeLines(stream, events.map(eventDocument));
+  if (output !== 'table') return writeDocument(stream, output, { kind: 'EventList', events: events.map(eventDocument) });
+  if (events.length > 0) stream.write(renderEvents(events, nowMs, hasNamespaces, { ...stream, isWide: false }));
+}
+
+function eventDocument({ uid, atMs, ...event }: GroupEvent): ResultDocument {
+  return { kind: 'Event', at: new Date(atMs).toISOString(), ...event, id: uid };
+}
+
+/** Until Ctrl-C. What is there already comes first, in the order of time. */
+async function watch(
+  { stdout, stderr }: CommandContext,
+  cluster: Cluster,
+  namespace: string | undefined,
+  { output }: EventsOptions,
+  isShown: (event: GroupEvent) => boolean,
+): Promise<ExitCode> {
+  const seen = new Map<string, number>();
+  const show = (event: GroupEvent): void => {
+    if (!isShown(event) || seen.get(event.uid) === event.count) return;
+    seen.set(event.uid, event.count);
+    if (output === 'table') stdout.write(`${eventLine(event)}\n`);
+    else writeLines(stdout, [eventDocument(event)]);
+  };
+  for (const event of await listEvents(cluster, namespace)) show(event);
+  await new Promise<void>((resolve) => {
+    const stop = watchEvents(cluster, namespace, show);
+    onInterrupt(() => {
+      stop();
+      resolve();
+    });
+  });
+  stderr.write('the rollout goes on; only the watching has ended\n');
+  return exitCodes.interrupted;
+}

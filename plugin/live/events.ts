@@ -1,0 +1,86 @@
+// Events about groups: what the agent and this plugin wrote, as the API server keeps it for an hour or so.
+import { listObjects } from '../../cluster/read.ts';
+import { startReflector } from '../../cluster/reflector.ts';
+import { type KubernetesObject, resources } from '../../cluster/resource.ts';
+import { type Reader, reader } from '../../engine/observe/raw.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { Cluster } from '../connection.ts';
+
+export interface GroupEvent {
+  readonly uid: string;
+  readonly namespace: string;
+  /** When it was last so. */
+  readonly atMs: number;
+  /** How often. */
+  readonly count: number;
+  readonly type: string;
+  /** In PascalCase. */
+  readonly reason: string;
+  /** What was done, such as Evict. */
+  readonly action: string;
+  /** `statefulset/ingester-zone-a`. */
+  readonly object: string;
+  readonly note: string;
+  readonly by: string;
+}
+
+/** Whether an event is about the group: its object, its StatefulSets or their pods. */
+export function isAbout({ namespace, group, zones }: PublishedDecision): (event: GroupEvent) => boolean {
+  const sets = new Set(zones.map(({ statefulSet }) => statefulSet));
+  return (event) => {
+    if (event.namespace !== namespace) return false;
+    const [kind, name = ''] = event.object.split('/');
+    if (kind === 'rolloutgroup') return name === group;
+    if (kind === 'statefulset') return sets.has(name);
+    return kind === 'pod' && sets.has(name.replace(/-\d+$/, ''));
+  };
+}
+
+/** Those of ours, the oldest first. */
+export async function listEvents({ env, timeoutMs }: Cluster, namespace: string | undefined): Promise<readonly GroupEvent[]> {
+  const where = namespace === undefined ? {} : { namespace };
+  const { items } = await listObjects(env, resources.events, { ...where, site: 'live.events', timeoutMs });
+  return items.flatMap(eventView).sort((a, b) => a.atMs - b.atMs || (a.uid < b.uid ? -1 : 1));
+}
+
+/** Calls back with each event that is there, is new, or happens again. The answer stops it. */
+export function watchEvents({ env }: Cluster, namespace: string | undefined, onEvent: (event: GroupEvent) => void): () => void {
+  const reflector = startReflector<readonly GroupEvent[]>({
+    env,
+    resource: resources.events,
+    ...(namespace === undefined ? {} : { namespace }),
+    project: eventView,
+    onChange: ({ kind, view = [] }) => {
+      if (kind !== 'deleted') for (const event of view) onEvent(event);
+    },
+    site: 'live.events',
+  });
+  return () => reflector.stop();
+}
+
+/** Empty for events of others. */
+function eventView(object: KubernetesObject): readonly GroupEvent[] {
+  const fields = reader(object);
+  const by = fields.text('reportingController') ?? fields.text('deprecatedSource.component') ?? '';
+  if (!by.startsWith('rollout-group')) return [];
+  const regarding = `${(fields.text('regarding.kind') ?? '').toLowerCase()}/${fields.text('regarding.name') ?? ''}`;
+  return [
+    {
+      uid: object.metadata.uid ?? '',
+      namespace: object.metadata.namespace ?? '',
+      atMs: instantOf(fields),
+      count: fields.whole('series.count') ?? fields.whole('deprecatedCount') ?? 1,
+      type: fields.text('type') ?? 'Normal',
+      reason: fields.text('reason') ?? '',
+      action: fields.text('action') ?? '',
+      object: regarding,
+      note: fields.text('note') ?? '',
+      by,
+    },
+  ];
+}
+
+function instantOf(fields: Reader): number {
+  const last = fields.instant('series.lastObservedTime') ?? fields.instant('deprecatedLastTimestamp');
+  return last ?? fields.instant('eventTime') ?? fields.instant('metadata.creationTimestamp') ?? 0;
+}
