@@ -1,7 +1,7 @@
 // What the metrics know of groups between two scrapes: the last decision of each, and what was counted since the process started.
 import { unavailableLimit } from '../engine/amount.ts';
 import type { Phase, RuleResult } from '../engine/decision.ts';
-import { reasonOf } from '../engine/rules/reason.ts';
+import { reasonOf } from '../engine/publish/reason.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { ownMetrics } from './metrics-catalog.ts';
 import type { InstrumentsOf } from './metrics-registry.ts';

@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest';
+import { GroupObjects } from '../../agent/group-objects.ts';
+import { createPublisher, mergePatch } from '../../agent/publisher.ts';
+import type { TurnReport } from '../../agent/report.ts';
+import { decideGroup } from '../../engine/decide.ts';
+import { readPublished } from '../../engine/publish/decision.ts';
+import { isUnknown, type RunState } from '../../engine/snapshot.ts';
+import { group } from '../kit/groups.ts';
+import { snapshotOf } from '../kit/snapshots.ts';
+import { status, virtualEnv } from '../kit/virtual-env.ts';
+import { objectsServer } from './objects-server.ts';
+
+const mapPath = '/api/v1/namespaces/mimir/configmaps/rollout-group-ingester-status';
+const emptyLedger = { namespace: 'mimir', claims: [], downscales: [], preparations: [] };
+const groupPath = '/apis/rollout-group.dev/v1alpha1/namespaces/mimir/rolloutgroups/ingester';
+
+function setup({ hasKind = true, memory = { run: undefined } as Memory } = {}) {
+  const server = objectsServer(hasKind ? ['configmaps', 'rolloutgroups'] : ['configmaps']);
+  const warnings: string[] = [];
+  const quiet = () => undefined;
+  const virtual = virtualEnv({ serve: server.serve });
+  const env = {
+    ...virtual,
+    pods: { call: () => Promise.reject(new Error('no pods')) },
+    log: { debug: quiet, info: quiet, warn: (message: string) => warnings.push(message), error: quiet },
+  };
+  const publisher = createPublisher({
+    env,
+    config: { publishEveryMs: 5000, identity: 'me', kubernetesTimeoutMs: 5000 },
+    objects: new GroupObjects(env, 5000),
+  });
+  publisher.listener.leadershipChanged?.({ isLeader: true, epoch: 1 });
+  /** A turn of the group when so many pods of zone a are at the new revision. */
+  const turn = (updated: number, name = 'ingester'): void => publisher.listener.turnEnded(report(updated, env.clock.nowMs(), name, memory));
+  const published = () => {
+    const object = server.objects.get(groupPath) ?? server.objects.get(mapPath);
+    const { status: objectStatus, data } = (object ?? {}) as { status?: { decision?: unknown }; data?: { decision: string } };
+    const value = objectStatus?.decision ?? (data === undefined ? undefined : JSON.parse(data.decision));
+    const decision = readPublished(value);
+    return isUnknown(decision) ? undefined : decision;
+  };
+  const updatedPods = (): number | undefined => published()?.zones[0]?.updated;
+  return { server, env, publisher, turn, published, updatedPods, warnings, memory };
+}
+
+/** The run that a ledger would keep from turn to turn. */
+interface Memory {
+  run: RunState | undefined;
+}
+
+function report(updated: number, nowMs: number, name: string, memory: Memory): TurnReport {
+  const one = group({ name });
+  const set = `${name}-zone-a`;
+  const podChanges = { [set]: Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: ordinal < updated ? 'new' : 'old' }])) };
+  const ledger = { ...emptyLedger, group: name, ...(memory.run === undefined ? {} : { run: memory.run }) };
+  const snapshot = snapshotOf({
+    ledgers: [ledger],
+    ...{ nowMs, groups: [one], everySet: { replicas: 3, status: { updateRevision: 'new' } }, podChanges: podChanges as never },
+  });
+  const decision = decideGroup(snapshot, one);
+  memory.run = decision.run;
+  return { group: one, snapshot, decision, performed: [], startedMs: nowMs, durationMs: 5 };
+}
+
+describe('publishing a decision', () => {
+  it('writes the status of the RolloutGroup where there is one', async () => {
+    const { server, turn, env, updatedPods } = setup();
+    server.put(groupPath, {
+      metadata: { namespace: 'mimir', name: 'ingester', generation: 4 },
+      spec: { kept: true },
+      status: { stale: 1 },
+    });
+    turn(1);
+    await env.advance(100);
+    expect(updatedPods()).toBe(1);
+    expect(server.objects.get(groupPath)).toMatchObject({
+      spec: { kept: true },
+      status: { observedGeneration: 4, updatedPods: expect.any(Number) },
+    });
+    expect(server.objects.get(groupPath)).not.toHaveProperty('status.stale');
+    expect(server.objects.has(mapPath)).toBe(false);
+  });
+
+  it.each([true, false])('writes a ConfigMap where there is no object (kind installed: %s)', async (hasKind) => {
+    const { server, turn, env, updatedPods } = setup({ hasKind });
+    turn(1);
+    await env.advance(100);
+    expect(updatedPods()).toBe(1);
+    expect(server.objects.get(mapPath)?.metadata.labels).toEqual({ 'rollout-group.dev/document': 'decision' });
+  });
+
+  it('writes once in five seconds, and then the last of all', async () => {
+    const { server, turn, env, updatedPods } = setup();
+    for (const updated of [0, 1, 2]) {
+      turn(updated);
+      await env.advance(1000);
+    }
+    expect(updatedPods()).toBe(0);
+    await env.advance(2500);
+    expect(updatedPods()).toBe(2);
+    expect(server.writes()).toHaveLength(2);
+  });
+
+  it('writes nothing while nothing changes but time, also after a restart', async () => {
+    const first = setup();
+    first.turn(1);
+    await first.env.advance(60_000);
+    const second = setup({ memory: first.memory });
+    second.server.objects.set(mapPath, first.server.objects.get(mapPath) as never);
+    for (let minute = 0; minute < 10; minute += 1) {
+      second.turn(1);
+      await second.env.advance(60_000);
+    }
+    expect(second.server.writes()).toEqual([]);
+    const asked = second.env.requests.length;
+    second.turn(1);
+    await second.env.advance(60_000);
+    expect(second.env.requests.length).toBe(asked);
+  });
+
+  it('keeps since when the group has been in its phase', async () => {
+    const { turn, env, published } = setup();
+    turn(0);
+    await env.advance(6000);
+    const since = published()?.phaseSinceMs;
+    turn(1);
+    await env.advance(6000);
+    expect(published()).toMatchObject({ phaseSinceMs: since, leader: 'me' });
+  });
+
+  it('is done by the leader alone, and what waited is dropped when the leadership is lost', async () => {
+    const { server, turn, env, publisher } = setup();
+    publisher.listener.leadershipChanged?.({ isLeader: false });
+    turn(0);
+    await env.advance(10_000);
+    expect(env.requests).toEqual([]);
+    publisher.listener.leadershipChanged?.({ isLeader: true });
+    turn(0);
+    publisher.listener.leadershipChanged?.({ isLeader: false });
+    await env.advance(10_000);
+    expect(server.writes()).toEqual([]);
+  });
+
+  it('writes what waits when it is handed over', async () => {
+    const { turn, env, publisher, updatedPods } = setup();
+    turn(0);
+    await env.advance(100);
+    turn(2);
+    publisher.beginHandOver();
+    publisher.listener.leadershipChanged?.({ isLeader: false });
+    await env.finish(publisher.close());
+    expect(updatedPods()).toBe(2);
+    turn(3);
+    await env.advance(60_000);
+    expect(updatedPods()).toBe(2);
+  });
+
+  it('does not hide what the next leader has said since', async () => {
+    const { server, turn, env, publisher, published } = setup();
+    turn(0);
+    await env.advance(100);
+    turn(2);
+    publisher.beginHandOver();
+    publisher.listener.leadershipChanged?.({ isLeader: false });
+    const theirs = { ...published(), leader: 'other', decidedMs: env.clock.nowMs() + 1, goal: 'theirs' };
+    server.put(mapPath, { ...server.objects.get(mapPath), data: { decision: JSON.stringify(theirs) } });
+    await env.finish(publisher.close());
+    expect(published()?.goal).toBe('theirs');
+  });
+
+  it('reads anew when somebody else wrote, and tries again', async () => {
+    const { server, turn, env, updatedPods, warnings } = setup();
+    turn(0);
+    await env.advance(6000);
+    let isFirst = true;
+    server.fault = ({ method }) => {
+      if (method !== 'PATCH' || !isFirst) return undefined;
+      isFirst = false;
+      return status(409, 'Conflict');
+    };
+    turn(2);
+    await env.advance(5000);
+    expect(updatedPods()).toBe(2);
+    expect(warnings).toEqual([]);
+  });
+
+  it('tries again after failures, ever more rarely, and says so once', async () => {
+    const { server, turn, env, updatedPods, warnings } = setup();
+    server.fault = () => status(500, 'InternalError');
+    turn(1);
+    await env.advance(600_000);
+    expect(warnings).toEqual(['a decision could not be published']);
+    expect(env.requests.length).toBeGreaterThan(5);
+    expect(env.requests.length).toBeLessThan(20);
+    server.fault = undefined;
+    await env.advance(300_000);
+    expect(updatedPods()).toBe(1);
+  });
+
+  it('leaves a ConfigMap alone that is not its own', async () => {
+    const { server, turn, env, warnings } = setup();
+    server.put(mapPath, {
+      metadata: { namespace: 'mimir', name: 'rollout-group-ingester-status', labels: { 'rollout-group.dev/document': 'ledger' } },
+    });
+    turn(1);
+    await env.advance(10_000);
+    expect(server.writes()).toEqual([]);
+    expect(warnings).toEqual(['a decision could not be published']);
+  });
+
+  it('forgets groups that are gone', async () => {
+    const { server, turn, env, publisher } = setup();
+    server.fault = () => status(500, 'InternalError');
+    turn(1);
+    await env.advance(1000);
+    server.fault = undefined;
+    publisher.listener.groupsChanged?.([], []);
+    await env.advance(600_000);
+    expect(server.writes()).toEqual([]);
+  });
+});
+
+describe('mergePatch', () => {
+  it('names what is gone, and replaces lists whole', () => {
+    expect(mergePatch({ a: 1, b: { c: 1, d: 2 }, e: [1] }, { a: 1, b: { d: 3 }, e: [2], f: { g: 1 } })).toEqual({
+      ...{ a: 1, b: { c: null, d: 3 }, e: [2], f: { g: 1 } },
+    });
+  });
+});
