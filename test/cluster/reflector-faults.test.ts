@@ -185,10 +185,9 @@ describe('a list', () => {
     put('b', '1');
     await env.settle();
     isStale = true;
-    api.compact();
+    api.cutWatches();
     put('c', '1');
     api.compact();
-    api.cutWatches();
     await env.advance(20_000);
     expect(values()).toContain('b=1');
     expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'invalid', hasSynced: true });

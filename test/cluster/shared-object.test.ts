@@ -1,0 +1,286 @@
+import { describe, expect, it } from 'vitest';
+import { type KubernetesObject, resources } from '../../cluster/resource.ts';
+import { ObjectTooLarge, SharedObject, type SharedObjectOptions } from '../../cluster/shared-object.ts';
+import { WriteRefused } from '../../cluster/write.ts';
+import { FakeApi } from '../kit/fake-api.ts';
+import { type Serve, type Served, type ServedRequest, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
+
+const path = '/api/v1/configmaps';
+
+function sharedList(env: VirtualEnv, options: Partial<SharedObjectOptions<readonly string[]>> = {}): SharedObject<readonly string[]> {
+  return new SharedObject<readonly string[]>({
+    env,
+    resource: resources.configMaps,
+    namespace: 'ns',
+    name: 'list',
+    decode: (object) => {
+      const data = object?.['data'] as { readonly list?: string } | undefined;
+      return data?.list === undefined ? [] : (JSON.parse(data.list) as string[]);
+    },
+    encode: (value) => ({ metadata: { labels: { kind: 'list' } }, data: { list: JSON.stringify(value) } }),
+    site: 'test',
+    ...options,
+  });
+}
+
+function setUp(serve: (api: FakeApi) => Serve = (api) => api.serve, options: Partial<SharedObjectOptions<readonly string[]>> = {}) {
+  const api = new FakeApi();
+  const env = virtualEnv({ serve: serve(api) });
+  const shared = sharedList(env, options);
+  const object = (): KubernetesObject | undefined => api.get(path, 'ns', 'list') as KubernetesObject | undefined;
+  return {
+    api,
+    env,
+    shared,
+    object,
+    add: (item: string) => shared.update((list) => [...list, item]),
+    stored: (): readonly string[] => JSON.parse((object()?.['data'] as { list?: string } | undefined)?.list ?? '[]') as string[],
+    writes: (): readonly ServedRequest[] => env.requests.filter(({ method }) => method !== 'GET'),
+  };
+}
+
+/** Answers the first write in another way, and everything else as usual. */
+function firstWrite(answer: (api: FakeApi, request: ServedRequest) => Served | Promise<Served>): (api: FakeApi) => Serve {
+  let isOver = false;
+  return (api) => (request) => {
+    if (request.method === 'GET' || isOver) return api.serve(request);
+    isOver = true;
+    return answer(api, request);
+  };
+}
+
+describe('a shared object', () => {
+  it('is created when there is none, and read back', async () => {
+    const { env, add, shared, object } = setUp();
+    const written = await env.finish(add('a'));
+    expect(written).toEqual({ value: ['a'], resourceVersion: object()?.metadata.resourceVersion });
+    expect(await env.finish(shared.read())).toEqual(written);
+    expect(object()).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels: { kind: 'list' } } });
+  });
+
+  it('has the value of nothing while there is none', async () => {
+    const { env, shared } = setUp();
+    expect(await env.finish(shared.read())).toEqual({ value: [] });
+  });
+
+  it('takes all changes that wait in one write, in their order', async () => {
+    const { env, add, stored, writes } = setUp();
+    const answers = await env.finish(Promise.all(['a', 'b', 'c'].map(add)));
+    expect([stored(), writes().length]).toEqual([['a', 'b', 'c'], 1]);
+    expect(answers.map(({ value }) => value)).toEqual(Array(3).fill(['a', 'b', 'c']));
+  });
+
+  it('takes what comes during a write in the next one', async () => {
+    const { env, add, stored, writes } = setUp((api) => async (request) => ({ ...(await api.serve(request)), delayMs: 100 }));
+    const first = add('a');
+    await env.advance(150);
+    const others = Promise.all([add('b'), add('c')]);
+    await env.finish(Promise.all([first, others]));
+    expect([stored(), writes().length]).toEqual([['a', 'b', 'c'], 2]);
+  });
+
+  it('is not read again between own writes', async () => {
+    const { env, add } = setUp();
+    for (const item of ['a', 'b', 'c']) await env.finish(add(item));
+    expect(env.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'PUT', 'PUT']);
+  });
+
+  it('keeps fields, labels and annotations of others', async () => {
+    const { api, env, add, object } = setUp();
+    api.put(path, {
+      metadata: { namespace: 'ns', name: 'list', labels: { theirs: 'x' }, annotations: { note: 'y' } },
+      binaryData: { z: '' },
+    });
+    await env.finish(add('a'));
+    expect(object()).toMatchObject({
+      metadata: { labels: { theirs: 'x', kind: 'list' }, annotations: { note: 'y' } },
+      binaryData: { z: '' },
+    });
+  });
+
+  it('is not written for the same value, nor for one that says the same', async () => {
+    const { env, add, shared, writes } = setUp();
+    await env.finish(add('a'));
+    await env.finish(shared.update((list) => list));
+    await env.finish(shared.update((list) => [...list]));
+    expect(writes().length).toBe(1);
+  });
+
+  it('is read again before it is said that there is nothing to write', async () => {
+    const { api, env, add, shared, object } = setUp();
+    await env.finish(add('a'));
+    api.put(path, { ...object(), data: { list: '["b"]' }, metadata: { namespace: 'ns', name: 'list' } });
+    const { value } = await env.finish(shared.update((list) => (list.includes('a') ? list : [...list, 'a'])));
+    expect(value).toEqual(['b', 'a']);
+  });
+
+  it('rejects the change that throws, and only that one', async () => {
+    const { env, add, shared, stored } = setUp();
+    const bad = shared.update(() => {
+      throw new Error('not like this');
+    });
+    const good = add('a');
+    await expect(env.finish(bad)).rejects.toThrow('not like this');
+    await env.finish(good);
+    expect(stored()).toEqual(['a']);
+  });
+
+  it('is not sent when it is too large, and what fits does not suffer', async () => {
+    const { env, add, stored, writes } = setUp(undefined, { maxBytes: 2000 });
+    const [small, large, another] = [add('a'), add('x'.repeat(3000)), add('b')];
+    await expect(env.finish(large)).rejects.toBeInstanceOf(ObjectTooLarge);
+    await env.finish(Promise.all([small, another]));
+    expect([stored(), writes().length]).toEqual([['a', 'b'], 1]);
+  });
+
+  it('is not written by who may not', async () => {
+    let mayWrite = true;
+    const { env, add, writes } = setUp(undefined, { mayWrite: () => mayWrite });
+    await env.finish(add('a'));
+    mayWrite = false;
+    await expect(env.finish(add('b'))).rejects.toBeInstanceOf(WriteRefused);
+    expect(writes().length).toBe(1);
+  });
+
+  it('rejects readers and writers when it cannot be understood', async () => {
+    const { api, env, add, shared, writes } = setUp();
+    api.put(path, { metadata: { namespace: 'ns', name: 'list' }, data: { list: '[' } });
+    await expect(env.finish(shared.read())).rejects.toBeInstanceOf(SyntaxError);
+    await expect(env.finish(add('a'))).rejects.toBeInstanceOf(SyntaxError);
+    expect(writes()).toEqual([]);
+  });
+
+  it.each([403, 404, 413, 422])('rejects with %i at once', async (code) => {
+    const { env, add, writes } = setUp(firstWrite(() => status(code, 'No')));
+    await expect(env.finish(add('a'))).rejects.toMatchObject({ status: code });
+    expect(writes().length).toBe(1);
+  });
+});
+
+describe('a conflict', () => {
+  it('leads to a read at once and to the change of what is there then', async () => {
+    const { api, env, add, stored, object } = setUp();
+    await env.finish(add('a'));
+    api.put(path, { ...object(), data: { list: '["a","theirs"]' }, metadata: { namespace: 'ns', name: 'list' } });
+    const beforeMs = env.clock.monotonicMs();
+    await env.finish(add('b'));
+    expect([stored(), env.clock.monotonicMs() - beforeMs]).toEqual([['a', 'theirs', 'b'], 0]);
+  });
+
+  it('with somebody who created it first leads to the change of theirs', async () => {
+    const { env, add, stored } = setUp(
+      firstWrite((api, request) => {
+        api.put(path, { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["theirs"]' } });
+        return api.serve(request);
+      }),
+    );
+    await env.finish(add('a'));
+    expect(stored()).toEqual(['theirs', 'a']);
+  });
+
+  it('with somebody who deleted it leads to a new one', async () => {
+    const { api, env, add, stored } = setUp();
+    await env.finish(add('a'));
+    api.remove(path, 'ns', 'list');
+    await env.finish(add('b'));
+    expect(stored()).toEqual(['b']);
+  });
+
+  it('that does not end is given up after 30 rounds', async () => {
+    const { env, add, writes } = setUp((api) => (request) => (request.method === 'GET' ? api.serve(request) : status(409, 'Conflict')));
+    await expect(env.finish(add('a'))).rejects.toMatchObject({ status: 409 });
+    expect([writes().length, env.timerCount()]).toEqual([30, 0]);
+  });
+});
+
+describe('a lost answer', () => {
+  it('to a write that landed is found out, and nothing is written twice', async () => {
+    const { env, add, stored, writes } = setUp(
+      firstWrite(async (api, request) => {
+        await api.serve(request);
+        return { lost: 'reply' };
+      }),
+    );
+    const { value } = await env.finish(add('a'));
+    expect([value, stored(), writes().length]).toEqual([['a'], ['a'], 1]);
+  });
+
+  it('to a write that landed is found out when others have written since', async () => {
+    const { env, add, stored, writes } = setUp(
+      firstWrite(async (api, request) => {
+        await api.serve(request);
+        await virtualWrite(api, 'theirs');
+        return { lost: 'reply' };
+      }),
+    );
+    const { value } = await env.finish(add('a'));
+    expect([value, stored(), writes().length]).toEqual([['a', 'theirs'], ['a', 'theirs'], 1]);
+  });
+
+  it('to a write that did not land leads to another one', async () => {
+    const { env, add, stored } = setUp(firstWrite(() => ({ lost: 'reply' })));
+    await env.finish(add('a'));
+    expect(stored()).toEqual(['a']);
+  });
+
+  it('to a write that lands late leads to no second one', async () => {
+    for (const lateMs of [5000, 10_100, 10_300, 10_500, 11_000, 20_000]) {
+      const late = (env: () => VirtualEnv) =>
+        firstWrite(async (api, request) => {
+          await new Promise<void>((resolve) => {
+            env().timers.after(lateMs, resolve);
+          });
+          return api.serve(request);
+        });
+      let env: VirtualEnv | undefined;
+      const set = setUp(late(() => env as VirtualEnv));
+      env = set.env;
+      await env.finish(set.add('a'));
+      await env.advance(60_000);
+      expect([lateMs, set.stored()]).toEqual([lateMs, ['a']]);
+    }
+  });
+
+  it('that nobody can follow up says so', async () => {
+    let isGone = false;
+    const { env, add } = setUp((api) => (request) => {
+      if (request.method !== 'GET') isGone = true;
+      return isGone ? { lost: 'reply' } : api.serve(request);
+    });
+    await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: true });
+    expect(env.timerCount()).toBe(0);
+  });
+
+  it('to reads says that nothing was changed', async () => {
+    const { env, add } = setUp(() => () => ({ lost: 'reply' }));
+    await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: false });
+  });
+
+  it('is as good as a server that fails after it has stored', async () => {
+    const { env, add, stored, writes } = setUp(
+      firstWrite(async (api, request) => {
+        await api.serve(request);
+        return status(504, 'Timeout');
+      }),
+    );
+    await env.finish(add('a'));
+    expect([stored(), writes().length]).toEqual([['a'], 1]);
+  });
+});
+
+describe('a server under load', () => {
+  it('is left alone as long as it asks for', async () => {
+    const { env, add, writes } = setUp(
+      firstWrite(() => ({ ...status(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }) as Served),
+    );
+    await env.finish(add('a'));
+    const [first, second] = writes();
+    expect((second?.sentAtMs ?? 0) - (first?.sentAtMs ?? 0)).toBeGreaterThanOrEqual(7000);
+  });
+});
+
+/** Another process adds to the list. */
+async function virtualWrite(api: FakeApi, item: string): Promise<void> {
+  const env = virtualEnv({ seed: 99, serve: api.serve });
+  await sharedList(env).update((list) => [...list, item]);
+}
