@@ -5,11 +5,12 @@ import { TransportFailure } from './failure.ts';
 /** Questions that are asked by POST and leave nothing behind. */
 const reviews = new Set([
   '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+  '/apis/authorization.k8s.io/v1/subjectaccessreviews',
   '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
   '/apis/authentication.k8s.io/v1/selfsubjectreviews',
 ]);
 
-/** Passes on reads, dry runs and questions about one's own rights; rejects everything else before it is sent. */
+/** Passes on reads, dry runs and questions about rights; rejects everything else before it is sent. */
 export function readOnly(http: KubernetesHttp): KubernetesHttp {
   return {
     request: async (request) => {

@@ -1,4 +1,4 @@
-// What the agent does with the API server, right by right, and what becomes of it without one.
+// What the agent does with the API server, right by right, and what becomes of it without one. deploy/rbac.yaml gives the same.
 
 export interface AgentRight {
   readonly group: string;
@@ -7,15 +7,15 @@ export interface AgentRight {
   readonly verb: string;
   /** What does not happen without it, as the end of a sentence. */
   readonly without: string;
-  /** `required`: FAIL without it. `optional`: the agent goes on without and says so. */
+  /** `required`: groups stand still without it. `optional`: the agent goes on with less, and says so. */
   readonly weight: 'required' | 'optional';
-  /** Of no namespace, or looked at in the agent's own only. */
-  readonly scope?: 'cluster' | 'agent';
+  /** `namespace`: in each that is looked after. `agent`: in the agent's own. `cluster`: of no namespace. */
+  readonly scope: 'namespace' | 'agent' | 'cluster';
 }
 
 interface RightOptions {
   readonly weight?: AgentRight['weight'];
-  readonly scope?: NonNullable<AgentRight['scope']>;
+  readonly scope?: AgentRight['scope'];
 }
 
 function rights(
@@ -23,40 +23,40 @@ function rights(
   resource: string,
   verbs: readonly string[],
   without: string,
-  { weight = 'required', scope }: RightOptions = {},
+  { weight = 'optional', scope = 'namespace' }: RightOptions = {},
 ): readonly AgentRight[] {
-  return verbs.map((verb) => ({ group, resource, verb, without, weight, ...(scope === undefined ? {} : { scope }) }));
+  return verbs.map((verb) => ({ group, resource, verb, without, weight, scope }));
 }
 
 const look = ['get', 'list', 'watch'] as const;
-const optional: RightOptions = { weight: 'optional' };
+const required: RightOptions = { weight: 'required' };
 const ours = 'rollout-group.dev';
+const grafana = 'rollout-operator.grafana.com';
 
 /** Every right that the agent has a use for. */
 export const agentRights: readonly AgentRight[] = [
-  ...rights('', 'pods', look, 'no group can be looked after'),
-  ...rights('', 'pods', ['delete'], 'no pod is replaced by deletion'),
-  ...rights('', 'pods/eviction', ['create'], 'no pod is replaced by eviction', optional),
-  ...rights('apps', 'statefulsets', look, 'no group can be looked after'),
-  ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written'),
-  ...rights('apps', 'controllerrevisions', ['get', 'list'], 'an earlier template is not known to be one', optional),
-  ...rights(
-    '',
-    'configmaps',
-    ['get', 'list', 'watch', 'create', 'update'],
-    'ledgers are kept in memory, and are lost with the process',
-    optional,
-  ),
+  ...rights('', 'pods', look, 'no group can be looked after', required),
+  ...rights('', 'pods', ['delete'], 'no pod is replaced by deletion', required),
+  ...rights('', 'pods', ['patch'], 'a delete of a former leader that is still under way cannot be revoked'),
+  ...rights('', 'pods/eviction', ['create'], 'no pod is replaced by eviction'),
+  ...rights('apps', 'statefulsets', look, 'no group can be looked after', required),
+  ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
+  ...rights('apps', 'statefulsets/status', ['patch'], 'the current revision of OnDelete sets stays behind'),
+  ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
+  ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
+  ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
   ...rights('coordination.k8s.io', 'leases', ['get', 'create', 'update'], 'the agent works alone and shares the work with no other', {
-    weight: 'optional',
     scope: 'agent',
   }),
-  ...rights('events.k8s.io', 'events', ['create', 'patch'], 'decisions leave no Events', optional),
-  ...rights('policy', 'poddisruptionbudgets', ['list', 'watch'], 'budgets are unknown, and no pod is evicted'),
-  ...rights('', 'nodes', ['list', 'watch'], 'every node counts as ready', { weight: 'optional', scope: 'cluster' }),
-  ...rights(ours, 'rolloutgroups', ['list', 'watch'], 'groups that are objects are not seen', optional),
-  ...rights(ours, 'rolloutgroups/status', ['patch'], 'decisions are not published in objects', optional),
-  ...rights(ours, 'rolloutpolicies', ['list', 'watch'], 'policies that are objects are not kept', optional),
-  ...rights(ours, 'rolloutexceptions', ['list', 'watch'], 'exceptions do not count', optional),
-  ...rights(ours, 'rolloutintents', ['list', 'watch'], 'pauses are not seen, and groups hold', optional),
+  ...rights('events.k8s.io', 'events', ['create', 'patch'], 'decisions leave no Events'),
+  ...rights(ours, 'rolloutgroups', look, 'groups that are objects are not seen'),
+  ...rights(ours, 'rolloutgroups/status', ['patch'], 'decisions are not published in objects'),
+  ...rights(ours, 'rolloutpolicies', look, 'policies that are objects are not kept'),
+  ...rights(ours, 'rolloutexceptions', look, 'exceptions do not count'),
+  ...rights(ours, 'rolloutintents', look, 'pauses are not seen'),
+  ...rights(ours, 'rolloutruns', ['get', 'list', 'create', 'update', 'patch', 'delete'], 'runs leave no record'),
+  ...rights(grafana, 'replicatemplates', ['get'], 'replicas are not mirrored from ReplicaTemplates'),
+  ...rights(grafana, 'replicatemplates/scale', ['get'], 'replicas are not mirrored from ReplicaTemplates'),
+  ...rights(grafana, 'replicatemplates/status', ['patch'], 'ReplicaTemplates do not hear of the replicas in force'),
+  ...rights('', 'nodes', look, 'every node counts as ready', { scope: 'cluster' }),
 ];

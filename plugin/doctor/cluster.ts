@@ -39,11 +39,15 @@ export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
   if (isUnknown(serverVersion)) return skipped('Kubernetes', serverVersion.unknown);
   const minor = Number(/^v?1\.(\d+)/.exec(serverVersion)?.[1] ?? Number.NaN);
   if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not understood`);
-  const members = sets.filter((set) =>
-    groups.some(({ namespace, zones }) => namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name)),
-  );
+  const membersOf = (wanted: typeof groups) =>
+    sets.filter((set) =>
+      wanted.some(({ namespace, zones }) => namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name)),
+    );
+  const members = membersOf(groups);
   const names = (list: typeof members): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
-  const rolling = members.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
+  // With OnDelete the controller replaces nothing; that the strategy is another one there has a check of its own.
+  const rolled = membersOf(groups.filter(({ rollout }) => rollout.engine !== 'onDelete'));
+  const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
   const ordinals = members.filter(({ firstOrdinal }) => firstOrdinal > 0);
   const results: CheckResult[] = [];
   if (minor >= maxUnavailable && rolling.length > 0) {

@@ -153,7 +153,7 @@ function extra(asked: readonly AskedObject[], live: readonly ObjectContent[]): r
 const livePrefix = 'cluster:';
 
 /** A live object as if it were a file, so that policies of both are read alike. What the API server adds says nothing here. */
-function asFile(object: ObjectContent): PolicyFile {
+export function asFile(object: ObjectContent): PolicyFile {
   const { apiVersion, kind, metadata, spec } = object;
   const { name, namespace, labels, annotations } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
   return {

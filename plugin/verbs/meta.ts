@@ -1,4 +1,5 @@
 // The verbs about the program itself.
+import { allNamespacesOption, namespaceOption } from './connection.ts';
 import { outputOption, type Verb } from './verb.ts';
 
 const completion: Verb = {
@@ -41,4 +42,24 @@ const version: Verb = {
   load: async () => (await import('../commands/version.ts')).run,
 };
 
-export const metaVerbs: readonly Verb[] = [completion, docs, version];
+const doctor: Verb = {
+  name: 'doctor',
+  group: 'Meta',
+  summary: 'Say what is wrong with an installation, check by check',
+  description:
+    'Looks at the agent, its rights, the kinds, the groups and whoever else writes what the agent writes. Changes nothing. What may not be read is skipped, and never shown as passed.',
+  options: [
+    namespaceOption,
+    allNamespacesOption,
+    { flags: '--agent-namespace <name>', description: 'Where the agent lives; otherwise where its Lease is found.' },
+    { flags: '--agent-service-account <account>', description: 'NAMESPACE/NAME, when it is not rollout-group-agent in that namespace.' },
+    { flags: '--fix-hints', description: 'Also say how to mend what is wrong.' },
+    outputOption('table', 'json', 'yaml'),
+  ],
+  examples: ['doctor -n mimir', 'doctor -A --fix-hints', 'doctor -n mimir -o json'],
+  exits: { 4: 'a check failed', 11: 'StatefulSets may not be read', 12: 'the cluster cannot be reached' },
+  usesCluster: true,
+  load: async () => (await import('../commands/doctor.ts')).run,
+};
+
+export const metaVerbs: readonly Verb[] = [doctor, completion, docs, version];

@@ -1,0 +1,40 @@
+// The verb doctor: what is wrong with an installation, check by check, and an exit code when something is.
+import { type ConnectionFlags, withCluster } from '../connection.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
+import { examine } from '../doctor/all.ts';
+import { gatherFacts } from '../doctor/gather.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { usageFailure } from '../failure.ts';
+import { renderChecks } from '../output/doctor.ts';
+import { writeDocument } from '../output/formats.ts';
+
+export interface DoctorOptions extends ConnectionFlags {
+  readonly allNamespaces?: boolean;
+  readonly agentNamespace?: string;
+  readonly agentServiceAccount?: string;
+  readonly fixHints?: boolean;
+  readonly output: 'table' | 'json' | 'yaml';
+}
+
+export async function run(context: CommandContext, options: DoctorOptions): Promise<ExitCode> {
+  const { allNamespaces, agentNamespace, agentServiceAccount, output } = options;
+  if (agentServiceAccount !== undefined && !/^[^/]+\/[^/]+$/.test(agentServiceAccount)) {
+    throw usageFailure(`--agent-service-account ${agentServiceAccount} names no account`, 'write NAMESPACE/NAME');
+  }
+  const facts = await withCluster(context, options, 'read', (cluster) => {
+    const scope = {
+      namespaces: allNamespaces === true ? undefined : [cluster.namespace],
+      ...(agentNamespace === undefined ? {} : { agentNamespace }),
+      ...(agentServiceAccount === undefined ? {} : { serviceAccount: agentServiceAccount }),
+    };
+    return gatherFacts(cluster, scope, context.nowMs);
+  });
+  const results = examine(facts);
+  const failed = results.filter(({ verdict }) => verdict === 'FAIL');
+  const exitCode = failed.length > 0 ? exitCodes.findings : exitCodes.done;
+  if (output === 'table') context.stdout.write(renderChecks(results, { ...context.stdout, hasHints: options.fixHints === true }));
+  else await writeDocument(context.stdout, output, { kind: 'Diagnosis', exitCode, checks: results });
+  const code = failed.find((result) => result.code !== undefined)?.code;
+  if (output === 'table' && code !== undefined) suggestNext(context, `docs ${code}`);
+  return exitCode;
+}

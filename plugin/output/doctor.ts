@@ -1,0 +1,34 @@
+// The checks of doctor as lines: the subject, what was seen, and the verdict at the end.
+import { explainCode } from '../../policies/findings/codes.ts';
+import type { OutputStream } from '../context.ts';
+import type { CheckResult, Verdict } from '../doctor/check.ts';
+import type { Style } from './colour.ts';
+import { plural } from './words.ts';
+
+export interface ChecksLook extends Pick<OutputStream, 'paint'> {
+  /** Also says how to mend what is wrong. */
+  readonly hasHints: boolean;
+}
+
+const styles: Readonly<Record<Verdict, Style>> = { ok: 'green', warn: 'yellow', FAIL: 'red', SKIP: 'dim' };
+
+export function renderChecks(results: readonly CheckResult[], { paint, hasHints }: ChecksLook): string {
+  const subjectWidth = Math.max(0, ...results.map(({ check }) => check.length));
+  const lines = results.flatMap(({ check, verdict, message, code }) => {
+    const mark = `${paint(styles[verdict], verdict.padEnd(4))}  ${check.padEnd(subjectWidth)}  ${message}`;
+    const hint = code === undefined ? undefined : explainCode(code)?.hint;
+    return [`${mark}${code === undefined ? '' : ` (${code})`}`, ...(hasHints && hint !== undefined ? [`      fix: ${hint}`] : [])];
+  });
+  return `${[...lines, summary(results)].join('\n')}\n`;
+}
+
+function summary(results: readonly CheckResult[]): string {
+  const count = (wanted: Verdict): number => results.filter(({ verdict }) => verdict === wanted).length;
+  const parts = [
+    `${plural(results.length, 'check')}`,
+    `${count('FAIL')} failed`,
+    `${plural(count('warn'), 'warning')}`,
+    ...(count('SKIP') === 0 ? [] : [`${count('SKIP')} could not be made`]),
+  ];
+  return parts.join(', ');
+}

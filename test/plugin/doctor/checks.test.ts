@@ -1,0 +1,267 @@
+import { describe, expect, it } from 'vitest';
+import { agentRights } from '../../../plugin/doctor/agent-rights.ts';
+import { examine } from '../../../plugin/doctor/all.ts';
+import type { CheckResult, Facts } from '../../../plugin/doctor/check.ts';
+import { findingCodes } from '../../../policies/findings/codes.ts';
+import { finding, objectPlace } from '../../../policies/findings/finding.ts';
+import { adopted, group } from '../../kit/groups.ts';
+import { kitNowMs, pod, statefulSet } from '../../kit/objects.ts';
+import { facts, ingester, lease } from './kit.ts';
+
+/** The results that are not ok, as one line each. */
+function wrong(overrides: Partial<Facts>): readonly string[] {
+  return examine(facts(overrides)).filter(isWrong).map(line);
+}
+
+function isWrong({ verdict }: CheckResult): boolean {
+  return verdict !== 'ok';
+}
+
+function line({ check, verdict, message, code }: CheckResult): string {
+  return `${verdict} ${check} ${code ?? '-'} ${message}`;
+}
+
+function setNamed(name: string, overrides: object = {}) {
+  return { ...statefulSet({ name }), namespace: 'mimir', updateStrategy: 'OnDelete' as const, podLabels: { name }, ...overrides };
+}
+
+const members = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
+const managedByArgo = {
+  managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
+};
+const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }], compatibility: { podsBy: 'nameLabel' } });
+
+describe('a healthy installation', () => {
+  it('passes every check, and each says what it saw', () => {
+    expect(wrong({})).toEqual([]);
+    const results = examine(facts());
+    expect(results.every(({ message }) => message.length > 10 && !message.endsWith('.'))).toBe(true);
+    expect(results.find(({ check }) => check === 'agent')?.message).toBe(
+      'agent-1 holds Lease rollout-group/rollout-group-agent, renewed 2s ago, last decision published 3s ago',
+    );
+  });
+});
+
+describe('doctor', () => {
+  it.each<readonly [what: string, overrides: Partial<Facts>, expected: string]>([
+    ['no agent', { leases: [] }, 'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group'],
+    [
+      'a Lease that nobody holds',
+      { leases: [lease({ holder: '' })] },
+      'FAIL agent RG6001 no agent holds a Lease in namespace rollout-group',
+    ],
+    [
+      'a Lease that is not renewed',
+      { leases: [lease({ renewedMs: kitNowMs - 60_000 })] },
+      'FAIL agent RG6002 agent-1 holds Lease rollout-group/rollout-group-agent, renewed 1m ago',
+    ],
+    [
+      'two agents',
+      { leases: [lease(), lease({ namespace: 'mimir', holder: 'agent-2' })] },
+      'FAIL one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
+    ],
+    [
+      'a stranger who decides',
+      { published: [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs, leader: 'agent-2' }] },
+      'FAIL one agent RG6004 mimir/ingester is decided by agent-2, who does not hold the Lease',
+    ],
+    ['a silent agent', { published: [] }, 'warn decisions RG6003 mimir/ingester: the agent has published nothing about it'],
+    [
+      'a kind that is missing',
+      { kinds: [{ kind: 'RolloutIntent', isServed: false, isOurs: false }] },
+      'warn CRDs RG6005 RolloutIntent is not installed',
+    ],
+    [
+      'a kind of another version',
+      { kinds: [{ kind: 'RolloutGroup', isServed: true, isOurs: false }] },
+      'warn CRDs RG6006 RolloutGroup is installed in another version than ours',
+    ],
+    [
+      'the other operator beside the agent',
+      { operators: [{ namespace: 'mimir', name: 'rollout-operator', image: 'grafana/rollout-operator:v0.38.1', replicas: 1 }] },
+      'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 beside the agent',
+    ],
+    [
+      'a member that is gone',
+      { sets: [setNamed('ingester-zone-a'), setNamed('ingester-zone-b')] },
+      'FAIL groups RG6019 mimir/ingester: StatefulSet ingester-zone-c does not exist',
+    ],
+    [
+      'a strategy that replaces pods by itself',
+      { sets: members.map((name) => setNamed(name, name.endsWith('c') ? { updateStrategy: 'RollingUpdate' } : {})) },
+      'FAIL strategy RG6013 mimir/ingester-zone-c has the strategy RollingUpdate, and the engine onDelete needs OnDelete',
+    ],
+    [
+      'a member without the label name',
+      { sets: members.map((name) => setNamed(name, name.endsWith('c') ? { podLabels: {} } : {})) },
+      'FAIL labels RG4013 the pods of mimir/ingester-zone-c have no label name',
+    ],
+    [
+      'two members with one label name',
+      { sets: members.map((name) => setNamed(name, { podLabels: { name: name.endsWith('c') ? 'ingester-zone-b' : name } })) },
+      'FAIL labels RG6014 mimir/ingester-zone-b and mimir/ingester-zone-c share the label name=ingester-zone-b',
+    ],
+    [
+      'a pod of nobody with the label of a member',
+      { pods: [{ ...pod(setNamed('ingester-zone-a'), 0), name: 'debug', namespace: 'mimir', labels: { name: 'ingester-zone-a' } }] },
+      'warn foreign pods RG6015 Pod mimir/debug looks like one of ingester-zone-a and belongs to nobody',
+    ],
+    [
+      'an autoscaler on a follower',
+      {
+        groups: [followers],
+        autoscalers: [
+          { namespace: 'mimir', kind: 'HorizontalPodAutoscaler', name: 'h', target: { kind: 'StatefulSet', name: 'ingester-zone-b' } },
+        ],
+      },
+      'FAIL HPA RG6009 HorizontalPodAutoscaler mimir/h scales ingester-zone-b, whose replicas the agent writes',
+    ],
+    [
+      'two autoscalers on one group',
+      {
+        autoscalers: ['a', 'b'].map((zone) => ({
+          namespace: 'mimir',
+          kind: 'HorizontalPodAutoscaler',
+          name: `h-${zone}`,
+          target: { kind: 'StatefulSet', name: `ingester-zone-${zone}` },
+        })),
+      },
+      'FAIL HPA RG6010 mimir/ingester is scaled by HorizontalPodAutoscaler h-a and HorizontalPodAutoscaler h-b: two writers',
+    ],
+    [
+      'a GitOps tool that names the replicas of a follower',
+      { groups: [followers], statefulSets: [{ metadata: { name: 'ingester-zone-b', namespace: 'mimir', ...managedByArgo } }] },
+      'FAIL GitOps RG6011 Argo CD owns spec.replicas of mimir/ingester-zone-b',
+    ],
+    [
+      'two budgets over one pod',
+      { budgets: ['x', 'y'].map((name) => ({ namespace: 'mimir', name, selector: { matchLabels: { name: 'ingester-zone-a' } } })) },
+      'FAIL PDB RG6012 x and y cover the pods of mimir/ingester-zone-a: the eviction API refuses these',
+    ],
+    [
+      'the ledger of a group that was renamed',
+      { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old' }] },
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group',
+    ],
+    [
+      'a setting that cannot be read',
+      { findings: [finding('RG4006', objectPlace('StatefulSet mimir/ingester-zone-a'), 'the URL is none')] },
+      'FAIL settings RG4006 StatefulSet mimir/ingester-zone-a: the URL is none',
+    ],
+    [
+      'a trap of Kubernetes 1.35',
+      {
+        groups: [group({ rollout: { engine: 'partition' } })],
+        sets: members.map((name) => setNamed(name, { updateStrategy: 'RollingUpdate' })),
+      },
+      'warn Kubernetes RG6017 v1.36.3 replaces only pods that maxUnavailable allows, also unready ones: a broken revision of mimir/ingester-zone-a, mimir/ingester-zone-b, mimir/ingester-zone-c may keep its fix from going out',
+    ],
+    [
+      'a first ordinal that is ignored',
+      { serverVersion: 'v1.25.4', sets: members.map((name) => setNamed(name, { firstOrdinal: name.endsWith('a') ? 5 : 0 })) },
+      'warn Kubernetes RG6017 v1.25.4 ignores spec.ordinals.start of mimir/ingester-zone-a unless a feature gate is set',
+    ],
+    ['a clock that is wrong', { serverMs: kitNowMs - 6000 }, 'warn clock RG6018 this machine is 6s ahead of the API server'],
+    [
+      'a clock that is very wrong',
+      { serverMs: kitNowMs + 31_000, leases: [lease({ renewedMs: kitNowMs + 30_000 })] },
+      'FAIL clock RG6018 this machine is 31s behind the API server',
+    ],
+    ['no group', { groups: [], ledgers: [] }, 'warn groups - there is no group here'],
+  ])('names %s, and nothing else', (_what, overrides, expected) => {
+    expect(wrong(overrides)).toEqual([expected]);
+  });
+
+  it('takes doubt about the clock into account', () => {
+    expect(wrong({ serverMs: kitNowMs - 6000, clockDoubtMs: 1500 })).toEqual([]);
+  });
+
+  it('lets an autoscaler scale the leader, and KEDA work through its own', () => {
+    const target = { kind: 'StatefulSet', name: 'ingester-zone-a' };
+    const autoscalers = [
+      { namespace: 'mimir', kind: 'ScaledObject', name: 's', target },
+      { namespace: 'mimir', kind: 'HorizontalPodAutoscaler', name: 'keda-hpa-s', target },
+    ];
+    expect(wrong({ groups: [ingester], autoscalers })).toEqual([]);
+    expect(
+      wrong({
+        autoscalers: [
+          { namespace: 'mimir', kind: 'HorizontalPodAutoscaler', name: 'x', target: { kind: 'Deployment', name: 'ingester-zone-a' } },
+        ],
+      }),
+    ).toEqual([]);
+  });
+
+  it('lets Git name the replicas of a zone that is scaled directly', () => {
+    const statefulSets = [{ metadata: { name: 'ingester-zone-a', namespace: 'mimir', ...managedByArgo } }];
+    expect(wrong({ groups: [followers], statefulSets })).toEqual([]);
+  });
+
+  it('warns of the other operator, before the agent has come', () => {
+    const operators = [{ namespace: 'mimir', name: 'rollout-operator', image: 'grafana/rollout-operator:v0.38.1', replicas: 1 }];
+    expect(wrong({ operators, leases: [], published: [] }).filter((text) => text.includes('operators'))).toEqual([
+      'warn operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1',
+    ]);
+    expect(wrong({ operators: operators.map((one) => ({ ...one, replicas: 0 })) })).toEqual([]);
+  });
+
+  it('says of each missing right what follows, with the verbs of one resource together', () => {
+    const right = (resource: string, verb: string) => agentRights.filter((one) => one.resource === resource && one.verb === verb);
+    const rights = ['get', 'list'].flatMap((verb) =>
+      right('pods', verb).map((one) => ({ right: one, namespace: 'mimir', isAllowed: false })),
+    );
+    const nodes = right('nodes', 'list').map((one) => ({ right: one, isAllowed: false }));
+    expect(wrong({ rights: [...rights, ...nodes] })).toEqual([
+      'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not get, list pods in mimir: no group can be looked after',
+      'warn RBAC RG6007 rollout-group/rollout-group-agent may not list nodes in the cluster: every node counts as ready',
+    ]);
+  });
+
+  it('skips what could not be read, and never shows it as passed', () => {
+    const no = { unknown: 'no permission' };
+    const results = examine(
+      facts({
+        leases: no,
+        published: no,
+        kinds: no,
+        rights: no,
+        operators: no,
+        autoscalers: no,
+        pods: no,
+        budgets: no,
+        ledgers: no,
+        serverMs: no,
+        serverVersion: no,
+      }),
+    );
+    const skipped = results.filter(({ verdict }) => verdict === 'SKIP').map(({ check }) => check);
+    expect(skipped).toEqual([
+      'agent',
+      'one agent',
+      'decisions',
+      'RBAC',
+      'CRDs',
+      'operators',
+      'foreign pods',
+      'HPA',
+      'PDB',
+      'ledgers',
+      'Kubernetes',
+      'clock',
+    ]);
+    expect(results.filter(({ verdict }) => verdict === 'ok').map(({ check }) => check)).toEqual([
+      'groups',
+      'settings',
+      'strategy',
+      'labels',
+      'GitOps',
+    ]);
+  });
+
+  it('has a case here for every code of the installation', async () => {
+    const { readFileSync } = await import('node:fs');
+    const text = readFileSync(new URL(import.meta.url), 'utf8');
+    const codes = Object.keys(findingCodes).filter((code) => code.startsWith('RG6'));
+    expect(codes.filter((code) => !text.includes(` ${code} `))).toEqual([]);
+  });
+});
