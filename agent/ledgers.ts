@@ -2,7 +2,6 @@
 import { isStatus } from '../cluster/failure.ts';
 import { type KubernetesObject, resources } from '../cluster/resource.ts';
 import { SharedObject } from '../cluster/shared-object.ts';
-import { canonicalJson } from '../engine/hash.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../engine/ledger-document.ts';
 import { isUnknown, type Ledger } from '../engine/snapshot.ts';
 import type { AgentEnv } from './env.ts';
@@ -103,9 +102,9 @@ export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, 
     write: (group, base, next) =>
       orMemory(
         async () => {
-          const expected = memory.has(keyOf(group)) ? undefined : canonicalJson(base);
+          const expected = memory.has(keyOf(group)) ? undefined : textOf(base);
           await objectOf(group).update((current) => {
-            if (expected !== undefined && canonicalJson(current) !== expected) throw new LedgerChanged('another process wrote the ledger');
+            if (expected !== undefined && textOf(current) !== expected) throw new LedgerChanged('another process wrote the ledger');
             return next;
           });
           memory.delete(keyOf(group));
@@ -139,8 +138,7 @@ function decode(object: KubernetesObject | undefined, { namespace, name }: Ledge
 }
 
 function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
-  const text = encodeLedger(ledger);
-  if (isUnknown(text)) throw new LedgerUnusable(text.unknown);
+  const text = textOf(ledger);
   const data = existing?.['data'];
   const labels = { ...existing?.metadata.labels, [ledgerLabel.key]: ledgerLabel.value };
   return {
@@ -149,4 +147,11 @@ function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
     metadata: { labels },
     data: { ...(typeof data === 'object' ? data : {}), [ledgerKey]: text },
   };
+}
+
+/** The text that is stored; the order of lists does not matter in it. */
+function textOf(ledger: Ledger): string {
+  const text = encodeLedger(ledger);
+  if (isUnknown(text)) throw new LedgerUnusable(text.unknown);
+  return text;
 }
