@@ -21,6 +21,14 @@ const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, t
     ['Action', 'string', '.spec.action'],
     ['By', 'string', '.spec.requestedBy.user'],
   ],
+  RolloutRun: [
+    ['Group', 'string', '.spec.group'],
+    ['Kind', 'string', '.spec.kind'],
+    ['Outcome', 'string', '.spec.outcome'],
+    ['Started', 'date', '.spec.startedAt'],
+    ['Took', 'integer', '.spec.took'],
+    ['Waited', 'integer', '.spec.waited'],
+  ],
 };
 
 /** The `apiextensions.k8s.io/v1` object of a kind; undefined for a kind that lives in files only. */

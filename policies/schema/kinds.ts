@@ -5,6 +5,7 @@ import { rolloutExceptionSpec } from './rollout-exception.ts';
 import { rolloutGroupSpec, rolloutGroupStatus } from './rollout-group.ts';
 import { rolloutIntentSpec } from './rollout-intent.ts';
 import { rolloutPolicySpec } from './rollout-policy.ts';
+import { rolloutRunSpec } from './rollout-run.ts';
 import { objectName } from './scalars.ts';
 import { metricSourceSpec, notificationChannelSpec } from './sources.ts';
 
@@ -28,6 +29,7 @@ export const schemas = {
   RolloutPolicy: kindSchema('RolloutPolicy', rolloutPolicySpec),
   RolloutException: kindSchema('RolloutException', rolloutExceptionSpec),
   RolloutIntent: kindSchema('RolloutIntent', rolloutIntentSpec),
+  RolloutRun: kindSchema('RolloutRun', rolloutRunSpec),
   MetricSource: kindSchema('MetricSource', metricSourceSpec),
   NotificationChannel: kindSchema('NotificationChannel', notificationChannelSpec),
   PolicyTest: kindSchema('PolicyTest', policyTestSpec),
@@ -39,6 +41,7 @@ export type RolloutGroup = z.infer<typeof schemas.RolloutGroup>;
 export type RolloutPolicy = z.infer<typeof schemas.RolloutPolicy>;
 export type RolloutException = z.infer<typeof schemas.RolloutException>;
 export type RolloutIntent = z.infer<typeof schemas.RolloutIntent>;
+export type RolloutRun = z.infer<typeof schemas.RolloutRun>;
 export type MetricSource = z.infer<typeof schemas.MetricSource>;
 export type NotificationChannel = z.infer<typeof schemas.NotificationChannel>;
 export type PolicyTest = z.infer<typeof schemas.PolicyTest>;
@@ -47,6 +50,7 @@ export type PolicyDocument =
   | RolloutPolicy
   | RolloutException
   | RolloutIntent
+  | RolloutRun
   | MetricSource
   | NotificationChannel
   | PolicyTest;
@@ -77,6 +81,11 @@ export const kinds: Readonly<Record<Kind, KindInfo>> = {
     summary: 'One rule, one target, the least that must be allowed, until an end.',
   },
   RolloutIntent: { plural: 'rolloutintents', singular: 'rolloutintent', summary: 'What a person asked of a group.' },
+  RolloutRun: {
+    plural: 'rolloutruns',
+    singular: 'rolloutrun',
+    summary: 'The record of one rollout or change of replicas; the agent writes it, people read it.',
+  },
   MetricSource: {
     plural: 'metricsources',
     singular: 'metricsource',
