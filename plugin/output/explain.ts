@@ -41,7 +41,7 @@ const markWidth = 7;
 export function renderExplanation(explanation: Explanation, look: TableLook): string {
   const { decision, refused } = explanation;
   const lines = [
-    headline(explanation, look),
+    ...headlines(explanation, look),
     '',
     ...field('goal', decision.goal, look),
     ...field('zones', zonesText(decision), look),
@@ -54,10 +54,12 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
   return `${lines.join('\n')}\n`;
 }
 
-function headline({ decision, refused, phaseSinceMs, nowMs }: Explanation, { paint }: TableLook): string {
+function headlines({ decision, refused, phaseSinceMs, nowMs }: Explanation, { paint, columns }: TableLook): readonly string[] {
   const name = `${decision.namespace}/${decision.group}`;
   const since = phaseSinceMs === undefined || nowMs === undefined ? '' : `, and has been for ${spanText((nowMs - phaseSinceMs) / 1000)}`;
-  return `${paint('bold', `${name} is ${decision.phase.toUpperCase()}`)}${since}${verdict(decision, refused)}`;
+  const subject = `${name} is ${decision.phase.toUpperCase()}`;
+  const lines = paragraph('', `${subject}${since}${verdict(decision, refused)}`, columns);
+  return lines.map((line, index) => (index === 0 ? line.replace(subject, () => paint('bold', subject)) : line));
 }
 
 function verdict({ outcome, waits, steps, actions }: ExplainedDecision, refused: readonly Refusal[]): string {

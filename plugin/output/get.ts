@@ -15,6 +15,7 @@ export interface GroupsTable {
 
 /** The table with a final line break; those that need attention stand where their name puts them, so that lists can be compared. */
 export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look: TableLook): string {
+  const isShort = look.columns !== undefined && look.columns < 110 && !look.isWide;
   const columns: readonly Column[] = [
     ...(hasNamespaces ? [{ title: 'NAMESPACE', align: 'left', isFlexible: true } as const] : []),
     { title: 'NAME', align: 'left', isFlexible: true },
@@ -22,7 +23,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     { title: 'FOR', align: 'right' },
     { title: 'WAVE', align: 'left', isFlexible: true },
     { title: 'UPDATED', align: 'right' },
-    { title: 'AVAILABLE', align: 'right' },
+    { title: 'READY', align: 'right' },
     { title: 'DECIDED', align: 'right' },
     ...(look.isWide
       ? [
@@ -41,12 +42,12 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
         decision.group,
         decision.phase,
         from === 'here' ? '-' : ageText(decision.phaseSinceMs, nowMs),
-        waveText(decision) || '-',
+        waveText(decision, { isShort }) || '-',
         `${updated}/${desired}`,
         `${available}/${desired}`,
         from === 'here' ? 'here' : ageText(decision.decidedMs, nowMs),
         ...(look.isWide ? [decision.origin ?? '-', shortDigest(decision.policyDigest) || '-', decision.leader ?? '-'] : []),
-        infoText(decision),
+        infoText(decision, { isShort }),
       ],
     };
   });

@@ -86,19 +86,19 @@ function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
   return done === 0 ? 'old' : 'partly';
 }
 
-function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { run, waits }: PublishedDecision): string {
+function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { waits }: PublishedDecision): string {
   const holding = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
+  if (inFlight === 0 && done === 0 && toDo > 0 && holding === undefined) return 'waits for its turn';
   const parts = [
     ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
     ...(toDo > 0 && (inFlight > 0 || done > 0) ? [`${toDo} to go`] : []),
-    ...(run?.openZone === zone.zone && run.outcome === 'running' ? ['open'] : []),
     ...(inFlight === 0 && toDo > 0 && holding !== undefined ? [`waits: ${holding.rule}`] : []),
   ];
   return parts.join(', ');
 }
 
 function podRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number): Row {
-  const info = [reason, node === undefined || node === '' ? undefined : `node ${node}`].filter((part) => part !== undefined).join(', ');
+  const info = [reason, node === undefined || node === '' ? undefined : node].filter((part) => part !== undefined).join(', ');
   return { cells: [`  ${pod}`, state, '', '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
 }
 

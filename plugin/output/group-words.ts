@@ -30,9 +30,11 @@ export function shortRevision(revision: string, statefulSet: string): string {
   return own.slice(0, 10);
 }
 
-/** `2/3 rest`. */
-export function waveText({ wave }: Pick<PublishedDecision, 'wave'>): string {
-  return wave === undefined ? '' : `${Math.min(wave.index + 1, wave.count)}/${wave.count} ${wave.name}`;
+/** `2/3 rest`, or `2/3`. */
+export function waveText({ wave }: Pick<PublishedDecision, 'wave'>, { isShort = false } = {}): string {
+  if (wave === undefined) return '';
+  const number = `${Math.min(wave.index + 1, wave.count)}/${wave.count}`;
+  return isShort ? number : `${number} ${wave.name}`;
 }
 
 export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = {
@@ -46,19 +48,25 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
 };
 
 /** What matters most about a group, in a line: why it does not move, or what is on the way. */
-export function infoText(decision: PublishedDecision): string {
-  if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision);
+export function infoText(decision: PublishedDecision, { isShort = false } = {}): string {
+  if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision, isShort);
   const flying = decision.zones
     .map((zone) => zoneProgress(zone, decision.pods))
     .filter(({ inFlight }) => inFlight > 0)
     .map(({ zone, inFlight }) => `${plural(inFlight, 'pod')} of ${zone}`);
-  if (decision.outcome === 'act' || decision.waits.length === 0) return flying.length === 0 ? '' : `${flying.join(', ')} on the way`;
-  return firstWait(decision);
+  // While it moves, a budget that is used up holds the next pod, and is no news.
+  const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
+  if (isMoving || decision.outcome === 'act' || decision.waits.length === 0) {
+    if (flying.length === 0) return '';
+    return isShort ? flying.join(', ') : `${flying.join(', ')} on the way`;
+  }
+  return firstWait(decision, isShort);
 }
 
-function firstWait({ waits }: PublishedDecision): string {
+function firstWait({ waits }: PublishedDecision, isShort: boolean): string {
   const [wait] = waits;
-  return wait === undefined ? '' : `${wait.rule}: ${factText(wait)}`;
+  if (wait === undefined) return '';
+  return isShort ? wait.rule : `${wait.rule}: ${factText(wait)}`;
 }
 
 /** Whether it cannot go on without a person: paused, refused, failed, or an approval is missing. */

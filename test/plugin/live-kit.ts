@@ -1,0 +1,110 @@
+// Groups as an agent would have published them, decided by the engine from built snapshots.
+import { decideGroup } from '../../engine/decide.ts';
+import { type PublishInput, publishedDecision } from '../../engine/publish/decision.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { IntentView } from '../../engine/snapshot.ts';
+import type { LiveGroup } from '../../plugin/live/groups.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { gate, group, wave } from '../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges } from '../kit/objects.ts';
+import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
+
+/** Canary, then zone a, then an approval and the rest; one gate. */
+export const definition: GroupDefinition = group({
+  gates: [gate()],
+  rollout: {
+    waves: [
+      wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 1_800_000, gates: ['errors'] } }),
+      wave('zone-a', ['a']),
+      wave('rest', ['b', 'c'], { before: { approval: { count: 1, from: ['oncall'] }, gates: [] } }),
+    ],
+  },
+  sources: { 'waves.rest.before.approval': { file: 'policy/ingester.yaml', line: 31, column: 15 } },
+});
+
+const updated: PodChanges[number] = { revision: newRevision };
+
+function sets(replicas: number): SnapshotOverrides['statefulSets'] {
+  return definition.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, replicas }));
+}
+
+function publish(overrides: SnapshotOverrides, rest: Partial<PublishInput> = {}): PublishedDecision {
+  const snapshot = snapshotOf({ groups: [definition], statefulSets: sets(20) ?? [], policyDigest: '3f9c2e1b8a40', ...overrides });
+  const decision = decideGroup(snapshot, definition);
+  return publishedDecision({ group: definition, decision, snapshot, atMs: kitNowMs, leader: 'agent-0', origin: 'objects', ...rest });
+}
+
+const run = {
+  id: '4f1c9a02',
+  kind: 'rollout',
+  target: { a: newRevision, b: newRevision, c: newRevision },
+  previous: { a: 'rev-1', b: 'rev-1', c: 'rev-1' },
+  startedMs: kitNowMs - 2_040_000,
+  movableMs: 0,
+  movableAsOfMs: kitNowMs,
+  isMovable: true,
+  outcome: 'running',
+} as const;
+
+const allNew: PodChanges = Object.fromEntries(Array.from({ length: 20 }, (_, ordinal) => [ordinal, updated]));
+const ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] };
+
+/** Zone a is done; zone b has seven new pods, one that starts and one that is gone; zone c is old. */
+export const rolling: PublishedDecision = publish(
+  {
+    ledgers: [{ ...ledger, run: { ...run, wave: 2, waveStartedMs: kitNowMs - 600_000, openZone: 'b' } }],
+    podChanges: {
+      'ingester-zone-a': allNew,
+      'ingester-zone-b': {
+        ...Object.fromEntries(Array.from({ length: 7 }, (_, index) => [13 + index, updated])),
+        12: { ...updated, isReady: false, readyChangedMs: kitNowMs - 122_000 },
+        11: { isTerminating: true, readyChangedMs: kitNowMs - 12_000 },
+      },
+    },
+    intents: [approvalOf(run.id)],
+  },
+  {
+    performed: [
+      {
+        action: {
+          kind: 'deletePod',
+          namespace: 'mimir',
+          zone: 'b',
+          statefulSet: 'ingester-zone-b',
+          pod: 'ingester-zone-b-11',
+          ordinal: 11,
+          uid: 'u',
+          resourceVersion: '1',
+          because: 'outdated',
+        },
+        result: 'done',
+      },
+    ],
+  },
+);
+
+/** Zones a is done; the rest waits for its approval. */
+export const waiting: PublishedDecision = publish({
+  ledgers: [{ ...ledger, run: { ...run, wave: 2, waveStartedMs: kitNowMs - 600_000 } }],
+  podChanges: { 'ingester-zone-a': allNew },
+});
+
+/** A person paused it. */
+export const paused: PublishedDecision = publish({
+  ledgers: [{ ...ledger, run: { ...run, wave: 1, waveStartedMs: kitNowMs - 600_000 } }],
+  podChanges: { 'ingester-zone-a': { 19: updated } },
+  intents: [{ namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'read latency' }],
+});
+
+/** Every pod is at the newest revision. */
+export const done: PublishedDecision = publish({ statefulSets: [] });
+
+function approvalOf(runId: string): IntentView {
+  const requestedBy = { user: 'anna', groups: ['oncall'], atMs: kitNowMs - 660_000 };
+  return { namespace: 'mimir', name: 'ok', group: 'ingester', action: 'approve', wave: 'rest', runId, requestedBy };
+}
+
+/** As the agent published it. */
+export function fromAgent(decision: PublishedDecision): LiveGroup {
+  return { decision, from: 'agent', unread: [] };
+}

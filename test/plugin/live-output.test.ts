@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import type { LiveGroup } from '../../plugin/live/groups.ts';
+import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
+import { renderGroups } from '../../plugin/output/get.ts';
+import { renderTree } from '../../plugin/output/group-tree.ts';
+import type { TableLook } from '../../plugin/output/plan-table.ts';
+import { heartbeatLine, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
+import { kitNowMs } from '../kit/objects.ts';
+import { done, fromAgent, paused, rolling, waiting } from './live-kit.ts';
+import { look } from './plan-kit.ts';
+
+/** Somebody looks a while after the decision was made. */
+const nowMs = kitNowMs + 42_000;
+const all: readonly LiveGroup[] = [
+  rolling,
+  { ...waiting, group: 'store-gateway' },
+  { ...paused, group: 'distributor' },
+  { ...done, group: 'querier' },
+].map(fromAgent);
+
+const screens: Readonly<Record<string, (look: TableLook) => string>> = {
+  groups: (at) => renderGroups({ groups: all, nowMs, hasNamespaces: true }, at),
+  'tree-rolling': (at) => `${renderTree(fromAgent(rolling), nowMs, at).join('\n')}\n`,
+  'tree-waiting': (at) => `${renderTree(fromAgent(waiting), nowMs, at).join('\n')}\n`,
+  'status-rolling': (at) => `${renderStatus(fromAgent(rolling), nowMs, at).join('\n')}\n`,
+  'explain-waiting': (at) => renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, isWhatIf: false }, at),
+  'explain-pod': (at) =>
+    renderLiveExplanation({ live: fromAgent(rolling), subject: { zone: 'b', pod: 'ingester-zone-b-12' }, nowMs, isWhatIf: false }, at),
+};
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colour is made of them.
+const colours = /\u001b\[\d+m/g;
+
+describe.each(Object.entries(screens))('%s', (name, render) => {
+  for (const columns of [80, 120]) {
+    it(`fits ${columns} columns, and says the same without colour`, async () => {
+      const plain = render(look({ columns }));
+      const coloured = render(look({ columns, colour: true }));
+      await expect(plain).toMatchFileSnapshot(`golden/live-${name}-${columns}.txt`);
+      await expect(coloured).toMatchFileSnapshot(`golden/live-${name}-${columns}-colour.txt`);
+      expect(plain.split('\n').filter((line) => line.length > columns)).toEqual([]);
+      expect(coloured.replace(colours, '')).toBe(plain);
+    });
+  }
+
+  it('cuts nothing in a pipe', async () => {
+    await expect(render(look())).toMatchFileSnapshot(`golden/live-${name}-pipe.txt`);
+  });
+});
+
+describe('lines of a log', () => {
+  it('have an instant, the name and fields that can be searched', () => {
+    expect([rolling, waiting, paused, done].map((decision) => statusLine(fromAgent(decision), nowMs))).toMatchInlineSnapshot(`
+      [
+        "2026-03-02T12:00:42Z mimir/ingester rolling wave=3/3 name=rest zone=b updated=28/60 available=58/60 waits=zone-budget "2 pods of b on the way"",
+        "2026-03-02T12:00:42Z mimir/ingester waiting wave=3/3 name=rest updated=20/60 available=60/60 waits=approval "approval: 0 of 1 approvals from oncall (limit: 1 from oncall)"",
+        "2026-03-02T12:00:42Z mimir/ingester paused wave=2/3 name=zone-a updated=1/60 available=60/60 waits=paused "paused: the group is paused (read latency)"",
+        "2026-03-02T12:00:42Z mimir/ingester done updated=9/9 available=9/9",
+      ]
+    `);
+    expect(heartbeatLine(fromAgent(waiting), nowMs)).toMatchInlineSnapshot(
+      `"2026-03-02T12:00:42Z heartbeat mimir/ingester waiting wave=3/3 name=rest updated=20/60 available=60/60 waits=approval "approval: 0 of 1 approvals from oncall (limit: 1 from oncall)" for=42s"`,
+    );
+  });
+
+  it('are new for another phase, wave, zone or wait, and not for one more pod', () => {
+    const key = statusKey(fromAgent(rolling));
+    const zones = rolling.zones.map((zone) => (zone.zone === 'b' ? { ...zone, updated: zone.updated + 1 } : zone));
+    expect(statusKey(fromAgent({ ...rolling, zones }))).toBe(key);
+    expect(statusKey(fromAgent({ ...rolling, decidedMs: rolling.decidedMs + 1, phaseSinceMs: 0 }))).toBe(key);
+    for (const other of [waiting, paused, done, { ...rolling, wave: { name: 'x', index: 0, count: 3 } }]) {
+      expect(statusKey(fromAgent(other))).not.toBe(key);
+    }
+  });
+});
