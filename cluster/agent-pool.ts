@@ -15,6 +15,7 @@ const maxIdleCount = 16;
 export class AgentPool {
   readonly #connection: Connection;
   #tls: TlsMaterial | undefined;
+  #making: Promise<http.Agent> | undefined;
   #agent: http.Agent | undefined;
 
   constructor(connection: Connection) {
@@ -22,13 +23,16 @@ export class AgentPool {
   }
 
   /** The one agent for this material. Rejects with ConnectionFailure when a certificate or key cannot be used. */
-  async agentFor(tls: TlsMaterial): Promise<http.Agent> {
-    if (this.#agent !== undefined && this.#tls === tls) return this.#agent;
-    const agent = await this.#create(tls);
+  agentFor(tls: TlsMaterial): Promise<http.Agent> {
+    if (this.#making !== undefined && this.#tls === tls) return this.#making;
     this.#retire();
     this.#tls = tls;
-    this.#agent = agent;
-    return agent;
+    // Requests that come together share it, also while it is being made.
+    this.#making = this.#create(tls).then((agent) => {
+      if (this.#tls === tls) this.#agent = agent;
+      return agent;
+    });
+    return this.#making;
   }
 
   /** Closes the connections on which nothing is under way: what closed one of them has probably closed all. */
@@ -39,6 +43,7 @@ export class AgentPool {
   close(): void {
     this.#agent?.destroy();
     this.#agent = undefined;
+    this.#making = undefined;
     this.#tls = undefined;
   }
 
@@ -46,6 +51,7 @@ export class AgentPool {
   #retire(): void {
     this.closeIdle();
     if (this.#agent !== undefined) this.#agent.maxFreeSockets = 0;
+    this.#agent = undefined;
   }
 
   async #create(tls: TlsMaterial): Promise<http.Agent> {

@@ -62,7 +62,8 @@ export interface Connection {
   readonly origin: string;
   /**
    * Credentials for the next request; cheap when nothing has to be read again. Files are read again every minute, plugins run again when what
-   * they gave has expired. Rejects with ConnectionFailure.
+   * they gave has expired. Rejects with ConnectionFailure. A plugin may ask a person to log in, which takes longer than a request may: whoever
+   * serves a person calls this once before the first request.
    */
   readonly authorize: () => Promise<Authorization>;
   /** The server refused these: whatever can be newer is made anew at the next `authorize`. False when nothing can. */

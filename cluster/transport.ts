@@ -158,7 +158,11 @@ class Transport {
   ): Promise<Attempted<Result>> {
     const { request, deadline } = attempt;
     const authorization = await deadline.during(this.#connection.authorize());
-    const agent = await deadline.during(this.#pool.agentFor(authorization.tls));
+    const agent = await deadline.during(this.#pool.agentFor(authorization.tls)).catch((error: unknown) => {
+      // Perhaps a certificate was read before its key was replaced.
+      this.#connection.forget(authorization);
+      throw error;
+    });
     const headers = this.#headers(attempt, authorization);
     const send = (): Promise<Result> => {
       if (this.#isClosed) throw new Error('the client was closed');

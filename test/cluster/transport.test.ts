@@ -140,6 +140,39 @@ describe('connections', () => {
     ]);
   });
 
+  it('are shared by requests that come together first', async () => {
+    const server = await serveHttps((_, response) => response.end('ok'));
+    const http = transportTo(connectionTo(server.url));
+    await Promise.all([1, 2, 3].map(() => http.request(ask('/'))));
+    await Promise.all([1, 2, 3].map(() => http.request(ask('/'))));
+    expect(server.connectionCount()).toBe(3);
+  });
+
+  it('are made with the key that belongs to a certificate, as soon as both are there', async () => {
+    const server = await serveHttps((_, response) => response.end('ok'));
+    const [old, young] = ['old', 'young'].map((user) => authority().issueForClient({ user, groups: [] }));
+    const material = (key: string | undefined) => ({
+      headers: {},
+      tls: {
+        ca: Buffer.from(authority().certificate),
+        cert: Buffer.from(young?.certificate ?? ''),
+        key: Buffer.from(key ?? ''),
+        isVerified: true,
+      },
+    });
+    let authorization: Authorization = material(old?.privateKey);
+    const forget = () => {
+      authorization = material(young?.privateKey);
+      return true;
+    };
+    const http = transportTo(connectionTo(server.url, { authorize: async () => authorization, forget }));
+    expect((await failure(http.request(ask('/')))).message).toMatch(
+      /^a certificate or key of a test cannot be used: .*key values mismatch/,
+    );
+    await http.request(ask('/'));
+    expect(server.seen.map(({ user }) => user)).toEqual(['young']);
+  });
+
   it('that were closed meanwhile fail a write, and give a GET another connection, once', async () => {
     // As a server that closes an idle connection in the moment in which it is used again.
     let isClosing = true;
