@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../../engine/decide.ts';
+import type { GroupDecision } from '../../../engine/decision.ts';
+import { bytesOf } from '../../../engine/publish/bounds.ts';
+import { publishedDecision, readPublished, samePublished } from '../../../engine/publish/decision.ts';
+import { type PublishedDecision, publishedByteLimit } from '../../../engine/publish/published.ts';
+import type { Snapshot } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { gate, group } from '../../kit/groups.ts';
+import { kitNowMs, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+type Extra = Omit<Parameters<typeof publishedDecision>[0], 'group' | 'decision' | 'snapshot' | 'atMs'>;
+
+function publish(overrides: SnapshotOverrides, extra: Extra = {}): PublishedDecision {
+  const snapshot = snapshotOf(overrides);
+  return publishedDecision({ ...parts(snapshot), snapshot, atMs: snapshot.nowMs, ...extra });
+}
+
+function parts(snapshot: Snapshot): { readonly group: GroupDefinition; readonly decision: GroupDecision } {
+  const [one] = snapshot.groups;
+  const [decision] = decide(snapshot).groups;
+  if (one === undefined || decision === undefined) throw new Error('the snapshot has no group');
+  return { group: one, decision };
+}
+
+const zones = ['a', 'b', 'c'];
+const sets = zones.map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}` }));
+const rolling: SnapshotOverrides = { groups: [group({ zones })], statefulSets: sets };
+const unready = { 1: { isReady: false, containersReady: false } };
+const held: SnapshotOverrides = { ...rolling, podChanges: { 'ingester-zone-a': unready, 'ingester-zone-b': unready } };
+
+describe('a published decision', () => {
+  it('says goal, phase, zones, steps with their rules, and who decided', () => {
+    expect(publish(rolling, { leader: 'agent-1', origin: 'objects' })).toMatchObject({
+      format: '1.0',
+      namespace: 'mimir',
+      group: 'ingester',
+      phase: 'Rolling',
+      phaseSinceMs: kitNowMs,
+      outcome: 'act',
+      zones: zones.map((zone) => ({ zone, replicas: 3, updated: 0, revisions: [{ revision: oldRevision, ordinals: '0-2' }] })),
+      steps: [
+        { kind: 'roll', podCount: 3, results: expect.arrayContaining([expect.objectContaining({ rule: 'zone-budget', outcome: 'ok' })]) },
+      ],
+      leader: 'agent-1',
+      origin: 'objects',
+      decidedMs: kitNowMs,
+      omitted: [],
+    });
+  });
+
+  it('names the pods that move or are bad, the worst first, and no other', () => {
+    const podChanges = {
+      'ingester-zone-a': { 0: { isTerminating: true }, 1: { isReady: false }, 2: 'missing' as const },
+      'ingester-zone-b': { 0: { isReady: false, waitingReasons: ['ErrImagePull'] }, 1: { isReady: false, nodeReady: false } },
+    };
+    const { pods } = publish({ ...rolling, podChanges });
+    expect(pods.map(({ pod, state, reason }) => `${pod} ${state}${reason === undefined ? '' : ` ${reason}`}`)).toEqual([
+      'ingester-zone-b-0 crashing ErrImagePull',
+      'ingester-zone-b-1 nodeDown',
+      'ingester-zone-a-1 unready',
+      'ingester-zone-a-2 missing',
+      'ingester-zone-a-0 terminating',
+    ]);
+  });
+
+  it('names at most 50 pods and says how many more there are', () => {
+    const big = outdatedStatefulSet({ name: 'ingester-zone-a', replicas: 80 });
+    const podChanges = { 'ingester-zone-a': Object.fromEntries(Array.from({ length: 80 }, (_, ordinal) => [ordinal, { isReady: false }])) };
+    const { pods, omitted } = publish({ groups: [group({ zones: ['a'] })], statefulSets: [big], podChanges });
+    expect([pods.length, omitted]).toEqual([50, ['pods: 30']]);
+  });
+
+  it('keeps since when the phase and each wait have been', () => {
+    const first = publish(held);
+    const later = publish({ ...held, nowMs: kitNowMs + 60_000 }, { previous: first });
+    expect(first.waits.length).toBeGreaterThan(0);
+    expect([later.phaseSinceMs, later.decidedMs]).toEqual([first.phaseSinceMs, kitNowMs + 60_000]);
+    expect(later.waits.map(({ rule, sinceMs }) => [rule, sinceMs])).toEqual(first.waits.map(({ rule }) => [rule, kitNowMs]));
+    const other = publish({ ...rolling, nowMs: kitNowMs + 60_000 }, { previous: first });
+    expect(other.phaseSinceMs).toBe(first.phase === other.phase ? kitNowMs : kitNowMs + 60_000);
+  });
+
+  it('names the zones that a wait holds', () => {
+    const [wait] = publish(held).waits;
+    expect(wait).toMatchObject({ rule: 'other-zones-ready', zones: [expect.stringMatching(/^[abc]$/)] });
+  });
+
+  it('keeps what the last turn did that did something', () => {
+    const snapshot = snapshotOf(rolling);
+    const [action] = parts(snapshot).decision.actions;
+    if (action === undefined) throw new Error('the decision has no action');
+    const first = publish(rolling, { performed: [{ action, result: 'refused', message: 'budget' }] });
+    expect(first.actions).toEqual([
+      {
+        kind: action.kind,
+        zone: 'a',
+        what: expect.stringMatching(/^(?:delete|evict) pod ingester-zone-a-\d$/),
+        result: 'refused',
+        message: 'budget',
+        atMs: kitNowMs,
+      },
+    ]);
+    expect(publish({ ...rolling, nowMs: kitNowMs + 1 }, { previous: first }).actions).toEqual(first.actions);
+  });
+
+  it('shows the latest reading of each gate', () => {
+    const readings = [
+      { atMs: 2, result: 'value' as const, value: 7 },
+      { atMs: 3, result: 'noData' as const },
+      { atMs: 1, result: 'error' as const, message: 'x' },
+    ];
+    const given = { ...rolling, groups: [group({ zones, gates: [gate({ name: 'errors' })] })] };
+    expect(publish({ ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] }).gates).toEqual([
+      { gate: 'errors', mode: 'enforce', readings: 3, latest: readings[1] },
+    ]);
+    expect(publish(given).gates).toEqual([{ gate: 'errors', mode: 'enforce', readings: 0 }]);
+  });
+});
+
+describe('a published decision that would be too long', () => {
+  const names = Array.from({ length: 50 }, (_, index) => `zone-${index}-${'x'.repeat(50)}`);
+  const long = (fact: string): PublishedDecision => {
+    const base = publish(rolling);
+    const result = { rule: 'zone-gap', outcome: 'wait' as const, fact, limit: fact };
+    const step = { ...base.steps[0], id: 'x', kind: 'roll' as const, zone: 'a', outcome: 'wait' as const, podCount: 1 };
+    const snapshot = snapshotOf(rolling);
+    const { group: one, decision } = parts(snapshot);
+    const results = [
+      ...Array.from({ length: 40 }, () => ({ ...result, outcome: 'ok' as const })),
+      ...Array.from({ length: 5 }, () => result),
+    ];
+    const changed: GroupDecision = {
+      ...decision,
+      goal: fact,
+      zones: names.map((zone) => ({ ...(decision.zones[0] ?? missing()), zone, statefulSet: `${zone}-set` })),
+      steps: names.map((zone) => ({ ...step, id: `roll/${zone}`, zone, pods: [], results })),
+      waits: names.map((zone) => ({ ...result, fact: `${zone} ${fact}` })),
+      warnings: names.map(() => result),
+    };
+    return publishedDecision({ group: one, decision: changed, snapshot, atMs: kitNowMs });
+  };
+  const missing = (): never => {
+    throw new Error('the decision has no zone');
+  };
+
+  it.each([1, 100, 5000, 300_000])('fits with facts of %i characters, says what is left out, and can be read', (length) => {
+    const published = long('é'.repeat(length));
+    expect(bytesOf(published)).toBeLessThanOrEqual(publishedByteLimit);
+    expect(published.omitted.length).toBeGreaterThan(0);
+    expect(published.waits.length).toBeGreaterThan(0);
+    expect(readPublished(JSON.stringify(published))).toEqual(published);
+  });
+
+  it('first leaves out results that hold nothing', () => {
+    const results = long('x').steps.flatMap((step) => step.results ?? []);
+    expect(results.every(({ outcome }) => outcome === 'wait')).toBe(true);
+  });
+});
+
+describe('two published decisions', () => {
+  const shrunk = { zone: 'b', atMs: kitNowMs - 60_000, from: 4, to: 3 };
+  const waiting = (nowMs: number, limitMs = 3_600_000): PublishedDecision => {
+    const zone = (name: string, count: number) => ({ name, replicas: { kind: 'count' as const, count }, betweenZonesMs: limitMs });
+    return publish({
+      nowMs,
+      groups: [group({ zones: [zone('a', 2), zone('b', 3)] })],
+      statefulSets: ['a', 'b'].map((name) => statefulSet({ name: `ingester-zone-${name}` })),
+      ledgers: [{ namespace: 'mimir', group: 'ingester', claims: [], downscales: [shrunk], preparations: [] }],
+    });
+  };
+
+  it('are the same when only time passed, although a fact names an age', () => {
+    const [now, later] = [waiting(kitNowMs), waiting(kitNowMs + 600_000)];
+    expect(now.waits.map(({ fact }) => fact)).not.toEqual(later.waits.map(({ fact }) => fact));
+    expect(
+      samePublished(now, {
+        ...later,
+        waits: later.waits.map((wait, index) => ({ ...wait, sinceMs: now.waits[index]?.sinceMs ?? 0 })),
+        phaseSinceMs: now.phaseSinceMs,
+      }),
+    ).toBe(true);
+  });
+
+  it.each<[string, (published: PublishedDecision) => PublishedDecision]>([
+    ['a phase', (one) => ({ ...one, phase: 'Paused' })],
+    ['a limit', (one) => ({ ...one, waits: one.waits.map((wait) => ({ ...wait, limit: '2h' })) })],
+    [
+      'an earliest instant that moved by an hour',
+      (one) => ({ ...one, waits: one.waits.map((wait) => ({ ...wait, earliestMs: (wait.earliestMs ?? 0) + 3_600_000 })) }),
+    ],
+    ['a pod', (one) => ({ ...one, pods: [{ zone: 'a', pod: 'x', state: 'missing' }] })],
+    ['the leader', (one) => ({ ...one, leader: 'other' })],
+  ])('differ by %s', (_case, change) => {
+    const now = waiting(kitNowMs);
+    expect(samePublished(now, change(now))).toBe(false);
+    expect(samePublished(now, now)).toBe(true);
+  });
+});
+
+describe('what somebody stored', () => {
+  const good = publish(held, { leader: 'x', performed: [] });
+
+  it('is read as text and as a value', () => {
+    expect([readPublished(good), readPublished(JSON.stringify(good))]).toEqual([good, good]);
+  });
+
+  it('is read from a newer minor format, without what it adds', () => {
+    expect(readPublished({ ...good, format: '1.9', added: 1 })).toEqual({ ...good, format: '1.9' });
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'nothing is published'],
+    ['no JSON', '{', 'nothing is published'],
+    ['another value', [1], 'is no decision'],
+    ['another major format', { ...good, format: '2.0' }, 'has the format 2.0'],
+    ['a field of another type', { ...good, zones: 'all' }, 'cannot be read: zones'],
+    ['an unknown phase', { ...good, phase: 'Dancing' }, 'cannot be read: phase'],
+    ['an instant that is none', { ...good, decidedMs: Number.POSITIVE_INFINITY }, 'cannot be read: decidedMs'],
+    ['too much', { ...good, goal: 'x'.repeat(100_000) }, 'too long'],
+  ])('is unknown: %s', (_case, stored, why) => {
+    expect(readPublished(stored)).toEqual({ unknown: expect.stringContaining(why) });
+  });
+});

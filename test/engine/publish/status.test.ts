@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../../engine/decide.ts';
+import { publishedDecision } from '../../../engine/publish/decision.ts';
+import { reasonOf } from '../../../engine/publish/reason.ts';
+import { groupStatus, type StatusContext, scaleTargetOf } from '../../../engine/publish/status.ts';
+import { ruleCatalog } from '../../../engine/rules/catalog.ts';
+import { rolloutGroupStatus } from '../../../policies/schema/rollout-group.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+function statusOf(overrides: SnapshotOverrides, context: StatusContext = {}) {
+  const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })], ...overrides });
+  const [one] = snapshot.groups;
+  const [decision] = decide(snapshot).groups;
+  if (one === undefined || decision === undefined) throw new Error('the snapshot has no group');
+  return groupStatus(publishedDecision({ group: one, decision, snapshot, atMs: snapshot.nowMs }), context);
+}
+
+const outdated = { statefulSets: ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}` })) };
+const conditionsOf = (overrides: SnapshotOverrides) =>
+  statusOf(overrides).conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+
+describe('the status of a group', () => {
+  it('counts pods, and fits the schema of the object', () => {
+    const status = statusOf(outdated, { generation: 4, scale: { replicas: 3, selector: 'name=ingester-zone-a' } });
+    expect(status).toMatchObject({
+      observedGeneration: 4,
+      phase: 'Rolling',
+      pods: 6,
+      updatedPods: 0,
+      readyPods: 6,
+      replicas: 3,
+      decidedAt: '2026-03-02T12:00:00Z',
+    });
+    expect(rolloutGroupStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
+  });
+
+  it.each<[string, SnapshotOverrides, readonly string[]]>([
+    ['done', {}, ['Ready=True Complete', 'Progressing=False Done', 'Degraded=False AsExpected']],
+    ['rolling', outdated, ['Ready=False InProgress', 'Progressing=True Rolling', 'Degraded=False AsExpected']],
+    [
+      'waiting for a zone that is not whole',
+      { ...outdated, podChanges: { 'ingester-zone-a': { 0: { isReady: false } }, 'ingester-zone-b': { 0: { isReady: false } } } },
+      ['Ready=False OtherZonesReady', 'Progressing=True OtherZonesReady', 'Degraded=False AsExpected'],
+    ],
+    [
+      'broken by crashing pods',
+      { podChanges: { 'ingester-zone-a': { 0: { isReady: false, waitingReasons: ['CrashLoopBackOff'] } } } },
+      ['Ready=False PodsUnavailable', 'Progressing=False Done', 'Degraded=True PodsCrashing'],
+    ],
+    [
+      'blocked by the strategy',
+      { statefulSets: outdated.statefulSets.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const })) },
+      ['Ready=False UpdateStrategy', 'Progressing=False UpdateStrategy', 'Degraded=True UpdateStrategy'],
+    ],
+    [
+      'not readable',
+      { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] },
+      ['Ready=Unknown ViewComplete', 'Progressing=True ViewComplete', 'Degraded=False AsExpected'],
+    ],
+  ])('has conditions as people expect: %s', (_case, overrides, expected) => {
+    expect(conditionsOf(overrides)).toEqual(expected);
+  });
+
+  it('keeps the time of a condition while its status is the same', () => {
+    const first = statusOf(outdated);
+    const later = statusOf({ ...outdated, nowMs: kitNowMs + 60_000 }, { previous: first });
+    const done = statusOf({ nowMs: kitNowMs + 60_000 }, { previous: first });
+    const times = (status: typeof first) => status.conditions.map(({ lastTransitionTime }) => lastTransitionTime.slice(11, 16));
+    expect([times(first), times(later), times(done)]).toEqual([
+      ['12:00', '12:00', '12:00'],
+      ['12:00', '12:00', '12:00'],
+      ['12:01', '12:01', '12:00'],
+    ]);
+  });
+
+  it('is about the zone that follows nobody when it is scaled', () => {
+    const one = group({ zones: [{ name: 'b', follows: 'a' }, { name: 'a' }] });
+    const sets = [statefulSet({ selector: 'name=ingester-zone-a' }), statefulSet({ name: 'ingester-zone-b' })];
+    expect(scaleTargetOf(one, { statefulSets: sets })).toEqual({ replicas: 3, selector: 'name=ingester-zone-a' });
+    expect(scaleTargetOf(one, { statefulSets: [] })).toBeUndefined();
+  });
+});
+
+describe('a reason', () => {
+  it('is the rule as Kubernetes writes reasons', () => {
+    expect(['zone-gap', 'stateful-safety/queue.is-empty', '1-rule/x'].map(reasonOf)).toEqual([
+      'ZoneGap',
+      'StatefulSafetyQueueIsEmpty',
+      'Rule1RuleX',
+    ]);
+  });
+
+  it('differs for every rule', () => {
+    const reasons = ruleCatalog.map(({ id }) => reasonOf(id));
+    expect(new Set(reasons).size).toBe(reasons.length);
+    expect(reasons.filter((reason) => !/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/.test(reason))).toEqual([]);
+  });
+});
