@@ -1,8 +1,9 @@
 // Carries out one action of a decision against the API server, and says how it ended.
 import type { ClusterEnv } from '../cluster/env.ts';
 import { ApiFailure, TransportFailure } from '../cluster/failure.ts';
+import { getObject } from '../cluster/read.ts';
 import { resources } from '../cluster/resource.ts';
-import { deleteObject, evictPod, patchObject } from '../cluster/write.ts';
+import { deleteObject, evictPod, patchObject, replaceObject } from '../cluster/write.ts';
 import type { Action } from '../engine/decision.ts';
 import type { ChangedObject } from './freshness.ts';
 import type { SourceReference } from './replica-sources.ts';
@@ -59,10 +60,8 @@ async function send(
       const patch = { spec: { replicas: action.to } };
       return await patchStatefulSet(env, action, { patch, site: 'act.scaleStatefulSet', timeoutMs });
     }
-    case 'advanceCurrentRevision': {
-      const patch = { status: { currentRevision: action.revision } };
-      return await patchStatefulSet(env, action, { patch, subresource: 'status', site: 'act.advanceCurrentRevision', timeoutMs });
-    }
+    case 'advanceCurrentRevision':
+      return await advanceCurrentRevision(env, action, timeoutMs);
     case 'writeBackReplicas': {
       const source = sourceOf(action);
       if (source === undefined)
@@ -78,7 +77,7 @@ async function send(
   }
 }
 
-type StatefulSetAction = Extract<ObjectAction, { readonly kind: 'scaleStatefulSet' | 'advanceCurrentRevision' }>;
+type StatefulSetAction = Extract<ObjectAction, { readonly kind: 'scaleStatefulSet' }>;
 
 async function patchStatefulSet(
   env: Pick<ClusterEnv, 'kubernetes'>,
@@ -86,6 +85,25 @@ async function patchStatefulSet(
   options: Parameters<typeof patchObject>[3],
 ): Promise<ChangedObject> {
   const answer = await patchObject(env, resources.statefulSets, { namespace, name, uid, resourceVersion }, options);
+  return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
+}
+
+/** A whole status, as grafana/rollout-operator writes it: its Role permits `update` there, and no `patch`. */
+async function advanceCurrentRevision(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  { namespace, statefulSet: name, uid, resourceVersion, revision }: Extract<ObjectAction, { readonly kind: 'advanceCurrentRevision' }>,
+  timeoutMs: number,
+): Promise<ChangedObject | undefined> {
+  const seen = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readStatefulSet', timeoutMs });
+  const status = seen?.['status'];
+  if (seen === undefined || typeof status !== 'object' || status === null) return undefined;
+  // What was decided upon is written, or nothing is: the server compares both.
+  const object = { ...seen, metadata: { ...seen.metadata, uid, resourceVersion }, status: { ...status, currentRevision: revision } };
+  const answer = await replaceObject(env, resources.statefulSets, object, {
+    subresource: 'status',
+    site: 'act.advanceCurrentRevision',
+    timeoutMs,
+  });
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 

@@ -35,7 +35,10 @@ export class WriteRefused extends Error {
 /** Data goes with these: StatefulSets and namespaces take pods, and volumes what is on them. Nothing here has a reason to delete one. */
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
-/** A whole object is written only where nobody else keeps fields: anywhere else a patch names what is meant. */
+/**
+ * A whole object is written only where nobody else keeps fields, anywhere else a patch names what is meant; and a status, for the sake of
+ * Roles that permit `update` of it and not `patch`.
+ */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
 
 /**
@@ -128,16 +131,17 @@ export async function replaceObject(
   env: Port,
   resource: Resource,
   object: KubernetesObject,
-  options: WriteOptions,
+  { subresource, ...options }: WriteOptions & { readonly subresource?: 'status' },
 ): Promise<KubernetesObject> {
-  if (!replaceable.has(keyOf(resource))) throw new WriteRefused(`a ${resource.kind} is not replaced but patched`);
+  if (subresource === undefined && !replaceable.has(keyOf(resource)))
+    throw new WriteRefused(`a ${resource.kind} is not replaced but patched`);
   const { name, namespace, uid = '', resourceVersion = '' } = object.metadata;
   const target = { namespace, name, uid, resourceVersion };
   preconditionsOf(resource, target);
   const answer = await send(env, {
     ...requestOf(options),
     method: 'PUT',
-    path: `${objectPath(resource, target)}${dryRunQuery(options)}`,
+    path: `${objectPath(resource, target, subresource)}${dryRunQuery(options)}`,
     body: text(object),
   });
   return named(answer, resource, options.site);

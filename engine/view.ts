@@ -109,7 +109,7 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     return { zone, claims, ...nothing, unknown };
   }
   // Without the ledger nobody knows what is announced already.
-  const why = whyUnread(snapshot, 'Ledger', group.namespace, group.name) ?? whyNotJudged(snapshot, set);
+  const why = whyUnread(snapshot, 'Ledger', group.namespace, group.name) ?? whyNotJudged(snapshot, group, set);
   if (why !== undefined) return { zone, set, claims, ...nothing, replicas: set.replicas, unknown: why };
   const known = snapshot.pods.find(
     (candidate) => candidate.namespace === group.namespace && candidate.statefulSet === zone.statefulSet,
@@ -134,13 +134,15 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
 
 /**
  * Two groups would each spend the whole budget of a StatefulSet that both name; without an update revision every pod would seem outdated; and
- * what a StatefulSet under deletion loses does not come back.
+ * what a StatefulSet under deletion loses does not come back. Whose current revision is kept up is not touched before it has one.
  */
-function whyNotJudged({ groups }: Snapshot, set: StatefulSetView): string | undefined {
+function whyNotJudged({ groups }: Snapshot, group: GroupDefinition, set: StatefulSetView): string | undefined {
   const owners = ownersIn(groups).get(`${set.namespace}/${set.name}`) ?? [];
   if (owners.length > 1) return `StatefulSet ${set.name} has several owners: ${owners.join(', ')}`;
   if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
-  return set.status.updateRevision === '' ? `the status of ${set.name} names no update revision` : undefined;
+  if (set.status.updateRevision === '') return `the status of ${set.name} names no update revision`;
+  const isMissed = group.compatibility.currentRevision === 'advanced' && set.status.currentRevision === '';
+  return isMissed ? `the status of ${set.name} names no current revision` : undefined;
 }
 
 const ownersByGroups: WeakMap<readonly GroupDefinition[], ReadonlyMap<string, readonly string[]>> = new WeakMap();
