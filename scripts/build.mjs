@@ -7,7 +7,11 @@ const dist = 'dist';
 // Built aside and moved into place at the end, so that a failed build leaves the last good one where it is.
 const outdir = mkdtempSync(join('node_modules', '.dist-'));
 process.on('exit', () => rmSync(outdir, { recursive: true, force: true }));
-const executables = { 'kubectl-rollout_group': 'plugin/main.ts', 'kubectl_complete-rollout_group': 'plugin/complete.ts' };
+const executables = {
+  'kubectl-rollout_group': 'plugin/main.ts',
+  'kubectl_complete-rollout_group': 'plugin/complete.ts',
+  'rollout-group-agent': 'agent/main.ts',
+};
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 
 await build({
