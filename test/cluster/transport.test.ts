@@ -80,6 +80,13 @@ describe('a request', () => {
     expect((await transportTo(connectionTo(server.url)).request(ask('/'))).body).toBe('plain');
   });
 
+  it('waits for its turn at the rate limiter', async () => {
+    const server = await serveHttps((_, response) => response.end());
+    const http = transportTo(connectionTo(server.url), { rateLimit: { qps: 500, burst: 1 } });
+    await Promise.all(['/api/1', '/api/2', '/api/3'].map((path) => http.request(ask(path))));
+    expect(server.seen.map(({ path }) => path)).toEqual(['/api/1', '/api/2', '/api/3']);
+  });
+
   it('tells of each exchange, and of what the rate limiter kept back', async () => {
     const server = await serveHttps(({ url, socket }, response) => (url === '/broken' ? socket.destroy() : response.end()));
     const answered: Answered[] = [];
@@ -261,6 +268,19 @@ describe('a failure says whether the request may have been carried out', () => {
     const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`), { timers }).request(write));
     expect(error.message).toMatch(/could not be asked within 30000 ms$/);
     expect(error.mayBeApplied).toBe(false);
+  });
+
+  it('no: the credentials did not come in time', async () => {
+    const timers = new ManualTimers();
+    const authorize = () => {
+      setImmediate(() => timers.fire());
+      return new Promise<never>(() => undefined);
+    };
+    const error = await failure(transportTo(connectionTo('https://127.0.0.1:1', { authorize }), { timers }).request(write));
+    expect([error.mayBeApplied, error.message]).toEqual([
+      false,
+      'the API server at https://127.0.0.1:1 (a test) could not be asked within 30000 ms',
+    ]);
   });
 
   it('no: a certificate that is none', async () => {
