@@ -24,7 +24,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     { title: 'WAVE', align: 'left', isFlexible: true },
     { title: 'UPDATED', align: 'right' },
     { title: 'READY', align: 'right' },
-    { title: 'DECIDED', align: 'right' },
+    { title: 'AS OF', align: 'right' },
     ...(look.isWide
       ? [
           { title: 'DEFINED', align: 'left' } as const,

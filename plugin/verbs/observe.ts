@@ -116,4 +116,16 @@ const events: Verb = {
   load: async () => (await import('../commands/events.ts')).run,
 };
 
-export const observeVerbs: readonly Verb[] = [get, status, explain, events];
+const history: Verb = {
+  name: 'history',
+  group: 'Observe',
+  summary: 'List the rollouts of a group, or the steps of one',
+  arguments: [groupArgument, { name: 'run', description: 'A run as the list names it; its steps are shown.' }],
+  options: [namespaceOption, outputOption('table', 'json', 'yaml')],
+  examples: ['history ingester -n mimir', 'history ingester 4f1c9a02'],
+  exits: { 10: 'there is no such group or run, or no record of it', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
+  usesCluster: true,
+  load: async () => (await import('../commands/history.ts')).run,
+};
+
+export const observeVerbs: readonly Verb[] = [get, status, explain, events, history];

@@ -1,0 +1,33 @@
+// The records of past rollouts of a group (RolloutRun), the newest first.
+import { isStatus } from '../../cluster/failure.ts';
+import { listObjects } from '../../cluster/read.ts';
+import type { RolloutRun } from '../../policies/schema/kinds.ts';
+import { schemas } from '../../policies/schema/kinds.ts';
+import type { Cluster } from '../connection.ts';
+import { notInstalled, rolloutRuns } from './kinds.ts';
+import { type GroupName, nameOf } from './target.ts';
+
+export type RunRecord = RolloutRun['spec'];
+
+export interface RunRecords {
+  readonly runs: readonly RunRecord[];
+  /** Objects that are not as this version writes them. */
+  readonly unreadable: readonly string[];
+}
+
+/** @throws Failure where the kind is not installed. */
+export async function readRuns({ env, timeoutMs }: Cluster, name: GroupName): Promise<RunRecords> {
+  const { items } = await listObjects(env, rolloutRuns, { namespace: name.namespace, site: 'live.runs', timeoutMs }).catch(
+    (error: unknown) => {
+      throw isStatus(error, 404) ? notInstalled(rolloutRuns, `no history of ${nameOf(name)} is kept`) : error;
+    },
+  );
+  const runs: RunRecord[] = [];
+  const unreadable: string[] = [];
+  for (const object of items) {
+    const spec = schemas.RolloutRun.shape.spec.safeParse(object['spec']);
+    if (!spec.success) unreadable.push(object.metadata.name);
+    else if (spec.data.group === name.group) runs.push(spec.data);
+  }
+  return { runs: runs.sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1)), unreadable };
+}

@@ -1,0 +1,129 @@
+// Past rollouts: one line each, or all that one record holds.
+import type { RunRecord } from '../live/runs.ts';
+import type { Style } from './colour.ts';
+import { shortRevision } from './group-words.ts';
+import type { TableLook } from './plan-table.ts';
+import { alignRows, type Column, paragraph } from './plan-table-layout.ts';
+import { spanText } from './plan-words.ts';
+import { plural } from './words.ts';
+
+const columns: readonly Column[] = [
+  { title: 'RUN', align: 'left' },
+  { title: 'KIND', align: 'left' },
+  { title: 'TO', align: 'left', isFlexible: true },
+  { title: 'START', align: 'left' },
+  { title: 'TOOK', align: 'right' },
+  { title: 'WAITED', align: 'right' },
+  { title: 'RESULT', align: 'left' },
+  { title: 'NOTE', align: 'left', isFlexible: true },
+];
+
+const styles: Readonly<Record<RunRecord['outcome'], Style>> = {
+  running: 'cyan',
+  completed: 'green',
+  failed: 'red',
+  superseded: 'dim',
+  cancelled: 'yellow',
+};
+
+/** The table with a line that sums it up. */
+export function renderRuns(runs: readonly RunRecord[], look: TableLook): string {
+  const rows = runs.map((run) => ({
+    cells: [
+      run.id,
+      run.kind,
+      targetText(run),
+      `${run.startedAt.slice(0, 16).replace('T', ' ')}`,
+      run.took === undefined ? '-' : spanText(run.took),
+      spanText(run.waited),
+      run.outcome,
+      noteOf(run),
+    ],
+  }));
+  const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };
+  const [header = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], fit);
+  const painted = lines.map((line, index) => {
+    const outcome = runs[index]?.outcome;
+    return outcome === undefined ? line : line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`);
+  });
+  return `${[look.paint('bold', header), ...painted, summary(runs)].join('\n')}\n`;
+}
+
+/** A revision when all zones go to the same one, or the replicas. */
+function targetText({ zones }: RunRecord): string {
+  const targets = zones.flatMap(({ toRevision, statefulSet = '', toReplicas }) => {
+    if (toRevision !== undefined) return [shortRevision(toRevision, statefulSet)];
+    return toReplicas === undefined ? [] : [`${toReplicas}`];
+  });
+  return [...new Set(targets)].join(',') || '-';
+}
+
+function noteOf({ failure, waiting, cause, commit }: RunRecord): string {
+  if (failure !== undefined) return failure;
+  if (waiting !== undefined) return `${waiting.rule}: ${waiting.fact}`;
+  return [cause, commit].filter((part) => part !== undefined).join(', ');
+}
+
+function summary(runs: readonly RunRecord[]): string {
+  const ended = runs.filter(({ outcome }) => outcome === 'completed' || outcome === 'failed');
+  const took = ended.flatMap((run) => (run.took === undefined ? [] : [run.took])).sort((a, b) => a - b);
+  const completed = ended.filter(({ outcome }) => outcome === 'completed').length;
+  const median = took[Math.floor((took.length - 1) / 2)];
+  return `${plural(runs.length, 'run')}, ${completed} of ${ended.length} that ended completed${median === undefined ? '' : `; half took ${spanText(median)} or less`}`;
+}
+
+/** Everything that is recorded of one run. */
+export function renderRun(run: RunRecord, look: TableLook): string {
+  const line = (label: string, text: string): readonly string[] => paragraph(`  ${label.padEnd(9)}`, text, look.columns);
+  const head = `${run.group} ${run.kind} ${run.id}`;
+  const lines = [
+    `${look.paint('bold', head)}   ${look.paint(styles[run.outcome], run.outcome.toUpperCase())}`,
+    ...line('start', run.startedAt),
+    ...(run.endedAt === undefined ? [] : line('end', `${run.endedAt}${run.took === undefined ? '' : `, after ${spanText(run.took)}`}`)),
+    ...(run.failure === undefined ? [] : line('failure', run.failure)),
+    ...(run.cause === undefined ? [] : line('cause', run.cause)),
+    ...(run.commit === undefined ? [] : line('commit', run.commit)),
+    ...run.zones.flatMap((zone) => line('zone', zoneText(zone))),
+    ...run.waits.flatMap((wait) => line('waited', `${spanText(wait.seconds)} for ${wait.rule}: ${wait.fact}`)),
+    ...(run.waiting === undefined ? [] : line('waits', `${run.waiting.rule}: ${run.waiting.fact}, since ${run.waiting.since}`)),
+    ...(run.steps.length === 0 ? [] : ['', ...stepLines(run, look)]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function zoneText({ zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas }: RunRecord['zones'][number]): string {
+  const revision =
+    toRevision === undefined ? [] : [`${shortRevision(fromRevision ?? '?', statefulSet)} -> ${shortRevision(toRevision, statefulSet)}`];
+  const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${toReplicas} replicas`];
+  return `${zone} ${[...revision, ...replicas].join(', ')}`.trim();
+}
+
+const stepColumns: readonly Column[] = [
+  { title: 'START', align: 'left' },
+  { title: 'WAVE', align: 'left' },
+  { title: 'ZONE', align: 'left' },
+  { title: 'ACTION', align: 'left' },
+  { title: 'PODS', align: 'left', isFlexible: true },
+  { title: 'FAILED', align: 'right' },
+  { title: 'TOOK', align: 'right' },
+  { title: 'WHAT', align: 'left', isFlexible: true },
+];
+
+function stepLines({ steps, stepsOmitted }: RunRecord, look: TableLook): readonly string[] {
+  const rows = steps.map(({ startedAt, endedAt, wave, zone, action, pods, count, failures, what, message }) => ({
+    cells: [
+      startedAt.slice(11, 19),
+      wave ?? '-',
+      zone ?? '-',
+      count > 1 ? `${action} x${count}` : action,
+      pods ?? '-',
+      failures === undefined ? '-' : `${failures}`,
+      spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000),
+      message === undefined ? what : `${what} (${message})`,
+    ],
+  }));
+  const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };
+  const [header = '', ...lines] = alignRows(stepColumns, [{ cells: stepColumns.map(({ title }) => title) }, ...rows], fit);
+  const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${plural(stepsOmitted, 'step')} from the middle not recorded`)];
+  return [look.paint('bold', header), ...lines, ...omitted];
+}
