@@ -11,7 +11,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'act.evictPod': 'adopted groups delete; native groups are ended there by the simulation',
   'act.scaleStatefulSet': 'scaling.cluster.ts',
   'act.writeBackReplicas': 'scaling.cluster.ts',
-  'revoke.touchPod': 'only the next leader comes there, when a delete of the former may be under way: the last test of this file',
+  'revoke.touchPod': 'the next leader comes there, when a delete of the former may be under way: the last test of this file',
   'lease.release': 'an agent that hands over: rollout.cluster.ts; one that dies there has released or lets the Lease end',
 };
 
@@ -38,7 +38,7 @@ describeOnControlPlane('a leader that dies', (controlPlane) => {
     let isRolling = false;
     try {
       // Acquiring and the first reads come before there is anything to do; every other call is ended in the middle of the work.
-      const isEarly = ['lease.read', 'lease.acquire', 'ledger.create'].includes(site);
+      const isEarly = ['lease.read', 'lease.acquire', 'ledger.create'].includes(site) || site.startsWith('fresh.');
       const first = await arena.startInside({
         name: 'first',
         diesAt: (call) => (isEarly || isRolling) && call.site === site && call.moment === moment,
@@ -51,6 +51,31 @@ describeOnControlPlane('a leader that dies', (controlPlane) => {
       expect([first.mortal.isDead(), [...first.mortal.reached().keys()].includes(site)]).toEqual([true, true]);
       expect(second.isLeader()).toBe(true);
       expect(onWorkloads(await arena.expectKept())).toMatchObject({ 'delete pods': expect.toSatisfy((count: number) => count >= 6) });
+      expect(await deletesDone(arena)).toBe(6);
+    } finally {
+      await arena.close();
+    }
+  });
+
+  it.concurrent.each(moments)('whose claims are withdrawn by another, which dies there %s, is followed by a third', async (moment) => {
+    const namespace = `revoke-${moment.replace(' ', '-')}`;
+    const arena = await openArena(controlPlane(), recorder, { namespace, replicas: 2, maxUnavailable: 2 });
+    try {
+      const first = await arena.startInside({
+        name: 'first',
+        diesAt: (call) => call.site === 'act.deletePod' && call.moment === 'before send',
+      });
+      await until(first.isLeader);
+      await arena.group.setImage('example.com/server:2');
+      await until(first.mortal.isDead);
+      const second = await arena.startInside({
+        name: 'second',
+        diesAt: (call) => call.site === 'revoke.touchPod' && call.moment === moment,
+      });
+      await until(second.mortal.isDead);
+      await arena.startInside({ name: 'third' });
+      await arena.group.untilRolled();
+      await arena.expectKept();
       expect(await deletesDone(arena)).toBe(6);
     } finally {
       await arena.close();

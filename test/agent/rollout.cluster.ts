@@ -8,7 +8,7 @@ import { type Arena, onWorkloads, openArena } from './arena.ts';
 
 const size = { replicas: 20, maxUnavailable: 10 };
 /** One delete for each pod, and the current revision of each StatefulSet. */
-const faultFree = { 'delete pods': 60, 'patch statefulsets/status': 3 };
+const faultFree = { 'delete pods': 60, 'update statefulsets/status': 3 };
 
 describeOnControlPlane('a rollout of 3 zones with 20 pods', (controlPlane) => {
   let recorder: HistoryRecorder;
@@ -85,7 +85,7 @@ describeOnControlPlane('a rollout of 3 zones with 20 pods', (controlPlane) => {
       { name: 'write of the ledger is lost', match: { path: /configmaps/, method: 'PUT' }, which: every(3), fault: { kind: 'dropReply' } },
       { name: 'conflict', match: { path: /configmaps/, method: 'PUT' }, which: every(5), fault: answers(409) },
       { name: 'renewal is lost', match: { path: /leases/, method: 'PUT' }, which: every(3), fault: { kind: 'dropReply' } },
-      { name: 'status is lost', match: { path: /status/, method: 'PATCH' }, which: every(2), fault: { kind: 'dropReply' } },
+      { name: 'status is lost', match: { path: /statefulsets\/.*\/status/, method: 'PUT' }, which: every(2), fault: { kind: 'dropReply' } },
     ];
     const disturbing: readonly FaultRule[] = [
       { name: 'watch is cut', match: { isWatch: true, path: pods }, which: every(2), fault: { kind: 'cutWatch', afterEvents: 20 } },

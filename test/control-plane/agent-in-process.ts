@@ -4,7 +4,7 @@ import { type Agent, startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import { createLog } from '../../agent/log.ts';
 import { createPodHttp } from '../../agent/pod-http.ts';
-import type { TurnListener, TurnReport } from '../../agent/report.ts';
+import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
 import { loadConnection } from '../../cluster/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../cluster/process-env.ts';
 import { createKubernetesHttp } from '../../cluster/transport.ts';
@@ -30,6 +30,8 @@ export interface InProcessAgent {
   readonly isLeader: () => boolean;
   /** Every turn so far. */
   readonly turns: () => readonly TurnReport[];
+  /** What it says that it lacks, now. */
+  readonly degradations: () => readonly Degradation[];
   /** What it has written, with the level debug. */
   readonly log: () => string;
   /** Hands over as at SIGTERM; for one that has died, only closes what is left. */
@@ -80,8 +82,12 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
   const env = mortal({ ...clockAndMore, pods, log }, diesAt, close);
   const turns: TurnReport[] = [];
   let isLeader = false;
+  let degradations: readonly Degradation[] = [];
   const listener: TurnListener = {
     turnEnded: (report) => turns.push(report),
+    degraded: (current) => {
+      degradations = current;
+    },
     leadershipChanged: (state) => {
       isLeader = state.isLeader;
     },
@@ -92,6 +98,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
     mortal: env,
     isLeader: () => isLeader && !env.isDead(),
     turns: () => turns,
+    degradations: () => degradations,
     log: () => said,
     stop: async () => {
       if (!env.isDead()) await agent.stop();

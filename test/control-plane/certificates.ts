@@ -65,7 +65,8 @@ function certify(issuer: Issuer, request: Request): string {
   const now = Date.now();
   const signed = sequence(
     tagged(0xa0, integer(Buffer.from([2]))),
-    integer(randomBytes(12)),
+    // The byte in front keeps the number as short as DER wants it, also when chance begins with a zero.
+    integer(Buffer.concat([Buffer.from([0x40]), randomBytes(12)])),
     ecdsaWithSha256,
     distinguishedName(issuer.subject),
     sequence(time(now - oneHourMs), time(now + validForMs)),

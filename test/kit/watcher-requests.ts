@@ -52,7 +52,7 @@ export function preconditionsOf(request: RecordedRequest): { readonly uid?: unkn
  * Refused requests are judged too: that the server caught one is luck.
  */
 export function checkRequest(request: RecordedRequest): readonly RequestViolation[] {
-  if (!isWrite(request)) return [];
+  if (!isWrite(request) || isUnread(request)) return [];
   const found: RequestViolation[] = [];
   const say = (invariant: 'S10' | 'S20', what: string) => found.push({ invariant, message: `${describe(request)} ${what}` });
   const { verb, objectRef, requestObject, requestURI } = request;
@@ -77,6 +77,11 @@ export function checkRequest(request: RecordedRequest): readonly RequestViolatio
     if (!isApply && !isTested && !field(requestObject, 'metadata', 'resourceVersion')) say('S20', 'carries no resourceVersion and no test');
   }
   return found;
+}
+
+/** The server refused before it read the body, so nobody knows what was in it. */
+function isUnread({ responseStatus, requestObject }: RecordedRequest): boolean {
+  return (responseStatus?.code === 401 || responseStatus?.code === 403) && requestObject === undefined;
 }
 
 function field(value: unknown, ...path: readonly string[]): unknown {

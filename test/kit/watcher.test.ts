@@ -250,6 +250,7 @@ describe('a write', () => {
     ],
     ['a delete with the UID alone', { verb: 'delete', objectRef: pod, requestObject: { preconditions: { uid: 'u' } } }, ['S20']],
     ['a delete that is refused', { verb: 'delete', objectRef: pod, responseStatus: { code: 409 } }, ['S20', 'S20']],
+    ['a delete that nobody read', { verb: 'delete', objectRef: pod, responseStatus: { code: 403 } }, []],
     [
       'an eviction with its UID',
       {
