@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { type Asked, type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type Ended, type InProcess, runInProcess } from './in-process.ts';
+import { adoptedObjects, type SetOptions } from './live-objects.ts';
+
+interface Acted extends Ended {
+  readonly writes: readonly Asked[];
+  readonly objects: readonly FakeObject[];
+}
+
+async function act(
+  line: string,
+  { extra = [], options = {}, ...rest }: { set?: SetOptions; extra?: readonly FakeObject[]; options?: FakeOptions } & InProcess = {},
+): Promise<Acted> {
+  const { set, ...circumstances } = rest;
+  const server = await fakeApiServer([...adoptedObjects(set), ...extra], options);
+  // Values of flags may hold spaces.
+  const words = [...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
+  const ended = await runInProcess([...words, '--server', server.url, '-n', 'mimir'], circumstances);
+  return { ...ended, writes: server.writes, objects: server.objects() };
+}
+
+const pauseOf = (zone?: string): FakeObject => ({
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutIntent',
+  metadata: { name: zone === undefined ? 'pause.ingester' : `pause.ingester.${zone}`, namespace: 'mimir' },
+  spec: { group: 'ingester', action: 'pause', ...(zone === undefined ? {} : { zone }) },
+});
+
+describe('pause', () => {
+  it('writes an intent with zone, reason and end', async () => {
+    const { status, stdout, writes } = await act('pause ingester --zone c --for 2h --reason "read latency"');
+    expect([status, writes.length]).toEqual([0, 1]);
+    expect(writes[0]?.path).toMatch(
+      /\/namespaces\/mimir\/rolloutintents\/pause\.ingester\.c\?fieldManager=kubectl-rollout-group&force=false$/,
+    );
+    expect(writes[0]?.body).toMatchObject({
+      spec: { group: 'ingester', action: 'pause', zone: 'c', reason: 'read latency' },
+    });
+    expect(stdout).toMatch(/^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}nothing new starts\n$/);
+  });
+
+  it('holds the group from then on, as explain says', async () => {
+    const server = await fakeApiServer(adoptedObjects({ updateRevision: 'rev-2' }));
+    const on = (...words: readonly string[]): Promise<Ended> => runInProcess([...words, '--server', server.url, '-n', 'mimir'], {});
+    await on('pause', 'ingester', '--reason', 'INC-441');
+    expect((await on('explain', 'ingester')).stdout).toContain('the group is paused (INC-441)');
+    expect((await on('status', 'ingester', '--for=paused')).status).toBe(0);
+    await on('resume', 'ingester');
+    expect((await on('explain', 'ingester')).stdout).not.toContain('is paused');
+  });
+
+  it('sends nothing with --dry-run=client, and a dry run with server, and prints the object', async () => {
+    const client = await act('pause ingester --dry-run client');
+    expect(client.writes).toEqual([]);
+    expect(parse(client.stdout)).toEqual(pauseOf());
+    const server = await act('pause ingester --dry-run server');
+    expect(server.writes.map(({ path }) => path)).toEqual([expect.stringContaining('dryRun=All')]);
+    expect(parse(server.stdout)).toEqual(pauseOf());
+  });
+
+  it('refuses with the command that installs the kind', async () => {
+    const { status, stderr } = await act('pause ingester', { options: { missing: ['rolloutintents'] } });
+    expect(status).toBe(10);
+    expect(stderr).toBe(
+      'error: nothing was paused\n  why: the kind RolloutIntent is not installed in this cluster\n  do:  kubectl rollout-group schema RolloutIntent -o crd | kubectl apply -f -\n',
+    );
+  });
+
+  it.each([
+    ['pause nonsense', 10],
+    ['pause ingester --zone x', 3],
+    ['pause ingester --for soon', 3],
+  ])('%s ends with %i', async (line, status) => {
+    const ended = await act(line);
+    expect([ended.status, ended.writes]).toEqual([status, []]);
+  });
+});
+
+describe('resume', () => {
+  it('deletes what pauses the group, and nothing twice', async () => {
+    const { stdout, writes, objects } = await act('resume ingester', { extra: [pauseOf(), pauseOf('c')] });
+    expect(stdout).toBe('mimir/ingester resumed\n');
+    expect(writes.map(({ body }) => body)).toEqual([
+      expect.objectContaining({ preconditions: { uid: expect.any(String), resourceVersion: expect.any(String) } }),
+      expect.objectContaining({ preconditions: { uid: expect.any(String), resourceVersion: expect.any(String) } }),
+    ]);
+    expect(objects.filter(({ kind }) => kind === 'RolloutIntent')).toEqual([]);
+    expect((await act('resume ingester')).stdout).toBe('mimir/ingester was not paused by anybody\n');
+  });
+
+  it('does not lift the pause of the whole group for one zone, and says so', async () => {
+    const { stdout, writes } = await act('resume ingester --zone c', { extra: [pauseOf()] });
+    expect(writes).toEqual([]);
+    expect(stdout).toContain('the whole group is still paused: kubectl rollout-group resume mimir/ingester');
+  });
+});
+
+describe('restart', () => {
+  it('changes one annotation of every template, if the object is still what it was, and records why', async () => {
+    const { status, stdout, writes } = await act('restart ingester --reason certificates');
+    expect([status, stdout]).toEqual([0, '6 pods of mimir/ingester will be replaced, in the order of the group\n']);
+    const patches = writes.filter(({ method }) => method === 'PATCH');
+    expect(patches.map(({ path }) => path.split('/').at(-1))).toEqual(['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c']);
+    for (const { body } of patches) {
+      expect(body).toEqual({
+        metadata: { uid: expect.any(String), resourceVersion: expect.any(String) },
+        spec: { template: { metadata: { annotations: { 'kubectl.kubernetes.io/restartedAt': expect.stringMatching(/Z$/) } } } },
+      });
+    }
+    const events = writes.filter(({ method }) => method === 'POST');
+    expect(events).toHaveLength(3);
+    expect(events[0]?.body).toMatchObject({
+      reason: 'Restarted',
+      note: 'certificates',
+      regarding: { kind: 'StatefulSet', name: 'ingester-zone-a' },
+    });
+  });
+
+  it('takes one zone, and nothing in a dry run', async () => {
+    expect((await act('restart ingester --zone ingester-zone-b')).writes).toHaveLength(1);
+    const dry = await act('restart ingester --dry-run client');
+    expect([dry.writes, dry.stdout.split('---\n')]).toEqual([[], expect.arrayContaining([expect.stringContaining('restartedAt')])]);
+  });
+
+  it('is refused where Kubernetes itself would replace all zones together', async () => {
+    const { status, stderr, writes } = await act('restart ingester', { set: { strategy: { type: 'RollingUpdate' } } });
+    expect([status, writes]).toEqual([5, []]);
+    expect(stderr).toContain('has the strategy RollingUpdate with partition 0, so Kubernetes would replace its pods at once');
+  });
+
+  it('asks a person, and takes everything but yes for no', async () => {
+    expect((await act('restart ingester', { answer: 'n' })).writes).toEqual([]);
+    expect((await act('restart ingester', { answer: 'y' })).writes).toHaveLength(3);
+    expect((await act('restart ingester --yes', { answer: 'n' })).writes).toHaveLength(3);
+  });
+});
+
+describe('scale', () => {
+  it('writes the leader and shows who follows', async () => {
+    const { status, stdout, writes } = await act('scale ingester --to 4');
+    expect(status).toBe(0);
+    expect(writes).toEqual([
+      {
+        method: 'PATCH',
+        path: '/apis/apps/v1/namespaces/mimir/statefulsets/ingester-zone-a/scale',
+        body: { spec: { replicas: 4 }, metadata: { uid: 'uid-ingester-zone-a', resourceVersion: expect.any(String) } },
+      },
+    ]);
+    expect(stdout).toBe('statefulset/ingester-zone-a of mimir/ingester from 2 to 4: done\n  zone b follows a\n  zone c follows b\n');
+  });
+
+  it('does nothing for the number that is there', async () => {
+    expect(await act('scale ingester --to 2')).toMatchObject({
+      status: 0,
+      writes: [],
+      stdout: 'statefulset/ingester-zone-a of mimir/ingester has 2 replicas already\n',
+    });
+  });
+
+  it('is refused by policy, with the rule', async () => {
+    const { status, stderr, writes } = await act('scale ingester --to 1', { set: { labels: { 'grafana.com/no-downscale': 'true' } } });
+    expect([status, writes]).toEqual([5, []]);
+    expect(stderr).toContain('no-downscale');
+  });
+
+  it('is refused for a zone that follows another', async () => {
+    const { status, stderr } = await act('scale ingester --to 4 --zone ingester-zone-b');
+    expect(status).toBe(3);
+    expect(stderr).toContain('zone b follows a and takes its replicas from there');
+  });
+
+  it('goes to zero only when the name of the group is given', async () => {
+    expect(await act('scale ingester --to 0')).toMatchObject({ status: 3, writes: [] });
+    expect(await act('scale ingester --to 0 --confirm other')).toMatchObject({ status: 3, writes: [] });
+    expect(await act('scale ingester --to 0', { answer: 'y' })).toMatchObject({ status: 0, writes: [] });
+    expect((await act('scale ingester --to 0', { answer: 'ingester' })).writes).toHaveLength(1);
+    expect((await act('scale ingester --to 0 --confirm ingester')).writes).toHaveLength(1);
+  });
+
+  it('leaves alone in a dry run', async () => {
+    const { stdout, writes } = await act('scale ingester --to 4 --dry-run client');
+    expect(writes).toEqual([]);
+    expect(parse(stdout)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } });
+  });
+});
+
+describe('a missing permission', () => {
+  it('names what is missing and how it is given, and has changed nothing', async () => {
+    const { status, stderr } = await act('pause ingester', { options: { forbidden: ['rolloutintents'] } });
+    expect(status).toBe(11);
+    expect(stderr).toContain('verbs: ["patch"]');
+  });
+});

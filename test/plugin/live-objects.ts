@@ -1,0 +1,112 @@
+// Objects of a namespace as the API server would return them: three zones of a group that the original operator's labels describe.
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { FakeObject } from './api-server.ts';
+
+export interface SetOptions {
+  readonly replicas?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly strategy?: object;
+  /** How far the controller is behind. */
+  readonly generation?: number;
+  readonly updateRevision?: string;
+}
+
+export const zoneNames = ['a', 'b', 'c'] as const;
+
+export function statefulSetObject(zone: string, options: SetOptions = {}): FakeObject {
+  const {
+    replicas = 2,
+    labels = {},
+    annotations = {},
+    strategy = { type: 'OnDelete' },
+    generation = 1,
+    updateRevision = 'rev-1',
+  } = options;
+  const name = `ingester-zone-${zone}`;
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: {
+      name,
+      namespace: 'mimir',
+      uid: `uid-${name}`,
+      generation,
+      labels: { 'rollout-group': 'ingester', ...labels },
+      annotations,
+    },
+    spec: {
+      replicas,
+      serviceName: name,
+      podManagementPolicy: 'Parallel',
+      updateStrategy: strategy,
+      selector: { matchLabels: { name } },
+      template: {
+        metadata: { labels: { name, 'rollout-group': 'ingester' } },
+        spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] },
+      },
+    },
+    status: {
+      observedGeneration: 1,
+      replicas,
+      readyReplicas: replicas,
+      updatedReplicas: replicas,
+      currentRevision: 'rev-1',
+      updateRevision,
+    },
+  };
+}
+
+/** The pods of that StatefulSet, all ready and at `rev-1`. */
+export function podObjects(zone: string, replicas = 2): readonly FakeObject[] {
+  const owner = `ingester-zone-${zone}`;
+  return Array.from({ length: replicas }, (_, ordinal) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${owner}-${ordinal}`,
+      namespace: 'mimir',
+      labels: { name: owner, 'rollout-group': 'ingester', 'controller-revision-hash': 'rev-1' },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: owner, uid: `uid-${owner}`, controller: true }],
+    },
+    spec: { nodeName: '' },
+    status: {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+      containerStatuses: [{ name: 'ingester', ready: true, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } }],
+    },
+  }));
+}
+
+/** The whole group, healthy and idle; zone b follows a, and c follows b. */
+export function adoptedObjects(options: SetOptions = {}): readonly FakeObject[] {
+  return zoneNames.flatMap((zone, index) => {
+    const leader = index === 0 ? {} : { 'grafana.com/rollout-downscale-leader': `ingester-zone-${zoneNames[index - 1]}` };
+    const set = statefulSetObject(zone, { ...options, annotations: { ...leader, ...options.annotations } });
+    return [set, ...podObjects(zone, options.replicas)];
+  });
+}
+
+/** Where an agent publishes when there is no RolloutGroup. */
+export function publishedObject(decision: PublishedDecision): FakeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: `rollout-group-${decision.group}-status`,
+      namespace: decision.namespace,
+      labels: { 'rollout-group.dev/document': 'status' },
+    },
+    data: { decision: JSON.stringify(decision) },
+  };
+}
+
+export function leaseObject(holder: string, renewedMs: number): FakeObject {
+  const renewTime = `${new Date(renewedMs).toISOString().slice(0, -1)}000Z`;
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' },
+    spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime },
+  };
+}

@@ -1,0 +1,263 @@
+import { describe, expect, it } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type FakeApiServer, type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type Ended, type InProcess, runInProcess } from './in-process.ts';
+import { done, paused, rolling, waiting } from './live-kit.ts';
+import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
+
+/** None of our kinds is installed. */
+const noKinds: FakeOptions = {
+  missing: ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutintents', 'rolloutruns', 'zoneawarepoddisruptionbudgets'],
+};
+
+function on({ url }: Pick<FakeApiServer, 'url'>, line: string, circumstances: InProcess = {}): Promise<Ended> {
+  return runInProcess([...line.split(' '), '--server', url, ...(line.includes('-A') ? [] : ['-n', 'mimir'])], circumstances);
+}
+
+/** Decided a moment ago. */
+function now(decision: PublishedDecision): PublishedDecision {
+  return { ...decision, decidedMs: Date.now() };
+}
+
+async function ask(objects: readonly FakeObject[], line: string, options: FakeOptions = noKinds): Promise<Ended> {
+  return on(await fakeApiServer(objects, options), line);
+}
+
+describe('get', () => {
+  const published = [publishedObject(now(rolling)), publishedObject({ ...now(done), group: 'querier' })];
+
+  it('lists what agents published, and says nothing else', async () => {
+    const { status, stdout, stderr } = await ask(published, 'get');
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
+      ['NAME', 'PHASE'],
+      ['ingester', 'Rolling'],
+      ['querier', 'Done'],
+      [''],
+    ]);
+  });
+
+  it('names them so that the names can be given to every verb', async () => {
+    expect((await ask(published, 'get -A -o name')).stdout).toBe('mimir/ingester\nmimir/querier\n');
+  });
+
+  it('gives programs one envelope, with instants and no milliseconds', async () => {
+    const { stdout } = await ask(published, 'get -o json');
+    const document = JSON.parse(stdout);
+    expect(document).toMatchObject({ apiVersion: 'rollout-group.dev/cli/v1', kind: 'GroupList' });
+    expect(document.groups[0]).toMatchObject({ group: { namespace: 'mimir', name: 'ingester' }, decidedBy: 'agent-0', phase: 'Rolling' });
+    expect(document.groups[0].decidedAt).toMatch(/^\d{4}-.*Z$/);
+    expect(stdout).not.toMatch(/Ms":/);
+  });
+
+  it('reads the status of a RolloutGroup', async () => {
+    const object = {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester', namespace: 'mimir' },
+      status: { decision: now(paused) },
+    };
+    expect((await ask([object], 'get -o jsonl', {})).stdout).toContain('"phase":"Paused"');
+  });
+
+  it('decides here what no agent has published, and says so', async () => {
+    const { status, stdout, stderr } = await ask(adoptedObjects(), 'get ingester');
+    expect(status).toBe(0);
+    expect(stdout).toContain('mimir/ingester   DONE');
+    expect(stdout).toContain('decided here');
+    expect(stderr).toBe('note: no agent has published mimir/ingester; evaluated here\n');
+  });
+
+  it('says what it could not read, and takes that for unknown', async () => {
+    const { stdout, stderr } = await ask(adoptedObjects(), 'get ingester', { ...noKinds, forbidden: ['pods'] });
+    expect(stderr).toContain('without pods, which may not be read');
+    expect(stdout).not.toContain('DONE');
+  });
+
+  it.each([
+    ['a group that is not there', 'get nonsense', noKinds, 10],
+    ['nothing may be read', 'get', { forbidden: ['configmaps', 'statefulsets', 'rolloutgroups'] }, 11],
+    ['a document that would never end', 'get -w -o yaml', noKinds, 3],
+  ] as const)('ends with its exit code: %s', async (_, line, options, status) => {
+    expect((await ask(published, line, options)).status).toBe(status);
+  });
+
+  it('answers a missing permission with the rule that gives it', async () => {
+    const { stderr } = await ask([], 'get', { forbidden: ['configmaps', 'statefulsets', 'rolloutgroups'] });
+    expect(stderr).toContain('error: anna may not list rolloutgroups in namespace mimir\n');
+    expect(stderr).toContain('with the rule {apiGroups: ["rollout-group.dev"], resources: ["rolloutgroups"], verbs: ["list"]}');
+  });
+
+  it('ends with 12 when nobody answers', async () => {
+    expect((await on({ url: 'http://127.0.0.1:1' }, 'get')).status).toBe(12);
+  });
+});
+
+describe('an agent that is gone', () => {
+  const old = publishedObject({ ...waiting, decidedMs: Date.now() - 600_000 });
+
+  it('is told from one that had nothing to say', async () => {
+    const gone = [old, leaseObject('agent-0', Date.now() - 300_000)];
+    const there = [old, leaseObject('agent-0', Date.now())];
+    expect((await ask(gone, 'get')).stderr).toMatch(
+      /^note: the agent is not running: agent-0 renewed its Lease 5m ago; .* decided 10m ago\n$/,
+    );
+    expect((await ask(there, 'get')).stderr).toBe('');
+    expect((await ask([old], 'get')).stderr).toContain('whether the agent is running cannot be seen');
+  });
+
+  it('makes status end with 12', async () => {
+    expect((await ask([old, leaseObject('agent-0', Date.now() - 300_000)], 'status ingester --watch=false')).status).toBe(12);
+  });
+});
+
+describe('status', () => {
+  it.each([
+    [now(done), 'status ingester', 0],
+    [now(rolling), 'status ingester --watch=false', 0],
+    [now(rolling), 'status ingester --for=zone=a', 0],
+    [now(rolling), 'status ingester --for=wave=2', 0],
+    [now(paused), 'status ingester --for=paused', 0],
+    [now(paused), 'status ingester --fail-on-pause', 8],
+    [now(waiting), 'status ingester --fail-on-pause', 8],
+    [{ ...now(waiting), phase: 'Failed' as const }, 'status ingester', 6],
+    [now(waiting), 'status ingester --timeout 50ms', 7],
+    [now(waiting), 'status ingester --for=nonsense', 3],
+    [now(waiting), 'status ingester --for=zone=x', 3],
+    [now(waiting), 'status ingester --for=wave=9', 3],
+    [now(waiting), 'status other', 10],
+  ])('of %#: %s', async (decision, line, status) => {
+    expect((await ask([publishedObject(decision)], line)).status).toBe(status);
+  });
+
+  it('waits by a watch until the rollout is complete, with a line for each transition', async () => {
+    const server = await fakeApiServer([publishedObject(now(waiting))], noKinds);
+    const waited = on(server, 'status ingester --heartbeat 0');
+    await server.watched('configmaps');
+    server.put(publishedObject(now(rolling)));
+    server.put(publishedObject(now(done)));
+    const { status, stdout } = await waited;
+    const lines = stdout.trimEnd().split('\n');
+    expect(status).toBe(0);
+    expect(lines[0]).toContain(' mimir/ingester waiting wave=3/3');
+    expect(lines.at(-1)).toContain(' mimir/ingester done');
+  });
+
+  it('does not take the end of the last rollout for the end of the one that was just asked for', async () => {
+    const members = ['a', 'b', 'c'].map((zone) => statefulSetObject(zone, { replicas: 3, generation: zone === 'a' ? 2 : 1 }));
+    const { status, stderr } = await ask([publishedObject(now(done)), ...members], 'status ingester --timeout 50ms');
+    expect(status).toBe(7);
+    expect(stderr).toContain('time is up before complete; the rollout goes on');
+  });
+});
+
+describe('explain', () => {
+  it('lists every rule of what was published', async () => {
+    const { status, stdout } = await ask([publishedObject(now(waiting))], 'explain ingester');
+    expect(status).toBe(0);
+    expect(stdout).toContain('   [WAIT] approval                 0 of 1 approvals from oncall');
+    expect(stdout).toContain('written at policy/ingester.yaml:31:15');
+    expect(stdout).toContain('   [ok]   other-zones-ready');
+  });
+
+  it('finds the group of a pod and of a StatefulSet', async () => {
+    const pod = await ask([publishedObject(now(rolling))], 'explain ingester-zone-b-12');
+    expect(pod.stdout).toMatch(/ {2}pod {6}ingester-zone-b-12: starting for .*; revision rev-2/);
+    expect((await ask([publishedObject(now(rolling))], 'explain ingester-zone-b')).status).toBe(0);
+    expect((await ask([publishedObject(now(rolling))], 'explain ingester-zone-x')).status).toBe(10);
+  });
+});
+
+describe('history', () => {
+  const record = {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutRun',
+    metadata: { name: 'ingester-4f1c9a02', namespace: 'mimir' },
+    spec: {
+      group: 'ingester',
+      id: '4f1c9a02',
+      kind: 'rollout',
+      outcome: 'completed',
+      startedAt: '2026-08-02T09:12:00Z',
+      endedAt: '2026-08-02T10:43:00Z',
+      took: 5460,
+      waited: 720,
+      zones: [{ zone: 'a', statefulSet: 'ingester-zone-a', fromRevision: 'ingester-zone-a-7c9', toRevision: 'ingester-zone-a-d2' }],
+      steps: [
+        {
+          zone: 'a',
+          wave: 'canary',
+          action: 'replace',
+          what: 'delete pods',
+          pods: '19',
+          count: 1,
+          startedAt: '2026-08-02T09:12:01Z',
+          endedAt: '2026-08-02T09:13:10Z',
+        },
+      ],
+      waits: [{ rule: 'soak', fact: 'wave canary has soaked 12m', seconds: 720 }],
+      cause: 'image 2.17.1',
+    },
+  };
+
+  it('has a line for each rollout, and all that is recorded of one', async () => {
+    expect((await ask([record], 'history ingester', {})).stdout).toMatchInlineSnapshot(`
+      "RUN       KIND     TO  START              TOOK  WAITED  RESULT     NOTE
+      4f1c9a02  rollout  d2  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
+      1 run, 1 of 1 that ended completed; half took 1h31m or less
+      "
+    `);
+    expect((await ask([record], 'history ingester 4f1c', {})).stdout).toMatchInlineSnapshot(`
+      "ingester rollout 4f1c9a02   COMPLETED
+        start    2026-08-02T09:12:00Z
+        end      2026-08-02T10:43:00Z, after 1h31m
+        cause    image 2.17.1
+        zone     a 7c9 -> d2
+        waited   12m for soak: wave canary has soaked 12m
+
+      START     WAVE    ZONE  ACTION   PODS  FAILED  TOOK  WHAT
+      09:12:01  canary  a     replace  19         -  1m9s  delete pods
+      "
+    `);
+  });
+
+  it('says what is missing where nothing can be recorded', async () => {
+    const { status, stderr } = await ask(adoptedObjects(), 'history ingester');
+    expect(status).toBe(10);
+    expect(stderr).toContain('kubectl rollout-group schema RolloutRun -o crd | kubectl apply -f -');
+    expect((await ask([record], 'history ingester 999', {})).status).toBe(10);
+  });
+});
+
+describe('events', () => {
+  const event = (name: string, kind: string, about: string, by: string): FakeObject => ({
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name, namespace: 'mimir' },
+    eventTime: '2026-08-22T12:31:04.000000Z',
+    reportingController: by,
+    type: 'Normal',
+    reason: 'ZoneGap',
+    action: 'Wait',
+    note: 'zone b waits',
+    regarding: { kind, name: about, namespace: 'mimir' },
+  });
+
+  it('are those of ours, about the group, its StatefulSets and their pods', async () => {
+    const objects = [
+      publishedObject(now(rolling)),
+      event('1', 'StatefulSet', 'ingester-zone-b', 'rollout-group.dev/agent'),
+      event('2', 'Pod', 'ingester-zone-b-7', 'rollout-group.dev/agent'),
+      event('3', 'StatefulSet', 'other', 'rollout-group.dev/agent'),
+      event('4', 'Pod', 'ingester-zone-b-7', 'statefulset-controller'),
+    ];
+    const { stdout } = await ask(objects, 'events ingester -o jsonl');
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).object),
+    ).toEqual(['statefulset/ingester-zone-b', 'pod/ingester-zone-b-7']);
+    expect((await ask(objects, 'events ingester --since 1h')).stdout).toBe('');
+  });
+});
