@@ -103,6 +103,11 @@ describe('a credential plugin', () => {
     const process = folder.process({ PATH: '/usr/bin:/bin' }, { pluginStderr: stderr });
     const given = await loadConnection({ kubeconfig: file, token: 'given' }, process);
     expect((await given.authorize()).headers).toEqual({ Authorization: 'Bearer given' });
+    const beside = folder.write(
+      'beside',
+      kubeconfig({ user: { token: 'beside', exec: { apiVersion: v1, command: folder.path('bin/login') } } }),
+    );
+    expect((await (await loadConnection({ kubeconfig: beside }, process)).authorize()).headers).toEqual({ Authorization: 'Bearer beside' });
     expect(readFileSync(folder.path('stderr'), 'utf8')).toBe('');
     await (await loadConnection({ kubeconfig: file }, process)).authorize();
     expect(readFileSync(folder.path('stderr'), 'utf8')).toBe('open https://login.example\n');

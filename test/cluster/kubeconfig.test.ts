@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConnectionFailure } from '../../cluster/connection.ts';
 import { type ConnectionOptions, type ConnectionProcess, loadConnection } from '../../cluster/kubeconfig.ts';
@@ -277,6 +278,20 @@ describe('a pod', () => {
     folder.write('account/token', 'third');
     expect(connection.forget(await connection.authorize())).toBe(true);
     expect(await token()).toBe('Bearer third');
+  });
+
+  it('keeps its token while the file is being replaced, until the server refuses it', async () => {
+    const { folder, process } = pod();
+    const connection = await loadConnection({ source: 'in-cluster' }, process);
+    const before = await connection.authorize();
+    rmSync(folder.path('account/token'));
+    folder.time.nowMs = 60_000;
+    const kept = await connection.authorize();
+    expect(kept.headers).toEqual(before.headers);
+    connection.forget(kept);
+    await expect(connection.authorize()).rejects.toThrow(
+      `the token file ${folder.path('account/token')}, which the service account in ${folder.path('account')} names, cannot be read: ENOENT`,
+    );
   });
 
   it('takes the namespace that it is told, and IPv6 addresses', async () => {

@@ -8,6 +8,7 @@ import type { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Authorization, Connection, TlsMaterial } from '../../cluster/connection.ts';
 import type { KubernetesRequest, Timers } from '../../cluster/env.ts';
+import { TransportFailure } from '../../cluster/failure.ts';
 import { createKubernetesHttp, type KubernetesTransport, type TransportOptions } from '../../cluster/transport.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../control-plane/certificates.ts';
 
@@ -101,6 +102,16 @@ export function transportTo(connection: Connection, options: Partial<TransportOp
 /** A request with what a test does not care about. */
 export function ask(path: string, changes: Partial<KubernetesRequest> = {}): KubernetesRequest {
   return { method: 'GET', path, timeoutMs: 30_000, site: 'test.ask', ...changes };
+}
+
+/** How a request failed. */
+export async function failure(asked: Promise<unknown>): Promise<TransportFailure> {
+  const error = await asked.then(
+    (answer) => new Error(`answered: ${JSON.stringify(answer)}`),
+    (rejected: unknown) => rejected,
+  );
+  if (error instanceof TransportFailure) return error;
+  throw error;
 }
 
 /** Timers that go off when the test says so. */

@@ -1,19 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
-import { type Authorization, connectionProblem } from '../../cluster/connection.ts';
-import { TransportFailure } from '../../cluster/failure.ts';
+import { describe, expect, it, vi } from 'vitest';
+import type { Authorization } from '../../cluster/connection.ts';
 import type { Answered } from '../../cluster/transport.ts';
-import { createCertificateAuthority } from '../control-plane/certificates.ts';
-import { ask, authority, connectionTo, ManualTimers, serveHttp, serveHttps, serveTcp, transportTo } from './loopback.ts';
-
-async function failure(asked: Promise<unknown>): Promise<TransportFailure> {
-  const error = await asked.then(
-    (answer) => new Error(`answered: ${JSON.stringify(answer)}`),
-    (rejected: unknown) => rejected,
-  );
-  if (error instanceof TransportFailure) return error;
-  throw error;
-}
+import { ask, authority, connectionTo, failure, serveHttp, serveHttps, transportTo } from './loopback.ts';
 
 describe('a request', () => {
   it('answers what the server said, errors and redirects too', async () => {
@@ -207,6 +196,50 @@ describe('connections', () => {
     expect(server.seen.slice(5).map(({ connection }) => connection)).toEqual([3, 4]);
   });
 
+  it('are given up all at once when one of them was found closed', async () => {
+    const known = new Set<unknown>();
+    const server = await serveHttps(({ socket }, response) => {
+      if (known.has(socket)) socket.destroy();
+      else response.end('ok');
+      known.add(socket);
+    });
+    const http = transportTo(connectionTo(server.url));
+    await Promise.all([1, 2, 3].map(() => http.request(ask('/'))));
+    expect((await http.request(ask('/'))).body).toBe('ok');
+    expect(server.connectionCount()).toBe(4);
+  });
+
+  it('with an old certificate finish what is under way, and are closed then', async () => {
+    const closed: number[] = [];
+    let finish: () => void = () => undefined;
+    const slow = new Promise<void>((arrived) => {
+      finish = arrived;
+    });
+    let end: () => void = () => undefined;
+    const server = await serveHttps(({ url, socket }, response) => {
+      const { connection } = server.seen.at(-1) ?? { connection: 0 };
+      if (url === '/slow') {
+        socket.on('close', () => closed.push(connection));
+        end = () => response.end('ok');
+        finish();
+      } else response.end('ok');
+    });
+    const tls = (user: string) => {
+      const { certificate, privateKey } = authority().issueForClient({ user, groups: [] });
+      return { ca: Buffer.from(authority().certificate), cert: Buffer.from(certificate), key: Buffer.from(privateKey), isVerified: true };
+    };
+    let authorization: Authorization = { headers: {}, tls: tls('old') };
+    const http = transportTo(connectionTo(server.url, { authorize: async () => authorization }));
+    const underWay = http.request(ask('/slow'));
+    await slow;
+    authorization = { headers: {}, tls: tls('new') };
+    await http.request(ask('/'));
+    expect(closed).toEqual([]);
+    end();
+    expect((await underWay).body).toBe('ok');
+    await vi.waitFor(() => expect(closed).toEqual([1]));
+  });
+
   it('of a closed client end, with what is under way', async () => {
     const server = await serveHttps(({ url }, response) => {
       if (url !== '/') response.writeHead(200).write('{"type":"ADDED"}\n');
@@ -225,105 +258,6 @@ describe('connections', () => {
     expect(await watch.ended).toBe('closed');
     const later = await failure(http.request(ask('/')));
     expect([later.message, later.mayBeApplied]).toEqual(['the client was closed', false]);
-  });
-});
-
-describe('a failure says whether the request may have been carried out', () => {
-  const write = ask('/', { method: 'POST', body: '{}' });
-
-  it('no: nobody listens', async () => {
-    const server = await serveTcp(() => undefined);
-    server.close();
-    const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`)).request(write));
-    expect(error.message).toBe(
-      `the API server at https://127.0.0.1:${server.port} (a test) refuses connections: is the cluster running, and the address right?`,
-    );
-    expect([error.mayBeApplied, error.site, connectionProblem(error)]).toEqual([false, 'test.ask', 'unreachable']);
-  });
-
-  it('no: the server is not the one that is trusted', async () => {
-    const server = await serveHttps((_, response) => response.end(), createCertificateAuthority('somebody else'));
-    let forgotten = 0;
-    const forget = () => {
-      forgotten += 1;
-      return true;
-    };
-    const error = await failure(transportTo(connectionTo(server.url, { forget })).request(write));
-    expect(error.message).toMatch(
-      /^the certificate of the API server at \S+ \(a test\) is not trusted: .*; the certificate authority may be the wrong/,
-    );
-    expect([error.mayBeApplied, connectionProblem(error), server.seen, forgotten]).toEqual([false, 'configuration', [], 1]);
-  });
-
-  it('no: the certificate is for another name, unless that name is the one that is looked for', async () => {
-    const server = await serveHttps((_, response) => response.end('ok'), authority(), ['api.example']);
-    const named = (serverName: string) => transportTo(connectionTo(server.url, { tls: { serverName } })).request(ask('/'));
-    expect((await named('api.example')).body).toBe('ok');
-    expect((await failure(named('other.example'))).mayBeApplied).toBe(false);
-  });
-
-  it('no: the handshake does not end in time', async () => {
-    const timers = new ManualTimers();
-    const server = await serveTcp(() => setImmediate(() => timers.fire()));
-    const error = await failure(transportTo(connectionTo(`https://127.0.0.1:${server.port}`), { timers }).request(write));
-    expect(error.message).toMatch(/could not be asked within 30000 ms$/);
-    expect(error.mayBeApplied).toBe(false);
-  });
-
-  it('no: the credentials did not come in time', async () => {
-    const timers = new ManualTimers();
-    const authorize = () => {
-      setImmediate(() => timers.fire());
-      return new Promise<never>(() => undefined);
-    };
-    const error = await failure(transportTo(connectionTo('https://127.0.0.1:1', { authorize }), { timers }).request(write));
-    expect([error.mayBeApplied, error.message]).toEqual([
-      false,
-      'the API server at https://127.0.0.1:1 (a test) could not be asked within 30000 ms',
-    ]);
-  });
-
-  it('no: a certificate that is none', async () => {
-    const error = await failure(
-      transportTo(
-        connectionTo('https://127.0.0.1:1', { tls: { ca: Buffer.from('no PEM'), cert: Buffer.from('x'), key: Buffer.from('y') } }),
-      ).request(write),
-    );
-    expect(error.message).toMatch(/^a certificate or key of a test cannot be used: /);
-    expect([error.mayBeApplied, connectionProblem(error)]).toEqual([false, 'configuration']);
-  });
-
-  it('yes: the connection broke before the answer, in the middle of it, or the answer took too long', async () => {
-    const timers = new ManualTimers();
-    const server = await serveHttps(({ url, socket }, response) => {
-      if (url === '/before') socket.destroy();
-      if (url === '/slow') response.writeHead(200, { 'Content-Length': 100 }).write('half', () => setTimeout(() => timers.fire(), 1));
-      if (url === '/middle') response.writeHead(200, { 'Content-Length': 100 }).write('half', () => socket.destroy());
-      if (url === '/chunked') response.writeHead(200).write('half', () => socket.destroy());
-    });
-    for (const path of ['/before', '/middle', '/chunked', '/slow']) {
-      const error = await failure(transportTo(connectionTo(server.url), { timers }).request(ask(path, { method: 'POST', body: '{}' })));
-      expect([path, error.mayBeApplied, connectionProblem(error)]).toEqual([path, true, 'unreachable']);
-      expect(error.message).toMatch(path === '/slow' ? /gave no whole answer within 30000 ms$/ : /broke off: /);
-    }
-    expect(server.seen).toHaveLength(4);
-  });
-
-  it("within the shorter of the two times: the request's and that of --request-timeout", async () => {
-    const timers = new ManualTimers();
-    const server = await serveHttps(() => timers.fire());
-    const http = transportTo(connectionTo(server.url, { requestTimeoutMs: 1500 }), { timers });
-    expect((await failure(http.request(ask('/')))).message).toMatch(/within 1500 ms$/);
-    expect((await failure(http.request(ask('/', { timeoutMs: 700 })))).message).toMatch(/within 700 ms$/);
-  });
-
-  it('and leaves no timer behind', async () => {
-    const timers = new ManualTimers();
-    const server = await serveHttps((_, response) => response.end('ok'));
-    const http = transportTo(connectionTo(server.url), { timers });
-    await http.request(ask('/'));
-    await http.stream(ask('/'), () => undefined);
-    expect(timers.delaysMs).toEqual([]);
   });
 });
 
