@@ -1,5 +1,5 @@
 // CustomResourceDefinitions: the schema of a kind in the subset that the API server takes, with columns, status and scale.
-import { type JsonSchema, kindSchema, mapSchema, oneOfFields, schemaOf } from './json-schema.ts';
+import { atMostOneOfFields, type JsonSchema, kindSchema, mapSchema, oneOfFields, schemaOf } from './json-schema.ts';
 import { apiGroup, apiVersion, type Kind, kinds } from './kinds.ts';
 
 /** What `kubectl get` shows beside the name. */
@@ -97,7 +97,17 @@ export function structural(schema: JsonSchema): JsonSchema {
 
 function structuralNode(schema: JsonSchema): JsonSchema {
   // `x-kubernetes-preserve-unknown-fields` belongs to a value without a type; a list of such values keeps its type.
-  const { title: _, const: only, additionalProperties, propertyNames: _names, [oneOfFields]: fields, anyOf, items, ...rest } = schema;
+  const {
+    title: _,
+    const: only,
+    additionalProperties,
+    propertyNames: _names,
+    [oneOfFields]: fields,
+    [atMostOneOfFields]: exclusive,
+    anyOf,
+    items,
+    ...rest
+  } = schema;
   const { 'x-kubernetes-preserve-unknown-fields': keepsUnknownFields, ...withoutMarker } = rest;
   const isTyped = schema.type !== undefined;
   return {
@@ -108,7 +118,9 @@ function structuralNode(schema: JsonSchema): JsonSchema {
       items: Object.keys(items).length === 0 ? { 'x-kubernetes-preserve-unknown-fields': keepsUnknownFields === true } : items,
     }),
     ...(anyOf && intOrString(anyOf)),
-    ...(fields && { 'x-kubernetes-validations': [exactlyOneOf(fields)] }),
+    ...((fields || exclusive) && {
+      'x-kubernetes-validations': [...(fields ? [exactlyOneOf(fields)] : []), ...(exclusive ? [atMostOneOf(exclusive)] : [])],
+    }),
   } as JsonSchema;
 }
 
@@ -124,9 +136,21 @@ function intOrString(alternatives: readonly JsonSchema[]): JsonSchema {
   };
 }
 
-function exactlyOneOf(fields: readonly string[]): { readonly rule: string; readonly message: string } {
-  return {
-    rule: `${fields.map((field) => `(has(self.${field}) ? 1 : 0)`).join(' + ')} == 1`,
-    message: `exactly one of ${fields.join(', ')} must be set`,
-  };
+interface Validation {
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** Of sources of replicas none need be named: such a group is scaled through its leader. */
+function exactlyOneOf(fields: readonly string[]): Validation {
+  if (fields.includes('leader')) return atMostOneOf(fields);
+  return { rule: `${countOf(fields)} == 1`, message: `exactly one of ${fields.join(', ')} must be set` };
+}
+
+function atMostOneOf(fields: readonly string[]): Validation {
+  return { rule: `${countOf(fields)} <= 1`, message: `at most one of ${fields.join(', ')} may be set` };
+}
+
+function countOf(fields: readonly string[]): string {
+  return fields.map((field) => `(has(self.${field}) ? 1 : 0)`).join(' + ');
 }

@@ -26,11 +26,14 @@ export interface JsonSchema {
   readonly oneOf?: readonly JsonSchema[];
   /** Exactly one of these fields must be there. */
   readonly [oneOfFields]?: readonly string[];
+  /** No two of these fields may be there. */
+  readonly [atMostOneOfFields]?: readonly string[];
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
 }
 
 export const oneOfFields = 'x-rollout-group-one-of';
+export const atMostOneOfFields = 'x-rollout-group-at-most-one-of';
 
 const draft = 'https://json-schema.org/draft/2020-12/schema';
 
@@ -91,9 +94,15 @@ function withoutNoise(schema: JsonSchema): JsonSchema {
 function forEditors(schema: JsonSchema): JsonSchema {
   const {
     [oneOfFields]: fields,
+    [atMostOneOfFields]: exclusive,
     'x-kubernetes-int-or-string': _isIntOrString,
     'x-kubernetes-preserve-unknown-fields': _keepsUnknownFields,
     ...rest
   } = schema;
-  return fields ? { ...rest, oneOf: fields.map((field) => ({ required: [field] })) } : rest;
+  const isOptional = fields?.includes('leader') === true;
+  const choices = (fields ?? exclusive ?? []).map((field): JsonSchema => ({ required: [field] }));
+  if (choices.length === 0) return rest;
+  // Of sources of replicas none need be named.
+  const none = { not: { anyOf: choices } } as JsonSchema;
+  return { ...rest, oneOf: exclusive || isOptional ? [...choices, none] : choices };
 }

@@ -179,43 +179,45 @@ const gate = z
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul', 'http', 'podsAvailable'] });
 
-const rollout = z.strictObject({
-  engine: z.enum(['promote', 'partition', 'onDelete']).describe('Who replaces pods and how a partial rollout keeps its place.'),
-  order: z.enum(['descending', 'ascending']).default('descending').describe('Order of ordinals within a zone.'),
-  rotateBy: z
-    .enum(['evict', 'delete'])
-    .default('evict')
-    .describe('Whether a pod is evicted, which respects PodDisruptionBudgets, or deleted.'),
-  maxUnavailable: z
-    .union([countOrPercent, z.literal('fromBudget')])
-    .default(1)
-    .meta({
-      'x-kubernetes-int-or-string': true,
-      description: 'Pods of one zone that may be unavailable at once: n, n% of its replicas, or fromBudget.',
-    }),
-  minInterval: duration.default('0s').describe('Least time between two replacements in the group.'),
-  replaceUnready: z
-    .strictObject({
-      when: z
-        .enum(['any', 'crashing', 'none'])
-        .default('any')
-        .describe('Which unready pods on an old revision may be replaced although the budget is spent.'),
-      after: duration.default('5m').describe('How long such a pod must have been unready; crashing pods need not wait.'),
-    })
-    .prefault({}),
-  waves: z.array(wave).min(1).max(100).optional().describe('Without waves each zone goes to 100 percent in listed order.'),
-  schedule: schedule.optional(),
-  deadlines: z
-    .strictObject({
-      progress: duration.optional().describe('Longest time without a pod becoming available while one is in flight.'),
-      run: duration.optional().describe('Longest time of the whole run, counting only time in which the group may move.'),
-    })
-    .prefault({}),
-  onFailure: z.enum(['pause', 'rollback']).default('pause'),
-  skipOnRollback: z.boolean().default(true).describe('A run back to the previous template skips soak and approvals.'),
-  historyLimit: z.int().min(1).max(100).default(10).describe('Runs kept in history.'),
-  onPolicyDeleted: z.enum(['hold', 'release']).default('hold'),
-});
+const rollout = z
+  .strictObject({
+    engine: z.enum(['promote', 'partition', 'onDelete']).describe('Who replaces pods and how a partial rollout keeps its place.'),
+    order: z.enum(['descending', 'ascending']).default('descending').describe('Order of ordinals within a zone.'),
+    rotateBy: z
+      .enum(['evict', 'delete'])
+      .default('evict')
+      .describe('Whether a pod is evicted, which respects PodDisruptionBudgets, or deleted.'),
+    maxUnavailable: z
+      .union([countOrPercent, z.literal('fromBudget')])
+      .default(1)
+      .meta({
+        'x-kubernetes-int-or-string': true,
+        description: 'Pods of one zone that may be unavailable at once: n, n% of its replicas, or fromBudget.',
+      }),
+    minInterval: duration.default('0s').describe('Least time between two replacements in the group.'),
+    replaceUnready: z
+      .strictObject({
+        when: z
+          .enum(['any', 'crashing', 'none'])
+          .default('any')
+          .describe('Which unready pods on an old revision may be replaced although the budget is spent.'),
+        after: duration.default('5m').describe('How long such a pod must have been unready; crashing pods need not wait.'),
+      })
+      .prefault({}),
+    waves: z.array(wave).min(1).max(100).optional().describe('Without waves each zone goes to 100 percent in listed order.'),
+    schedule: schedule.optional(),
+    deadlines: z
+      .strictObject({
+        progress: duration.optional().describe('Longest time without a pod becoming available while one is in flight.'),
+        run: duration.optional().describe('Longest time of the whole run, counting only time in which the group may move.'),
+      })
+      .prefault({}),
+    onFailure: z.enum(['pause', 'rollback']).default('pause'),
+    skipOnRollback: z.boolean().default(true).describe('A run back to the previous template skips soak and approvals.'),
+    historyLimit: z.int().min(1).max(100).default(10).describe('Runs kept in history.'),
+    onPolicyDeleted: z.enum(['hold', 'release']).default('hold'),
+  })
+  .meta({ 'x-rollout-group-at-most-one-of': ['waves', 'schedule'] });
 
 const disruption = z
   .strictObject({
@@ -234,7 +236,10 @@ const disruption = z
       .optional(),
     crossZoneDelay: duration.optional().describe('A pod of another zone counts as ready only this long after it became so.'),
   })
-  .describe('The budget of voluntary disruptions, zone by zone or partition by partition.');
+  .meta({
+    description: 'The budget of voluntary disruptions, zone by zone or partition by partition.',
+    'x-rollout-group-at-most-one-of': ['maxUnavailable', 'maxUnavailablePercent'],
+  });
 
 const notify = z.strictObject({
   channel: objectName,

@@ -89,6 +89,7 @@ describe('the CustomResourceDefinitions', () => {
       'rolloutpolicies.rollout-group.dev',
       'rolloutexceptions.rollout-group.dev',
       'rolloutintents.rollout-group.dev',
+      'rolloutruns.rollout-group.dev',
       'metricsources.rollout-group.dev',
       'notificationchannels.rollout-group.dev',
     ]);
@@ -130,10 +131,12 @@ describe('the CustomResourceDefinitions', () => {
     expect(rules).toMatchInlineSnapshot(`
       [
         "RolloutGroup.spec.members: exactly one of zones, selector must be set",
-        "RolloutGroup.spec.members.zones[items].replicas: exactly one of count, mirror, leader must be set",
-        "RolloutGroup.spec.replicas: exactly one of count, mirror, leader must be set",
+        "RolloutGroup.spec.members.zones[items].replicas: at most one of count, mirror, leader may be set",
+        "RolloutGroup.spec.replicas: at most one of count, mirror, leader may be set",
+        "RolloutGroup.spec.rollout: at most one of waves, schedule may be set",
         "RolloutGroup.spec.rollout.waves[items]: exactly one of pods, percent must be set",
         "RolloutGroup.spec.gates[items]: exactly one of prometheus, consul, http, podsAvailable must be set",
+        "RolloutGroup.spec.disruption: at most one of maxUnavailable, maxUnavailablePercent may be set",
         "RolloutPolicy.spec.targets: exactly one of groups, selector, all must be set",
         "RolloutPolicy.spec.windows[items]: exactly one of schedule, ranges must be set",
         "RolloutException.spec.allow: exactly one of replicasAtLeast, podsAtMost, anything must be set",

@@ -79,6 +79,23 @@ metadata: { name: approve, namespace: mimir }
 spec: { group: ingester, action: approve, wave: rest, reason: looks good }
 ---
 apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutRun
+metadata: { name: ingester-4f1c, namespace: mimir }
+spec:
+  group: ingester
+  id: 4f1c
+  kind: rollout
+  outcome: completed
+  startedAt: "2026-11-02T09:00:00Z"
+  endedAt: "2026-11-02T09:40:00Z"
+  took: 2400
+  waited: 600
+  zones: [{ zone: a, statefulSet: ingester-zone-a, fromRevision: rev-1, toRevision: rev-2 }]
+  steps:
+    - { zone: a, wave: canary, action: replace, what: evict pod ingester-zone-a-2, pods: 0-2, count: 3, startedAt: "2026-11-02T09:00:00Z", endedAt: "2026-11-02T09:10:00Z" }
+  waits: [{ rule: soak, fact: the wave has been available for 10m, seconds: 600 }]
+---
+apiVersion: rollout-group.dev/v1alpha1
 kind: MetricSource
 metadata: { name: prod, namespace: operator }
 spec:

@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../../engine/decide.ts';
+import type { Action } from '../../../engine/decision.ts';
+import { bytesOf } from '../../../engine/publish/bounds.ts';
+import type { TakenAction } from '../../../engine/publish/published.ts';
+import { type RunTurn, runRecord } from '../../../engine/publish/run-record.ts';
+import type { RunState } from '../../../engine/snapshot.ts';
+import { type RolloutRun, schemas } from '../../../policies/schema/kinds.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+
+const minute = 60_000;
+const sets = ['a', 'b'].map((zone) =>
+  outdatedStatefulSet({
+    name: `ingester-zone-${zone}`,
+    annotations: { 'kubernetes.io/change-cause': 'image 2.0', 'rollout-group.dev/plan': 'abc' },
+  }),
+);
+const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })], statefulSets: sets, policyDigest: 'd1' });
+const decision = must(decide(snapshot).groups[0]);
+const run = must(decision.run);
+const soaking = { rule: 'soak', outcome: 'wait' as const, fact: 'available for 1m' };
+
+function must<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('the test expected a value');
+  return value;
+}
+
+function turn(atMinute: number, changes: Partial<RunTurn> & { readonly run?: Partial<RunState>; readonly decided?: object } = {}): RunTurn {
+  const { run: ofRun, decided, ...rest } = changes;
+  const changed = { ...decision, ...decided, run: { ...run, ...ofRun } };
+  return { group: must(snapshot.groups[0]), snapshot, decision: changed, performed: [], startedMs: kitNowMs + atMinute * minute, ...rest };
+}
+
+const target = { namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a', uid: 'u', because: 'outdated' as const };
+const evict = (ordinal: number): Action => ({ kind: 'evictPod', ...target, pod: `ingester-zone-a-${ordinal}`, ordinal });
+const done = (action: Action): TakenAction => ({ action, result: 'done' });
+const waiting = { phase: 'Waiting', outcome: 'wait', waits: [soaking], steps: [] };
+
+/** The record after several turns, which fits its schema each time. */
+function recordAfter(...turns: readonly RunTurn[]): RolloutRun {
+  let record: RolloutRun | undefined;
+  for (const one of turns) {
+    record = runRecord(record, one);
+    if (record !== undefined) expect(schemas.RolloutRun.safeParse(record).error).toBeUndefined();
+  }
+  return must(record);
+}
+
+describe('the record of a rollout', () => {
+  it('begins with the run, and says where it leads and where it comes from', () => {
+    const record = recordAfter(turn(0));
+    expect(record).toMatchObject({
+      kind: 'RolloutRun',
+      metadata: { namespace: 'mimir', name: expect.stringMatching(/^ingester-[a-z0-9-]+$/) },
+      spec: {
+        group: 'ingester',
+        id: run.id,
+        kind: 'rollout',
+        outcome: 'running',
+        zones: [{ zone: 'a', statefulSet: 'ingester-zone-a', toRevision: 'rev-2' }, { zone: 'b' }],
+        policyDigest: 'd1',
+        planDigest: 'abc',
+        cause: 'image 2.0',
+      },
+    });
+  });
+
+  it('puts replacements in one zone, one after the other, into one step', () => {
+    const failed: TakenAction = { action: evict(0), result: 'refused', message: 'budget' };
+    const record = recordAfter(turn(0, { performed: [done(evict(2)), done(evict(1))] }), turn(5, { performed: [failed] }));
+    expect(record.spec.steps).toEqual([
+      {
+        zone: 'a',
+        wave: 'all',
+        action: 'replace',
+        what: 'evict pod ingester-zone-a-0',
+        pods: '0-2',
+        count: 3,
+        failures: 1,
+        message: 'refused: budget',
+        startedAt: '2026-03-02T12:00:00Z',
+        endedAt: '2026-03-02T12:05:00Z',
+      },
+    ]);
+  });
+
+  it('is the same value while nothing happens, so that it is not written again', () => {
+    const first = recordAfter(turn(0, { decided: waiting }));
+    expect(runRecord(first, turn(1, { decided: waiting }))).toBe(first);
+    expect(runRecord(first, turn(2, { decided: { ...waiting, waits: [{ ...soaking, fact: 'available for 2m' }] } }))).toBe(first);
+  });
+
+  it('adds up what it waited for, and ends with the run', () => {
+    const completed = { outcome: 'completed' as const, completedMs: kitNowMs + 20 * minute };
+    const record = recordAfter(turn(0), turn(5, { decided: waiting }), turn(15), turn(20, { run: completed }));
+    expect(record.spec).toMatchObject({
+      outcome: 'completed',
+      waited: 600,
+      waits: [{ rule: 'soak', fact: 'available for 1m', seconds: 600 }],
+      endedAt: '2026-03-02T12:20:00Z',
+      took: expect.any(Number),
+    });
+    expect(record.spec.waiting).toBeUndefined();
+    expect(runRecord(record, turn(25, { run: completed }))).toBe(record);
+  });
+
+  it('that failed goes on when somebody lets the run go on', () => {
+    const failed = { outcome: 'failed' as const, failedMs: kitNowMs + minute, failure: 'gate errors failed' };
+    const first = recordAfter(turn(0), turn(1, { run: failed }));
+    expect(first.spec).toMatchObject({ outcome: 'failed', failure: 'gate errors failed' });
+    const next = must(runRecord(first, turn(2)));
+    expect([next.spec.outcome, next.spec.failure, next.spec.endedAt, next.spec.id]).toEqual([
+      'running',
+      undefined,
+      undefined,
+      first.spec.id,
+    ]);
+  });
+
+  it('is superseded by a run to another revision, which begins when it is asked again', () => {
+    const first = recordAfter(turn(0));
+    const superseded = must(runRecord(first, turn(3, { run: { id: 'other' } })));
+    expect([superseded.metadata.name, superseded.spec.outcome]).toEqual([first.metadata.name, 'superseded']);
+    const next = must(runRecord(superseded, turn(3, { run: { id: 'other' } })));
+    expect([next.spec.id, next.spec.outcome, next.metadata.name === first.metadata.name]).toEqual(['other', 'running', false]);
+  });
+
+  it('begins for no run that is over, and for no turn that failed', () => {
+    expect(runRecord(undefined, turn(0, { run: { outcome: 'completed' } }))).toBeUndefined();
+    const { decision: _, ...failed } = turn(0);
+    expect(runRecord(undefined, failed)).toBeUndefined();
+  });
+
+  it('keeps its bounds however long the run and its texts are', () => {
+    const turns = Array.from({ length: 300 }, (_, index): RunTurn => {
+      const zone = `zone-${index % 2}`;
+      const statefulSet = 's'.repeat(253);
+      const action: Action = {
+        kind: 'callPods',
+        namespace: 'mimir',
+        zone,
+        statefulSet,
+        call: 'prepare',
+        method: 'POST',
+        ordinals: Array.from({ length: 700 }, (_, n) => n * 2),
+      };
+      const replace: Action = { kind: 'evictPod', ...target, zone, pod: 'p'.repeat(253), ordinal: index };
+      return turn(index, {
+        performed: [
+          { action: replace, result: 'failed', message: 'x'.repeat(5000) },
+          { action, result: 'done' },
+        ],
+      });
+    });
+    const record = recordAfter(...turns);
+    expect(bytesOf(record)).toBeLessThanOrEqual(64 * 1024);
+    expect(record.spec.steps.length).toBeLessThanOrEqual(100);
+    expect(record.spec.steps.length + (record.spec.stepsOmitted ?? 0)).toBe(300);
+  });
+});
+
+describe('the record of a change of replicas', () => {
+  const step = { id: 'scale/a', kind: 'scaleDown' as const, zone: 'a', pods: [], from: 5, to: 3, outcome: 'wait' as const, results: [] };
+  const scale: Action = {
+    kind: 'scaleStatefulSet',
+    namespace: 'mimir',
+    zone: 'a',
+    statefulSet: 'ingester-zone-a',
+    uid: 'u',
+    resourceVersion: '1',
+    from: 5,
+    to: 3,
+  };
+  const ask: Action = {
+    kind: 'callPods',
+    namespace: 'mimir',
+    zone: 'a',
+    statefulSet: 'ingester-zone-a',
+    call: 'delayed',
+    method: 'POST',
+    ordinals: [3, 4],
+  };
+  const whole = decision.zones.map((zone) => ({ ...zone, isReady: true }));
+  const shrinking = { steps: [step], zones: whole };
+  const over = { steps: [], zones: whole };
+
+  it('begins when pods are asked or replicas written, and ends when every zone is whole again', () => {
+    expect(runRecord(undefined, turn(0, { decided: shrinking }), 'scale')).toBeUndefined();
+    const asked = must(runRecord(undefined, turn(0, { decided: shrinking, performed: [done(ask)] }), 'scale'));
+    const scaled = must(runRecord(asked, turn(10, { decided: shrinking, performed: [done(scale)] }), 'scale'));
+    const ended = must(runRecord(scaled, turn(20, { decided: over }), 'scale'));
+    expect(schemas.RolloutRun.safeParse(ended).error).toBeUndefined();
+    expect(ended.spec).toMatchObject({
+      kind: 'scale',
+      outcome: 'completed',
+      took: 1200,
+      zones: [{ zone: 'a', statefulSet: 'ingester-zone-a', fromReplicas: 5, toReplicas: 3 }],
+      steps: [
+        { action: 'prepare', pods: '3-4' },
+        { action: 'scale', what: 'scale ingester-zone-a from 5 to 3' },
+      ],
+    });
+  });
+
+  it('is cancelled when the pods are told to stay', () => {
+    const asked = must(runRecord(undefined, turn(0, { decided: shrinking, performed: [done(ask)] }), 'scale'));
+    const stayed = must(runRecord(asked, turn(1, { decided: over, performed: [done({ ...ask, method: 'DELETE' })] }), 'scale'));
+    const ended = must(runRecord(stayed, turn(2, { decided: over }), 'scale'));
+    expect([ended.spec.outcome, ended.spec.steps.map(({ action }) => action)]).toEqual(['cancelled', ['prepare', 'withdraw']]);
+  });
+});
