@@ -14,7 +14,7 @@ import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { comparedObjects, listIn, orUnknown, readObjects } from '../source/cluster.ts';
-import { asFile } from '../source/cluster-plan.ts';
+import { asFile } from '../source/cluster-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from './check.ts';
 import { readRights } from './gather-rights.ts';
 

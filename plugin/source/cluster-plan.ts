@@ -1,21 +1,18 @@
 // The input of a plan when a cluster stands for what runs: live objects, what is asked for over them, and the policies of both.
 import { resources } from '../../cluster/resource.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import { canonicalJson } from '../../engine/hash.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
 import { groupsToPlan } from '../../engine/plan/groups.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
-import type { Finding } from '../../policies/findings/finding.ts';
-import { loadPolicies, type PolicyFile } from '../../policies/load.ts';
-import { parseDocuments } from '../../policies/yaml/document.ts';
+import { loadPolicies } from '../../policies/load.ts';
 import type { Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { nameOf } from '../difference.ts';
-import { readPolicyFiles } from '../policy-files.ts';
 import { type ClusterObjects, comparedObjects, readObjects, readSources, seenSnapshot, unreadParts } from './cluster.ts';
 import { type AskedObject, type StoredObject, storedObject } from './cluster-asked.ts';
 import { basisOf, type ReadObject } from './cluster-basis.ts';
 import { withReplicasAsAsked } from './cluster-overlay.ts';
+import { documentsOf, policiesOver } from './cluster-policies.ts';
 import { liveTwins, resourcesOf } from './cluster-resources.ts';
 import { readInput, readInputs } from './input.ts';
 import type { GivenFiles, LivePlanOptions } from './live-options.ts';
@@ -75,11 +72,8 @@ export async function readLiveInputs(
   const kinds = await resourcesOf(cluster, askedObjects);
   const asked = await liveTwins(cluster, askedObjects, kinds, live);
   const askedNames = new Set(askedObjects.map(nameOf));
-  const before = readPolicyFiles(live.map(asFile), { namespace });
-  const after = readPolicyFiles([...files, ...live.filter((object) => !askedNames.has(nameOf(object))).map(asFile)], { namespace });
-  const errors = after.findings.filter(({ severity, file }) => severity === 'error' && !isLiveFile(file));
-  const { bundle } = after.resolution;
-  const groups = groupsToPlan(bundle.groups, before.resolution.bundle.groups);
+  const { bundle, groupsBefore, errors } = policiesOver({ files, askedFiles, asked, live, namespace });
+  const groups = groupsToPlan(bundle.groups, groupsBefore);
   const selected = errors.length > 0 ? groups : selectGroups(groups, options);
   const digest = policyDigest(bundle);
   const sources = await readSources(cluster, selected, await resourcesOf(cluster, mirrored(selected)));
@@ -103,10 +97,10 @@ export async function readLiveInputs(
   const isOurs = (object: ObjectContent): boolean => String(object['apiVersion']).startsWith('rollout-group.dev/');
   return {
     documents: { current: current.filter(isOurs), desired: desired.filter(isOurs) },
-    errors: onceEach(errors),
+    errors,
     input: {
       groups: selected,
-      groupsBefore: before.resolution.bundle.groups,
+      groupsBefore,
       policies: bundle.policies,
       exceptions: bundle.exceptions,
       policyDigest: digest,
@@ -150,35 +144,6 @@ function extra(asked: readonly AskedObject[], live: readonly ObjectContent[]): r
   return asked.flatMap(({ live: twin }) => (twin === undefined || known.has(nameOf(twin)) ? [] : [twin]));
 }
 
-const livePrefix = 'cluster:';
-
-/** A live object as if it were a file, so that policies of both are read alike. What the API server adds says nothing here. */
-export function asFile(object: ObjectContent): PolicyFile {
-  const { apiVersion, kind, metadata, spec } = object;
-  const { name, namespace, labels, annotations } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
-  return {
-    name: `${livePrefix}${nameOf(object)}`,
-    text: JSON.stringify({ apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec }),
-  };
-}
-
-/** Whether a finding is about an object of the cluster and not about a file of the user. */
-export function isLiveFile(file: string): boolean {
-  return file.startsWith(livePrefix);
-}
-
-/** Kinds that live in files only. */
-const fileKinds: ReadonlySet<unknown> = new Set(['PolicyTest', 'PolicySet']);
-
-/** Our documents as they are written: loading fills in defaults, which nobody asked for. */
-function documentsOf(files: readonly PolicyFile[]): readonly ObjectContent[] {
-  return files
-    .flatMap((file) => parseDocuments(file.name, file.text).documents)
-    .flatMap(({ value }) => (isMap(value) && Array.isArray(value['items']) ? value['items'] : [value]))
-    .filter((value): value is ObjectContent => isMap(value))
-    .filter((value) => String(value['apiVersion']).startsWith('rollout-group.dev/') && !fileKinds.has(value['kind']));
-}
-
 function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
   const metadata = isMap(object['metadata']) ? object['metadata'] : {};
   return metadata['namespace'] === undefined && !clusterWide.has(String(object['kind']))
@@ -204,10 +169,6 @@ function mirrored(groups: PlanInputs['input']['groups']): readonly ObjectContent
   return groups.flatMap(({ zones }) =>
     zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [{ apiVersion: replicas.apiVersion, kind: replicas.resourceKind }] : [])),
   );
-}
-
-function onceEach(errors: readonly Finding[]): readonly Finding[] {
-  return [...new Map(errors.map((error) => [canonicalJson(error), error])).values()];
 }
 
 function isMap(value: unknown): value is ObjectContent {

@@ -1,0 +1,269 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import type { KubernetesObject } from '../control-plane/client.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { TestGroup } from '../control-plane/group.ts';
+import { grant } from '../control-plane/roles.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { filesOf, type Person, person, readerRules, writerRules } from './live-people.ts';
+
+const fieldManager = 'kubectl-rollout-group';
+
+interface Managed extends KubernetesObject {
+  readonly metadata: KubernetesObject['metadata'] & {
+    readonly managedFields?: readonly { readonly manager: string; readonly operation: string }[];
+  };
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+  };
+}
+
+let count = 0;
+
+describeOnControlPlane('apply', (controlPlane) => {
+  let namespace: string;
+  let group: TestGroup;
+  let writer: Person;
+
+  beforeEach(async () => {
+    count += 1;
+    namespace = `apply-${count}`;
+    group = new TestGroup(controlPlane().client, { namespace, zones: ['a', 'b'], replicas: 1 });
+    await group.create();
+    writer = await person(controlPlane(), namespace, `writer-${count}`, writerRules);
+  });
+
+  /** Only what is added, so that it claims no field that somebody else was given. */
+  function asked(zone: string, overrides: object = {}): object {
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: `ingester-zone-${zone}`, namespace, labels: { 'rollout-group': 'ingester' }, annotations: { team: 'storage' } },
+      spec: overrides,
+    };
+  }
+
+  function service(name = 'ingester'): object {
+    return { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec: { ports: [{ port: 80 }] } };
+  }
+
+  const setOf = (zone: string) => controlPlane().client.get<Managed>(`${group.setsPath}/ingester-zone-${zone}`);
+
+  /** Requests of people that changed something. */
+  async function writes(): Promise<readonly string[]> {
+    const events = await controlPlane().auditLog();
+    return events
+      .filter(({ user, verb, requestURI, objectRef }) => {
+        const isPerson = user.username.startsWith('system:serviceaccount:people:') && objectRef?.namespace === namespace;
+        return isPerson && !/^(?:get|list|watch)$/.test(verb) && !requestURI.includes('dryRun=All');
+      })
+      .map(({ verb, objectRef, responseStatus }) => `${verb} ${objectRef?.resource}/${objectRef?.name} ${responseStatus?.code}`);
+  }
+
+  it('shows the plan, applies under our field manager, and marks what it wrote with the plan', async () => {
+    const cwd = filesOf({ 'a.json': asked('a'), 'service.json': service() });
+    const { status, stdout, stderr } = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    expect({ status, stderr: stderr.replace(/^note: .*\n/gm, '') }).toEqual({ status: 0, stderr: '' });
+    const digest = /2 objects applied as plan ([0-9a-f]{16})\./.exec(stdout)?.[1];
+    expect(stdout).toContain(`StatefulSet ${namespace}/ingester-zone-a configured`);
+    expect(stdout).toContain(`Service ${namespace}/ingester created`);
+    const set = await setOf('a');
+    expect(set.metadata.annotations).toMatchObject({ team: 'storage', 'rollout-group.dev/plan': digest });
+    expect(set.metadata.managedFields?.filter(({ manager }) => manager === fieldManager)).toMatchObject([{ operation: 'Apply' }]);
+    const again = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    expect({ status: again.status, last: again.stdout.trim().split('\n').at(-1) }).toEqual({
+      status: 0,
+      last: 'Nothing to apply: the cluster holds all of it.',
+    });
+  });
+
+  it('carries out a saved plan, and only that of this cluster as it was', async () => {
+    const cwd = filesOf({ 'a.json': asked('a'), 'b.json': asked('b') });
+    const planned = await writer.run(['plan', '-f', '.', '--out', 'the.plan'], { cwd });
+    expect(planned.status).toBe(0);
+    const digest = JSON.parse(readFileSync(join(cwd, 'the.plan'), 'utf8')).metadata.digest.slice(0, 16);
+    expect(planned.stderr).toContain(`saved the.plan (sha256 ${digest})`);
+    const { status, stdout } = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    expect(status).toBe(0);
+    expect(stdout).toContain(`2 objects applied as plan ${digest}.`);
+    expect((await setOf('b')).metadata.annotations?.['rollout-group.dev/plan']).toBe(digest);
+    const repeated = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    expect({ status: repeated.status, isNamed: repeated.stderr.includes(`StatefulSet ${namespace}/ingester-zone-a changed`) }).toEqual({
+      status: 9,
+      isNamed: true,
+    });
+  });
+
+  it('refuses a stale plan, names what changed, and writes nothing', async () => {
+    const cwd = filesOf({ 'a.json': asked('a') });
+    await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
+    await group.scale('ingester-zone-b', 2);
+    await group.untilReady(3);
+    const { status, stderr } = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    expect(status).toBe(9);
+    expect(stderr).toContain('the plan is stale, and nothing was applied');
+    expect(stderr).toContain(`StatefulSet ${namespace}/ingester-zone-b changed (replicas)`);
+    expect(stderr).toContain(`Pod ${namespace}/ingester-zone-b-1 appeared`);
+    expect(await writes()).toEqual([]);
+  });
+
+  it('notices what changes while the question stands', async () => {
+    const cwd = filesOf({ 'a.json': asked('a') });
+    const answer = async (): Promise<string> => {
+      await group.annotate('ingester-zone-b', { 'rollout-max-unavailable': '2' });
+      return 'y';
+    };
+    const { status, stderr } = await writer.run(['apply', '-f', 'a.json'], { cwd, answer });
+    expect({ status, isNamed: stderr.includes('ingester-zone-b changed (annotations)') }).toEqual({ status: 9, isNamed: true });
+    expect(await writes()).toEqual([]);
+  });
+
+  it('does not take a newer status for a change', async () => {
+    const { client } = controlPlane();
+    const cwd = filesOf({ 'a.json': asked('a') });
+    await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
+    const before = await setOf('a');
+    await client.patch(`${group.setsPath}/ingester-zone-a/status`, 'merge', { status: { collisionCount: 1 } });
+    expect((await setOf('a')).metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
+    expect((await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd })).status).toBe(0);
+  });
+
+  it('asks, and takes only yes for an answer', async () => {
+    const cwd = filesOf({ 'a.json': asked('a') });
+    const refused = await writer.run(['apply', '-f', 'a.json'], { cwd, answer: '' });
+    expect({ status: refused.status, stderr: refused.stderr.includes('nothing was applied') }).toEqual({ status: 5, stderr: true });
+    expect((await writer.run(['apply', '-f', 'a.json'], { cwd })).status).toBe(3);
+    expect((await writer.run(['apply', '-f', 'a.json', '--no-input'], { cwd, answer: 'y' })).status).toBe(3);
+    expect(await writes()).toEqual([]);
+    expect((await writer.run(['apply', '-f', 'a.json'], { cwd, answer: 'yes' })).status).toBe(0);
+  });
+
+  it('leaves fields of other managers to them, by name, and applies nothing beside them', async () => {
+    const { client } = controlPlane();
+    await client.patch(`${group.setsPath}/ingester-zone-a?fieldManager=platform&force=true`, 'apply', {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'ingester-zone-a', annotations: { team: 'platform' } },
+    });
+    const cwd = filesOf({ 'a.json': asked('a'), 'service.json': service() });
+    const { status, stderr } = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    expect(status).toBe(5);
+    expect(stderr).toContain(`StatefulSet ${namespace}/ingester-zone-a .metadata.annotations.team (platform)`);
+    expect(await writes()).toEqual([]);
+  });
+
+  it('refuses objects that another tool keeps as Git has them', async () => {
+    await group.annotate('ingester-zone-a', { 'argocd.argoproj.io/tracking-id': 'mimir:apps/StatefulSet:x/ingester-zone-a' });
+    const cwd = filesOf({ 'a.json': asked('a') });
+    const { status, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    expect({ status, isNamed: stderr.includes('Argo CD owns StatefulSet') }).toEqual({ status: 5, isNamed: true });
+    expect(await writes()).toEqual([]);
+  });
+
+  it('refuses what policy refuses', async () => {
+    const { client } = controlPlane();
+    await client.patch(`${group.setsPath}/ingester-zone-a`, 'merge', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
+    const cwd = filesOf({ 'a.json': asked('a', { replicas: 0 }) });
+    const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    expect({ status, isShown: stdout.includes('REFUSED'), isSaid: stderr.includes('policy refuses a part of the plan') }).toEqual({
+      status: 5,
+      isShown: true,
+      isSaid: true,
+    });
+    expect(await writes()).toEqual([]);
+  });
+
+  it('tries without keeping anything', async () => {
+    const cwd = filesOf({ 'a.json': asked('a') });
+    const server = await writer.run(['apply', '-f', 'a.json', '--dry-run', 'server', '--detailed-exitcode'], { cwd });
+    expect({ status: server.status, said: server.stdout.includes('configured (dry run, server)') }).toEqual({ status: 2, said: true });
+    const reader = await person(controlPlane(), namespace, `reader-${count}`, readerRules);
+    expect((await reader.run(['apply', '-f', 'a.json', '--dry-run', 'client'], { cwd })).status).toBe(0);
+    expect(await writes()).toEqual([]);
+  });
+
+  it('names the permission that is missing, and writes nothing', async () => {
+    const reader = await person(controlPlane(), namespace, `reader-${count}`, readerRules);
+    const cwd = filesOf({ 'a.json': asked('a') });
+    const { status, stderr } = await reader.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    expect(status).toBe(11);
+    expect(stderr).toContain(`may not patch statefulsets in namespace ${namespace}`);
+    expect(await writes()).toEqual([]);
+  });
+
+  it('says what was applied and what was not when it is stopped on the way', async () => {
+    const { client } = controlPlane();
+    // The permission goes while the question stands: between the dry run and the writes.
+    const cwd = filesOf({ '1.json': service('first'), '2.json': asked('a'), '3.json': service('last') });
+    const answer = async (): Promise<string> => {
+      const rules = writerRules.map((rule) => (rule.resources.includes('statefulsets') ? { ...rule, verbs: ['get', 'list'] } : rule));
+      await grant(client, writer.identity, namespace, rules);
+      await untilForbidden(controlPlane(), writer, `${group.setsPath}/ingester-zone-a?dryRun=All`);
+      return 'y';
+    };
+    const { status, stdout, stderr } = await writer.run(['apply', '-f', '.', '--desired', '.', '-o', 'json'], { cwd, answer });
+    const results = JSON.parse(stdout).objects.map(({ object, result }: { object: string; result: string }) => `${object} ${result}`);
+    expect(results).toEqual([
+      `Service ${namespace}/first created`,
+      `StatefulSet ${namespace}/ingester-zone-a failed`,
+      `Service ${namespace}/last notAttempted`,
+    ]);
+    expect({ status, isNamed: stderr.includes('may not patch statefulsets') }).toEqual({ status: 11, isNamed: true });
+  });
+
+  it('says how to install kinds that are missing, and applies policies when they are there', async () => {
+    const { client } = controlPlane();
+    const policy = {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutPolicy',
+      metadata: { name: 'calm', namespace },
+      spec: { targets: { all: true }, limits: { maxUnavailable: 1 } },
+    };
+    const cwd = filesOf({ 'policy.yaml': stringify(policy) });
+    const { status, stderr } = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    expect({ status, isSaid: stderr.includes('schema RolloutPolicy -o crd | kubectl apply -f -') }).toEqual({ status: 10, isSaid: true });
+    await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition('RolloutPolicy'));
+    const path = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutpolicies`;
+    await untilServed(controlPlane(), path);
+    const applied = await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd });
+    expect({ status: applied.status, stderr: applied.stderr.replace(/^note: .*\n/gm, '') }).toEqual({ status: 0, stderr: '' });
+    const [stored] = await client.list<KubernetesObject & { readonly spec: object }>(path);
+    expect(stored?.spec).toEqual(policy.spec);
+    writeFileSync(join(cwd, 'policy.yaml'), stringify({ ...policy, spec: { ...policy.spec, limits: { maxUnavailable: 'x' } } }));
+    expect((await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd })).status).toBe(4);
+  });
+
+  it('takes only saved plans that nobody changed', async () => {
+    const cwd = filesOf({ 'a.json': asked('a') });
+    await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
+    const text = readFileSync(join(cwd, 'the.plan'), 'utf8');
+    writeFileSync(join(cwd, 'changed.plan'), text.replace('"storage"', '"somebody"'));
+    const changed = await writer.run(['apply', 'changed.plan', '--auto-approve'], { cwd });
+    expect({ status: changed.status, isSaid: changed.stderr.includes('does not match its digest') }).toEqual({ status: 3, isSaid: true });
+    expect((await writer.run(['apply', 'no.plan', '--auto-approve'], { cwd })).status).toBe(10);
+    expect((await writer.run(['apply', 'the.plan', '-f', 'a.json', '--auto-approve'], { cwd })).status).toBe(3);
+    expect((await writer.run(['apply', '--auto-approve'], { cwd })).status).toBe(3);
+  });
+});
+
+async function untilForbidden(controlPlane: ControlPlane, { identity }: Person, path: string): Promise<void> {
+  const client = controlPlane.clientOf(identity);
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const { status } = await client.ask('PATCH', path, { metadata: {} }, 'application/merge-patch+json');
+    if (status === 403) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`${identity.user} may still patch ${path} after 10 s`);
+}
+
+async function untilServed({ client }: ControlPlane, path: string): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    if ((await client.ask('GET', path)).status === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`${path} is not served after 10 s`);
+}
