@@ -4,6 +4,7 @@ import { loadConnection } from '../cluster/kubeconfig.ts';
 import { connectionProcess, processClock } from '../cluster/process-env.ts';
 import { type Agent, startAgent } from './agent.ts';
 import type { Log } from './env.ts';
+import { createEvents } from './events.ts';
 import { executableName, usageText } from './flags-help.ts';
 import { parseFlags } from './flags-parse.ts';
 import { type AgentSettings, settingsOf } from './flags-settings.ts';
@@ -12,6 +13,7 @@ import { startHttpServer } from './http-server.ts';
 import { createMetrics } from './metrics.ts';
 import { processIdentity, processLog, realEnv } from './process-env.ts';
 import { createPublisher } from './publisher.ts';
+import { createRunRecords } from './run-records.ts';
 import { turnLog } from './turn-log.ts';
 
 const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
@@ -83,14 +85,20 @@ async function start(settings: AgentSettings): Promise<void> {
     ...{ env: real.writersEnv, config, objects },
     onWrite: (result) => metrics.wrote('decision', result),
   });
-  agent = startAgent(real.env, config, [metrics.listener, turnLog(log), publisher.listener]);
+  const events = createEvents({
+    ...{ env: real.writersEnv, config, objects },
+    onWrite: (result) => metrics.wrote('event', result),
+  });
+  const runs = createRunRecords({ env: real.writersEnv, config, onWrite: (result) => metrics.wrote('run', result) });
+  const writers = [publisher, events, runs];
+  agent = startAgent(real.env, config, [metrics.listener, turnLog(log), ...writers.map(({ listener }) => listener)]);
   log.info('the agent was started', { server: connection.server, namespaces: config.namespaces?.join(',') ?? '*' });
 
   const started = agent;
   endOnSignal(log, async () => {
-    publisher.beginHandOver();
+    for (const writer of writers) writer.beginHandOver();
     await started.stop();
-    await publisher.close();
+    await Promise.all(writers.map((writer) => writer.close()));
     await http.close();
     real.close();
   });

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { createEvents } from '../../agent/events.ts';
+import { GroupObjects } from '../../agent/group-objects.ts';
+import type { PerformedAction } from '../../agent/report.ts';
+import { group } from '../kit/groups.ts';
+import { status } from '../kit/virtual-env.ts';
+import { type Turning, writersWorld } from './writers-kit.ts';
+
+interface EventObject {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly [field: string]: unknown;
+}
+
+function setup(plurals: readonly string[] = ['events', 'rolloutgroups'], one = group({ zones: ['a', 'b'] })) {
+  const world = writersWorld(plurals, one);
+  const { env, server } = world;
+  const results: string[] = [];
+  const lease = { mode: 'auto', name: 'rollout-group-agent', durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 } as const;
+  const events = createEvents({
+    env,
+    config: { agentNamespace: 'ops', identity: 'me', kubernetesTimeoutMs: 5000, lease },
+    objects: new GroupObjects(env, 5000),
+    onWrite: (result) => results.push(result),
+  });
+  events.listener.leadershipChanged?.({ isLeader: true });
+  const turn = async (turning: Turning): Promise<void> => {
+    events.listener.turnEnded(world.report(turning));
+    await env.advance(1000);
+  };
+  const all = (): readonly EventObject[] =>
+    [...server.objects].filter(([path]) => path.includes('/events/')).map(([, object]) => object as unknown as EventObject);
+  const reasons = (): readonly unknown[] => all().map((event) => event['reason']);
+  return { ...world, events, turn, all, reasons, results };
+}
+
+describe('Kubernetes Events', () => {
+  it('tell the story of a rollout', async () => {
+    const { turn, reasons, replaced } = setup();
+    await turn({ updated: [3, 3], target: 'old' });
+    expect(reasons()).toEqual([]);
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await turn({ updated: [3, 0], performed: [replaced('b', 0), replaced('b', 1)] });
+    await turn({ updated: [3, 3] });
+    expect(reasons()).toEqual(['RolloutStarted', 'ZoneOpened', 'PodReplaced', 'ZoneOpened', 'PodReplaced', 'RolloutFinished']);
+  });
+
+  it('have every field that the API server asks for, with microseconds', async () => {
+    const { turn, all, replaced } = setup();
+    await turn({ updated: [3, 3], target: 'old', performed: [replaced('a', 0)] });
+    expect(all()).toEqual([
+      expect.objectContaining({
+        apiVersion: 'events.k8s.io/v1',
+        kind: 'Event',
+        metadata: expect.objectContaining({ namespace: 'mimir', name: expect.stringMatching(/^ingester-zone-a\.[0-9a-f]{16}$/) }),
+        eventTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+        regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace: 'mimir', name: 'ingester-zone-a', uid: expect.any(String) },
+        ...{ type: 'Normal', reason: 'PodReplaced', action: 'Roll', note: 'replaced ingester-zone-a-0' },
+        ...{ reportingController: 'rollout-group.dev/agent', reportingInstance: 'me' },
+      }),
+    ]);
+  });
+
+  it('stand on the RolloutGroup where there is one', async () => {
+    const { turn, all, replaced, server } = setup();
+    server.put('/apis/rollout-group.dev/v1alpha1/namespaces/mimir/rolloutgroups/ingester', { metadata: { name: 'ingester', uid: 'g' } });
+    await turn({ updated: [3, 3], target: 'old', performed: [replaced('b', 0)] });
+    expect(all().map((event) => event['regarding'])).toEqual([
+      { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', namespace: 'mimir', name: 'ingester', uid: 'g' },
+    ]);
+  });
+
+  it('name a wait once, with the reason of its rule, and again only when it came back ten minutes later', async () => {
+    const { turn, all, env } = setup(
+      ['events'],
+      group({
+        zones: [
+          { name: 'a', paused: true },
+          { name: 'b', paused: true },
+        ],
+      }),
+    );
+    const waits = () => all().filter((event) => event['reason'] === 'Paused');
+    for (let count = 0; count < 5; count += 1) await turn({ updated: [0, 0] });
+    expect(waits()).toEqual([expect.objectContaining({ action: 'Wait', note: expect.stringMatching(/^paused: /) })]);
+    await turn({ updated: [3, 3] });
+    await turn({ updated: [0, 0], target: 'newer' });
+    expect(waits()).toHaveLength(1);
+    await turn({ updated: [3, 3], target: 'newer' });
+    await env.advance(600_000);
+    await turn({ updated: [0, 0], target: 'newest' });
+    expect(waits()).toHaveLength(2);
+  });
+
+  it('tell what failed', async () => {
+    const { turn, all, replaced } = setup();
+    const call: PerformedAction = {
+      action: {
+        ...{ kind: 'callPods', namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a' },
+        call: 'prepare',
+        method: 'POST',
+        ordinals: [2],
+      },
+      ...{ result: 'failed', message: 'ingester-zone-a-2: it answered 500' },
+    };
+    await turn({ updated: [3, 3], target: 'old', performed: [call, { ...replaced('a', 1), result: 'refused', message: 'forbidden' }] });
+    await turn({ updated: [3, 3], target: 'old', error: 'the decision violates S1: two zones' });
+    expect(all().map((event) => [event['type'], event['reason'], event['note']])).toEqual([
+      [
+        'Warning',
+        'PreparationFailed',
+        'ingester-zone-a does not shrink, for its pods are not prepared: ingester-zone-a-2: it answered 500',
+      ],
+      ['Warning', 'PodNotReplaced', 'ingester-zone-a-1 could not be replaced: forbidden'],
+      ['Warning', 'InvariantViolated', 'the decision violates S1: two zones'],
+    ]);
+  });
+
+  it('tell of a superseded rollout, and not that one began which was found under way', async () => {
+    const { turn, reasons, report, env } = setup();
+    report({ updated: [1, 0] });
+    await env.advance(60_000);
+    await turn({ updated: [1, 0] });
+    expect(reasons()).toEqual([]);
+    await turn({ updated: [0, 0], target: 'newer' });
+    expect(reasons()).toEqual(expect.arrayContaining(['RolloutSuperseded', 'RolloutStarted']));
+  });
+
+  it('tell of a lost Lease and of invalid policies, on the Lease', async () => {
+    const { events, env, all } = setup();
+    const wrong = {
+      code: 'RG1001',
+      severity: 'error',
+      message: 'zone b is named twice',
+      file: 'x.yaml',
+      line: 3,
+      column: 1,
+      pointer: '',
+    } as never;
+    events.listener.groupsChanged?.([], [wrong, wrong]);
+    await env.advance(1000);
+    events.listener.leadershipChanged?.({ isLeader: false, holder: 'other' });
+    await env.advance(1000);
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: 'ops', name: 'rollout-group-agent' };
+    expect(all().map((event) => [event['reason'], event['note'], event['regarding']])).toEqual([
+      ['PolicyInvalid', 'RG1001: x.yaml:3: zone b is named twice', lease],
+      ['LeaseLost', 'me may not act any more; other holds it', lease],
+    ]);
+  });
+
+  it('are the leader’s alone, and a hand-over is no loss', async () => {
+    const { events, env, turn, replaced, server } = setup();
+    events.beginHandOver();
+    events.listener.leadershipChanged?.({ isLeader: false });
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await env.finish(events.close());
+    expect(server.writes()).toEqual([]);
+  });
+
+  it('are lost when they cannot be written, said once, and disturb nothing', async () => {
+    const { turn, replaced, server, results, warnings } = setup();
+    server.fault = () => status(403, 'Forbidden');
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await turn({ updated: [1, 0], performed: [replaced('a', 1)] });
+    expect(warnings).toEqual(['an Event could not be written']);
+    expect(new Set(results)).toEqual(new Set(['failed']));
+  });
+
+  it('wait in a queue that is bounded', async () => {
+    const { events, env, report, replaced, results } = setup();
+    for (let ordinal = 0; ordinal < 300; ordinal += 1)
+      events.listener.turnEnded(report({ updated: [3, 3], target: 'old', performed: [replaced('a', ordinal)] }));
+    await env.advance(60_000);
+    expect(results.filter((result) => result === 'done')).toHaveLength(201);
+    expect(results.filter((result) => result === 'dropped')).toHaveLength(99);
+  });
+
+  it('do not hold the end up', async () => {
+    const { events, env, report, replaced, server } = setup();
+    server.fault = () => ({ lost: 'reply', forever: true });
+    events.listener.turnEnded(report({ updated: [0, 0], performed: [replaced('a', 0)] }));
+    const startedMs = env.clock.monotonicMs();
+    await env.finish(events.close());
+    expect(env.clock.monotonicMs() - startedMs).toBeLessThanOrEqual(5000);
+  });
+});

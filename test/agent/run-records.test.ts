@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { createRunRecords } from '../../agent/run-records.ts';
+import { status } from '../kit/virtual-env.ts';
+import { type Turning, writersWorld } from './writers-kit.ts';
+
+interface RunObject {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly id: string;
+    readonly outcome: string;
+    readonly endedAt?: string;
+    readonly took?: number;
+    readonly steps: readonly unknown[];
+  };
+}
+
+function setup(plurals: readonly string[] = ['rolloutruns'], world = writersWorld(plurals)) {
+  const { env, server } = world;
+  const results: string[] = [];
+  const start = () => {
+    const records = createRunRecords({
+      env,
+      config: { publishEveryMs: 5000, kubernetesTimeoutMs: 5000 },
+      onWrite: (result) => results.push(result),
+    });
+    records.listener.leadershipChanged?.({ isLeader: true });
+    const turn = async (turning: Turning, afterMs = 10_000): Promise<void> => {
+      records.listener.turnEnded(world.report(turning));
+      await env.advance(afterMs);
+    };
+    return { records, turn };
+  };
+  const all = (): readonly RunObject[] =>
+    [...server.objects]
+      .filter(([path]) => path.includes('/rolloutruns/'))
+      .map(([, object]) => object as unknown as RunObject)
+      .sort((a, b) => (a.spec.id < b.spec.id ? -1 : 1));
+  const outcomes = (): readonly string[] => all().map(({ spec }) => spec.outcome);
+  return { ...world, ...start(), start, all, outcomes, results };
+}
+
+describe('records of runs', () => {
+  it('begin with a rollout, grow with its steps and end with it', async () => {
+    const { turn, all, outcomes, replaced } = setup();
+    await turn({ updated: [3, 3], target: 'old' });
+    expect(all()).toEqual([]);
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    expect(outcomes()).toEqual(['running']);
+    const steps = all()[0]?.spec.steps.length ?? 0;
+    await turn({ updated: [3, 0], performed: [replaced('b', 0)] });
+    expect(all()[0]?.spec.steps.length).toBeGreaterThan(steps);
+    await turn({ updated: [3, 3] });
+    expect(all()).toEqual([expect.objectContaining({ spec: expect.objectContaining({ outcome: 'completed', took: expect.any(Number) }) })]);
+  });
+
+  it('are superseded by the next, and both are kept', async () => {
+    const { turn, outcomes, replaced } = setup();
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] }, 0);
+    await turn({ updated: [0, 0], target: 'newer', performed: [replaced('a', 0)] });
+    expect([...outcomes()].sort()).toEqual(['running', 'superseded']);
+  });
+
+  it('go on after a restart, without a write while nothing happens', async () => {
+    const first = setup();
+    await first.turn({ updated: [3, 3], target: 'old' });
+    await first.turn({ updated: [0, 0], performed: [first.replaced('a', 0)] });
+    const writes = first.server.writes().length;
+    const second = first.start();
+    for (let count = 0; count < 5; count += 1) await second.turn({ updated: [1, 0] }, 60_000);
+    expect(first.server.writes().length).toBe(writes);
+    await second.turn({ updated: [3, 3] });
+    expect(first.outcomes()).toEqual(['completed']);
+  });
+
+  it('are bounded: the oldest finished ones go', async () => {
+    const { turn, all } = setup();
+    await turn({ updated: [3, 3], target: 'r0' });
+    for (let count = 1; count <= 13; count += 1) {
+      await turn({ updated: [0, 0], target: `r${count}` });
+      await turn({ updated: [3, 3], target: `r${count}` });
+    }
+    expect(all()).toHaveLength(10);
+    const ends = all().map(({ spec }) => spec.endedAt ?? '');
+    await turn({ updated: [0, 0], target: 'r14' });
+    await turn({ updated: [3, 3], target: 'r14' });
+    expect(all().map(({ spec }) => spec.endedAt)).not.toContain([...ends].sort()[0]);
+  });
+
+  it('are no concern where the kind is not installed, and are looked for again', async () => {
+    const { turn, env, server, warnings, replaced } = setup([]);
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await turn({ updated: [1, 0], performed: [replaced('a', 1)] });
+    expect(env.requests).toHaveLength(1);
+    expect(server.writes()).toEqual([]);
+    expect(warnings).toEqual([]);
+    await turn({ updated: [1, 0] }, 300_000);
+    await turn({ updated: [1, 0] });
+    expect(env.requests).toHaveLength(2);
+  });
+
+  it('are written anew when somebody changed or deleted them', async () => {
+    const { turn, server, all, replaced } = setup();
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    const [path = ''] = [...server.objects.keys()];
+    server.put(path, { ...server.objects.get(path), spec: { ...all()[0]?.spec, outcome: 'cancelled' } });
+    await turn({ updated: [1, 0], performed: [replaced('a', 1)] });
+    expect(all()[0]?.spec).toMatchObject({ outcome: 'running' });
+    server.objects.delete(path);
+    await turn({ updated: [3, 3] });
+    expect(all()[0]?.spec).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('take an answer that was lost for what it may be', async () => {
+    const { turn, server, outcomes, replaced } = setup();
+    let lost = 0;
+    server.fault = ({ method, json }) => {
+      if (method !== 'POST' || lost > 0) return undefined;
+      lost += 1;
+      const object = json as { metadata: { name: string } };
+      server.put(`/apis/rollout-group.dev/v1alpha1/namespaces/mimir/rolloutruns/${object.metadata.name}`, json as never);
+      return { lost: 'reply' };
+    };
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    expect(outcomes()).toEqual(['running']);
+    expect(lost).toBe(1);
+  });
+
+  it('are tried again after failures, and written at the hand-over', async () => {
+    const { turn, records, env, server, outcomes, warnings, replaced } = setup();
+    await turn({ updated: [3, 3], target: 'old' });
+    server.fault = ({ method }) => (method === 'POST' ? status(500, 'InternalError') : undefined);
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] }, 100);
+    expect(warnings).toEqual(['runs could not be recorded']);
+    server.fault = undefined;
+    records.beginHandOver();
+    records.listener.leadershipChanged?.({ isLeader: false });
+    await env.finish(records.close());
+    expect(outcomes()).toEqual(['running']);
+  });
+});

@@ -1,0 +1,71 @@
+// A group that rolls before the eyes of those who publish, record and tell: turns made by the engine, a server that keeps objects.
+import type { Log } from '../../agent/env.ts';
+import type { PerformedAction, TurnReport } from '../../agent/report.ts';
+import { decideGroup } from '../../engine/decide.ts';
+import type { RunState } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { group } from '../kit/groups.ts';
+import { kitNowMs } from '../kit/objects.ts';
+import { snapshotOf } from '../kit/snapshots.ts';
+import { virtualEnv } from '../kit/virtual-env.ts';
+import { objectsServer } from './objects-server.ts';
+
+export interface Turning {
+  /** Pods of each zone that are at the new revision, in the order of the zones. */
+  readonly updated: readonly number[];
+  /** The new revision. */
+  readonly target?: string;
+  readonly performed?: readonly PerformedAction[];
+  readonly error?: string;
+}
+
+/** Everything around a writer; `plurals` are the kinds that the server has. */
+export function writersWorld(plurals: readonly string[], one: GroupDefinition = group({ zones: ['a', 'b'] })) {
+  const server = objectsServer(plurals);
+  const warnings: string[] = [];
+  const quiet = (): void => undefined;
+  const log: Log = { debug: quiet, info: quiet, warn: (message) => void warnings.push(message), error: quiet };
+  const env = {
+    ...virtualEnv({ serve: server.serve, startMs: kitNowMs }),
+    log,
+    pods: { call: () => Promise.reject(new Error('no pods')) },
+  };
+  let run: RunState | undefined;
+  const report = ({ updated, target = 'new', performed = [], error }: Turning): TurnReport => {
+    const nowMs = env.clock.nowMs();
+    const ledger = {
+      namespace: 'mimir',
+      group: one.name,
+      claims: [],
+      downscales: [],
+      preparations: [],
+      ...(run === undefined ? {} : { run }),
+    };
+    const podChanges = Object.fromEntries(
+      one.zones.map(({ statefulSet }, index) => [
+        statefulSet,
+        Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: ordinal < (updated[index] ?? 0) ? target : 'old' }])),
+      ]),
+    );
+    const snapshot = snapshotOf({
+      ...{ nowMs, groups: [one], ledgers: [ledger], everySet: { replicas: 3, status: { updateRevision: target } as never }, podChanges },
+    });
+    const decision = decideGroup(snapshot, one);
+    run = decision.run;
+    return { group: one, snapshot, decision, performed, startedMs: nowMs, durationMs: 5, ...(error === undefined ? {} : { error }) };
+  };
+  const replaced = (zone: string, ordinal: number): PerformedAction => ({
+    action: {
+      ...{
+        kind: 'deletePod',
+        namespace: 'mimir',
+        zone,
+        statefulSet: `${one.name}-zone-${zone}`,
+        pod: `${one.name}-zone-${zone}-${ordinal}`,
+      },
+      ...{ ordinal, uid: 'u', resourceVersion: '1', because: 'outdated' },
+    },
+    result: 'done',
+  });
+  return { server, env, report, replaced, warnings, group: one };
+}
