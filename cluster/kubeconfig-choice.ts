@@ -91,22 +91,17 @@ function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): Clus
   return defined({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
 }
 
-/** A token of the command line goes before any plugin. Groups and uid of the command line belong to the user of the command line. */
+/** A token of the command line goes before any plugin; a file of the command line before data of the kubeconfig. */
 function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry {
-  const { exec, authProvider, token, tokenFile, as, asGroups, asUid, asUserExtra, ...rest } = entry;
-  const login = options.token === undefined ? { exec, authProvider, token, tokenFile } : { token: options.token };
-  const files = { ...rest };
-  const { clientCertificateData: _certificate, ...withoutCertificate } = files;
-  const certificate =
-    options.clientCertificate === undefined ? files : { ...withoutCertificate, clientCertificate: options.clientCertificate };
-  const { clientKeyData: _key, ...withoutKey } = certificate;
+  const { exec, authProvider, token, tokenFile, ...rest } = entry;
   const user = defined({
-    ...(options.clientKey === undefined ? certificate : { ...withoutKey, clientKey: options.clientKey }),
-    ...login,
-    as: options.as ?? as,
-    asGroups: options.asGroups?.length ? options.asGroups : asGroups,
-    asUid: options.asUid ?? asUid,
-    asUserExtra,
+    ...rest,
+    ...(options.token === undefined ? { exec, authProvider, token, tokenFile } : { token: options.token }),
+    ...(options.clientCertificate !== undefined && { clientCertificate: options.clientCertificate, clientCertificateData: undefined }),
+    ...(options.clientKey !== undefined && { clientKey: options.clientKey, clientKeyData: undefined }),
+    as: options.as ?? entry.as,
+    asGroups: options.asGroups?.length ? options.asGroups : entry.asGroups,
+    asUid: options.asUid ?? entry.asUid,
   });
   const isMore = (user.asGroups?.length ?? 0) > 0 || user.asUid !== undefined || Object.keys(user.asUserExtra ?? {}).length > 0;
   // An empty name would leave the request with the caller's own rights, which is not what was asked for.

@@ -52,7 +52,8 @@ export interface ConnectionProcess {
  * Finds the cluster and the credentials that these options mean, as kubectl does. Reads files, but asks no server and runs no plugin: that happens
  * at the first `authorize`. Rejects with ConnectionFailure.
  */
-export async function loadConnection(options: ConnectionOptions, process: ConnectionProcess): Promise<Connection> {
+export async function loadConnection(given: ConnectionOptions, process: ConnectionProcess): Promise<Connection> {
+  const options = withoutEmpty(given);
   const choice = choose(await kubeconfigOf(options, process), options);
   refuseContradictions(choice);
   const credentials = new Credentials(choice, process, delegateOf(choice, process));
@@ -75,11 +76,16 @@ export async function loadConnection(options: ConnectionOptions, process: Connec
   };
 }
 
+/** To kubectl an empty flag is none. Not so whom to act as, for that would give the caller's own rights; an empty time is a mistake. */
+function withoutEmpty(options: ConnectionOptions): ConnectionOptions {
+  return Object.fromEntries(Object.entries(options).filter(([key, value]) => value !== '' || key === 'as' || key === 'requestTimeout'));
+}
+
 async function kubeconfigOf(options: ConnectionOptions, process: ConnectionProcess): Promise<Kubeconfig> {
   const { source = 'auto', kubeconfig } = options;
   if (source === 'in-cluster') return inCluster(process);
   const { readFile } = process;
-  if (kubeconfig !== undefined && kubeconfig !== '') return readKubeconfigs([kubeconfig], { readFile, isRequired: true });
+  if (kubeconfig !== undefined) return readKubeconfigs([kubeconfig], { readFile, isRequired: true });
   const listed = (process.env['KUBECONFIG'] ?? '').split(process.isWindows ? ';' : ':').filter((file) => file !== '');
   const files = listed.length > 0 ? listed : [join(process.homeDir, '.kube', 'config')];
   const found = await readKubeconfigs(files, { readFile, isRequired: false });

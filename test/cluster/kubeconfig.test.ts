@@ -146,6 +146,9 @@ describe('the flags of kubectl', () => {
       return [contextName, clusterName, userName, namespace, server];
     };
     expect(await chosen({})).toEqual(['one', 'one', 'one', 'of-one', 'https://one.example:6443']);
+    expect(await chosen({ context: '', cluster: '', user: '', server: '', namespace: '', token: '', kubeconfig: '' })).toEqual(
+      await chosen({}),
+    );
     expect(await chosen({ context: 'two' })).toEqual(['two', 'two', 'two', 'default', 'https://two.example:6443']);
     expect(await chosen({ cluster: 'two', namespace: 'mine' })).toEqual(['one', 'two', 'one', 'mine', 'https://two.example:6443']);
     expect(await chosen({ user: 'two', server: 'https://10.0.0.1/path/' })).toEqual([
