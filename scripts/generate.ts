@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
+import { agentMarkdown } from '../agent/agent-docs.ts';
 import { planSchema } from '../engine/plan/schema.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
@@ -25,6 +26,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
       return definition ? [[`deploy/crds/${kinds[kind].plural}.yaml`, yaml(definition)] as const] : [];
     }),
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
+    ['docs/agent.md', agentMarkdown()],
     ['docs/findings.md', findingsMarkdown()],
     ['docs/rules.md', rulesMarkdown()],
   ]);
