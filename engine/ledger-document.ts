@@ -37,6 +37,7 @@ const zone = z
   .max(253)
   .regex(/^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/);
 const instant = z.int();
+const instants = z.union([instant, z.array(instant)]);
 const whole = z.int().min(0);
 const ranges = z.string().regex(/^\d{1,10}(?:-\d{1,10})?(?:,\d{1,10}(?:-\d{1,10})?)*$/);
 const uids = z.array(z.string());
@@ -67,8 +68,9 @@ const preparations = z.object({
   zone,
   call: z.enum(['delayed', 'prepare']),
   state: z.enum(['asked', 'prepared', 'failed']),
-  seenMs: instant,
-  reportedMs: instant.optional(),
+  /** One for all, or one for each ordinal: pods answer at different times. */
+  seenMs: instants,
+  reportedMs: instants.optional(),
   message: z.string().optional(),
   isWithdrawn: z.literal(true).optional(),
   ordinals: ranges,
@@ -184,41 +186,45 @@ function issueText(error: z.ZodError): string {
   return issue === undefined ? 'unknown shape' : `${issue.path.map(String).join('.') || 'the document'}: ${issue.message}`.slice(0, 300);
 }
 
-/** Rows with one ordinal each, put together where everything else is the same and the ordinals ascend. */
-function batches<Row>(
-  rows: readonly Row[],
-  ordinalOf: (row: Row) => number,
-  commonOf: (row: Row) => object,
-): readonly { readonly common: object; readonly rows: readonly Row[] }[] {
-  const keyed = rows.map((row) => ({ row, common: commonOf(row), ordinal: ordinalOf(row) }));
-  const inOrder = keyed
-    .map((entry) => ({ ...entry, key: canonicalJson(entry.common), tie: canonicalJson(entry.row) }))
-    .sort((a, b) => compare(a.key, b.key) || a.ordinal - b.ordinal || compare(a.tie, b.tie));
-  const found: { key: string; common: object; last: number; rows: Row[] }[] = [];
-  for (const { row, common, key, ordinal } of inOrder) {
+interface Numbered<Row> {
+  readonly row: Row;
+  /** What rows of one batch have in common. */
+  readonly key: string;
+  readonly ordinal: number;
+  readonly uid: string;
+}
+
+/** Rows with one ordinal each, put together where they have the key in common and the ordinals ascend; the order of the rows does not matter. */
+function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
+  const byKey = new Map<string, { last: number; rows: [Row, ...Row[]] }[]>();
+  const inOrder = [...rows].sort(
+    (a, b) =>
+      compare(a.key, b.key) || a.ordinal - b.ordinal || compare(a.uid, b.uid) || compare(canonicalJson(a.row), canonicalJson(b.row)),
+  );
+  for (const { row, key, ordinal } of inOrder) {
+    const open = byKey.get(key) ?? [];
+    byKey.set(key, open);
     // Two pods of one ordinal, one after the other, stand in two batches.
-    const open = found.find((batch) => batch.key === key && batch.last < ordinal);
-    if (open === undefined) found.push({ key, common, last: ordinal, rows: [row] });
+    const batch = open.find(({ last }) => last < ordinal);
+    if (batch === undefined) open.push({ last: ordinal, rows: [row] });
     else {
-      open.rows.push(row);
-      open.last = ordinal;
+      batch.rows.push(row);
+      batch.last = ordinal;
     }
   }
-  return found;
+  return [...byKey.values()].flatMap((open) => open.map((batch) => batch.rows));
 }
 
 function encodePodClaims(claims: readonly Claim[]): readonly object[] {
-  const ofPods = claims.filter((claim) => claim.verb !== 'scaleDown');
-  const common = ({ verb, zone: of, atMs, epoch, ordinal, resourceVersion }: Claim): object => ({
-    verb,
-    zone: of,
-    atMs,
-    epoch,
-    hasOrdinal: ordinal !== undefined,
-    hasVersion: resourceVersion !== undefined,
-  });
-  return batches(ofPods, (claim) => claim.ordinal ?? -1, common).map(({ rows }) => {
-    const { verb, zone: of, atMs, epoch } = rows[0] ?? {};
+  const numbered = claims
+    .filter((claim) => claim.verb !== 'scaleDown')
+    .map((row) => {
+      const { verb, zone: of, atMs, epoch, ordinal, uid, resourceVersion } = row;
+      const key = JSON.stringify([verb, of, atMs, epoch, ordinal !== undefined, resourceVersion !== undefined]);
+      return { row, key, ordinal: ordinal ?? -1, uid };
+    });
+  return batches(numbered).map((rows) => {
+    const [{ verb, zone: of, atMs, epoch }] = rows;
     const ordinals = rows.flatMap(({ ordinal }) => ordinal ?? []);
     const versions = rows.flatMap(({ resourceVersion }) => resourceVersion ?? []);
     return {
@@ -234,12 +240,28 @@ function encodePodClaims(claims: readonly Claim[]): readonly object[] {
 }
 
 function encodePreparations(entries: readonly Preparation[]): readonly object[] {
-  const common = ({ ordinal: _ordinal, podUid: _podUid, ...rest }: Preparation): object => rest;
-  return batches(entries, (entry) => entry.ordinal, common).map((batch) => ({
-    ...batch.common,
-    ordinals: ordinalRanges(batch.rows.map(({ ordinal }) => ordinal)),
-    uids: batch.rows.map(({ podUid }) => podUid),
-  }));
+  const numbered = entries.map((row) => {
+    const { zone: of, call, state, message, isWithdrawn, reportedMs, ordinal, podUid } = row;
+    return { row, key: JSON.stringify([of, call, state, message, isWithdrawn, reportedMs !== undefined]), ordinal, uid: podUid };
+  });
+  return batches(numbered).map((rows) => {
+    const [{ zone: of, call, state, message, isWithdrawn }] = rows;
+    return {
+      zone: of,
+      call,
+      state,
+      message,
+      isWithdrawn,
+      seenMs: oneForAll(rows.map(({ seenMs }) => seenMs)),
+      reportedMs: oneForAll(rows.flatMap(({ reportedMs }) => reportedMs ?? [])),
+      ordinals: ordinalRanges(rows.map(({ ordinal }) => ordinal)),
+      uids: rows.map(({ podUid }) => podUid),
+    };
+  });
+}
+
+function oneForAll(values: readonly number[]): number | readonly number[] | undefined {
+  return values.every((value) => value === values[0]) ? values[0] : values;
 }
 
 function decoded({ claims, preparations: prepared, downscales, epoch, run: state, ...identity }: LedgerDocument): Ledger | undefined {
@@ -263,10 +285,21 @@ function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.i
   return named.map((uid, index) => compact({ ...common, uid, ordinal: numbers[index], resourceVersion: resourceVersions?.[index] }));
 }
 
-function preparationsOf({ ordinals, uids: named, ...common }: z.infer<typeof preparations>): readonly Preparation[] | undefined {
+function preparationsOf({ ordinals, uids: named, seenMs, reportedMs, ...common }: z.infer<typeof preparations>) {
   const numbers = expand(ordinals, named.length);
-  if (numbers?.length !== named.length) return undefined;
-  return named.map((podUid, index) => compact({ ...common, podUid, ordinal: numbers[index] ?? 0 }));
+  const seen = forEach(seenMs, named.length);
+  const reported = reportedMs === undefined ? [] : forEach(reportedMs, named.length);
+  if (numbers?.length !== named.length || seen === undefined || reported === undefined) return undefined;
+  return named.map(
+    (podUid, index): Preparation =>
+      compact({ ...common, podUid, ordinal: numbers[index] ?? 0, seenMs: seen[index] ?? 0, reportedMs: reported[index] }),
+  );
+}
+
+/** undefined when there are not as many as asked for. */
+function forEach(values: number | readonly number[], count: number): readonly number[] | undefined {
+  if (typeof values === 'number') return Array.from({ length: count }, () => values);
+  return values.length === count ? values : undefined;
 }
 
 /** The ordinals of ascending ranges; undefined when they are more than `most`, before any list of them is made, or do not ascend. */
@@ -286,13 +319,14 @@ type Placed = { readonly zone?: string; readonly ordinal?: number | undefined };
 
 /** By zone and ordinal, then by everything else. */
 function sorted<Row extends object>(rows: readonly Row[]): Row[] {
-  return rows
-    .map((row) => ({ row, place: row as Placed, tie: canonicalJson(row) }))
-    .sort(
-      (a, b) =>
-        compare(a.place.zone ?? '', b.place.zone ?? '') || (a.place.ordinal ?? -1) - (b.place.ordinal ?? -1) || compare(a.tie, b.tie),
-    )
-    .map(({ row }) => row);
+  return [...rows].sort((a, b) => {
+    const [first, second]: readonly Placed[] = [a, b];
+    return (
+      compare(first?.zone ?? '', second?.zone ?? '') ||
+      (first?.ordinal ?? -1) - (second?.ordinal ?? -1) ||
+      compare(canonicalJson(a), canonicalJson(b))
+    );
+  });
 }
 
 function compare(a: string, b: string): number {

@@ -66,7 +66,15 @@ describe('a ledger that is written', () => {
       (['delayed', 'prepare'] as const).flatMap((call) =>
         Array.from(
           { length: 700 },
-          (_, ordinal): Preparation => ({ zone, ordinal, podUid: uuid(ordinal), call, state: 'prepared', seenMs: 1_700_000_000_000 }),
+          (_, ordinal): Preparation => ({
+            zone,
+            ordinal,
+            podUid: uuid(ordinal),
+            call,
+            state: 'prepared',
+            seenMs: 1_700_000_000_000,
+            ...(call === 'delayed' && { reportedMs: 1_700_000_000_000 + ordinal }),
+          }),
         ),
       ),
     );
@@ -116,6 +124,11 @@ describe('a ledger that is read', () => {
     ['more ordinals than UIDs', withClaim({ ordinals: '0-9999999999' }), 'other numbers of ordinals'],
     ['fewer ordinals than UIDs', withClaim({ uids: ['a', 'b'], resourceVersions: ['1', '2'] }), 'other numbers of ordinals'],
     ['ordinals that fall', withClaim({ ordinals: '4,1', uids: ['a', 'b'], resourceVersions: ['1', '2'] }), 'other numbers of ordinals'],
+    [
+      'fewer instants than UIDs',
+      changed({ preparations: [{ zone: 'a', call: 'prepare', state: 'asked', seenMs: [1], ordinals: '0-1', uids: ['x', 'y'] }] }),
+      'other numbers',
+    ],
     ['fewer versions than UIDs', withClaim({ resourceVersions: [] }), 'other numbers of ordinals'],
     ['a key of JavaScript', written({}).replace('"downscales"', '"__proto__":{"claims":[]},"downscales"'), '__proto__'],
     ['no lists at all', JSON.stringify({ format: '1.0', ...identity }), 'cannot be read: claims'],
