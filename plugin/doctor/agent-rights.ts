@@ -41,7 +41,7 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('', 'pods/eviction', ['create'], 'no pod is replaced by eviction'),
   ...rights('apps', 'statefulsets', look, 'no group can be looked after', required),
   ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
-  ...rights('apps', 'statefulsets/status', ['patch'], 'the current revision of OnDelete sets stays behind'),
+  ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete sets stays behind'),
   ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
   ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
   ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),

@@ -84,7 +84,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     const free = await reader.run(['plan', '-f', 'next.json', '-o', 'json'], { cwd });
     expect(JSON.parse(free.stdout).outcome).toBe('complete');
     expect(JSON.parse(held.stdout).outcome).toBe('waits');
-    expect(JSON.stringify(JSON.parse(held.stdout).groups[0].waits)).toContain('ingester-zone-a');
+    expect(JSON.stringify(JSON.parse(held.stdout).groups[0].waits)).toContain('zone a has 1 of 2 pods available');
   });
 
   it('are shown as differences by zone, with exit code 1', async () => {

@@ -1,0 +1,220 @@
+import { beforeAll, expect, it } from 'vitest';
+import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { type Kind, kinds } from '../../policies/schema/kinds.ts';
+import { TestGroup } from '../control-plane/group.ts';
+import { agentRules, grant, grantNodes, type Rule, without } from '../control-plane/roles.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { type Person, person, readerRules } from './live-people.ts';
+
+const namespace = 'mimir';
+const account = 'rollout-group/rollout-group-agent';
+
+/** What doctor reads of a namespace besides what plan does. */
+const doctorRules: readonly Rule[] = [
+  ...readerRules,
+  { apiGroups: ['apps'], resources: ['deployments'], verbs: ['list'] },
+  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: ['list'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
+];
+
+interface Shown {
+  readonly check: string;
+  readonly verdict: string;
+  readonly message: string;
+  readonly code?: string;
+}
+
+const rbac = '/apis/rbac.authorization.k8s.io/v1';
+
+describeOnControlPlane('doctor', (controlPlane) => {
+  let group: TestGroup;
+  let doctor: Person;
+
+  beforeAll(async () => {
+    const { client, identities } = controlPlane();
+    group = new TestGroup(client, { namespace, zones: ['a', 'b'], replicas: 1 });
+    await group.create();
+    await client.create('/api/v1/namespaces', { metadata: { name: 'rollout-group' } });
+    for (const place of [namespace, 'rollout-group']) await grant(client, identities.agent, place, agentRules());
+    await grantNodes(client, identities.agent);
+    doctor = await person(controlPlane(), namespace, 'doctor', doctorRules);
+    await grant(client, doctor.identity, 'rollout-group', doctorRules);
+    await client.create(`${rbac}/clusterroles`, {
+      metadata: { name: 'test-reviews' },
+      rules: [
+        { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+        { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['get'] },
+      ],
+    });
+    await client.create(`${rbac}/clusterrolebindings`, {
+      metadata: { name: 'test-reviews' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'test-reviews' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: doctor.identity.user }],
+    });
+    for (const kind of Object.keys(kinds) as Kind[]) {
+      const definition = customResourceDefinition(kind);
+      if (definition !== undefined) await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+    }
+    await renew('agent-1');
+  });
+
+  const leasePath = '/apis/coordination.k8s.io/v1/namespaces/rollout-group/leases';
+
+  function renew(holder: string): Promise<unknown> {
+    const spec = { holderIdentity: holder, leaseDurationSeconds: 3600, renewTime: `${new Date().toISOString().slice(0, -1)}000Z` };
+    return controlPlane().client.patch(`${leasePath}/rollout-group-agent?fieldManager=test&force=true`, 'apply', {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'rollout-group-agent' },
+      spec,
+    });
+  }
+
+  async function look(
+    words: readonly string[] = [],
+    who = doctor,
+  ): Promise<{ readonly status: number; readonly checks: readonly Shown[] }> {
+    const { status, stdout, stderr } = await who.run(['doctor', '-o', 'json', ...words]);
+    if (stdout === '') throw new Error(stderr);
+    return { status, checks: JSON.parse(stdout).checks };
+  }
+
+  async function problems(words: readonly string[] = []): Promise<readonly string[]> {
+    const { checks } = await look(words);
+    return checks
+      .filter(({ verdict }) => verdict !== 'ok')
+      .map(({ verdict, check, code = '-', message }) => `${verdict} ${check} ${code} ${message}`);
+  }
+
+  it('finds nothing but the silence of an agent that only keeps its Lease', async () => {
+    expect(await problems()).toEqual(['warn decisions RG6003 mimir/ingester: the agent has published nothing about it']);
+    const { status, checks } = await look();
+    expect(status).toBe(0);
+    expect(checks.find(({ check }) => check === 'RBAC')?.message).toBe(`${account} may do all it needs`);
+    expect(checks.find(({ check }) => check === 'CRDs')?.message).toMatch(/^\d+ kinds installed, in our version$/);
+    expect(checks.find(({ check }) => check === 'clock')?.verdict).toBe('ok');
+  });
+
+  it('names each right of the agent that is missing, and what follows', async () => {
+    const { client, identities } = controlPlane();
+    await grant(client, identities.agent, namespace, without(without(agentRules(), 'delete pods'), 'create events.events.k8s.io'));
+    await expect
+      .poll(problems, { timeout: 10_000 })
+      .toContain(`FAIL RBAC RG6007 ${account} may not delete pods in mimir: no pod is replaced by deletion`);
+    expect(await problems()).toContain(
+      `warn RBAC RG6007 ${account} may not create events (events.k8s.io) in mimir: decisions leave no Events`,
+    );
+    expect((await look()).status).toBe(4);
+    await grant(client, identities.agent, namespace, agentRules());
+  });
+
+  it('names what stands in the way of a group', async () => {
+    const { client } = controlPlane();
+    await client.patch(`${group.setsPath}/ingester-zone-b`, 'merge', { spec: { updateStrategy: { type: 'RollingUpdate' } } });
+    await client.create('/apis/autoscaling/v2/namespaces/mimir/horizontalpodautoscalers', {
+      metadata: { name: 'ingester-b' },
+      spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'ingester-zone-b' }, minReplicas: 1, maxReplicas: 3 },
+    });
+    await group.annotate('ingester-zone-b', { 'grafana.com/rollout-downscale-leader': 'ingester-zone-a' });
+    await client.patch(`${group.setsPath}/ingester-zone-b?fieldManager=argocd-controller&force=true`, 'apply', {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'ingester-zone-b' },
+      spec: { replicas: 1 },
+    });
+    for (const name of ['one', 'two']) {
+      await client.create('/apis/policy/v1/namespaces/mimir/poddisruptionbudgets', {
+        metadata: { name },
+        spec: { maxUnavailable: 1, selector: { matchLabels: { name: 'ingester-zone-a' } } },
+      });
+    }
+    await client.create(group.podsPath, {
+      metadata: { name: 'debug', labels: { name: 'ingester-zone-a' } },
+      spec: { containers: [{ name: 'main', image: 'example.com/debug:1' }] },
+    });
+    await client.create('/apis/apps/v1/namespaces/mimir/deployments', {
+      metadata: { name: 'rollout-operator' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { name: 'rollout-operator' } },
+        template: {
+          metadata: { labels: { name: 'rollout-operator' } },
+          spec: { containers: [{ name: 'main', image: 'grafana/rollout-operator:v0.38.1' }] },
+        },
+      },
+    });
+    // No Deployment controller runs here: the pod that it would make is said to be there.
+    await client.patch('/apis/apps/v1/namespaces/mimir/deployments/rollout-operator/status', 'merge', { status: { replicas: 1 } });
+    await client.create('/api/v1/namespaces/mimir/configmaps', {
+      metadata: { name: 'rollout-group-distributor', labels: { 'rollout-group.dev/document': 'ledger' } },
+    });
+    await client.delete('/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rolloutintents.rollout-group.dev');
+    await client.patch('/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rolloutpolicies.rollout-group.dev', 'json', [
+      { op: 'replace', path: '/spec/versions/0/schema/openAPIV3Schema/description', value: 'another' },
+    ]);
+    await expect
+      .poll(async () => (await problems()).some((line) => line.includes('RolloutIntent is not installed')), { timeout: 10_000 })
+      .toBe(true);
+    expect(await problems()).toEqual([
+      'warn decisions RG6003 mimir/ingester: the agent has published nothing about it',
+      'warn CRDs RG6006 RolloutPolicy is installed in another version than ours',
+      'warn CRDs RG6005 RolloutIntent is not installed',
+      'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 beside the agent',
+      'FAIL strategy RG6013 mimir/ingester-zone-b has the strategy RollingUpdate, and the engine onDelete needs OnDelete',
+      'warn foreign pods RG6015 Pod mimir/debug looks like one of ingester-zone-a and belongs to nobody',
+      'FAIL HPA RG6009 HorizontalPodAutoscaler mimir/ingester-b scales ingester-zone-b, whose replicas the agent writes',
+      'FAIL GitOps RG6011 Argo CD owns spec.replicas of mimir/ingester-zone-b',
+      'FAIL PDB RG6012 one and two cover the pods of mimir/ingester-zone-a: the eviction API refuses these',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-distributor belongs to no group',
+    ]);
+    expect((await doctor.run(['doctor', '--fix-hints'])).stdout).toContain('fix: keep one budget over the pods of the group');
+  });
+
+  it('says that nobody renews the Lease, and who else keeps one', async () => {
+    const { client } = controlPlane();
+    await client.patch(`${leasePath}/rollout-group-agent`, 'merge', {
+      spec: { leaseDurationSeconds: 1, renewTime: '2026-01-01T00:00:00.000000Z' },
+    });
+    expect(await problems()).toContainEqual(
+      expect.stringMatching(/^FAIL agent RG6002 agent-1 holds Lease rollout-group\/rollout-group-agent, renewed \d+d\S* ago$/),
+    );
+    await renew('agent-1');
+    await client.create('/apis/coordination.k8s.io/v1/namespaces/mimir/leases', {
+      metadata: { name: 'rollout-group-agent' },
+      spec: { holderIdentity: 'agent-2', leaseDurationSeconds: 3600, renewTime: `${new Date().toISOString().slice(0, -1)}000Z` },
+    });
+    expect(await problems()).toContainEqual(expect.stringContaining('FAIL one agent RG6004 2 Leases are kept'));
+  });
+
+  it('skips what may not be looked at, by name, and needs no more than StatefulSets', async () => {
+    const statefulSets: Rule = { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['list'] };
+    const visitor = await person(controlPlane(), namespace, 'visitor', [statefulSets]);
+    const { checks } = await look([], visitor);
+    const skipped = checks.filter(({ verdict }) => verdict === 'SKIP');
+    expect(skipped.map(({ check }) => check)).toEqual(
+      expect.arrayContaining(['agent', 'RBAC', 'operators', 'HPA', 'PDB', 'ledgers', 'foreign pods']),
+    );
+    expect(skipped.find(({ check }) => check === 'RBAC')?.message).toContain('no permission to create subjectaccessreviews');
+    const nobody = await person(controlPlane(), namespace, 'nobody', []);
+    const { status, stderr } = await nobody.run(['doctor']);
+    expect({ status, isNamed: stderr.includes('may not list statefulsets in namespace mimir') }).toEqual({ status: 11, isNamed: true });
+  });
+
+  it('reads the rights of the agent from its own rules when the agent asks', async () => {
+    const { identities } = controlPlane();
+    const { runInProcess } = await import('./in-process.ts');
+    const { stdout } = await runInProcess(['doctor', '-n', namespace, '-o', 'json'], { env: { KUBECONFIG: identities.agent.kubeconfig } });
+    const checks: readonly Shown[] = JSON.parse(stdout).checks;
+    expect(checks.filter(({ check }) => check === 'RBAC')).toEqual([
+      { check: 'RBAC', verdict: 'ok', message: `${account} may do all it needs` },
+    ]);
+  });
+
+  it('changes nothing', async () => {
+    const written = (await controlPlane().auditLog()).filter(
+      ({ user, verb, objectRef }) =>
+        user.username === doctor.identity.user && !/^(?:get|list|watch)$/.test(verb) && !/reviews$/.test(objectRef?.resource ?? ''),
+    );
+    expect(written).toEqual([]);
+  });
+});
