@@ -175,8 +175,21 @@ export async function applyObject(
 
 async function send(env: Port, request: KubernetesRequest): Promise<JsonObject> {
   const response = await env.kubernetes.request(request);
-  if (response.status < 200 || response.status > 299) throw new ApiFailure(response, request.site);
-  return parseBody(response.body, request.site);
+  if (response.status >= 200 && response.status <= 299) return parseBody(response.body, request.site);
+  const failure = new ApiFailure(response, request.site);
+  throw isOtherUid(failure) ? conflictOf(failure) : failure;
+}
+
+/** To a patch that names the UID of an object that is gone, while another one has its name, the API server answers that a UID cannot be changed. */
+function isOtherUid({ status, details }: ApiFailure): boolean {
+  const { causes } = details;
+  return status === 422 && Array.isArray(causes) && causes.some((cause) => isJsonObject(cause) && cause['field'] === 'metadata.uid');
+}
+
+/** What the API server says to every other kind of write in that case. */
+function conflictOf({ message, details, site }: ApiFailure): ApiFailure {
+  const body = text({ kind: 'Status', status: 'Failure', code: 409, reason: 'Conflict', message, details });
+  return new ApiFailure({ status: 409, headers: {}, body }, site);
 }
 
 function requestOf({ site, timeoutMs = defaultTimeoutMs }: WriteOptions): Pick<KubernetesRequest, 'site' | 'timeoutMs'> {

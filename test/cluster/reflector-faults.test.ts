@@ -302,6 +302,24 @@ describe('a server that refuses', () => {
     expect([values(), listCount(), states.map(({ kind }) => kind)]).toEqual([['a=1', 'b=1'], 1, ['synced', 'failing', 'synced']]);
   });
 
+  it.each([
+    [503, 'unreachable', 800, 1600],
+    [403, 'forbidden', 30_000, 60_000],
+  ])('with %i again, after it had answered, is asked again as soon as the first time', async (code, reason, leastMs, mostMs) => {
+    let isRefusing = true;
+    const { env, api, reflector } = follow({ serve: (fake) => (request) => (isRefusing ? status(code, 'No') : fake.serve(request)) });
+    await env.advance(hour);
+    isRefusing = false;
+    await env.advance(10 * minute);
+    expect(reflector.state().kind).toBe('synced');
+    isRefusing = true;
+    api.cutWatches();
+    const askedBefore = env.requests.length;
+    await env.advance(2 * minute);
+    const between = gaps(env.requests.slice(askedBefore));
+    expect([reflector.state(), (between[0] ?? 0) >= leastMs, (between[0] ?? 0) <= mostMs]).toMatchObject([{ reason }, true, true]);
+  });
+
   it('does not know the version yet is asked again for the same watch', async () => {
     let isBehind = true;
     const { env, put, values, listCount } = follow({

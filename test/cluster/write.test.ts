@@ -96,6 +96,20 @@ describe('patchObject', () => {
     await expectRefused((env) => patchObject(env, resources.pods, { ...target, [field]: '' }, { site, patch: {} }));
   });
 
+  it('meets a conflict when another object has the name', async () => {
+    const details = { name: 'a', causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'metadata.uid' }] };
+    const env = virtualEnv({ serve: () => status(422, 'Invalid', 'field is immutable', details) });
+    const write = patchObject(env, resources.pods, target, { site, patch: {} });
+    await expect(env.finish(write)).rejects.toMatchObject({ status: 409, reason: 'Conflict', message: 'field is immutable', site });
+  });
+
+  it('is refused like any other when a field is wrong', async () => {
+    const details = { name: 'a', causes: [{ reason: 'FieldValueInvalid', message: 'negative', field: 'spec.replicas' }] };
+    const env = virtualEnv({ serve: () => status(422, 'Invalid', 'negative', details) });
+    const write = patchObject(env, resources.pods, target, { site, patch: {} });
+    await expect(env.finish(write)).rejects.toMatchObject({ status: 422, reason: 'Invalid' });
+  });
+
   it('does not touch finalizers', async () => {
     await expectRefused((env) => patchObject(env, resources.pods, target, { site, patch: { metadata: { finalizers: null } } }));
   });
@@ -127,6 +141,12 @@ describe('replaceObject', () => {
       type: undefined,
       body: whole,
     });
+  });
+
+  it('puts a status of any kind', async () => {
+    const whole = object({ uid: 'u-1', resourceVersion: '7' });
+    const { path } = await sent((env) => replaceObject(env, resources.statefulSets, whole, { site, subresource: 'status' }));
+    expect(path).toBe('/apis/apps/v1/namespaces/ns/statefulsets/a/status');
   });
 
   it('is not sent without UID or version, nor for kinds in which others keep fields', async () => {

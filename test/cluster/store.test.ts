@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { Entries, type Entry } from '../../cluster/store.ts';
+
+function entry(
+  namespace: string,
+  name: string,
+  { uid = name, version = '1', view }: { uid?: string; version?: string; view?: string } = {},
+): Entry<string> {
+  return { namespace, name, uid, resourceVersion: version, content: { kind: 'view', view: view ?? version } };
+}
+
+describe('a store', () => {
+  it('counts each object once, whatever becomes of it', () => {
+    const entries = new Entries<string>();
+    entries.put(entry('x', 'a'));
+    entries.put(entry('x', 'a', { version: '2' }));
+    entries.put(entry('x', 'a', { version: '3', uid: 'other' }));
+    entries.put(entry('y', 'a'));
+    expect(entries.size()).toBe(2);
+    entries.remove('x', 'a');
+    entries.remove('x', 'a');
+    entries.remove('x', 'never there');
+    expect(entries.size()).toBe(1);
+    entries.replace([entry('x', 'b'), { ...entry('x', 'c'), content: { kind: 'invalid', message: 'no' } }]);
+    expect([entries.size(), entries.list(), entries.invalid()]).toEqual([2, ['1'], [{ namespace: 'x', name: 'c', message: 'no' }]]);
+  });
+
+  it('lists one namespace or all of them', () => {
+    const entries = new Entries<string>();
+    for (const [namespace, name] of [
+      ['x', 'a'],
+      ['y', 'a'],
+      ['', 'node'],
+    ] as const) {
+      entries.put(entry(namespace, name, { view: `${namespace}/${name}` }));
+    }
+    expect([entries.list('x'), entries.list(''), entries.list('z'), [...entries.list()].sort()]).toEqual([
+      ['x/a'],
+      ['/node'],
+      [],
+      ['/node', 'x/a', 'y/a'],
+    ]);
+  });
+
+  it('keeps a newer state, in a list as in an event', () => {
+    const entries = new Entries<string>();
+    entries.put(entry('x', 'a', { version: '10' }));
+    expect([entries.put(entry('x', 'a', { version: '9' })), entries.replace([entry('x', 'a', { version: '9' })])]).toEqual([[], []]);
+    expect(entries.get('x', 'a')).toBe('10');
+  });
+
+  it('takes a state whose version cannot be compared', () => {
+    const entries = new Entries<string>();
+    entries.put(entry('x', 'a', { version: 'zz' }));
+    expect(entries.put(entry('x', 'a', { version: 'aa' }))).toEqual([
+      { kind: 'modified', namespace: 'x', name: 'a', view: 'aa', before: 'zz' },
+    ]);
+  });
+
+  it('has no old view of what it no longer understands', () => {
+    const entries = new Entries<string>();
+    entries.put(entry('x', 'a'));
+    const changes = entries.put({ ...entry('x', 'a', { version: '2' }), content: { kind: 'invalid', message: 'no' } });
+    expect([changes, entries.get('x', 'a'), entries.list()]).toEqual([
+      [{ kind: 'modified', namespace: 'x', name: 'a', before: '1' }],
+      undefined,
+      [],
+    ]);
+  });
+});
