@@ -52,8 +52,10 @@ describe('the corpus of broken policy files', () => {
 
   it('has a file for every code', () => {
     const covered = new Set(files.map((file) => file.slice(0, 6).toUpperCase()));
-    expect(Object.keys(findingCodes).filter((code) => !covered.has(code))).toEqual([]);
-    expect(covered.size).toBe(Object.keys(findingCodes).length);
+    // What is wrong with an installation stands in no file.
+    const ofFiles = Object.keys(findingCodes).filter((code) => !code.startsWith('RG6'));
+    expect(ofFiles.filter((code) => !covered.has(code))).toEqual([]);
+    expect(covered.size).toBe(ofFiles.length);
   });
 
   it('shows no other error or warning than the one that each file is about', () => {

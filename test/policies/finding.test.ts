@@ -47,6 +47,7 @@ describe('the table of codes', () => {
         "## RG3xxx: Conditions",
         "## RG4xxx: Settings adopted from grafana/rollout-operator",
         "## RG5xxx: Risks of a plan",
+        "## RG6xxx: The installation",
       ]
     `);
   });

@@ -47,7 +47,7 @@ export const installationCodes = {
     hint: 'bind the Role that belongs to the agent',
   },
   RG6008: {
-    title: 'grafana/rollout-operator is still running',
+    title: 'The operator of grafana/rollout-operator is still running',
     severity: 'error',
     explanation:
       'Both would replace pods of the same groups, and neither knows what the other one has just deleted. Two zones may be down at once.',
