@@ -28,7 +28,10 @@ export type ReflectorState =
   | { readonly kind: 'synced'; readonly atMs: number }
   | {
       readonly kind: 'failing';
-      /** `forbidden` and `missing` are tried again slowly, `unreachable` soon. `invalid`: an object or an answer was not understood. */
+      /**
+       * `forbidden` and `missing` are tried again slowly. `unreachable`, soon: no answer, an error, or a list of the past. `invalid`: the store
+       * follows the server, but for the objects in it that were not understood (`store.invalid()`).
+       */
       readonly reason: FailureReason;
       readonly message: string;
       /** The store holds what was there at the last contact. */
@@ -194,7 +197,7 @@ class Following<View> {
   async #refuseList(resourceVersion: string): Promise<void> {
     const message = `the API server answered with a list of the past: resourceVersion ${resourceVersion} after ${this.#mark.value}`;
     this.#count('stale-list', message);
-    this.#failure = { reason: 'invalid', message };
+    this.#failure = { reason: 'unreachable', message };
     this.#report();
     await this.#wait(this.#soon.nextMs());
   }
@@ -371,8 +374,7 @@ class Following<View> {
 
 function reasonOf(error: unknown): FailureReason {
   if (isStatus(error, 403)) return 'forbidden';
-  if (isStatus(error, 404, 405)) return 'missing';
-  return isStatus(error, 400, 406, 422) ? 'invalid' : 'unreachable';
+  return isStatus(error, 404, 405) ? 'missing' : 'unreachable';
 }
 
 function messageOf(error: unknown): string {

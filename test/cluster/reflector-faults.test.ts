@@ -190,7 +190,7 @@ describe('a list', () => {
     api.compact();
     await env.advance(20_000);
     expect(values()).toContain('b=1');
-    expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'invalid', hasSynced: true });
+    expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'unreachable', hasSynced: true });
     expect(faults).toContain('stale-list');
     isStale = false;
     await env.advance(minute);
@@ -200,7 +200,7 @@ describe('a list', () => {
   it('older than what an earlier process has seen is not believed', async () => {
     const { env, api, reflector, values } = follow({ before: ['a'], notBefore: '103' });
     await env.advance(10_000);
-    expect([values(), reflector.state()]).toMatchObject([[], { kind: 'failing', reason: 'invalid', hasSynced: false }]);
+    expect([values(), reflector.state()]).toMatchObject([[], { kind: 'failing', reason: 'unreachable', hasSynced: false }]);
     while (api.revision < 103) api.put(collection, { metadata: { namespace: 'ns', name: 'a' }, data: { value: String(api.revision) } });
     await env.advance(minute);
     expect([values(), reflector.state().kind]).toEqual([['a=102'], 'synced']);
