@@ -16,6 +16,8 @@ export interface EventFact {
   readonly zone?: string;
   /** What makes it the same event as another one, when the note says more than that. */
   readonly identity?: string;
+  /** A wait, by its name in `GroupPast`: it is worth telling when it lasts. */
+  readonly wait?: string;
 }
 
 /** What is remembered of a group from one turn to the next. */
@@ -56,7 +58,8 @@ function waitFact({ rule, outcome, fact, limit, source }: RuleResult): EventFact
   const place = source?.object ?? (source?.file === undefined ? undefined : `${source.file}:${source.line ?? 1}`);
   const note = `${rule}: ${fact}${limit === undefined ? '' : ` (${limit}${place === undefined ? '' : `, ${place}`})`}`;
   const make = outcome === 'wait' ? normal : warning;
-  return make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity: `${rule} ${outcome}` });
+  const identity = `${rule} ${outcome}`;
+  return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity }), wait: identity };
 }
 
 function runFacts({ snapshot }: TurnReport, { run, goal }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {

@@ -25,6 +25,8 @@ export interface Events {
   readonly close: () => Promise<void>;
 }
 
+/** What holds a group for less than this is the ordinary course of a rollout. */
+const lastingMs = 5000;
 /** The same fact is told again after this long. */
 const repeatMs = 600_000;
 /** Beyond this many that wait, and that many that are remembered, the newest are dropped, and the oldest forgotten. */
@@ -57,6 +59,8 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
   const pasts = new Map<string, GroupPast>();
   const toldMs = new Map<string, number>();
   const waiting: Waiting[] = [];
+  /** Ends the watch over a wait that may last, by group and wait. */
+  const lasting = new Map<string, () => void>();
   const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
   let writing: Promise<void> | undefined;
   let isLeader = false;
@@ -83,6 +87,16 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
     writing ??= writeAll().finally(() => {
       writing = undefined;
     });
+  };
+
+  const tellWhenItLasts = (key: string, wait: string, one: Waiting): void => {
+    const name = `${key} ${wait}`;
+    lasting.get(name)?.();
+    const cancel = env.timers.after(lastingMs, () => {
+      lasting.delete(name);
+      if (isLeader && pasts.get(key)?.waits.has(wait)) tell(key, one);
+    });
+    lasting.set(name, cancel);
   };
 
   const writeAll = async (): Promise<void> => {
@@ -135,7 +149,11 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
       const { facts, past } = factsOf(report, pasts.get(key));
       pasts.set(key, past);
       if (!isLeader) return;
-      for (const fact of facts) tell(key, { fact, atMs: env.clock.nowMs(), report });
+      for (const fact of facts) {
+        const one = { fact, atMs: env.clock.nowMs(), report };
+        if (fact.wait === undefined) tell(key, one);
+        else tellWhenItLasts(key, fact.wait, one);
+      }
     },
     groupsChanged: (groups, findings) => {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
@@ -170,6 +188,7 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
     },
     close: async () => {
       isClosed = true;
+      for (const cancel of lasting.values()) cancel();
       let cancel = (): void => undefined;
       const deadline = new Promise<void>((resolve) => {
         cancel = env.timers.after(closeMs, () => {

@@ -2,7 +2,7 @@
 import { isStatus } from '../cluster/failure.ts';
 import { getObject } from '../cluster/read.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../cluster/resource.ts';
-import { createObject, patchObject, type Target } from '../cluster/write.ts';
+import { createObject, patchObject, replaceObject, type Target } from '../cluster/write.ts';
 import { ledgerLabel } from '../engine/ledger-document.ts';
 import { publishedDecision, readPublished, samePublished } from '../engine/publish/decision.ts';
 import type { PublishedDecision } from '../engine/publish/published.ts';
@@ -123,7 +123,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
   const writeConfigMap = async ({ namespace, name }: GroupName, decision: PublishedDecision, { object }: Stored): Promise<void> => {
     const data = { [decisionKey]: JSON.stringify(decision) };
     if (object !== undefined) {
-      await patchObject(env, resources.configMaps, targetOf(object), { patch: { data }, site: 'publish.patchConfigMap', timeoutMs });
+      await replaceObject(env, resources.configMaps, { ...object, data }, { site: 'publish.replaceConfigMap', timeoutMs });
       return;
     }
     const metadata = { namespace, name: statusName(name), labels: { [ledgerLabel.key]: labelValue } };

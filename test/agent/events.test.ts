@@ -23,9 +23,9 @@ function setup(plurals: readonly string[] = ['events', 'rolloutgroups'], one = g
     onWrite: (result) => results.push(result),
   });
   events.listener.leadershipChanged?.({ isLeader: true });
-  const turn = async (turning: Turning): Promise<void> => {
+  const turn = async (turning: Turning, afterMs = 6000): Promise<void> => {
     events.listener.turnEnded(world.report(turning));
-    await env.advance(1000);
+    await env.advance(afterMs);
   };
   const all = (): readonly EventObject[] =>
     [...server.objects].filter(([path]) => path.includes('/events/')).map(([, object]) => object as unknown as EventObject);
@@ -89,6 +89,22 @@ describe('Kubernetes Events', () => {
     await env.advance(600_000);
     await turn({ updated: [0, 0], target: 'newest' });
     expect(waits()).toHaveLength(2);
+  });
+
+  it('pass over what holds a group for a moment', async () => {
+    const { turn, reasons } = setup(
+      ['events'],
+      group({
+        zones: [
+          { name: 'a', paused: true },
+          { name: 'b', paused: true },
+        ],
+      }),
+    );
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [0, 0] }, 4000);
+    await turn({ updated: [3, 3] });
+    expect(reasons()).not.toContain('Paused');
   });
 
   it('tell what failed', async () => {

@@ -1,4 +1,4 @@
-// Plays the part of an API server that keeps objects: create, get, list, merge patch with preconditions, delete with preconditions.
+// Plays the part of an API server that keeps objects: create, get, list, replace and merge patch with preconditions, delete with preconditions.
 import type { KubernetesObject } from '../../cluster/resource.ts';
 import { type Serve, type Served, type ServedRequest, status } from '../kit/virtual-env.ts';
 
@@ -67,7 +67,7 @@ export function objectsServer(served: readonly string[]): ObjectsServer {
         objects.delete(path);
         return { status: 200, body: object };
       }
-      return { status: 200, body: stored(path, merged(object, body) as Json) };
+      return { status: 200, body: stored(path, method === 'PUT' ? body : (merged(object, body) as Json)) };
     },
   };
   return server;

@@ -174,7 +174,7 @@ describe('publishing a decision', () => {
     await env.advance(6000);
     let isFirst = true;
     server.fault = ({ method }) => {
-      if (method !== 'PATCH' || !isFirst) return undefined;
+      if (method !== 'PUT' || !isFirst) return undefined;
       isFirst = false;
       return status(409, 'Conflict');
     };
