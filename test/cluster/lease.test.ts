@@ -269,6 +269,16 @@ describe('a contender', () => {
     expect([told, specOf(api)?.['leaseTransitions']]).toEqual([['acquired 1'], 1]);
   });
 
+  it('that stood still while it took the Lease does not believe it before it has renewed', async () => {
+    const { env, start } = setUp((api) => async (request) => ({ ...(await api.serve(request)), delayMs: 1000 }));
+    const couldAct: boolean[] = [];
+    const process = start('one', { onAcquired: () => couldAct.push(process.lease.mayAct(0)) });
+    await env.advance(1500);
+    process.pause(40_000);
+    await env.advance(60_000);
+    expect(couldAct).toEqual([true]);
+  });
+
   it('goes beyond the largest epoch that is stored elsewhere', async () => {
     const { env, start } = setUp();
     const { told } = start('one', { storedEpoch: () => 41 });

@@ -186,10 +186,13 @@ describe('a conflict', () => {
     expect(stored()).toEqual(['b']);
   });
 
-  it('that does not end is given up after 30 rounds', async () => {
+  it('that does not end is given up after 30 rounds, which are ever further apart', async () => {
     const { env, add, writes } = setUp((api) => (request) => (request.method === 'GET' ? api.serve(request) : status(409, 'Conflict')));
     await expect(env.finish(add('a'))).rejects.toMatchObject({ status: 409 });
     expect([writes().length, env.timerCount()]).toEqual([30, 0]);
+    const sentMs = writes().map(({ sentAtMs }) => sentAtMs);
+    expect((sentMs[29] ?? 0) - (sentMs[19] ?? 0)).toBeGreaterThan((sentMs[10] ?? 0) - (sentMs[0] ?? 0));
+    expect((sentMs[29] ?? 0) - (sentMs[0] ?? 0)).toBeLessThan(30_000);
   });
 });
 
@@ -239,6 +242,29 @@ describe('a lost answer', () => {
       await env.advance(60_000);
       expect([lateMs, set.stored()]).toEqual([lateMs, ['a']]);
     }
+  });
+
+  it('to a write that can no longer land is certain: the refusal that follows is told as it is', async () => {
+    let writeCount = 0;
+    const { env, add, stored } = setUp((api) => async (request) => {
+      if (request.method === 'GET') return api.serve(request);
+      writeCount++;
+      if (writeCount > 1) return status(403, 'Forbidden');
+      await virtualWrite(api, 'theirs');
+      return { lost: 'reply' };
+    });
+    await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'ApiFailure', status: 403 });
+    expect(stored()).toEqual(['theirs']);
+  });
+
+  it('to a write that may still land is not certain, whatever follows', async () => {
+    let writeCount = 0;
+    const { env, add } = setUp((api) => (request) => {
+      if (request.method === 'GET') return api.serve(request);
+      writeCount++;
+      return writeCount > 1 ? status(403, 'Forbidden') : { lost: 'reply' };
+    });
+    await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: true });
   });
 
   it('that nobody can follow up says so', async () => {
