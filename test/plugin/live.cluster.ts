@@ -1,0 +1,162 @@
+// The live verbs on a real control plane, with the real agent, used by people with small Roles.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { TestGroup } from '../control-plane/group.ts';
+import { agentRules, grant, grantNodes, type Rule } from '../control-plane/roles.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { revisionOf, type StatefulSet } from '../control-plane/workloads.ts';
+import { type Person, person } from './live-people.ts';
+
+const namespace = 'mimir';
+const ours = 'rollout-group.dev';
+
+const viewerRules: readonly Rule[] = [
+  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['configmaps', 'pods'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch'] },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
+  { apiGroups: ['rollout-operator.grafana.com'], resources: ['zoneawarepoddisruptionbudgets'], verbs: ['list', 'watch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] },
+  {
+    apiGroups: [ours],
+    resources: ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutintents', 'rolloutruns'],
+    verbs: ['get', 'list', 'watch'],
+  },
+];
+
+const operatorRules: readonly Rule[] = [
+  ...viewerRules,
+  { apiGroups: [ours], resources: ['rolloutintents'], verbs: ['create', 'patch', 'delete'] },
+  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['patch'] },
+  { apiGroups: ['apps'], resources: ['statefulsets/scale'], verbs: ['get', 'patch'] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
+];
+
+async function installKinds({ client }: ControlPlane): Promise<void> {
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  for (const kind of ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent', 'RolloutRun'] as const) {
+    await client.create(path, customResourceDefinition(kind));
+  }
+  await client.until(path, 'the kinds established', (items) => items.every(isEstablished));
+}
+
+function isEstablished(item: object): boolean {
+  const { status } = item as { readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] } };
+  return status?.conditions?.some((condition) => condition.type === 'Established' && condition.status === 'True') === true;
+}
+
+describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
+  let group: TestGroup;
+  let viewer: Person;
+  let operator: Person;
+  let agent: AgentProcess | undefined;
+
+  beforeAll(async () => {
+    const { client } = controlPlane();
+    group = new TestGroup(client, { namespace });
+    await group.create();
+    viewer = await person(controlPlane(), namespace, 'viewer', viewerRules);
+    operator = await person(controlPlane(), namespace, 'operator', operatorRules);
+  });
+  afterAll(() => agent?.stop());
+
+  /** Every pod at the revision that its StatefulSet asks for. */
+  const isRolled = async (): Promise<boolean> => {
+    const sets = await controlPlane().client.list<StatefulSet>(group.setsPath);
+    const wanted = new Set(sets.map(({ status }) => status.updateRevision));
+    return (await group.pods()).every((pod) => wanted.has(revisionOf(pod)));
+  };
+
+  const untilComplete = async (): Promise<void> => {
+    const { status, stdout, stderr } = await viewer.run(['status', 'ingester', '--timeout', '60s']);
+    expect(status, stdout + stderr).toBe(0);
+  };
+
+  it('without our kinds and without an agent reading works, says what it rests on, and acting refuses with what to install', async () => {
+    const { status, stdout, stderr } = await viewer.run(['get', 'ingester']);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: 'note: no agent has published mimir/ingester; evaluated here\n' });
+    expect(stdout).toContain('mimir/ingester   DONE');
+    const paused = await operator.run(['pause', 'ingester']);
+    expect(paused.status).toBe(10);
+    expect(paused.stderr).toContain('kubectl rollout-group schema RolloutIntent -o crd | kubectl apply -f -');
+  });
+
+  it('with an agent it shows what that published', async () => {
+    await installKinds(controlPlane());
+    await grant(controlPlane().client, controlPlane().identities.agent, namespace, agentRules());
+    await grantNodes(controlPlane().client, controlPlane().identities.agent);
+    agent = await startAgentProcess({ url: controlPlane().url, identity: controlPlane().identities.agent, namespace });
+    await agent.untilReady();
+    await controlPlane().client.until(`/api/v1/namespaces/${namespace}/configmaps`, 'a published decision', (maps) =>
+      maps.some(({ metadata }) => metadata.name === 'rollout-group-ingester-status'),
+    );
+    const { status, stdout, stderr } = await viewer.run(['get', 'ingester', '-o', 'json']);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(JSON.parse(stdout).groups[0]).toMatchObject({ group: { namespace, name: 'ingester' }, phase: 'Done' });
+  });
+
+  it('status waits for the rollout that was just asked for, and not for the one before', async () => {
+    await group.setImage('example.com/server:2');
+    const { status, stdout, stderr } = await viewer.run(['status', 'ingester', '--timeout', '60s']);
+    expect(status, stdout + stderr).toBe(0);
+    expect({ status, stderr, isRolled: await isRolled() }).toEqual({ status: 0, stderr: '', isRolled: true });
+    expect(stdout).toMatch(/ mimir\/ingester rolling /);
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/ mimir\/ingester done updated=6\/6 available=6\/6$/);
+  });
+
+  it('a pause holds the next rollout until it is taken back', async () => {
+    expect((await operator.run(['pause', 'ingester', '--reason', 'INC-441', '--for', '1h'])).status).toBe(0);
+    const before = (await group.pods()).map(({ metadata }) => metadata.uid).sort();
+    await group.setImage('example.com/server:3');
+    const held = await viewer.run(['status', 'ingester', '--fail-on-pause', '--timeout', '60s']);
+    expect(held.status, held.stdout).toBe(8);
+    expect((await viewer.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] paused +the group is paused \(INC-441\)/);
+    expect((await group.pods()).map(({ metadata }) => metadata.uid).sort()).toEqual(before);
+    expect((await operator.run(['resume', 'ingester'])).stdout).toBe('mimir/ingester resumed\n');
+    await untilComplete();
+    expect(await isRolled()).toBe(true);
+  });
+
+  it('a restart replaces every pod, zone by zone, and is recorded with its reason', async () => {
+    const before = new Set((await group.pods()).map(({ metadata }) => metadata.uid));
+    const dry = await operator.run(['restart', 'ingester', '--dry-run', 'server']);
+    expect([dry.status, dry.stdout.match(/restartedAt/g)?.length]).toEqual([0, 3]);
+    expect((await operator.run(['restart', 'ingester', '--reason', 'new certificates'])).status).toBe(0);
+    await untilComplete();
+    expect((await group.pods()).filter(({ metadata }) => before.has(metadata.uid))).toEqual([]);
+    const events = await viewer.run(['events', 'ingester', '-o', 'jsonl']);
+    expect(events.stdout).toContain('"note":"new certificates"');
+  });
+
+  it('scale writes the leader', async () => {
+    const { status, stdout } = await operator.run(['scale', 'ingester', '--zone', 'ingester-zone-a', '--to', '3']);
+    expect([status, stdout]).toEqual([0, 'statefulset/ingester-zone-a of mimir/ingester from 2 to 3: done\n']);
+    await group.untilReady(7);
+    expect(await group.replicas()).toEqual([3, 2, 2]);
+  });
+
+  it('history has the rollouts', async () => {
+    const { status, stdout } = await viewer.run(['history', 'ingester', '-o', 'json']);
+    const { runs } = JSON.parse(stdout);
+    expect(status).toBe(0);
+    expect(
+      runs.filter((run: { readonly kind: string; readonly outcome: string }) => run.kind === 'rollout' && run.outcome === 'completed'),
+    ).toHaveLength(3);
+    expect((await viewer.run(['history', 'ingester', runs[0].id])).stdout).toContain('ingester ');
+  });
+
+  it('who may not act is told which rule is missing, and changes nothing', async () => {
+    const { status, stderr } = await viewer.run(['pause', 'ingester']);
+    expect(status).toBe(11);
+    expect(stderr).toContain('with the rule {apiGroups: ["rollout-group.dev"], resources: ["rolloutintents"], verbs: ["patch"]}');
+  });
+
+  it('who may read nothing is told so', async () => {
+    const nobody = await person(controlPlane(), namespace, 'nobody', []);
+    const { status, stderr } = await nobody.run(['get']);
+    expect(status).toBe(11);
+    expect(stderr).toContain('may not list');
+  });
+});
