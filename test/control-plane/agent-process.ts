@@ -18,12 +18,15 @@ export interface AgentProcessOptions {
   readonly namespace: string;
   /** After those of this file, so that a suite can say something else. */
   readonly flags?: readonly string[];
+  /** The built executable, where that is what counts; bundled from its source when absent. */
+  readonly executable?: string;
   /** Such as HTTP_PROXY. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface AgentProcess {
   readonly port: number;
+  readonly pid: number;
   /** Everything that it has written. */
   readonly log: () => string;
   /** GET on its own server. */
@@ -75,10 +78,17 @@ async function bundleInto(folder: string): Promise<string> {
 const readyTimeoutMs = 30_000;
 
 /** Starts the agent; it is not ready yet. */
-export async function startAgentProcess({ url, identity, namespace, flags = [], env = {} }: AgentProcessOptions): Promise<AgentProcess> {
+export async function startAgentProcess({
+  url,
+  identity,
+  namespace,
+  executable,
+  flags = [],
+  env = {},
+}: AgentProcessOptions): Promise<AgentProcess> {
   const port = await freePort();
   const args = [
-    await agentBundle(),
+    executable ?? (await agentBundle()),
     `--kubernetes.api-url=${url}`,
     `--kubernetes.config-file=${identity.kubeconfig}`,
     `--kubernetes.namespace=${namespace}`,
@@ -105,6 +115,7 @@ export async function startAgentProcess({ url, identity, namespace, flags = [], 
   const ask = (path: string) => get(port, path);
   return {
     port,
+    pid: child.pid ?? -1,
     log: () => said,
     ask,
     untilReady: async () => {
