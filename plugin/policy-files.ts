@@ -1,8 +1,8 @@
 // Everything that a set of files says together: documents, manifests, groups, and what lint finds in all of them.
 import { ruleCatalog } from '../engine/rules/catalog.ts';
 import type { Finding } from '../policies/findings/finding.ts';
-import { lintPolicies } from '../policies/lint/lint.ts';
-import type { LoadOptions, LoadResult, PolicyFile } from '../policies/load.ts';
+import { type LintOptions, lintPolicies } from '../policies/lint/lint.ts';
+import type { LoadResult, PolicyFile } from '../policies/load.ts';
 import type { Resolution } from '../policies/resolve/resolve.ts';
 
 export interface PolicyFiles {
@@ -13,7 +13,7 @@ export interface PolicyFiles {
 }
 
 /** Reads, adopts, resolves and checks; never throws for what is in the files. Objects that name no namespace are in that of the options. */
-export function readPolicyFiles(files: readonly PolicyFile[], options: LoadOptions = {}): PolicyFiles {
+export function readPolicyFiles(files: readonly PolicyFile[], options: Omit<LintOptions, 'engineRules'> = {}): PolicyFiles {
   const { load, resolution, findings } = lintPolicies(files, { ...options, engineRules: ruleCatalog.map(({ id }) => id) });
   return { loaded: load, resolution, findings };
 }

@@ -13,7 +13,7 @@ import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-import { comparedObjects, listIn, orUnknown, readObjects } from '../source/cluster.ts';
+import { agentLeaseName, comparedObjects, listIn, orUnknown, readObjects, usualAgentNamespace } from '../source/cluster.ts';
 import { asFile } from '../source/cluster-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from './check.ts';
 import { readRights } from './gather-rights.ts';
@@ -27,6 +27,9 @@ export interface DoctorScope {
   readonly serviceAccount?: string;
 }
 
+/** In deploy/rbac.yaml. */
+const agentAccount = 'rollout-group-agent';
+
 const deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', isNamespaced: true };
 const scaledObjects: Resource = {
   group: 'keda.sh',
@@ -35,11 +38,6 @@ const scaledObjects: Resource = {
   kind: 'ScaledObject',
   isNamespaced: true,
 };
-
-/** The name that the agent's flag gives its Lease by default, and its account in deploy/rbac.yaml. */
-const agentName = 'rollout-group-agent';
-/** Where deploy/rbac.yaml puts it. */
-const usualNamespace = 'rollout-group';
 
 /** @throws ApiFailure when StatefulSets may not be read: there would be nothing to look at. */
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
@@ -56,9 +54,9 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     readKinds(cluster),
   ]);
   const agentNamespace =
-    scope.agentNamespace ?? (isUnknown(leases) ? undefined : leases.find(({ holder }) => holder !== '')?.namespace) ?? usualNamespace;
-  const account = scope.serviceAccount ?? `${agentNamespace}/${agentName}`;
-  const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile));
+    scope.agentNamespace ?? (isUnknown(leases) ? undefined : leases.find(({ holder }) => holder !== '')?.namespace) ?? usualAgentNamespace;
+  const account = scope.serviceAccount ?? `${agentNamespace}/${agentAccount}`;
+  const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace });
   const groups = resolution.bundle.groups;
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
   return {
@@ -115,10 +113,10 @@ function parsedVersion(body: string): string | undefined {
 /** Those of the usual name, everywhere if that may be read, else where an agent may be. */
 async function readLeases(cluster: Cluster, { agentNamespace, namespaces }: DoctorScope): Promise<Known<readonly LeaseFact[]>> {
   // By name: every node has a Lease too.
-  const options = { fieldSelector: `metadata.name=${agentName}`, site: 'doctor.leases', timeoutMs: cluster.timeoutMs };
+  const options = { fieldSelector: `metadata.name=${agentLeaseName}`, site: 'doctor.leases', timeoutMs: cluster.timeoutMs };
   const listed = listObjects(cluster.env, resources.leases, options).then(({ items }) => items);
   const everywhere = await orUnknown(resources.leases, listed);
-  const named = [...new Set([agentNamespace ?? usualNamespace, ...(namespaces ?? [])])];
+  const named = [...new Set([agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
   const found = isUnknown(everywhere) ? await namedLeases(cluster, named) : everywhere;
   return isUnknown(found) ? found : found.map(leaseOf);
 }
@@ -128,7 +126,7 @@ async function namedLeases({ env, timeoutMs }: Cluster, namespaces: readonly str
   let isForbidden = true;
   for (const namespace of namespaces) {
     try {
-      const lease = await getObject(env, resources.leases, { namespace, name: agentName }, { site: 'doctor.lease', timeoutMs });
+      const lease = await getObject(env, resources.leases, { namespace, name: agentLeaseName }, { site: 'doctor.lease', timeoutMs });
       isForbidden = false;
       if (lease !== undefined) found.push(lease);
     } catch (error) {

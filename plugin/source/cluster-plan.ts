@@ -72,7 +72,14 @@ export async function readLiveInputs(
   const kinds = await resourcesOf(cluster, askedObjects);
   const asked = await liveTwins(cluster, askedObjects, kinds, live);
   const askedNames = new Set(askedObjects.map(nameOf));
-  const { bundle, groupsBefore, errors } = policiesOver({ files, askedFiles, asked, live, namespace });
+  const { bundle, groupsBefore, errors } = policiesOver({
+    files,
+    askedFiles,
+    asked,
+    live,
+    namespace,
+    agentNamespace: objects.agentNamespace,
+  });
   const groups = groupsToPlan(bundle.groups, groupsBefore);
   const selected = errors.length > 0 ? groups : selectGroups(groups, options);
   const digest = policyDigest(bundle);

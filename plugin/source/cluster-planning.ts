@@ -6,6 +6,7 @@ import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import type { Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
+import { usageFailure } from '../failure.ts';
 import type { ReadyObject } from './cluster-apply.ts';
 import { toApply } from './cluster-asked.ts';
 import { givenFiles, type LivePlanInputs, readLiveInputs } from './cluster-plan.ts';
@@ -39,9 +40,16 @@ export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] 
   });
 }
 
-/** The plan with everything that is needed to look whether it still holds, and to carry it out. */
+/**
+ * The plan with everything that is needed to look whether it still holds, and to carry it out.
+ *
+ * @throws Failure when a Secret is among what is asked for: a plan is a file that is reviewed and passed on.
+ */
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
   const { basis, plan, given, objects } = planned;
+  if (planned.asked.some(({ manifest }) => manifest['kind'] === 'Secret')) {
+    throw usageFailure('a saved plan holds no Secret', 'leave Secrets out of the manifests, and apply them by themselves');
+  }
   const uid = await clusterUid(cluster);
   const scope = {
     ...(uid === undefined ? {} : { cluster: uid }),

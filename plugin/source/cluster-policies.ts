@@ -18,6 +18,8 @@ export interface PolicyQuestion {
   readonly live: readonly ObjectContent[];
   /** Of objects that name none. */
   readonly namespace: string;
+  /** Policies there may name other namespaces. */
+  readonly agentNamespace: string;
 }
 
 export interface PoliciesOver {
@@ -32,17 +34,17 @@ export interface PoliciesOver {
  * Files come before live objects of the same name. A manifest may be a part of an object, and the rest of it runs: what counts is the object
  * that it makes, so an error in a manifest is one only where that object has it too.
  */
-export function policiesOver({ files, askedFiles, asked, live, namespace }: PolicyQuestion): PoliciesOver {
+export function policiesOver({ files, askedFiles, asked, live, ...options }: PolicyQuestion): PoliciesOver {
   const askedNames = new Set(asked.map(({ manifest }) => nameOf(manifest)));
   const others = live.filter((object) => !askedNames.has(nameOf(object))).map(asFile);
-  const written = readPolicyFiles([...files, ...others], { namespace });
+  const written = readPolicyFiles([...files, ...others], options);
   // Manifests in a file with policies stay as they are: the file is what the policies are quoted from.
   const isManifestFile = (file: PolicyFile): boolean => askedFiles.has(file.name) && documentsOf([file]).length === 0;
   const kept = files.filter((file) => !isManifestFile(file));
-  const inKept = new Set(readPolicyFiles(kept, { namespace }).loaded.manifests.map(({ value }) => nameOf(value)));
+  const inKept = new Set(readPolicyFiles(kept, options).loaded.manifests.map(({ value }) => nameOf(value)));
   const made = asked.filter(({ manifest }) => !isOurs(manifest) && !inKept.has(nameOf(manifest)));
   const whole = made.map(({ manifest, live: twin }) => asFile(overlaid(twin, manifest)));
-  const effective = whole.length === 0 ? written : readPolicyFiles([...kept, ...whole, ...others], { namespace });
+  const effective = whole.length === 0 ? written : readPolicyFiles([...kept, ...whole, ...others], options);
   const isMade = new Set(made.map(({ manifest }) => nameOf(manifest)));
   const stays = new Set(effective.findings.map(({ code, object = '' }) => `${code} ${object}`));
   const errors = written.findings.filter(({ severity, file, code, object = '' }) => {
@@ -51,7 +53,7 @@ export function policiesOver({ files, askedFiles, asked, live, namespace }: Poli
   });
   return {
     bundle: withLiveSources(effective.resolution.bundle),
-    groupsBefore: readPolicyFiles(live.map(asFile), { namespace }).resolution.bundle.groups,
+    groupsBefore: readPolicyFiles(live.map(asFile), options).resolution.bundle.groups,
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
   };
 }

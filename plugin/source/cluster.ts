@@ -30,10 +30,25 @@ const zoneBudgets: Resource = {
   isNamespaced: true,
 };
 
-export const defaultAgentNamespace = 'rollout-group-system';
+/** The name that the agent's flag gives its Lease by default. */
+export const agentLeaseName = 'rollout-group-agent';
+/** Where deploy/rbac.yaml puts the agent. */
+export const usualAgentNamespace = 'rollout-group';
+
+/** Where the agent lives: policies there may name other namespaces. Its Lease tells; where that may not be read, the usual place is taken. */
+export async function agentNamespaceOf({ env, timeoutMs }: Cluster): Promise<string> {
+  const options = { fieldSelector: `metadata.name=${agentLeaseName}`, site: 'source.leases', timeoutMs };
+  const leases = await orUnknown(
+    resources.leases,
+    listObjects(env, resources.leases, options).then(({ items }) => items),
+  );
+  const namespace = isUnknown(leases) ? undefined : leases[0]?.metadata.namespace;
+  return namespace ?? usualAgentNamespace;
+}
 
 /** Lists of one or several namespaces, or of all. A list that may not be read is unknown; one of a kind that is not installed is empty. */
 export interface ClusterObjects {
+  readonly agentNamespace: string;
   /** undefined: every namespace. */
   readonly namespaces: readonly string[] | undefined;
   readonly statefulSets: readonly KubernetesObject[];
@@ -57,7 +72,8 @@ export async function readObjects(cluster: Cluster, namespaces: readonly string[
   const list = (resource: Resource, labelSelector?: string) => listIn(cluster, resource, namespaces, labelSelector);
   const known = (resource: Resource, labelSelector?: string) => orUnknown(resource, list(resource, labelSelector));
   const ledgers = `${ledgerLabel.key}=${ledgerLabel.value}`;
-  const agentPolicies = namespaces === undefined || namespaces.includes(defaultAgentNamespace) ? [] : [defaultAgentNamespace];
+  const agentNamespace = await agentNamespaceOf(cluster);
+  const agentPolicies = namespaces === undefined || namespaces.includes(agentNamespace) ? [] : [agentNamespace];
   const [statefulSets, revisions, pods, nodes, podBudgets, zoned, groups, policies, exceptions, intents, configMaps, foreign] =
     await Promise.all([
       list(resources.statefulSets),
@@ -75,6 +91,7 @@ export async function readObjects(cluster: Cluster, namespaces: readonly string[
       orUnknown(rolloutPolicies, listIn(cluster, rolloutPolicies, agentPolicies)),
     ]);
   return {
+    agentNamespace,
     namespaces,
     statefulSets,
     revisions: isUnknown(revisions) ? [] : revisions,
@@ -180,7 +197,7 @@ export function seenSnapshot(objects: ClusterObjects, { sources, ...policies }: 
   const unread = [...sets.unread, ...(isUnknown(pods) ? [] : pods.unread), ...ledgers.unread];
   return snapshotOf({
     ...policies,
-    agentNamespace: defaultAgentNamespace,
+    agentNamespace: objects.agentNamespace,
     intents: readIntents(objects.intents),
     statefulSets: sets.seen,
     pods: isUnknown(pods) ? pods : pods.seen,

@@ -1,5 +1,4 @@
 // What plan, diff, explain and simulate work on: what runs, what is asked for, the policies over both, and the assumptions.
-import { createHash } from 'node:crypto';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { instantMs } from '../../engine/observe/raw.ts';
@@ -7,7 +6,9 @@ import { withRevisions } from '../../engine/observe/revisions.ts';
 import { type Assumptions, defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { groupsToPlan } from '../../engine/plan/groups.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
-import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts';
+import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { policyDigest } from '../../policies/digest.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import type { Manifest, PolicyFile } from '../../policies/load.ts';
 import type { CommandContext } from '../context.ts';
@@ -27,6 +28,8 @@ export interface PlanInputOptions {
   readonly at?: string;
   readonly group?: readonly string[];
   readonly namespace?: string;
+  /** Where the agent lives; `usualAgentNamespace`, or where a cluster has its Lease, when left out. */
+  readonly agentNamespace?: string;
   /** Having no group at all is no failure. */
   readonly mayHaveNoGroup?: boolean;
 }
@@ -48,7 +51,7 @@ export interface PlanInputs {
  * zones that do not exist (10).
  */
 export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<PlanInputs> {
-  const { current, desired } = options;
+  const { current, desired, agentNamespace = usualAgentNamespace } = options;
   if (current === undefined && desired === undefined) {
     throw usageFailure(
       'neither --current nor --desired is given',
@@ -62,10 +65,10 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const desiredFiles = desired === undefined ? currentFiles : await readInput(desired, context);
   const policyFiles = await readInputs(options.file ?? [], context);
 
-  const before = readPolicyFiles(currentFiles);
+  const before = readPolicyFiles(currentFiles, { agentNamespace });
   // Parsing is a good part of a large plan; the same files are read once.
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
-  const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]));
+  const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace });
   const { bundle } = after.resolution;
   // What runs may be what the change mends, so only files that cannot be read stand in the way there.
   const errors = [...before.loaded.findings, ...after.findings].filter((finding) => finding.severity === 'error');
@@ -91,6 +94,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       policies: bundle.policies,
       exceptions: bundle.exceptions,
       policyDigest: policyDigest(bundle),
+      agentNamespace,
       current: currentObjects,
       // Manifests that were exported from a cluster say which revision runs; a new template is another one.
       desired:
@@ -159,11 +163,4 @@ export function isNamed(group: Pick<GroupDefinition, 'namespace' | 'name'>, name
 
 function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
   return `${group.namespace}/${group.name}`;
-}
-
-/** What the policies say, wherever they say it: positions in files are left out, so that moving a rule changes nothing. */
-export function policyDigest(bundle: PolicyBundle): string {
-  const positions = new Set(['source', 'sources', 'limitSources']);
-  const plain: unknown = JSON.parse(JSON.stringify(bundle, (key, value: unknown) => (positions.has(key) ? undefined : value)));
-  return createHash('sha256').update(canonicalJson(plain)).digest('hex');
 }

@@ -42,17 +42,8 @@ export interface PlanScope {
   readonly files: GivenFiles;
 }
 
-/** A saved plan around its content. Secrets do not belong into files that are passed on. */
+/** A saved plan around its content. */
 export function savedPlan(content: Pick<SavedPlan, 'scope' | 'basis' | 'objects' | 'plan'>, nowMs: number): SavedPlan {
-  const secret = content.objects.find((object) => object['kind'] === 'Secret');
-  if (secret !== undefined) {
-    throw new Failure({
-      exitCode: exitCodes.usage,
-      what: 'a saved plan holds no Secret',
-      why: 'it is a file that is reviewed and passed on',
-      todo: 'leave Secrets out of the manifests, and apply them by themselves',
-    });
-  }
   const metadata = { digest: digestOf(content), createdAt: new Date(nowMs).toISOString(), tool: version };
   return { apiVersion: 'rollout-group.dev/cli/v1', kind: 'SavedPlan', metadata, ...content };
 }

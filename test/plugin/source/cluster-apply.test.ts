@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env.ts';
+import { TransportFailure } from '../../../cluster/failure.ts';
+import { type KubernetesObject, resources } from '../../../cluster/resource.ts';
+import type { Cluster } from '../../../plugin/connection.ts';
+import { applyAll, type ReadyObject, tryAll } from '../../../plugin/source/cluster-apply.ts';
+
+type Answer = (request: KubernetesRequest) => KubernetesResponse | Error;
+
+/** An API server that answers as it is told, and what it was asked. */
+function serverWith(answer: Answer): { readonly cluster: Cluster; readonly asked: KubernetesRequest[] } {
+  const asked: KubernetesRequest[] = [];
+  const request = async (sent: KubernetesRequest): Promise<KubernetesResponse> => {
+    asked.push(sent);
+    const given = answer(sent);
+    if (given instanceof Error) throw given;
+    return given;
+  };
+  const never = (): never => {
+    throw new Error('not used');
+  };
+  const env = {
+    clock: { nowMs: () => 0, monotonicMs: () => 0 },
+    timers: { after: never },
+    random: () => 0,
+    kubernetes: { request, stream: never },
+  };
+  return { cluster: { env, namespace: 'm', server: 'https://x', contextName: '', timeoutMs: 1000, close: () => undefined }, asked };
+}
+
+function ready(name: string, live?: Partial<KubernetesObject>): ReadyObject {
+  const object: KubernetesObject = { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace: 'm' } };
+  const seen = live === undefined ? undefined : { ...object, metadata: { name, namespace: 'm', uid: 'u', resourceVersion: '1' }, ...live };
+  return { resource: resources.statefulSets, object, live: seen };
+}
+
+const ok: KubernetesResponse = { status: 200, headers: {}, body: JSON.stringify({ metadata: { name: 'a' } }) };
+
+function status(code: number, more: object = {}): KubernetesResponse {
+  return { status: code, headers: {}, body: JSON.stringify({ kind: 'Status', reason: 'Conflict', message: 'no', ...more }) };
+}
+
+const conflict = status(409, {
+  details: { causes: [{ reason: 'FieldManagerConflict', message: 'conflict with "helm" using apps/v1', field: '.spec.replicas' }] },
+});
+
+describe('applying', () => {
+  it('marks every object with the plan, names the state it expects, and never takes by force', async () => {
+    const { cluster, asked } = serverWith(() => ok);
+    const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} }), ready('b')], 'abc');
+    expect(error).toBeUndefined();
+    expect(applied.map(({ object, result }) => `${object} ${result}`)).toEqual(['StatefulSet m/a configured', 'StatefulSet m/b created']);
+    const bodies = asked.map(({ body = '' }) => JSON.parse(body).metadata);
+    expect(bodies).toEqual([
+      { name: 'a', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' }, uid: 'u', resourceVersion: '1' },
+      { name: 'b', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' } },
+    ]);
+    expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=kubectl-rollout-group'))).toBe(true);
+  });
+
+  it('stops at the first failure and tells the rest', async () => {
+    const { cluster } = serverWith(({ path }) => (path.includes('/b?') ? status(403, { reason: 'Forbidden' }) : ok));
+    const { applied, error } = await applyAll(cluster, [ready('a'), ready('b'), ready('c')], 'abc');
+    expect(applied.map(({ result }) => result)).toEqual(['created', 'failed', 'notAttempted']);
+    expect(error).toMatchObject({ status: 403 });
+  });
+
+  it('does not know what became of an object whose answer was lost', async () => {
+    const lost = new TransportFailure('cut', { site: 'apply.apply', mayBeApplied: true });
+    const { cluster } = serverWith(() => lost);
+    const { applied } = await applyAll(cluster, [ready('a')], 'abc');
+    expect(applied).toEqual([{ object: 'StatefulSet m/a', result: 'unknown', message: 'cut' }]);
+  });
+
+  it('goes on past a newer resource version of an object that says the same', async () => {
+    const now = {
+      kind: 'StatefulSet',
+      metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' },
+      spec: { replicas: 3 },
+      status: { x: 1 },
+    };
+    let tries = 0;
+    const { cluster, asked } = serverWith(({ method }) => {
+      if (method === 'GET') return { ...ok, body: JSON.stringify(now) };
+      tries += 1;
+      return tries === 1 ? status(409) : ok;
+    });
+    const { applied } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], 'abc');
+    expect(applied).toMatchObject([{ result: 'configured' }]);
+    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata.resourceVersion).toBe('2');
+  });
+
+  it('stops at an object that says something else now', async () => {
+    const now = { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' }, spec: { replicas: 4 } };
+    const { cluster } = serverWith(({ method }) => (method === 'GET' ? { ...ok, body: JSON.stringify(now) } : status(409)));
+    const { applied, error } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], 'abc');
+    expect(applied).toMatchObject([{ result: 'failed' }]);
+    expect(error).toMatchObject({ status: 409 });
+  });
+});
+
+describe('trying', () => {
+  it('keeps nothing, and gathers everything that stands in the way', async () => {
+    const { cluster, asked } = serverWith(({ path }) =>
+      path.includes('/a?') ? conflict : path.includes('/b?') ? status(422, { reason: 'Invalid' }) : ok,
+    );
+    const troubles = await tryAll(cluster, [ready('a'), ready('b'), ready('c')]);
+    expect(troubles.map(({ object, conflicts, error }) => ({ object, conflicts, status: error.status }))).toEqual([
+      { object: 'StatefulSet m/a', conflicts: [{ object: 'StatefulSet m/a', manager: 'helm', field: '.spec.replicas' }], status: 409 },
+      { object: 'StatefulSet m/b', conflicts: [], status: 422 },
+    ]);
+    expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
+  });
+});

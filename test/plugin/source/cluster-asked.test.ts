@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { mergePatch, toApply } from '../../../plugin/source/cluster-asked.ts';
+
+/** RFC 7386, as it is written there. */
+function patched(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Record<string, unknown> = typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = patched(result[key], value);
+  }
+  return result;
+}
+
+describe('the patch from one object to another', () => {
+  const leaf = fc.oneof(fc.integer(), fc.string({ maxLength: 3 }), fc.boolean(), fc.array(fc.integer(), { maxLength: 2 }));
+  const object = fc.dictionary(
+    fc.constantFrom('a', 'b', 'c'),
+    fc.oneof(leaf, fc.dictionary(fc.constantFrom('x', 'y'), leaf, { maxKeys: 2 })),
+    { maxKeys: 3 },
+  );
+
+  it('makes the one out of the other, and nothing of two that are the same', () => {
+    fc.assert(
+      fc.property(object, object, (from, to) => {
+        const patch = mergePatch(from, to);
+        expect(patched(from, patch ?? {})).toEqual({ ...to });
+        expect(mergePatch(to, { ...to })).toBeUndefined();
+      }),
+    );
+  });
+});
+
+describe('a manifest that is applied', () => {
+  it('is without what belongs to the copy it was exported from', () => {
+    const exported = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: {
+        name: 'a',
+        namespace: 'm',
+        uid: 'u',
+        resourceVersion: '1',
+        generation: 2,
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        managedFields: [],
+        labels: { app: 'a' },
+        annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', team: 'x' },
+      },
+      spec: { replicas: 1 },
+      status: { replicas: 1 },
+    };
+    expect(toApply(exported)).toEqual({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'a', namespace: 'm', labels: { app: 'a' }, annotations: { team: 'x' } },
+      spec: { replicas: 1 },
+    });
+  });
+});

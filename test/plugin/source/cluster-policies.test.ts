@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import type { AskedObject } from '../../../plugin/source/cluster-asked.ts';
+import { policiesOver } from '../../../plugin/source/cluster-policies.ts';
+import { manifest } from '../../kit/manifests.ts';
+
+const live = ['a', 'b', 'c'].map((zone) => ({ ...manifest(zone) }));
+const context = { namespace: 'mimir', agentNamespace: 'rollout-group' };
+
+function group(name: string, zones: readonly string[]): object {
+  return {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutGroup',
+    metadata: { name, namespace: 'mimir' },
+    spec: {
+      members: { zones: zones.map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
+      rollout: { engine: 'onDelete' },
+    },
+  };
+}
+
+function over(files: Readonly<Record<string, object>>, objects: readonly object[], asked: readonly AskedObject[] = []) {
+  const list = Object.entries(files).map(([name, content]) => ({ name, text: JSON.stringify(content, undefined, 2) }));
+  return policiesOver({
+    ...context,
+    files: list,
+    askedFiles: new Set(list.map(({ name }) => name)),
+    asked,
+    live: objects.map((one) => ({ ...one })),
+  });
+}
+
+describe('policies over a cluster', () => {
+  it('are adopted from what runs where no file says otherwise', () => {
+    const { bundle, groupsBefore, errors } = over({}, live);
+    expect([bundle.groups.map(({ name }) => name), groupsBefore.length, errors]).toEqual([['ingester'], 1, []]);
+  });
+
+  it('quote a live object by its name, and a file by its place', () => {
+    const { bundle } = over({ 'policy.json': group('other', ['a']) }, [...live.slice(1), group('ingester', ['b', 'c'])]);
+    const [ingester, other] = bundle.groups;
+    expect(ingester?.sources['']).toEqual({ object: 'RolloutGroup mimir/ingester' });
+    expect(other?.sources['']).toMatchObject({ file: 'policy.json' });
+  });
+
+  it('take the file instead of the live object of the same name', () => {
+    const asked = [{ manifest: { ...group('ingester', ['a', 'b']) }, resource: undefined, live: undefined }];
+    const { bundle, groupsBefore } = over(
+      { 'policy.json': group('ingester', ['a', 'b']) },
+      [...live, group('ingester', ['a', 'b', 'c'])],
+      asked,
+    );
+    expect(bundle.groups.map(({ zones }) => zones.length)).toEqual([2]);
+    expect(groupsBefore.map(({ zones }) => zones.length)).toEqual([3]);
+  });
+
+  it('see a part of an object as the object that it makes', () => {
+    const twin = live[0];
+    const part = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'ingester-zone-a', namespace: 'mimir', labels: { 'rollout-group': 'ingester' } },
+    };
+    const asked = [{ manifest: part, resource: undefined, live: twin as AskedObject['live'] }];
+    expect(over({ 'a.json': part }, live, asked).errors).toEqual([]);
+    const wrong = { ...part, spec: { updateStrategy: { type: 'RollingUpdate' } } };
+    const { errors } = over({ 'a.json': wrong }, live, [{ ...asked[0], manifest: wrong } as AskedObject]);
+    expect(errors.map(({ code, file }) => `${code} ${file}`)).toEqual(['RG4012 a.json']);
+  });
+
+  it('are not stopped by what is wrong with live objects alone', () => {
+    const broken = { ...manifest('d', { spec: { updateStrategy: { type: 'RollingUpdate' } } }) };
+    expect(over({}, [...live, broken]).errors).toEqual([]);
+  });
+});

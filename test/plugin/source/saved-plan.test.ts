@@ -1,0 +1,69 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { planGroups } from '../../../engine/plan/plan.ts';
+import { Failure } from '../../../plugin/failure.ts';
+import { readSavedPlan, savedPlan, shortDigest, writePlanFile } from '../../../plugin/source/saved-plan.ts';
+import { planInput } from '../../kit/manifests.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { filesOf } from '../live-people.ts';
+
+const content = {
+  scope: { server: 'https://x', namespaces: ['mimir'], groups: ['mimir/ingester'], files: { manifests: [], policies: [] } },
+  basis: [{ object: 'StatefulSet mimir/a', uid: 'u', parts: { replicas: '3' } }],
+  objects: [{ kind: 'StatefulSet', metadata: { name: 'a' } }],
+  plan: planGroups(planInput()),
+};
+
+function failureOf(path: string, cwd: string): readonly [number, string] {
+  try {
+    readSavedPlan(path, cwd);
+  } catch (error) {
+    if (error instanceof Failure) return [error.exitCode, error.details.why ?? error.details.what];
+    throw error;
+  }
+  throw new Error('it was read');
+}
+
+describe('a saved plan', () => {
+  it('comes back as it was, readable by its owner alone', () => {
+    const cwd = filesOf({});
+    const saved = savedPlan(content, kitNowMs);
+    writePlanFile(saved, 'the.plan', cwd);
+    expect(readSavedPlan('the.plan', cwd)).toEqual(JSON.parse(JSON.stringify(saved)));
+    expect(statSync(join(cwd, 'the.plan')).mode & 0o777).toBe(0o600);
+  });
+
+  it('has the same digest whenever it is made of the same', () => {
+    const digest = savedPlan(content, kitNowMs).metadata.digest;
+    expect(savedPlan(content, kitNowMs + 1).metadata.digest).toBe(digest);
+    expect(savedPlan({ ...content, objects: [] }, kitNowMs).metadata.digest).not.toBe(digest);
+    expect(shortDigest(digest)).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it('is refused when anything in it was changed', () => {
+    const cwd = filesOf({});
+    writePlanFile(savedPlan(content, kitNowMs), 'the.plan', cwd);
+    const text = readFileSync(join(cwd, 'the.plan'), 'utf8');
+    for (const [what, instead] of [
+      ['"replicas": "3"', '"replicas": "4"'],
+      ['"name": "a"', '"name": "b"'],
+      ['https://x', 'https://y'],
+      ['"mimir"', '"loki"'],
+    ] as const) {
+      expect(text).toContain(what);
+      writeFileSync(join(cwd, 'changed.plan'), text.replace(what, instead));
+      expect(failureOf('changed.plan', cwd)).toEqual([3, 'its content does not match its digest: it was changed, or cut off']);
+    }
+  });
+
+  it('is none of other files', () => {
+    const cwd = filesOf({ 'files.plan': content.plan, 'text.plan': 'plan', 'list.plan': [], 'old.plan': { kind: 'SavedPlan' } });
+    expect(failureOf('files.plan', cwd)).toEqual([3, 'it was made from manifests, so that nobody knows what runs']);
+    expect(failureOf('text.plan', cwd)).toEqual([3, 'it is no JSON']);
+    expect(failureOf('list.plan', cwd)).toEqual([3, 'it is no saved plan of this version']);
+    expect(failureOf('old.plan', cwd)).toEqual([3, 'it is no saved plan of this version']);
+    expect(failureOf('no.plan', cwd)[0]).toBe(10);
+    expect(() => writePlanFile({}, 'no/such/folder/x', cwd)).toThrow(Failure);
+  });
+});
