@@ -92,7 +92,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     ? [{ kind: 'Ledger' as const, namespace: group.namespace, name: group.name, unknown: stored.unknown }]
     : [];
   const observed: Observed = {
-    nowMs: env.clock.nowMs(),
+    // Instants are stored as whole milliseconds.
+    nowMs: Math.floor(env.clock.nowMs()),
     policyDigest: policies.digest,
     agentNamespace: config.agentNamespace,
     groups: policies.groups,

@@ -194,7 +194,7 @@ class Turn {
     memory.isFreshWanted ||= outcomes.some(({ result }) => result === 'unknown');
     const done = outcomes.flatMap(({ action, result }) => (result === 'done' && 'uid' in action ? [action.uid] : []));
     const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
-    const after = withAnswers(withoutClaimsOf(announced, undone), outcomes, this.#parts.env.clock.nowMs());
+    const after = withAnswers(withoutClaimsOf(announced, undone), outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));
     memory.confirmed = new Set([...memory.confirmed, ...done].filter((uid) => claimed.has(uid)));
     memory.sent = new Set([...memory.sent, ...sent].filter((uid) => claimed.has(uid)));

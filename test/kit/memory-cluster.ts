@@ -31,6 +31,7 @@ export function newCluster({ times, customKinds, seed = 1 }: ClusterOptions = {}
   const nowMs = env.clock.nowMs;
   const api = new MemoryApi({ nowMs, ...(customKinds === undefined ? {} : { customKinds }) });
   const workloads = new MemoryWorkloads(api, env.timers, nowMs, times);
+  api.put('/v1/nodes', { metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
   const deleted: string[] = [];
   let most = { zones: 0, pods: 0 };
   const react = api.onChange;
