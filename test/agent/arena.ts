@@ -1,4 +1,6 @@
 // A namespace in which an agent looks after a group while the watcher keeps its book: what the suites of the agent share.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type InProcessAgent, type InProcessOptions, startInProcess } from '../control-plane/agent-in-process.ts';
 import { type AgentProcess, type AgentProcessOptions, startAgentProcess } from '../control-plane/agent-process.ts';
@@ -22,7 +24,7 @@ export interface Arena {
   readonly history: () => Promise<History>;
   /** Fails when the agent has broken a rule; answers how often it wrote what. */
   readonly expectKept: () => Promise<Readonly<Record<string, number>>>;
-  /** Stops every agent that was started here. */
+  /** Stops every agent that was started here; what they have written is kept beside the logs of the control plane. */
   readonly close: () => Promise<void>;
 }
 
@@ -34,7 +36,7 @@ export async function openArena(controlPlane: ControlPlane, recorder: HistoryRec
   await group.create();
   await grant(client, identities.agent, namespace, rules);
   await grantNodes(client, identities.agent);
-  const running: { readonly stop: () => Promise<unknown> }[] = [];
+  const running: { readonly stop: () => Promise<unknown>; readonly log: () => string }[] = [];
   const history = async (): Promise<History> => {
     const { requests, events } = await recorder.read();
     const here = requests.filter(({ objectRef }) => objectRef?.namespace === namespace);
@@ -60,6 +62,9 @@ export async function openArena(controlPlane: ControlPlane, recorder: HistoryRec
     },
     close: async () => {
       await Promise.all(running.map(({ stop }) => stop()));
+      for (const [index, { log }] of running.entries()) {
+        writeFileSync(join(controlPlane.folder, 'logs', `agent-${namespace}-${index}.log`), log());
+      }
     },
   };
 }

@@ -1,7 +1,7 @@
 // A group of 3 zones of 20 pods gets a new image: alone, with a fault at every turn of the network, and with two agents.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';
-import { every, type FaultRule } from '../control-plane/faults.ts';
+import { every, type FaultRule, sometimes } from '../control-plane/faults.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { type Arena, onWorkloads, openArena } from './arena.ts';
@@ -73,37 +73,49 @@ describeOnControlPlane('a rollout of 3 zones with 20 pods', (controlPlane) => {
 
     const pods = /\/pods/;
     const answers = (status: number): FaultRule['fault'] => ({ kind: 'answer', status, retryAfterSeconds: 0 });
+    const lateness: FaultRule['fault'] = { kind: 'delay', what: 'request', ms: 400 };
     const losing: readonly FaultRule[] = [
-      { name: 'reply of a delete is lost', match: { method: 'DELETE', path: pods }, which: every(4), fault: { kind: 'dropReply' } },
-      { name: 'delete is lost', match: { method: 'DELETE', path: pods }, which: every(7), fault: { kind: 'dropRequest' } },
+      { name: 'reply of a delete is lost', match: { method: 'DELETE', path: pods }, which: every(9), fault: { kind: 'dropReply' } },
+      { name: 'delete is lost', match: { method: 'DELETE', path: pods }, which: sometimes(7, 4), fault: { kind: 'dropRequest' } },
+      { name: 'delete is late', match: { method: 'DELETE', path: pods }, which: sometimes(5, 4), fault: lateness },
       {
-        name: 'delete is late',
-        match: { method: 'DELETE', path: pods },
-        which: every(5),
-        fault: { kind: 'delay', what: 'request', ms: 400 },
+        name: 'write of the ledger is lost',
+        match: { path: /configmaps/, method: 'PUT' },
+        which: sometimes(3, 3),
+        fault: { kind: 'dropReply' },
       },
-      { name: 'write of the ledger is lost', match: { path: /configmaps/, method: 'PUT' }, which: every(3), fault: { kind: 'dropReply' } },
-      { name: 'conflict', match: { path: /configmaps/, method: 'PUT' }, which: every(5), fault: answers(409) },
-      { name: 'renewal is lost', match: { path: /leases/, method: 'PUT' }, which: every(3), fault: { kind: 'dropReply' } },
-      { name: 'status is lost', match: { path: /statefulsets\/.*\/status/, method: 'PUT' }, which: every(2), fault: { kind: 'dropReply' } },
+      { name: 'conflict', match: { path: /configmaps/, method: 'PUT' }, which: sometimes(5, 2), fault: answers(409) },
+      { name: 'renewal is lost', match: { path: /leases/, method: 'PUT' }, which: sometimes(3, 3), fault: { kind: 'dropReply' } },
+      {
+        name: 'status is lost',
+        match: { path: /statefulsets\/.*\/status/, method: 'PUT' },
+        which: sometimes(1, 2),
+        fault: { kind: 'dropReply' },
+      },
     ];
     const disturbing: readonly FaultRule[] = [
-      { name: 'watch is cut', match: { isWatch: true, path: pods }, which: every(2), fault: { kind: 'cutWatch', afterEvents: 20 } },
+      { name: 'watch is cut', match: { isWatch: true, path: pods }, which: sometimes(1, 2), fault: { kind: 'cutWatch', afterEvents: 20 } },
       {
         name: 'watch expires',
-        match: { isWatch: true, path: /statefulsets/ },
-        which: every(2),
+        match: { isWatch: true, path: /(pods|statefulsets)\?/ },
+        which: sometimes(2, 3),
         fault: { kind: 'expireWatch', afterEvents: 5 },
       },
       {
         name: 'list breaks off',
         match: { method: 'GET', path: pods, isWatch: false },
-        which: every(2),
+        which: sometimes(2, 2),
         fault: { kind: 'truncate', bytes: 999 },
       },
-      { name: 'too many requests', match: { method: 'GET', isWatch: false }, which: every(5), fault: answers(429) },
-      { name: 'server error', match: { method: 'GET', isWatch: false }, which: every(7), fault: answers(500) },
-      { name: 'old list', match: { method: 'GET', path: pods, isWatch: false }, which: every(3), fault: { kind: 'oldAnswer' } },
+      { name: 'too many requests', match: { method: 'GET', isWatch: false }, which: sometimes(5, 3), fault: answers(429) },
+      { name: 'server error', match: { method: 'GET', isWatch: false }, which: sometimes(7, 3), fault: answers(500) },
+      // Of the list that a watch begins with again; a list that is asked for because it must be new comes from the quorum.
+      {
+        name: 'old list',
+        match: { method: 'GET', path: /pods\?limit/, isWatch: false },
+        which: (count) => count === 2,
+        fault: { kind: 'oldAnswer' },
+      },
     ];
 
     async function roll(namespace: string, rules: readonly FaultRule[]) {

@@ -67,6 +67,12 @@ export const every =
   (count: number): boolean =>
     count % period === 0;
 
+/** Every so often, but no more than so many times: reads that belong together would never all succeed under a fault that always returns. */
+export const sometimes =
+  (period: number, times: number) =>
+  (count: number): boolean =>
+    count % period === 0 && count <= period * times;
+
 /** A rule at work. */
 export interface Injection {
   /** How often the fault was done. */
