@@ -6,12 +6,12 @@ import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { policyDigest } from '../../policies/digest.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { type Moment, renderFrame, transitionKey, transitionLine, type ZoneProgress } from '../output/live.ts';
 import { renderPlanTable } from '../output/plan-table.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-import { policyDigest } from '../source/plan-inputs.ts';
 import { applyWhatIf, parseWhatIf } from '../source/what-if.ts';
 import { demoImage, demoManifests, demoPolicy } from './demo-example.ts';
 

@@ -4,6 +4,7 @@ import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
 import { groupsToPlan } from '../../engine/plan/groups.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import { policyDigest } from '../../policies/digest.ts';
 import { loadPolicies } from '../../policies/load.ts';
 import type { Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
@@ -16,16 +17,7 @@ import { documentsOf, policiesOver } from './cluster-policies.ts';
 import { liveTwins, resourcesOf } from './cluster-resources.ts';
 import { readInput, readInputs } from './input.ts';
 import type { GivenFiles, LivePlanOptions } from './live-options.ts';
-import {
-  assumptionsOf,
-  instantOf,
-  type PlanInputOptions,
-  type PlanInputs,
-  policyDigest,
-  refuseRepeats,
-  selectGroups,
-  unique,
-} from './plan-inputs.ts';
+import { assumptionsOf, instantOf, type PlanInputOptions, type PlanInputs, refuseRepeats, selectGroups, unique } from './plan-inputs.ts';
 import { applyWhatIf, parseWhatIf } from './what-if.ts';
 
 export interface LivePlanInputs extends PlanInputs {
