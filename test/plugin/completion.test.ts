@@ -14,11 +14,14 @@ async function offered(line: string): Promise<readonly [values: readonly string[
 describe('completion', () => {
   it('offers the verbs, by what has been typed of them', async () => {
     expect(await offered('|')).toEqual([
-      ['init', 'lint', 'fmt', 'test', 'schema', 'plan', 'diff', 'simulate', 'explain', 'completion', 'docs', 'version'],
+      [
+        ...['init', 'lint', 'fmt', 'test', 'schema', 'plan', 'diff', 'simulate', 'apply', 'get', 'status', 'explain', 'events', 'history'],
+        ...['pause', 'resume', 'restart', 'scale', 'doctor', 'completion', 'docs', 'version'],
+      ],
       4,
     ]);
-    expect(await offered('s|')).toEqual([['schema', 'simulate'], 4]);
-    expect(await offered('--color always s|')).toEqual([['schema', 'simulate'], 4]);
+    expect(await offered('s|')).toEqual([['schema', 'simulate', 'status', 'scale'], 4]);
+    expect(await offered('--color always s|')).toEqual([['schema', 'simulate', 'status', 'scale'], 4]);
     expect(await offered('lint x s|')).toEqual([[], 0]);
   });
 
@@ -49,7 +52,10 @@ describe('completion', () => {
   });
 
   it('offers kinds, codes and shells, once', async () => {
-    expect(await offered('schema Rollout|')).toEqual([['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent'], 4]);
+    expect(await offered('schema Rollout|')).toEqual([
+      ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent', 'RolloutRun'],
+      4,
+    ]);
     expect(await offered('completion |')).toEqual([['bash', 'zsh', 'fish', 'powershell', 'install'], 4]);
     expect(await offered('completion bash |')).toEqual([[], 4]);
     expect(await offered('version |')).toEqual([[], 4]);
@@ -57,10 +63,10 @@ describe('completion', () => {
 
   it('answers kubectl with candidates, descriptions and the directive, and says nothing else', () => {
     expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'RG200'])).toMatchObject({ status: 0, stderr: '' });
-    expect(runExecutable('kubectl_complete-rollout_group', ['s']).stdout).toBe(
-      'schema\tShow the fields of a kind, or its JSON Schema or CRD\nsimulate\tCarry the plan out on a virtual clock, with failures\n:4\n',
+    expect(runExecutable('kubectl_complete-rollout_group', ['si']).stdout).toBe(
+      'simulate\tCarry the plan out on a virtual clock, with failures\n:4\n',
     );
-    expect(runPlugin(['__complete', 's']).stdout).toBe(runExecutable('kubectl_complete-rollout_group', ['s']).stdout);
+    expect(runPlugin(['__complete', 'si']).stdout).toBe(runExecutable('kubectl_complete-rollout_group', ['si']).stdout);
     expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'exit']).stdout).toBe('exit-codes\tExit codes\n:4\n');
   });
 });
@@ -75,9 +81,9 @@ describe('completion scripts', () => {
       });
       const script = `chmod +x kubectl-rollout_group; PATH="$PWD:$PATH"; source /dev/stdin <<< "$(kubectl-rollout_group completion bash)"
       COMP_WORDS=(kubectl-rollout_group lint --output=s); COMP_CWORD=2; _kubectl_rollout_group; echo "\${COMPREPLY[@]}"
-      COMP_WORDS=(kubectl-rollout_group s); COMP_CWORD=1; _kubectl_rollout_group; echo "\${COMPREPLY[@]}"`;
+      COMP_WORDS=(kubectl-rollout_group si); COMP_CWORD=1; _kubectl_rollout_group; echo "\${COMPREPLY[@]}"`;
       const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd, encoding: 'utf8' });
-      expect({ stdout, stderr }).toEqual({ stdout: '--output=sarif\nschema simulate\n', stderr: '' });
+      expect({ stdout, stderr }).toEqual({ stdout: '--output=sarif\nsimulate\n', stderr: '' });
     },
   );
 
