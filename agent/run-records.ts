@@ -33,6 +33,8 @@ const mostTurnsWaiting = 100;
 const longestTimeoutMs = 30_000;
 /** Whether the kind was installed meanwhile is looked at this often. */
 const missingMs = 300_000;
+/** After the records could not be read for another reason. */
+const reloadMs = 5000;
 
 /** One record as it is to be, and as it was last written. */
 interface Kept {
@@ -59,6 +61,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
   /** Changes with the leadership, so that what was asked for before it is not believed. */
   let term = 0;
   let hasWarned = false;
+  let isClosed = false;
 
   const load = async (namespace: string): Promise<void> => {
     const mine = term;
@@ -72,10 +75,14 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
         if (key.startsWith(`${namespace}/`)) for (const report of runs.turns.splice(0)) record(key, runs, report);
       }
     } catch (error) {
-      if (mine !== term) return;
+      if (mine !== term || isClosed) return;
+      if (!isStatus(error, 403, 404)) {
+        warn(error);
+        env.timers.after(reloadMs, () => void (mine === term && load(namespace)));
+        return;
+      }
       loading.set(namespace, { state: 'missing', untilMs: env.clock.monotonicMs() + missingMs });
       for (const [key, runs] of groups) if (key.startsWith(`${namespace}/`)) runs.turns.length = 0;
-      if (!isStatus(error, 403, 404)) warn(error);
     }
   };
 
@@ -221,7 +228,10 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
     beginHandOver: () => {
       isHandingOver = true;
     },
-    close: () => queue.close(),
+    close: async () => {
+      isClosed = true;
+      await queue.close();
+    },
   };
 }
 

@@ -25,7 +25,9 @@ export function turnLog(log: Log): TurnListener {
         actions: performed.length,
         duration_ms: Math.round(durationMs),
       });
-      const [first] = decision.waits;
+      // While pods come and go, budgets hold the next one all the time.
+      const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
+      const [first] = isMoving ? [] : decision.waits;
       const held =
         first === undefined ? '' : `${decision.phase} ${decision.waits.map(({ rule, outcome }) => `${rule} ${outcome}`).join(' ')}`;
       if (held === (waits.get(key) ?? '')) return;

@@ -99,6 +99,17 @@ describe('records of runs', () => {
     expect(env.requests).toHaveLength(2);
   });
 
+  it('wait until those of before could be read', async () => {
+    const { turn, server, outcomes, env, replaced } = setup();
+    server.fault = () => status(429, 'TooManyRequests');
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    expect(outcomes()).toEqual([]);
+    server.fault = undefined;
+    await env.advance(6000);
+    expect(outcomes()).toEqual(['running']);
+  });
+
   it('are written anew when somebody changed or deleted them', async () => {
     const { turn, server, all, replaced } = setup();
     await turn({ updated: [3, 3], target: 'old' });

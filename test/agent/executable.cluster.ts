@@ -1,0 +1,130 @@
+// The executable on a real API server: what people see of a rollout without any of our kinds, and with all of them; and how it begins and ends.
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { readPublished } from '../../engine/publish/decision.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
+import type { AgentProcess } from '../control-plane/agent-process.ts';
+import type { KubernetesObject } from '../control-plane/client.ts';
+import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { type Arena, openArena } from './arena.ts';
+
+/** An object with all of its fields. */
+interface Seen extends KubernetesObject {
+  readonly [field: string]: unknown;
+}
+
+const runsPath = (namespace: string) => `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutruns`;
+const groupsPath = (namespace: string) => `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
+const eventsPath = (namespace: string) => `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+
+describeOnControlPlane('the executable of the agent', (controlPlane) => {
+  let recorder: HistoryRecorder;
+  let arena: Arena;
+
+  beforeAll(async () => {
+    recorder = await recordHistory(controlPlane());
+  });
+  afterEach(() => arena.close());
+  afterAll(() => recorder.stop());
+
+  /** The events of the agent, by reason and what they stand on. */
+  const told = async (namespace: string): Promise<readonly string[]> => {
+    const events = await controlPlane().client.list<Seen>(eventsPath(namespace));
+    const ours = events.filter((event) => event['reportingController'] === 'rollout-group.dev/agent');
+    return ours.map((event) => `${event['reason']} ${(event['regarding'] as { kind: string }).kind}`);
+  };
+
+  const rolled = async (): Promise<AgentProcess> => {
+    const agent = await arena.start();
+    await agent.untilReady();
+    await arena.group.setImage('example.com/server:2');
+    await arena.group.untilRolled();
+    return agent;
+  };
+
+  it('publishes, tells and counts a rollout where none of our kinds is installed', async () => {
+    arena = await openArena(controlPlane(), recorder, { namespace: 'no-kinds', replicas: 2 });
+    const agent = await rolled();
+    const { client } = controlPlane();
+    const [map] = await client.until<Seen>('/api/v1/namespaces/no-kinds/configmaps', 'a published Done', (maps) =>
+      maps.some((one) => one.metadata.name === 'rollout-group-ingester-status' && phaseOf(one) === 'Done'),
+    );
+    expect(map).toBeDefined();
+    await client.until<Seen>(eventsPath('no-kinds'), 'the end of the rollout', (events) =>
+      events.some((event) => event['reason'] === 'RolloutFinished'),
+    );
+    expect(await told('no-kinds')).toEqual(
+      expect.arrayContaining([
+        'RolloutStarted StatefulSet',
+        'ZoneOpened StatefulSet',
+        'PodReplaced StatefulSet',
+        'RolloutFinished StatefulSet',
+      ]),
+    );
+    const { body } = await agent.ask('/metrics');
+    expect(body).toMatch(/^rollout_operator_group_reconciles_total\{rollout_group="ingester"\} \d+$/m);
+    expect(body).toMatch(
+      /^rollout_operator_kubernetes_api_client_request_duration_seconds_count\{path="core\/v1\/pods object",method="DELETE",status_code="200"\} 6$/m,
+    );
+    expect(body).toContain('rollout_group_state{namespace="no-kinds",group="ingester",phase="Done"} 1');
+    expect(body).toContain('rollout_group_actions_total{namespace="no-kinds",group="ingester",kind="deletePod",result="done"} 6');
+    expect(body).toContain('rollout_group_leader 1');
+    expect(body).not.toMatch(/^(?:process|nodejs)_/m);
+    expect(agent.log()).toMatch(/level=info msg="terminating pod" namespace=no-kinds group=ingester/);
+    expect(await agent.ask('/healthz')).toMatchObject({ status: 200 });
+    expect(await agent.ask('/nowhere')).toMatchObject({ status: 404 });
+    expect(await agent.stop()).toBe(0);
+  });
+
+  it('writes the status of the group, and a record of the rollout, where they are', async () => {
+    const { client } = controlPlane();
+    for (const file of readdirSync('deploy/crds')) {
+      await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(`deploy/crds/${file}`, 'utf8')));
+    }
+    await client.until<Seen>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', 'kinds that are served', (definitions) =>
+      definitions.every((one) => JSON.stringify(one['status']).includes('"type":"Established"')),
+    );
+    arena = await openArena(controlPlane(), recorder, { namespace: 'kinds', replicas: 2 });
+    // Storage of a new kind takes a moment.
+    for (const path of [groupsPath('kinds'), runsPath('kinds')]) {
+      await expect.poll(async () => (await client.ask('GET', path)).status, { timeout: 30_000 }).toBe(200);
+    }
+    await client.create(groupsPath('kinds'), {
+      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester' } },
+      spec: {
+        members: { zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
+        replicas: { leader: true },
+        rollout: { engine: 'onDelete', maxUnavailable: 1 },
+      },
+    });
+    const agent = await arena.start();
+    await agent.untilReady();
+    await arena.group.setImage('example.com/server:2');
+    const runs = await client.until<Seen>(runsPath('kinds'), 'a finished run', (all) =>
+      all.some((one) => (one['spec'] as { readonly outcome: string }).outcome === 'completed'),
+    );
+    const [group] = await client.until<Seen>(groupsPath('kinds'), 'a status Done', (groups) =>
+      groups.some((one) => phaseOf(one) === 'Done'),
+    );
+    expect(group?.['status']).toMatchObject({ observedGeneration: 1, updatedPods: 6, readyPods: 6, conditions: expect.any(Array) });
+    const [last] = runs.filter((one) => (one['spec'] as { readonly outcome: string }).outcome === 'completed');
+    expect(last?.['spec']).toMatchObject({ group: 'ingester', kind: 'rollout', zones: expect.any(Array), steps: expect.any(Array) });
+    await client.until<Seen>(eventsPath('kinds'), 'the end of the rollout', (events) =>
+      events.some((event) => event['reason'] === 'RolloutFinished'),
+    );
+    expect((await told('kinds')).every((one) => one.endsWith(' RolloutGroup'))).toBe(true);
+    expect(await agent.stop()).toBe(0);
+  });
+});
+
+function phaseOf(object: Seen): string | undefined {
+  const { status, data } = object as {
+    readonly status?: { readonly decision?: unknown };
+    readonly data?: Readonly<Record<string, string>>;
+  };
+  const stored: unknown = data === undefined ? status?.decision : JSON.parse(data['decision'] ?? 'null');
+  const decision = readPublished(stored);
+  return isUnknown(decision) ? undefined : decision.phase;
+}
