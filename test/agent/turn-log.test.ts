@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import type { LogFields } from '../../agent/env.ts';
+import { turnLog } from '../../agent/turn-log.ts';
+import { group } from '../kit/groups.ts';
+import { writersWorld } from './writers-kit.ts';
+
+function setup(one = group({ zones: ['a', 'b'] })) {
+  const world = writersWorld([], one);
+  const lines: (readonly [string, string, LogFields | undefined])[] = [];
+  const at = (level: string) => (message: string, fields?: LogFields) => void lines.push([level, message, fields]);
+  const listener = turnLog({ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') });
+  /** What was said since the last look, without the level debug. */
+  const said = () => lines.splice(0).filter(([level]) => level !== 'debug');
+  return { ...world, listener, said };
+}
+
+describe('the log of turns', () => {
+  it('says each action with its result', () => {
+    const { listener, report, replaced, said } = setup();
+    listener.turnEnded(
+      report({ updated: [3, 3], target: 'old', performed: [replaced('a', 1), { ...replaced('a', 2), result: 'failed', message: 'no' }] }),
+    );
+    const fields = { namespace: 'mimir', group: 'ingester', zone: 'a', statefulset: 'ingester-zone-a', reason: 'outdated' };
+    expect(said()).toEqual([
+      ['info', 'terminating pod', { ...fields, pod: 'ingester-zone-a-1', result: 'done' }],
+      ['warn', 'terminating pod', { ...fields, pod: 'ingester-zone-a-2', result: 'failed', err: 'no' }],
+    ]);
+  });
+
+  it('says what holds a group once, and when it is over', () => {
+    const { listener, report, said } = setup(
+      group({
+        zones: [
+          { name: 'a', paused: true },
+          { name: 'b', paused: true },
+        ],
+      }),
+    );
+    for (let count = 0; count < 3; count += 1) listener.turnEnded(report({ updated: [0, 0] }));
+    expect(said().map(([level, message, fields]) => [level, message, fields?.['rule']])).toEqual([['info', 'the group is held', 'paused']]);
+    listener.turnEnded(report({ updated: [3, 3] }));
+    expect(said().map(([, message]) => message)).toEqual(['the group is no longer held']);
+  });
+
+  it('says a failure once until a turn succeeds or another thing fails', () => {
+    const { listener, report, said } = setup();
+    const turns = ['first', 'first', 'second', undefined, 'second'];
+    for (const error of turns) listener.turnEnded(report({ updated: [3, 3], target: 'old', ...(error === undefined ? {} : { error }) }));
+    expect(said().map(([, message, fields]) => [message, fields?.['err']])).toEqual([
+      ['reconcile failed', 'first'],
+      ['reconcile failed', 'second'],
+      ['reconcile failed', 'second'],
+    ]);
+  });
+
+  it('says what is missing, and when it is there', () => {
+    const { listener, said } = setup();
+    const lease = { id: 'lease', reason: 'forbidden', message: 'no Lease' } as const;
+    listener.degraded?.([lease]);
+    listener.degraded?.([lease, { ...lease, id: 'events' }]);
+    listener.degraded?.([]);
+    expect(said().map(([level, message, fields]) => [level, message, fields?.['part']])).toEqual([
+      ['warn', 'something is missing', 'lease'],
+      ['warn', 'something is missing', 'events'],
+      ['info', 'something is no longer missing', 'lease'],
+      ['info', 'something is no longer missing', 'events'],
+    ]);
+  });
+});
