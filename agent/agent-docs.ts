@@ -61,7 +61,7 @@ export function agentMarkdown(): string {
     '## Events',
     '',
     'On the RolloutGroup where there is such an object, otherwise on the StatefulSet concerned. The same fact is told once in ten minutes.',
-    'A rule that begins to hold a group is told with the name of the rule as reason: `other-zones-ready` is `OtherZonesReady`.',
+    'A rule that has held a group for five seconds is told with its own name as reason: `other-zones-ready` is `OtherZonesReady`.',
     '',
     '| Reason | Type | Says |',
     '|---|---|---|',
