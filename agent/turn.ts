@@ -92,8 +92,8 @@ class Turn {
     const violations = this.#violations(gathered.snapshot, decision);
     const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
-    const isNoticed = actions.some((action) => isDestructive(action) || asksToPrepare(action));
-    await this.#store(announced, gathered.epoch, isNoticed ? 'always' : 'whenWorthIt');
+    // Before anything goes, the store itself says that nobody else has written since. Who is asked is known there, or worth writing.
+    await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
 
     this.#performed = await this.#perform(actions, gathered);
     const unstored = await this.#remember(announced, actions, gathered);

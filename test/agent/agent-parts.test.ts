@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { startProcess } from '../kit/agent-process.ts';
+import { customKinds } from '../kit/memory-api.ts';
+import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+
+const original = [
+  '* nodes',
+  '* configmaps',
+  '* leases',
+  '* poddisruptionbudgets',
+  ...Object.keys(customKinds).map((key) => `* ${key.split('/')[2]}`),
+];
+
+describe('an agent that lacks something', () => {
+  it('rolls an adopted group without CRDs, nodes, ConfigMaps and Leases, alone and loudly', async () => {
+    const cluster = newCluster({ customKinds: {} });
+    adoptedGroup(cluster);
+    cluster.api.forbid(...original);
+    const lease = { mode: 'auto' as const, name: 'rollout-group', durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 };
+    const process = startProcess({ env: cluster.env, config: { lease } });
+    await cluster.env.until(() => process.agent.isReady());
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(cluster.deletedPods()).toHaveLength(9);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    const ids = process.degradations().map(({ id, reason }) => `${id} ${reason}`);
+    expect(ids).toEqual(expect.arrayContaining(['lease forbidden', 'ledger forbidden', 'watch/nodes forbidden']));
+  });
+
+  it('does nothing without ConfigMaps where a Lease is required', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.forbid('* configmaps');
+    const process = startProcess({ env: cluster.env });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(300_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    expect(process.degradations().map(({ id }) => id)).toContain('ledger');
+    cluster.api.permit('* configmaps');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 1_200_000);
+    expect(process.degradations().map(({ id }) => id)).not.toContain('ledger');
+  });
+
+  it('holds every pod while policy objects exist that it may not read', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.forbid('* rolloutpolicies');
+    const process = startProcess({ env: cluster.env });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(120_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    expect(process.reports.at(-1)?.decision?.waits.map(({ rule }) => rule)).toContain('unreadable-objects/hold');
+  });
+
+  it('names a kind that is not installed, and works', async () => {
+    const { 'rollout-group.dev/v1alpha1/rolloutintents': _intents, ...others } = customKinds;
+    const cluster = newCluster({ customKinds: others });
+    adoptedGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(process.degradations().map(({ id, reason }) => `${id} ${reason}`)).toEqual(['watch/rolloutintents missing']);
+  });
+});
+
+describe('what the agent sees', () => {
+  it('is not decided upon while the caches show a state before its own writes', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(10_000);
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => cluster.deletedPods().length === 1);
+    cluster.api.isWatchFrozen = true;
+    await cluster.env.advance(45_000);
+    cluster.api.thaw();
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(new Set(cluster.deletedPods()).size).toBe(9);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(process.reports.filter(({ error }) => error !== undefined)).toEqual([]);
+  });
+
+  it('may be a pod that changes with every look: a deletion that comes too late is decided anew', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    let meddled = 0;
+    const process = startProcess({
+      env: cluster.env,
+      fault: (site, moment) => {
+        if (site !== 'act.deletePod' || moment !== 'beforeSend' || meddled >= 5) return undefined;
+        meddled += 1;
+        for (const { metadata } of cluster.api.list('pods', 'mimir')) {
+          cluster.api.change('/v1/pods', 'mimir', metadata.name, { metadata: { annotations: { meddled: `${meddled}` } } });
+        }
+        return undefined;
+      },
+    });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(meddled).toBe(5);
+    expect(cluster.deletedPods()).toHaveLength(9);
+    expect(process.reports.flatMap(({ performed }) => performed).filter(({ result }) => result === 'conflict').length).toBeGreaterThan(0);
+  });
+
+  it('heals a group of which half a zone crash-loops when the image is mended', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'delete', replaceUnready: { when: 'any', after: '1m' } } });
+    startProcess({ env: cluster.env });
+    cluster.workloads.brokenImages.add('app:bad');
+    cluster.rollTo('app:bad');
+    await cluster.env.advance(300_000);
+    expect(cluster.deletedPods()).toHaveLength(1);
+    cluster.rollTo('app:3');
+    await cluster.env.until(() => rolled(cluster, 'app:3'), 1_200_000);
+    expect(cluster.mostDown().zones).toBe(1);
+  });
+});
+
+describe('time', () => {
+  it('wakes a group at the instant that its decision names, without a write before', async () => {
+    const cluster = newCluster();
+    const waves = [
+      { name: 'canary', zones: ['a'], percent: 100, after: { soak: '30m' } },
+      { name: 'rest', zones: ['b', 'c'], percent: 100 },
+    ];
+    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'delete', waves } });
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(10_000);
+    cluster.rollTo('app:2');
+    await cluster.env.advance(120_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+    const writes = cluster.writes().length;
+    await cluster.env.advance(25 * 60_000);
+    expect(cluster.writes().slice(writes)).toEqual([]);
+    await cluster.env.advance(10 * 60_000);
+    expect(cluster.deletedPods()).toHaveLength(9);
+  });
+
+  it('hands over at once when it is stopped', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const first = startProcess({ env: cluster.env, name: 'agent-1' });
+    await cluster.env.advance(5000);
+    startProcess({ env: cluster.env, name: 'agent-2' });
+    await cluster.env.advance(5000);
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => cluster.deletedPods().length === 2);
+    await cluster.env.finish(first.agent.stop());
+    const stoppedAt = first.reports.length;
+    await cluster.env.until(() => cluster.deletedPods().length === 3, 15_000);
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(first.reports).toHaveLength(stoppedAt);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+  });
+});
