@@ -58,13 +58,14 @@ function requestOf(context: CommandContext, options: ApplyOptions): Request {
     throw usageFailure('a saved plan and other things to apply are both given', 'the plan holds all that it applies');
   }
   const saved = readSavedPlan(path, context.cwd);
-  const { namespaces, groups, files } = saved.scope;
-  return { options: { namespaces, group: groups, mayHaveNoGroup: groups.length === 0 }, files, saved };
+  const { namespaces, agentNamespace, groups, files } = saved.scope;
+  const where = agentNamespace === undefined ? {} : { agentNamespace };
+  return { options: { namespaces, ...where, group: groups, mayHaveNoGroup: groups.length === 0 }, files, saved };
 }
 
 interface Ending {
   readonly exitCode: ExitCode;
-  /** `namespace/name` of the groups of the plan. */
+  /** `namespace/name` of the groups that are changed. */
   readonly groups: readonly string[];
 }
 
@@ -81,7 +82,7 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
   if (saved !== undefined) refuseStale(saved.basis, planned.basis);
   const digest = shortDigest((saved ?? (await savedDigest(cluster, planned, context.nowMs()))).metadata.digest);
   const plan = saved?.plan ?? planned.plan;
-  const groups = plan.groups.map(({ namespace, group }) => `${namespace}/${group}`);
+  const groups = plan.groups.filter(isTouched).map(({ namespace, group }) => `${namespace}/${group}`);
   const ready = readyObjects(planned);
   const isTable = options.output === 'table';
   for (const note of planned.notes) context.stderr.write(`note: ${note}\n`);
@@ -165,7 +166,8 @@ function refuseMissingKinds({ asked }: Planned): void {
 }
 
 function refuseBlocked(groups: readonly GroupPlan[]): void {
-  const blocked = groups.filter(({ outcome }) => outcome === 'blocked');
+  // A group that policy holds for another reason is no obstacle: the policy that frees it must go in, too.
+  const blocked = groups.filter((group) => group.outcome === 'blocked' && isTouched(group));
   const [first] = blocked;
   if (first === undefined) return;
   const why = first.refused[0]?.message ?? first.waits.find(({ outcome }) => outcome === 'no')?.fact;
@@ -175,6 +177,11 @@ function refuseBlocked(groups: readonly GroupPlan[]): void {
     ...(why === undefined ? {} : { why }),
     todo: `kubectl rollout-group explain ${first.namespace}/${first.group}`,
   });
+}
+
+/** Whether what is asked for says something about the members of the group. */
+function isTouched({ changes, refused }: GroupPlan): boolean {
+  return changes.length + refused.length > 0;
 }
 
 /** Whoever keeps an object as Git has it would put it back, and two writers would take turns. */

@@ -45,17 +45,32 @@ export function policiesOver({ files, askedFiles, asked, live, ...options }: Pol
   const made = asked.filter(({ manifest }) => !isOurs(manifest) && !inKept.has(nameOf(manifest)));
   const whole = made.map(({ manifest, live: twin }) => asFile(overlaid(twin, manifest)));
   const effective = whole.length === 0 ? written : readPolicyFiles([...kept, ...whole, ...others], options);
-  const isMade = new Set(made.map(({ manifest }) => nameOf(manifest)));
-  const stays = new Set(effective.findings.map(({ code, object = '' }) => `${code} ${object}`));
-  const errors = written.findings.filter(({ severity, file, code, object = '' }) => {
-    if (severity !== 'error' || isLiveFile(file)) return false;
-    return !isMade.has(object) || stays.has(`${code} ${object}`);
+  const stands = standingIn(effective.findings);
+  const unreadable = new Set(written.loaded.findings);
+  const namesIn = (file: string): readonly string[] =>
+    written.loaded.manifests.filter((manifest) => manifest.file === file).map(({ value }) => nameOf(value));
+  const isReplaced = new Set(files.filter(isManifestFile).map(({ name }) => name));
+  const errors = written.findings.filter((one) => {
+    if (one.severity !== 'error' || isLiveFile(one.file)) return false;
+    if (unreadable.has(one) || effective === written) return true;
+    return isReplaced.has(one.file) ? namesIn(one.file).some((name) => stands.has(`${one.code} ${name}`)) : stands.has(placeOf(one));
   });
   return {
     bundle: withLiveSources(effective.resolution.bundle),
     groupsBefore: readPolicyFiles(live.map(asFile), options).resolution.bundle.groups,
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
   };
+}
+
+/** Findings by where they are, and by the object when it is one that files make. */
+function standingIn(findings: readonly Finding[]): ReadonlySet<string> {
+  const ofObject = ({ code, file, object }: Finding): readonly string[] =>
+    isLiveFile(file) || object !== undefined ? [`${code} ${object ?? file.slice(livePrefix.length)}`] : [];
+  return new Set(findings.flatMap((one) => [placeOf(one), ...ofObject(one)]));
+}
+
+function placeOf({ code, file, line, column }: Finding): string {
+  return `${code} ${file}:${line}:${column}`;
 }
 
 function isOurs(object: ObjectContent): boolean {

@@ -8,6 +8,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { TestGroup } from '../control-plane/group.ts';
 import { grant } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { statefulSet } from '../control-plane/workloads.ts';
 import { filesOf, type Person, person, readerRules, writerRules } from './live-people.ts';
 
 const fieldManager = 'kubectl-rollout-group';
@@ -235,6 +236,48 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(stored?.spec).toEqual(policy.spec);
     writeFileSync(join(cwd, 'policy.yaml'), stringify({ ...policy, spec: { ...policy.spec, limits: { maxUnavailable: 'x' } } }));
     expect((await writer.run(['apply', '-f', '.', '--auto-approve'], { cwd })).status).toBe(4);
+  });
+
+  it('takes a group from a file, then from the object that it wrote, and a plan of it is stale when that object changes', async () => {
+    const { client } = controlPlane();
+    await client.ask('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition('RolloutGroup'));
+    const path = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
+    await untilServed(controlPlane(), path);
+    const definition = {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'stores', namespace },
+      spec: {
+        members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
+        rollout: { engine: 'onDelete', maxUnavailable: 1 },
+      },
+    };
+    const cwd = filesOf({ 'group.json': definition, 'a.json': asked('a') });
+    expect((await writer.run(['apply', '-f', 'group.json', '--auto-approve'], { cwd })).status).toBe(0);
+    const plan = JSON.parse((await writer.run(['plan', '-f', 'a.json', '-o', 'json'], { cwd })).stdout);
+    expect(plan.groups.map(({ group: name }: { group: string }) => name)).toEqual(['stores']);
+    await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
+    await client.patch(`${path}/stores`, 'merge', { spec: { rollout: { maxUnavailable: 2 } } });
+    const { status, stderr } = await writer.run(['apply', 'the.plan', '--auto-approve'], { cwd });
+    expect({ status, isNamed: stderr.includes(`RolloutGroup ${namespace}/stores changed (spec)`) }).toEqual({ status: 9, isNamed: true });
+    expect((await setOf('a')).metadata.annotations ?? {}).not.toHaveProperty('team');
+    const difference = await writer.run(['diff', '-f', 'group.json'], { cwd });
+    expect({ status: difference.status, isShown: difference.stdout.includes('maxUnavailable') }).toEqual({ status: 1, isShown: true });
+    expect((await writer.run(['diff', '-f', 'group.json', '--against', 'group.json'], { cwd })).status).toBe(0);
+  });
+
+  it('waits as status does, with its exit codes', async () => {
+    const fresh = (image: string) => {
+      const object = statefulSet({ name: 'fresh-zone-a', replicas: 1, image, setLabels: { 'rollout-group': 'fresh' } });
+      return { apiVersion: 'apps/v1', kind: 'StatefulSet', ...object };
+    };
+    const cwd = filesOf({ '1.json': fresh('example.com/server:1'), '2.json': fresh('example.com/server:2') });
+    const created = await writer.run(['apply', '-f', '1.json', '--auto-approve', '--wait', '--timeout', '60s'], { cwd });
+    expect({ status: created.status, isSaid: created.stdout.includes('fresh-zone-a created') }).toEqual({ status: 0, isSaid: true });
+    // Nobody replaces the pod: no agent runs here.
+    const changed = await writer.run(['apply', '-f', '2.json', '--auto-approve', '--wait', '--timeout', '2s'], { cwd });
+    expect({ status: changed.status, isSaid: changed.stdout.includes('fresh-zone-a configured') }).toEqual({ status: 7, isSaid: true });
+    expect((await writer.run(['apply', '-f', '2.json', '--auto-approve', '--wait'], { cwd })).stdout).toContain('Nothing to apply');
   });
 
   it('takes only saved plans that nobody changed', async () => {

@@ -67,6 +67,23 @@ describe('policies over a cluster', () => {
     expect(errors.map(({ code, file }) => `${code} ${file}`)).toEqual(['RG4012 a.json']);
   });
 
+  it('see it so for groups of files and of objects, too', () => {
+    const part = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'ingester-zone-a', namespace: 'mimir', annotations: { team: 'x' } },
+    };
+    const asked = [{ manifest: part, resource: undefined, live: live[0] as AskedObject['live'] }];
+    expect(over({ 'a.json': part }, [...live, group('ingester', ['a', 'b', 'c'])], asked).errors).toEqual([]);
+    expect(over({ 'a.json': part, 'group.json': group('ingester', ['a', 'b', 'c']) }, live, asked).errors).toEqual([]);
+  });
+
+  it('report a file that cannot be read, whatever it was to make', () => {
+    const files = [{ name: 'a.yaml', text: 'kind: [' }];
+    const { errors } = policiesOver({ ...context, files, askedFiles: new Set(['a.yaml']), asked: [], live });
+    expect(errors.map(({ code }) => code)).toEqual(['RG1004']);
+  });
+
   it('are not stopped by what is wrong with live objects alone', () => {
     const broken = { ...manifest('d', { spec: { updateStrategy: { type: 'RollingUpdate' } } }) };
     expect(over({}, [...live, broken]).errors).toEqual([]);
