@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { type NextTurn, startLoop } from '../../agent/loop.ts';
+import { type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
+
+function loopOf(env: VirtualEnv, takeTurn: (key: string) => Promise<NextTurn> | NextTurn) {
+  const turns: { readonly key: string; readonly atMs: number }[] = [];
+  const beginMs = env.clock.monotonicMs();
+  const loop = startLoop({
+    clock: env.clock,
+    timers: env.timers,
+    random: env.random,
+    retryMs: 1000,
+    takeTurn: async (key) => {
+      turns.push({ key, atMs: env.clock.monotonicMs() - beginMs });
+      return await takeTurn(key);
+    },
+  });
+  return { loop, turns, keys: () => turns.map(({ key }) => key), instants: () => turns.map(({ atMs }) => atMs) };
+}
+
+describe('the loop', () => {
+  it('gives a new group its turn at once, and one turn for a burst of events', async () => {
+    const env = virtualEnv();
+    const { loop, keys } = loopOf(env, () => ({}));
+    loop.setGroups(['a', 'b']);
+    await env.settle();
+    for (let event = 0; event < 100; event += 1) loop.wake('a');
+    await env.settle();
+    expect(keys()).toEqual(['a', 'b', 'a']);
+  });
+
+  it('never runs two turns of one group at a time, and another one after an event that came in between', async () => {
+    const env = virtualEnv();
+    let running = 0;
+    let most = 0;
+    const { loop, keys } = loopOf(env, async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((resolve) => env.timers.after(100, resolve));
+      running -= 1;
+      return {};
+    });
+    loop.setGroups(['a']);
+    await env.advance(50);
+    loop.wake('a');
+    loop.wake('a');
+    await env.advance(1000);
+    expect(most).toBe(1);
+    expect(keys()).toEqual(['a', 'a']);
+  });
+
+  it('does not let a group that hangs delay the others', async () => {
+    const env = virtualEnv();
+    const { loop, keys } = loopOf(env, (key) => (key === 'slow' ? new Promise(() => undefined) : {}));
+    loop.setGroups(['slow', 'a']);
+    await env.settle();
+    loop.wake('a');
+    await env.settle();
+    expect(keys()).toEqual(['slow', 'a', 'a']);
+  });
+
+  it('sleeps until the instant that a turn names, also when the wall clock jumps to it', async () => {
+    const env = virtualEnv();
+    const wakeAtMs = env.clock.nowMs() + 3_600_000;
+    const { loop, instants } = loopOf(env, () => (env.clock.nowMs() < wakeAtMs ? { wakeAtMs } : {}));
+    loop.setGroups(['a']);
+    await env.advance(600_000);
+    expect(instants()).toEqual([0]);
+    env.jumpWallClock(3_600_000);
+    await env.advance(180_000);
+    expect(instants()).toHaveLength(2);
+  });
+
+  it('tries a failed turn again after pauses that grow, and at once after success', async () => {
+    const env = virtualEnv();
+    let failures = 6;
+    const { loop, instants } = loopOf(env, () => {
+      failures -= 1;
+      if (failures >= 0) throw new Error('the API server is away');
+      return {};
+    });
+    loop.setGroups(['a']);
+    await env.advance(300_000);
+    const pauses = instants().map((atMs, index, all) => atMs - (all[index - 1] ?? 0));
+    expect(pauses).toHaveLength(7);
+    for (const [index, pauseMs] of pauses.slice(1).entries()) {
+      expect(pauseMs).toBeGreaterThanOrEqual(500 * 2 ** index);
+      expect(pauseMs).toBeLessThanOrEqual(1000 * 2 ** index);
+    }
+    loop.wake('a');
+    await env.settle();
+    expect(instants()).toHaveLength(8);
+  });
+
+  it('lets an event shorten a long pause, but not to nothing', async () => {
+    const env = virtualEnv();
+    const { loop, instants } = loopOf(env, () => ({ retry: {} }));
+    loop.setGroups(['a']);
+    await env.advance(60_000);
+    const before = instants().length;
+    const lastMs = instants().at(-1) ?? 0;
+    const timer = env.timers.after(0, () => loop.wake('a'));
+    await env.advance(0);
+    timer();
+    await env.advance(1000);
+    expect(instants()).toHaveLength(before + 1);
+    expect((instants().at(-1) ?? 0) - lastMs).toBeGreaterThanOrEqual(500);
+  });
+
+  it('keeps what was asked for while it is paused, and begins nothing after its stop', async () => {
+    const env = virtualEnv();
+    const { loop, keys } = loopOf(env, () => ({}));
+    loop.setPaused(true);
+    loop.setGroups(['a']);
+    await env.advance(1000);
+    expect(keys()).toEqual([]);
+    loop.setPaused(false);
+    await env.settle();
+    expect(keys()).toEqual(['a']);
+    await loop.stop();
+    loop.wake('a');
+    await env.advance(1000);
+    expect(keys()).toEqual(['a']);
+    expect(env.timerCount()).toBe(0);
+  });
+
+  it('forgets groups that are gone', async () => {
+    const env = virtualEnv();
+    const { loop, keys } = loopOf(env, () => ({ lookAgainInMs: 1000 }));
+    loop.setGroups(['a', 'b']);
+    await env.settle();
+    loop.setGroups(['b']);
+    await env.advance(1500);
+    expect(keys()).toEqual(['a', 'b', 'b']);
+  });
+});

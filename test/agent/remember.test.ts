@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { isWorthWriting, nextClaimEndMs, withoutClaimsOf } from '../../agent/remember.ts';
+import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+
+const run: RunState = {
+  id: 'one',
+  kind: 'rollout',
+  target: { a: 'new' },
+  previous: { a: 'old' },
+  startedMs: 1000,
+  wave: 0,
+  waveStartedMs: 1000,
+  movableMs: 0,
+  movableAsOfMs: 1000,
+  isMovable: true,
+  outcome: 'running',
+};
+const ledger: Ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [], run };
+const claim = { verb: 'deletePod' as const, zone: 'a', uid: 'u', ordinal: 0, atMs: 5000 };
+const preparation: Preparation = { zone: 'a', ordinal: 3, podUid: 'u', call: 'delayed', state: 'failed', seenMs: 1, message: 'no' };
+const withRun = (changes: Partial<RunState>): Ledger => ({ ...ledger, run: { ...run, ...changes } });
+const withPreparation = (changes: Partial<Preparation>): Ledger => ({ ...ledger, preparations: [{ ...preparation, ...changes }] });
+
+describe('a ledger is written', () => {
+  it.each<[string, Ledger, Ledger]>([
+    ['a claim', ledger, { ...ledger, claims: [claim] }],
+    ['the end of a claim', { ...ledger, claims: [claim] }, ledger],
+    ['the next wave', ledger, withRun({ wave: 1 })],
+    ['a group that may not move any more', ledger, withRun({ isMovable: false })],
+    ['pods in flight', ledger, withRun({ inFlightSinceMs: 2000 })],
+    ['a downscale', ledger, { ...ledger, downscales: [{ zone: 'a', atMs: 1, from: 3, to: 2 }] }],
+    ['a pod that prepared', withPreparation({}), withPreparation({ state: 'prepared' })],
+    ['a pod that was told to stay', withPreparation({}), withPreparation({ isWithdrawn: true })],
+    ['a pod that is asked for the first time', ledger, withPreparation({ state: 'asked' })],
+  ])('for %s', (_what, stored, next) => {
+    expect(isWorthWriting(stored, next)).toBe(true);
+  });
+
+  it.each<[string, Ledger, Ledger]>([
+    ['time that passes', ledger, withRun({ movableMs: 500, movableAsOfMs: 1500 })],
+    ['records that have grown too old', { ...ledger, downscales: [{ zone: 'a', atMs: 1, from: 3, to: 2 }] }, ledger],
+    ['a pod that fails again', withPreparation({}), withPreparation({ state: 'asked', seenMs: 9000 })],
+    ['a pod that dies when all is done', withRun({ outcome: 'completed' }), withRun({ outcome: 'completed', inFlightSinceMs: 7 })],
+    ['another order', { ...ledger, claims: [claim, { ...claim, uid: 'v' }] }, { ...ledger, claims: [{ ...claim, uid: 'v' }, claim] }],
+  ])('not for %s', (_what, stored, next) => {
+    expect(isWorthWriting(stored, next)).toBe(false);
+  });
+});
+
+describe('claims', () => {
+  it('of actions that were not carried out are dropped, others stay', () => {
+    const other = { ...claim, verb: 'evictPod' as const };
+    const action = {
+      kind: 'deletePod' as const,
+      namespace: 'mimir',
+      zone: 'a',
+      statefulSet: 's',
+      pod: 's-0',
+      ordinal: 0,
+      uid: 'u',
+      resourceVersion: '1',
+      because: 'outdated' as const,
+    };
+    expect(withoutClaimsOf({ ...ledger, claims: [claim, other] }, [action]).claims).toEqual([other]);
+  });
+
+  it('end by time after two minutes, and not before', () => {
+    const claims = [claim, { ...claim, uid: 'v', atMs: 9000 }];
+    expect(nextClaimEndMs({ ...ledger, claims }, 6000)).toBe(125_001);
+    expect(nextClaimEndMs({ ...ledger, claims }, 126_000)).toBe(129_001);
+    expect(nextClaimEndMs({ ...ledger, claims }, 200_000)).toBeUndefined();
+  });
+});
