@@ -1,6 +1,7 @@
 // The engine run forward: decide, act on the model, let time pass, decide again, until nothing is left to do. Plan and simulation are this.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { policiesFor } from '../../policies/join.ts';
 import { decideGroup } from '../decide.ts';
 import type { GroupDecision } from '../decision.ts';
 import { earliest } from '../rule.ts';
@@ -151,7 +152,7 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
     if (approval !== undefined && wave !== undefined) asked.push({ wave: wave.name, count: approval.count, from: approval.from });
   }
-  for (const policy of snapshot.policies) {
+  for (const policy of policiesFor(snapshot.policies, group, snapshot.agentNamespace)) {
     for (const rule of policy.rules) {
       const id = `${policy.name}/${rule.name}`;
       if (waiting.has(id) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'))
@@ -219,7 +220,8 @@ export function assumedMetrics(
 
 /** The world with the metrics that nobody measured. They stay fresh for the whole run: an assumption has no age. */
 export function withAssumedMetrics(world: World, group: GroupDefinition): World {
-  const { policies, nowMs } = world.snapshot;
+  const { nowMs } = world.snapshot;
+  const policies = policiesFor(world.snapshot.policies, group, world.snapshot.agentNamespace);
   const assumed = assumedMetrics(policies, world.assumptions.metrics, group);
   const metrics: MetricView[] = [...world.snapshot.metrics];
   for (const { namespace, name: policy, metrics: inputs } of policies) {

@@ -21,6 +21,8 @@ export interface PlanInput {
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
   readonly policyDigest: string;
+  /** Where the agent lives: the policies there may name other namespaces. That of `running` when left out; without either none may. */
+  readonly agentNamespace?: string;
   /** Kubernetes objects that run now. */
   readonly current: readonly unknown[];
   /** Kubernetes objects as they are asked for. */
@@ -52,8 +54,10 @@ export function planGroups(input: PlanInput): Plan {
 }
 
 /** The metrics that policies read of the groups that they bind; nothing is measured for a plan. */
-function metricsOf({ groups, policies, assumptions }: PlanInput): Assumptions['metrics'] {
-  return Object.assign({}, ...groups.map((group) => assumedMetrics(policiesFor(policies, group), assumptions.metrics, group)));
+function metricsOf(input: PlanInput): Assumptions['metrics'] {
+  const { groups, policies, assumptions, agentNamespace = input.running?.agentNamespace } = input;
+  const bound = (group: GroupDefinition) => policiesFor(policies, group, agentNamespace);
+  return Object.assign({}, ...groups.map((group) => assumedMetrics(bound(group), assumptions.metrics, group)));
 }
 
 function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {

@@ -54,7 +54,9 @@ function dependsOnCalendar(input: PlanInput): boolean {
 
 /** What one group depends on, before anything was asked for. */
 function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
-  return { ...partFor(before, group), policies: input.policies, exceptions: input.exceptions, policyDigest: input.policyDigest };
+  const { policies, exceptions, policyDigest, agentNamespace = before.agentNamespace } = input;
+  const part = { ...partFor(before, group), policies, exceptions, policyDigest };
+  return agentNamespace === undefined ? part : { ...part, agentNamespace };
 }
 
 /** The same with the budgets and replica sources that are asked for; they are applied before any member. */

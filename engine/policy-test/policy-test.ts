@@ -15,6 +15,8 @@ export interface PolicyTestInput {
   readonly bundle: PolicyBundle;
   /** Kubernetes objects that stand for the running cluster. */
   readonly manifests: readonly unknown[];
+  /** Where the agent lives: the policies there may name other namespaces. Without it none may. */
+  readonly agentNamespace?: string;
 }
 
 export interface CaseResult {

@@ -12,6 +12,7 @@ export interface StateQuestion {
   readonly group: GroupDefinition;
   readonly given: GivenState;
   readonly nowMs: number;
+  readonly agentNamespace?: string;
 }
 
 export interface CaseState {
@@ -24,7 +25,7 @@ export type ZoneState = NonNullable<GivenState['zones']>[string];
 
 /** Builds the state of one case. What the case leaves out is healthy and at rest, as the manifests say it. */
 export function caseState(question: StateQuestion): CaseState {
-  const { bundle, manifests, group, nowMs } = question;
+  const { bundle, manifests, group, nowMs, agentNamespace } = question;
   const zones = zonesGiven(question);
   const replicas = new Map(
     zones.flatMap(({ zone, state }): [string, number][] =>
@@ -37,6 +38,7 @@ export function caseState(question: StateQuestion): CaseState {
     ...read.snapshot,
     policies: bundle.policies,
     exceptions: bundle.exceptions,
+    ...(agentNamespace === undefined ? {} : { agentNamespace }),
     ledgers: [ledgerOf(group, zones, nowMs, read.snapshot)],
   };
   for (const { zone, state } of zones) {

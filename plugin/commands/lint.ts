@@ -5,7 +5,6 @@ import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
 import { type FindingsFormat, writeFindings } from '../output/findings.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-
 import { readInputs } from '../source/input.ts';
 
 export interface LintOptions {
@@ -13,13 +12,15 @@ export interface LintOptions {
   readonly file: readonly string[];
   readonly output: FindingsFormat;
   readonly strict?: boolean;
+  readonly agentNamespace?: string;
 }
 
-export async function run(context: CommandContext, { files = [], file, output, strict: isStrict = false }: LintOptions): Promise<ExitCode> {
+export async function run(context: CommandContext, options: LintOptions): Promise<ExitCode> {
+  const { files = [], file, output, strict: isStrict = false, agentNamespace } = options;
   const specs = [...files, ...file];
   if (specs.length === 0) throw usageFailure('lint needs a file, a directory, - or git:REV[:PATH]', 'kubectl rollout-group lint --help');
   const inputs = await readInputs(specs, context);
-  const { findings } = readPolicyFiles(inputs);
+  const { findings } = readPolicyFiles(inputs, agentNamespace === undefined ? {} : { agentNamespace });
   const exitCode = verdict(findings, isStrict);
   await writeFindings(context.stdout, output, { findings, files: inputs.map(({ name }) => name), isStrict, exitCode });
   return exitCode;

@@ -1,5 +1,6 @@
 // The verb test: the PolicyTests beside the policies.
 import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
+import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import { renderFinding } from '../../policies/findings/render.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -13,14 +14,15 @@ export interface TestOptions {
   readonly run?: string;
   readonly coverage?: boolean;
   readonly allowEmpty?: boolean;
+  readonly agentNamespace?: string;
 }
 
 export async function run(
   context: CommandContext,
-  { paths = [], output, run: only, coverage = false, allowEmpty = false }: TestOptions,
+  { paths = [], output, run: only, coverage = false, allowEmpty = false, agentNamespace = usualAgentNamespace }: TestOptions,
 ): Promise<ExitCode> {
-  const found = await readPolicyTests(paths.length === 0 ? ['.'] : paths, context);
-  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, only) }));
+  const found = await readPolicyTests(paths.length === 0 ? ['.'] : paths, context, agentNamespace);
+  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, only, agentNamespace) }));
   const suites = [...unreadable(found), ...ran.map(({ suite }) => suite).filter(({ cases }) => cases.length > 0)];
   const { passed, failed } = countCases(suites);
   if (passed + failed === 0 && !allowEmpty) throw noCase(paths, only);
@@ -30,7 +32,7 @@ export async function run(
   return exitCode;
 }
 
-function suiteOf({ test, content }: PolicyTestFile, only: string | undefined): TestSuite {
+function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, agentNamespace: string): TestSuite {
   const { file, name } = test;
   if (typeof content === 'string') return { file, name, cases: [failedCase('the files can be read', [content])] };
   const errors = content.findings.filter(({ severity }) => severity === 'error');
@@ -46,7 +48,7 @@ function suiteOf({ test, content }: PolicyTestFile, only: string | undefined): T
       ],
     };
   const { resolution, loaded } = content;
-  const input = { bundle: resolution.bundle, manifests: loaded.manifests.map(({ value }) => value) };
+  const input = { bundle: resolution.bundle, manifests: loaded.manifests.map(({ value }) => value), agentNamespace };
   return { file, name, cases: runPolicyTest(test.value, input, only === undefined ? {} : { only }) };
 }
 

@@ -9,11 +9,12 @@ import { observePod, observeStatefulSet } from '../../engine/observe/objects.ts'
 import { fieldAt, instantMs } from '../../engine/observe/raw.ts';
 import { readPublished } from '../../engine/publish/decision.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
+import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-import { agentLeaseName, comparedObjects, listIn, orUnknown, readObjects, usualAgentNamespace } from '../source/cluster.ts';
+import { agentLeaseName, comparedObjects, listIn, orUnknown, readObjects } from '../source/cluster.ts';
 import { asFile } from '../source/cluster-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from './check.ts';
 import { readRights } from './gather-rights.ts';
@@ -44,7 +45,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const { namespaces } = scope;
   const list = (resource: Resource) => orUnknown(resource, listIn(cluster, resource, namespaces));
   const [objects, clock, leases, deployed, autoscalers, scaled, documents, installed] = await Promise.all([
-    readObjects(cluster, namespaces),
+    readObjects(cluster, namespaces, scope.agentNamespace),
     readVersion(cluster, nowMs),
     readLeases(cluster, scope),
     list(deployments),

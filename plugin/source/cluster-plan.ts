@@ -57,7 +57,7 @@ export async function readLiveInputs(
   const manifests = loaded.manifests.filter(({ file }) => askedFiles.has(file));
   refuseRepeats(options.desired === undefined ? '--file' : '--desired', manifests);
   const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
-  const objects = await readObjects(cluster, namespaces);
+  const objects = await readObjects(cluster, namespaces, options.agentNamespace);
   const live = comparedObjects(objects);
 
   const askedObjects = [...documentsOf(files), ...manifests.map(({ value }) => value)].map((object) => inNamespace(object, namespace));

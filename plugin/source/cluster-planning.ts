@@ -55,6 +55,7 @@ export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number)
     ...(uid === undefined ? {} : { cluster: uid }),
     server: cluster.server,
     namespaces: objects.namespaces ?? [],
+    agentNamespace: objects.agentNamespace,
     groups: planned.input.groups.map(({ namespace, name }) => `${namespace}/${name}`).sort(),
     files: given,
   };

@@ -18,6 +18,7 @@ import {
   type Unknown,
   type UnreadObject,
 } from '../../engine/snapshot.ts';
+import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
 import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies } from '../live/kinds.ts';
@@ -32,8 +33,6 @@ const zoneBudgets: Resource = {
 
 /** The name that the agent's flag gives its Lease by default. */
 export const agentLeaseName = 'rollout-group-agent';
-/** Where deploy/rbac.yaml puts the agent. */
-export const usualAgentNamespace = 'rollout-group';
 
 /** Where the agent lives: policies there may name other namespaces. Its Lease tells; where that may not be read, the usual place is taken. */
 export async function agentNamespaceOf({ env, timeoutMs }: Cluster): Promise<string> {
@@ -64,15 +63,19 @@ export interface ClusterObjects {
 }
 
 /**
- * Reads what plans depend on.
+ * Reads what plans depend on. The namespace of the agent is looked for when it is not given.
  *
  * @throws ApiFailure when StatefulSets may not be read: without them there is nothing to plan.
  */
-export async function readObjects(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<ClusterObjects> {
+export async function readObjects(
+  cluster: Cluster,
+  namespaces: readonly string[] | undefined,
+  givenAgentNamespace?: string,
+): Promise<ClusterObjects> {
   const list = (resource: Resource, labelSelector?: string) => listIn(cluster, resource, namespaces, labelSelector);
   const known = (resource: Resource, labelSelector?: string) => orUnknown(resource, list(resource, labelSelector));
   const ledgers = `${ledgerLabel.key}=${ledgerLabel.value}`;
-  const agentNamespace = await agentNamespaceOf(cluster);
+  const agentNamespace = givenAgentNamespace ?? (await agentNamespaceOf(cluster));
   const agentPolicies = namespaces === undefined || namespaces.includes(agentNamespace) ? [] : [agentNamespace];
   const [statefulSets, revisions, pods, nodes, podBudgets, zoned, groups, policies, exceptions, intents, configMaps, foreign] =
     await Promise.all([

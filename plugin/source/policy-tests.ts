@@ -22,7 +22,7 @@ export interface PolicyTests {
 }
 
 /** Finds and reads everything. The same files named by several tests are read once. */
-export async function readPolicyTests(specs: readonly string[], access: InputAccess): Promise<PolicyTests> {
+export async function readPolicyTests(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyTests> {
   const inputs = (await readInputs(specs, access)).filter(({ text }) => /^\s*["']?kind["']?\s*:\s*["']?PolicyTest\b/m.test(text));
   const { documents, findings } = loadPolicies(inputs);
   const contents = new Map<string, Promise<PolicyFiles | string>>();
@@ -30,7 +30,7 @@ export async function readPolicyTests(specs: readonly string[], access: InputAcc
   for (const test of ofKind(documents, 'PolicyTest')) {
     const sources = test.value.spec.files.map((path) => besides(test.file, path));
     const key = sources.join('\0');
-    const content = contents.get(key) ?? readContent(sources, access);
+    const content = contents.get(key) ?? readContent(sources, access, agentNamespace);
     contents.set(key, content);
     tests.push({ test, sources, content: await content });
   }
@@ -44,10 +44,10 @@ function besides(file: string, path: string): string {
   return `${revision}${posix.join(posix.dirname(name), path)}`;
 }
 
-async function readContent(sources: readonly string[], access: InputAccess): Promise<PolicyFiles | string> {
+async function readContent(sources: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyFiles | string> {
   try {
     const files: readonly InputFile[] = await readInputs(sources, access);
-    return readPolicyFiles(files);
+    return readPolicyFiles(files, { agentNamespace });
   } catch (error) {
     if (error instanceof Failure) return error.message;
     throw error;

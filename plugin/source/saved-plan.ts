@@ -36,6 +36,8 @@ export interface PlanScope {
   readonly server: string;
   /** Empty for all. */
   readonly namespaces: readonly string[];
+  /** Where the agent was taken to live. */
+  readonly agentNamespace?: string;
   /** `namespace/name`, sorted. */
   readonly groups: readonly string[];
   /** The files that it was made from, as their texts, so that the same can be read again without them. */

@@ -1,6 +1,6 @@
 // The verbs for people who write policy files.
 import { allNamespacesOption, namespaceOption } from './connection.ts';
-import { fileOption, outputOption, type Verb } from './verb.ts';
+import { agentNamespaceOption, fileOption, outputOption, type Verb } from './verb.ts';
 
 const lint: Verb = {
   name: 'lint',
@@ -13,6 +13,7 @@ const lint: Verb = {
     fileOption,
     outputOption('text', 'json', 'jsonl', 'sarif', 'junit', 'github', 'markdown'),
     { flags: '--strict', description: 'Notices fail too.' },
+    agentNamespaceOption,
   ],
   examples: ['lint policies/ manifests/', 'lint git:HEAD:policies -o sarif', 'lint - < group.yaml'],
   exits: { 4: 'there are errors or warnings', 10: 'a file or a revision does not exist' },
@@ -63,6 +64,7 @@ const test: Verb = {
     { flags: '--run <name>', description: 'Only the cases whose name contains this text.' },
     { flags: '--coverage', description: 'Show which rules were seen to allow and to refuse.' },
     { flags: '--allow-empty', description: 'Finding no case is no failure.' },
+    agentNamespaceOption,
   ],
   examples: ['test examples/', 'test examples/ --run "shrink" -o junit', 'test --coverage'],
   exits: { 4: 'a case failed', 10: 'no case was found' },

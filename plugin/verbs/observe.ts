@@ -1,7 +1,7 @@
 // The verbs that show what happens now, and what happened.
 import { allNamespacesOption, namespaceOption } from './connection.ts';
 import { currentState, desiredState, instant } from './preview.ts';
-import { fileOption, outputOption, type Verb } from './verb.ts';
+import { agentNamespaceOption, fileOption, outputOption, type Verb } from './verb.ts';
 
 const groupArgument = { name: 'group', description: 'A group, or NAMESPACE/GROUP.', isRequired: true } as const;
 const heartbeat = {
@@ -85,6 +85,7 @@ const explain: Verb = {
     { flags: '--set <key=value>', description: 'What if, as with plan.', isRepeatable: true },
     instant,
     namespaceOption,
+    agentNamespaceOption,
     { flags: '--what-if', description: 'Say what would have to change for the next step to start.' },
     outputOption('table', 'json', 'yaml'),
   ],

@@ -1,6 +1,6 @@
 // The verbs that show what would happen, of files or of a cluster, and the one that makes it so.
 import { allNamespacesOption } from './connection.ts';
-import { fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
+import { agentNamespaceOption, fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
 
 const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups of this namespace.' };
 export const currentState: OptionSpec = {
@@ -34,6 +34,7 @@ const planInputs: readonly OptionSpec[] = [
   instant,
   { flags: '--group <name>', description: 'Only this group.', isRepeatable: true },
   namespace,
+  agentNamespaceOption,
 ];
 
 const plan: Verb = {
@@ -83,6 +84,7 @@ const diff: Verb = {
     allNamespacesOption,
     { flags: '--zones', description: 'Compare the zones of one group with each other.' },
     namespace,
+    agentNamespaceOption,
     outputOption('table', 'json', 'yaml', 'markdown', 'external'),
   ],
   examples: [

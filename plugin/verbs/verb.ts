@@ -1,4 +1,5 @@
 // How a verb is described: once, for the parser, the help, the completion and the documentation.
+import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 
@@ -69,6 +70,11 @@ export function outputOption(...formats: readonly string[]): OptionSpec {
     ...(first === undefined ? {} : { default: first }),
   };
 }
+
+export const agentNamespaceOption: OptionSpec = {
+  flags: '--agent-namespace <name>',
+  description: `Where the agent lives: policies there may bind groups elsewhere. Otherwise ${usualAgentNamespace}; of a cluster, where its Lease is.`,
+};
 
 export const fileOption: OptionSpec = {
   flags: '-f, --file <source>',

@@ -1,5 +1,6 @@
 // The list of lint checks, and the one call that answers everything about a set of policy files.
 import { adoptGroups } from '../adopt/adopt.ts';
+import { usualAgentNamespace } from '../agent-namespace.ts';
 import { type Finding, sortFindings } from '../findings/finding.ts';
 import { type LoadOptions, type LoadResult, loadPolicies, type PolicyFile } from '../load.ts';
 import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve/resolve.ts';
@@ -70,7 +71,7 @@ const lintChecks: readonly LintCheck[] = [
 ];
 
 export interface LintOptions extends LoadOptions {
-  /** The namespace whose policies may name other namespaces; `rollout-group-system` when left out. */
+  /** The namespace whose policies may name other namespaces; `usualAgentNamespace` when left out. */
   readonly agentNamespace?: string;
   /** Rules of the engine that exceptions may name. Without them only rules of policies are checked. */
   readonly engineRules?: readonly string[];
@@ -106,7 +107,7 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
     exceptions: ofKind(load.documents, 'RolloutException'),
     intents: ofKind(load.documents, 'RolloutIntent'),
     statefulSets,
-    agentNamespace: options.agentNamespace ?? 'rollout-group-system',
+    agentNamespace: options.agentNamespace ?? usualAgentNamespace,
     engineRules: options.engineRules,
   };
   // A group that is written down replaces the adopted one, so what adoption thinks of its members does not matter.

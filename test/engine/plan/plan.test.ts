@@ -26,6 +26,37 @@ const lines = (plan: GroupPlan) =>
     }),
   );
 
+describe('a policy in the namespace of the agent', () => {
+  const everywhere = { all: true, namespaces: ['mimir'] } as const;
+  const paced = policy({
+    namespace: 'ops',
+    name: 'pace',
+    targets: everywhere,
+    limits: { minIntervalMs: hourMs },
+    metrics: { load: { source: 'prod', query: 'up', noData: 'unknown', maxAgeMs: hourMs } },
+  });
+  const withAgent = (agentNamespace: string | undefined) =>
+    planGroups(rollout({ policies: [paced], ...(agentNamespace === undefined ? {} : { agentNamespace }) }));
+
+  it('binds the groups of the namespaces that it names', () => {
+    const plan = withAgent('ops');
+    expect(plan.groups[0]?.totals.p50Seconds).toBeGreaterThan((8 * hourMs) / 1000);
+    expect(Object.keys(plan.assumptions.metrics)).toEqual(['pace/load']);
+  });
+
+  it.each([undefined, 'elsewhere'])('binds none when the agent lives in %s', (agentNamespace) => {
+    const plan = withAgent(agentNamespace);
+    expect([plan.groups[0]?.totals.p50Seconds, plan.assumptions.metrics]).toEqual([810, {}]);
+  });
+
+  it('asks for the approvals of its rules, and has its metrics assumed', () => {
+    const asks = policyRule({ name: 'two', actions: ['rollout'], effect: 'requireApproval' });
+    const policies = [policy({ namespace: 'ops', name: 'guard', targets: everywhere, rules: [asks] })];
+    const stepsWith = (agentNamespace: string) => stepsOf(planOf(rollout({ policies, agentNamespace }))).map(({ kind }) => kind);
+    expect([stepsWith('ops')[0], stepsWith('elsewhere')[0]]).toEqual(['approval', 'roll']);
+  });
+});
+
 describe('a plan of a new image', () => {
   it('replaces pod after pod and zone after zone, with the times that are assumed', () => {
     const plan = planOf(rollout());

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { usualAgentNamespace } from '../../../policies/agent-namespace.ts';
 import { placeText } from '../../../policies/findings/finding.ts';
 import { adoptionDigest } from '../../../policies/live/adoption-digest.ts';
 import { type LiveInput, type LivePolicies, resolveLive } from '../../../policies/live/sources.ts';
@@ -63,7 +64,7 @@ const plain = (given: GroupText) => {
 const sets = ['a', 'b', 'c'].map((zone) => statefulSet({ name: `ingester-zone-${zone}` }));
 
 function live(input: Partial<LiveInput>): LivePolicies {
-  return resolveLive({ statefulSets: sets, order: ['directory', 'objects', 'adopted'], agentNamespace: 'rollout-group-system', ...input });
+  return resolveLive({ statefulSets: sets, order: ['directory', 'objects', 'adopted'], agentNamespace: usualAgentNamespace, ...input });
 }
 
 const groupsOf = (result: LivePolicies) =>
@@ -219,7 +220,7 @@ describe('policies and intents', () => {
 
   it('of the namespace of the agent may name other namespaces, and no other may', () => {
     const everywhere = { all: true, namespaces: ['mimir'] };
-    const result = live({ objects: [policy('ours', everywhere, 'rollout-group-system'), policy('theirs', everywhere, 'loki')] });
+    const result = live({ objects: [policy('ours', everywhere, usualAgentNamespace), policy('theirs', everywhere, 'loki')] });
     expect(result.findings.map((one) => `${one.code} ${placeText(one)}`)).toEqual([
       'RG2302 RolloutPolicy loki/theirs spec.targets.namespaces',
     ]);

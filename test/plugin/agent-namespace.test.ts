@@ -1,0 +1,61 @@
+// What the flag --agent-namespace changes, verb by verb: policies where the agent lives bind groups elsewhere.
+import { describe, expect, it } from 'vitest';
+import { runInProcess } from './in-process.ts';
+import { folderWith } from './process.ts';
+
+const statefulSet = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: ingester-zone-a, namespace: mimir, labels: { rollout-group: ingester } }
+spec:
+  replicas: 3
+  serviceName: ingester
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { name: ingester-zone-a } }
+  template:
+    metadata: { labels: { name: ingester-zone-a } }
+    spec: { containers: [{ name: ingester, image: "ingester:1" }] }
+`;
+const policyIn = (namespace: string) => `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: shrinking, namespace: ${namespace} }
+spec:
+  targets: { all: true, namespaces: [mimir] }
+  rules: [{ name: never, actions: [scaleDown, rollout], effect: deny }]
+`;
+const policyTest = `apiVersion: rollout-group.dev/v1alpha1
+kind: PolicyTest
+metadata: { name: shrinking }
+spec:
+  files: [policy.yaml, manifests]
+  cases:
+    - { name: no zone shrinks, request: { action: scaleDown, zone: ingester-zone-a, from: 3, to: 2 }, expect: { decision: deny } }
+`;
+
+const folder = (namespace: string) =>
+  folderWith({ 'policy.yaml': policyIn(namespace), 'manifests/a.yaml': statefulSet, 'test.yaml': policyTest });
+
+describe.each([
+  // A policy that names namespaces which it may not is an error of lint, and nothing is planned with errors.
+  ['plan --current manifests -f policy.yaml --set image=ingester:2', 5, 4],
+  ['test test.yaml', 0, 4],
+  ['lint policy.yaml manifests', 0, 4],
+])('%s', (words, bound, unbound) => {
+  const run = async (namespace: string, ...more: readonly string[]) =>
+    (await runInProcess([...words.split(' '), ...more], { cwd: folder(namespace) })).status;
+
+  it('knows the namespace that the flag names, and the usual one', async () => {
+    expect(await run('ops', '--agent-namespace', 'ops')).toBe(bound);
+    expect(await run('rollout-group')).toBe(bound);
+  });
+
+  it('takes policies elsewhere for those of their own namespace', async () => {
+    expect(await run('ops')).toBe(unbound);
+  });
+});
+
+it('explain shows the rules that bind the group', async () => {
+  const words = 'explain ingester --current manifests -f policy.yaml --set image=ingester:2'.split(' ');
+  const explained = async (...more: readonly string[]) => (await runInProcess([...words, ...more], { cwd: folder('ops') })).stdout;
+  expect(await explained('--agent-namespace', 'ops')).toContain('shrinking/never');
+  expect(await explained('--agent-namespace', 'rollout-group')).not.toContain('shrinking/never');
+});
