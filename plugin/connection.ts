@@ -21,6 +21,8 @@ export interface ConnectionFlags {
   readonly tlsServerName?: string;
   readonly requestTimeout?: string;
   readonly namespace?: string;
+  /** Of verbs that ask for it. */
+  readonly agentNamespace?: string;
 }
 
 /** An API server with the credentials of the person who asks. */
@@ -28,6 +30,8 @@ export interface Cluster {
   readonly env: ClusterEnv;
   /** Of the flag, else of the context, else `default`. */
   readonly namespace: string;
+  /** Where the agent lives, when somebody says so. */
+  readonly agentNamespace?: string;
   /** The address of the API server. */
   readonly server: string;
   /** Empty when none was chosen. */
@@ -71,6 +75,7 @@ export async function connect(context: CommandContext, flags: ConnectionFlags, a
   return {
     env: processEnv(door),
     namespace: connection.namespace,
+    ...(flags.agentNamespace === undefined ? {} : { agentNamespace: flags.agentNamespace }),
     server: connection.server,
     contextName: connection.contextName ?? '',
     timeoutMs: connection.requestTimeoutMs ?? standardTimeoutMs,

@@ -103,7 +103,8 @@ async function conclude(
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : { lines: [], isAgentStopped: false };
   const code = codeOf(ending, notes.isAgentStopped);
   if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, live, code);
-  writeNotes(context, notes.lines);
+  const isStale = ending.kind === 'timeout' && judgedOf(ending.read, live).isOutdated;
+  writeNotes(context, [...notes.lines, ...(isStale ? [outdatedNote] : [])]);
   const { stderr } = context;
   const again = `kubectl rollout-group status ${nameOf(name)}`;
   const missing = infoText(live.decision);

@@ -5,6 +5,7 @@ import { decideGroup } from '../../engine/decide.ts';
 import { publishedDecision, readPublished } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
+import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
 import type { Listing } from './listing.ts';
@@ -23,6 +24,8 @@ export interface LiveGroup {
 /** What was listed, understood. */
 export interface LiveWorld {
   readonly policies: LivePolicies;
+  /** Policies there may name other namespaces. */
+  readonly agentNamespace: string;
   /** By `namespace/group`. */
   readonly published: ReadonlyMap<string, PublishedDecision>;
   /** What is there and could not be used: each a sentence part. */
@@ -33,13 +36,13 @@ export interface LiveWorld {
 const order = ['directory', 'objects', 'adopted'] as const;
 
 /** Which groups there are and what was published of them. */
-export function readWorld(listing: Listing): LiveWorld {
-  const ours = [listing.groups, listing.policies, listing.exceptions, listing.intents].flatMap(itemsOf);
+export function readWorld(listing: Listing, agentNamespace = usualAgentNamespace): LiveWorld {
+  const ours = [listing.groups, listing.policies, listing.agentPolicies, listing.exceptions, listing.intents].flatMap(itemsOf);
   const policies = resolveLive({
     objects: ours,
     statefulSets: itemsOf(listing.statefulSets),
     order,
-    agentNamespace: '',
+    agentNamespace,
     areIntentsStamped: true,
   });
   const published = new Map<string, PublishedDecision>();
@@ -52,7 +55,7 @@ export function readWorld(listing: Listing): LiveWorld {
       problems.push(`what was published in ${object.kind} ${object.metadata.namespace}/${object.metadata.name}: ${decision.unknown}`);
     else published.set(keyOf(decision), decision);
   }
-  return { policies, published, problems };
+  return { policies, agentNamespace, published, problems };
 }
 
 /** The groups that no agent has published. */
@@ -69,7 +72,7 @@ export function liveGroups(
   const fromAgent = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => ({ decision, from: 'agent', unread: [] }));
   const missing = unpublished(world, isWanted);
   if (missing.length === 0) return fromAgent.sort(byName);
-  const snapshot = liveSnapshot(world.policies, listing, { nowMs, replicaSources });
+  const snapshot = liveSnapshot(world, listing, { nowMs, replicaSources });
   const unread = unreadParts(listing);
   const here = missing.map((group): LiveGroup => ({ decision: decidedHere(world, snapshot, group), from: 'here', unread }));
   return [...fromAgent, ...here].sort(byName);

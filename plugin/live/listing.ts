@@ -4,6 +4,7 @@ import { listObjects } from '../../cluster/read.ts';
 import { type Reflector, startReflector } from '../../cluster/reflector.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/resource.ts';
 import type { Known } from '../../engine/snapshot.ts';
+import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { Cluster } from '../connection.ts';
 import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zoneBudgets } from './kinds.ts';
 
@@ -11,6 +12,8 @@ import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zone
 export type Listing = Readonly<Partial<Record<ListedName, Known<readonly KubernetesObject[]>>>>;
 
 interface Listed {
+  /** Of the agent's namespace alone: policies there may name other namespaces. */
+  readonly isOfAgent?: true;
   readonly resource: Resource;
   readonly site: string;
   readonly labelSelector?: string;
@@ -26,6 +29,7 @@ const definitions = {
 /** What a decision needs besides. */
 const evidence = {
   policies: { resource: rolloutPolicies, site: 'live.policies' },
+  agentPolicies: { resource: rolloutPolicies, site: 'live.agentPolicies', isOfAgent: true },
   exceptions: { resource: rolloutExceptions, site: 'live.exceptions' },
   intents: { resource: rolloutIntents, site: 'live.intents' },
   pods: { resource: resources.pods, site: 'live.pods' },
@@ -38,14 +42,33 @@ export type ListedName = keyof typeof definitions | keyof typeof evidence;
 
 const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence };
 export const definitionNames: readonly ListedName[] = ['groups', 'documents', 'statefulSets'];
-export const evidenceNames: readonly ListedName[] = ['policies', 'exceptions', 'intents', 'pods', 'nodes', 'podBudgets', 'zoneBudgets'];
+export const evidenceNames: readonly ListedName[] = [
+  'policies',
+  'agentPolicies',
+  'exceptions',
+  'intents',
+  'pods',
+  'nodes',
+  'podBudgets',
+  'zoneBudgets',
+];
 
 /** Reads each once. Rejects when the API server does not answer or does not know who asks. */
-export async function listOnce({ env, timeoutMs }: Cluster, names: readonly ListedName[], namespace: string | undefined): Promise<Listing> {
+export async function listOnce(
+  { env, timeoutMs, agentNamespace = usualAgentNamespace }: Cluster,
+  names: readonly ListedName[],
+  namespace: string | undefined,
+): Promise<Listing> {
   const read = async (name: ListedName): Promise<readonly [ListedName, Known<readonly KubernetesObject[]>]> => {
-    const { resource, site, labelSelector } = listed[name];
+    const { resource, site, labelSelector, isOfAgent } = listed[name];
+    if (isOfAgent === true && includes(namespace, agentNamespace)) return [name, []];
     try {
-      const options = { site, timeoutMs, ...inNamespace(resource, namespace), ...(labelSelector && { labelSelector }) };
+      const options = {
+        site,
+        timeoutMs,
+        ...inNamespace(resource, isOfAgent === true ? agentNamespace : namespace),
+        ...(labelSelector && { labelSelector }),
+      };
       return [name, (await listObjects(env, resource, options)).items];
     } catch (error) {
       // An absent CRD means that there is no such object, which is known.
@@ -67,18 +90,31 @@ export interface WatchedListing {
 }
 
 /** Watches; calls back after each change and whenever a part becomes known or unreadable. */
-export function watchListing({ env }: Cluster, namespace: string | undefined, onChange: () => void): WatchedListing {
+export function watchListing(
+  { env, agentNamespace = usualAgentNamespace }: Cluster,
+  namespace: string | undefined,
+  onChange: () => void,
+): WatchedListing {
   const reflectors = new Map<ListedName, Reflector<KubernetesObject>>();
+  /** Seen already by another watch. */
+  const known = new Set<ListedName>();
   return {
-    current: () => Object.fromEntries([...reflectors].flatMap(([name, reflector]) => partOf(name, reflector))),
+    current: () => ({
+      ...Object.fromEntries([...known].map((name) => [name, []])),
+      ...Object.fromEntries([...reflectors].flatMap(([name, reflector]) => partOf(name, reflector))),
+    }),
     add: (names) => {
       for (const name of names) {
         if (reflectors.has(name)) continue;
-        const { resource, site, labelSelector } = listed[name];
+        const { resource, site, labelSelector, isOfAgent } = listed[name];
+        if (isOfAgent === true && includes(namespace, agentNamespace)) {
+          known.add(name);
+          continue;
+        }
         const reflector = startReflector<KubernetesObject>({
           env,
           resource,
-          ...inNamespace(resource, namespace),
+          ...inNamespace(resource, isOfAgent === true ? agentNamespace : namespace),
           ...(labelSelector && { labelSelector }),
           project: withoutManagedFields,
           onChange,
@@ -92,6 +128,11 @@ export function watchListing({ env }: Cluster, namespace: string | undefined, on
       for (const reflector of reflectors.values()) reflector.stop();
     },
   };
+}
+
+/** Whether what is looked at includes the agent's namespace anyhow. */
+function includes(namespace: string | undefined, agentNamespace: string): boolean {
+  return namespace === undefined || namespace === agentNamespace;
 }
 
 function inNamespace({ isNamespaced }: Resource, namespace: string | undefined): { readonly namespace?: string } {

@@ -37,7 +37,7 @@ export async function readMembers(cluster: Cluster, name: GroupName): Promise<Me
   if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `there is no group ${name.namespace}/${name.group}` });
   const definition = world.policies.groups.find((group) => group.namespace === name.namespace && group.name === name.group);
   const replicaSources = await readReplicaSources(cluster, definition === undefined ? [] : [definition]);
-  const snapshot = liveSnapshot(world.policies, listing, { nowMs: cluster.env.clock.nowMs(), replicaSources });
+  const snapshot = liveSnapshot(world, listing, { nowMs: cluster.env.clock.nowMs(), replicaSources });
   const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, name.namespace, zone, statefulSet));
   return { live, members, snapshot, listing, ...(definition && { definition }) };
 }

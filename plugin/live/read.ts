@@ -40,12 +40,12 @@ export async function readGroups(cluster: Cluster, scope: Scope): Promise<ReadGr
   const isWanted = wanted(scope);
   const nowMs = cluster.env.clock.nowMs();
   const definitions = await listOnce(cluster, definitionNames, scope.namespace);
-  const first = readWorld(definitions);
+  const first = readWorld(definitions, cluster.agentNamespace);
   const missing = unpublished(first, isWanted);
   if (missing.length === 0)
     return found(scope, { world: first, listing: definitions, groups: liveGroups(first, definitions, { nowMs, isWanted }) });
   const listing = { ...definitions, ...(await listOnce(cluster, evidenceNames, scope.namespace)) };
-  const world = readWorld(listing);
+  const world = readWorld(listing, cluster.agentNamespace);
   const replicaSources = await readReplicaSources(cluster, missing);
   return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted, replicaSources }) });
 }
@@ -53,7 +53,7 @@ export async function readGroups(cluster: Cluster, scope: Scope): Promise<ReadGr
 /** Everything that judging or deciding about the scope needs, whether an agent published or not. */
 export async function readEvidence(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
   const listing = await listOnce(cluster, [...definitionNames, ...evidenceNames], scope.namespace);
-  const world = readWorld(listing);
+  const world = readWorld(listing, cluster.agentNamespace);
   const nowMs = cluster.env.clock.nowMs();
   return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted: wanted(scope) }) });
 }
@@ -75,7 +75,7 @@ export async function watchGroups(cluster: Cluster, scope: Scope, onGroups: (rea
     cancel = undefined;
     const listing = watched.current();
     if (definitionNames.some((name) => listing[name] === undefined)) return;
-    const world = readWorld(listing);
+    const world = readWorld(listing, cluster.agentNamespace);
     if (unpublished(world, isWanted).length > 0) {
       watched.add(evidenceNames);
       if (evidenceNames.some((name) => watched.current()[name] === undefined)) return;

@@ -10,7 +10,7 @@ import type { ListedName, Listing } from './listing.ts';
 
 /** Gate readings and metrics are the agent's: here there are none, so that what needs them is unknown. */
 export function liveSnapshot(
-  policies: LivePolicies,
+  { policies, agentNamespace }: { readonly policies: LivePolicies; readonly agentNamespace: string },
   listing: Listing,
   { nowMs, replicaSources }: { readonly nowMs: number; readonly replicaSources: readonly ReplicaSourceView[] },
 ): Snapshot {
@@ -35,6 +35,7 @@ export function liveSnapshot(
   return snapshotOf({
     nowMs,
     policyDigest: policies.digest,
+    agentNamespace,
     groups: policies.groups,
     policies: policies.policies,
     exceptions: policies.exceptions,
@@ -82,6 +83,7 @@ const partWords: readonly (readonly [ListedName, string])[] = [
   ['documents', 'ledgers'],
   ['statefulSets', 'StatefulSets'],
   ['policies', 'RolloutPolicies'],
+  ['agentPolicies', "RolloutPolicies of the agent's namespace"],
   ['exceptions', 'RolloutExceptions'],
   ['intents', 'RolloutIntents'],
   ['pods', 'pods'],

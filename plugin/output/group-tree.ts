@@ -35,7 +35,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TableLook): rea
       decision.waits.flatMap((wait) => holdLines(wait, nowMs, look)),
       look,
     ),
-    ...section('gates', gateLines(decision, nowMs), look),
+    ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
     ...(decision.omitted.length === 0 ? [] : [look.paint('dim', `  not shown: ${decision.omitted.join(', ')}`)]),
   ];
 }

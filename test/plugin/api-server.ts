@@ -49,6 +49,7 @@ const plurals: Readonly<Record<string, string>> = {
   Lease: 'leases',
   Event: 'events',
   RolloutGroup: 'rolloutgroups',
+  RolloutPolicy: 'rolloutpolicies',
   RolloutIntent: 'rolloutintents',
   RolloutRun: 'rolloutruns',
 };

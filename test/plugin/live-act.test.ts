@@ -130,6 +130,23 @@ describe('restart', () => {
     expect(stderr).toContain('has the strategy RollingUpdate with partition 0, so Kubernetes would replace its pods at once');
   });
 
+  it('is refused by a policy, also by one of the namespace of the agent', async () => {
+    const policy = (namespace: string): FakeObject => ({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutPolicy',
+      metadata: { name: 'freeze', namespace },
+      spec: {
+        targets: { all: true, ...(namespace === 'mimir' ? {} : { namespaces: ['mimir'] }) },
+        rules: [{ name: 'no-restarts', actions: ['restart'], effect: 'deny', message: 'nobody restarts in December' }],
+      },
+    });
+    for (const namespace of ['mimir', 'rollout-group']) {
+      const { status, stderr, writes } = await act('restart ingester', { extra: [policy(namespace)] });
+      expect([status, writes]).toEqual([5, []]);
+      expect(stderr).toContain('nobody restarts in December');
+    }
+  });
+
   it('asks a person, and takes everything but yes for no', async () => {
     expect((await act('restart ingester', { answer: 'n' })).writes).toEqual([]);
     expect((await act('restart ingester', { answer: 'y' })).writes).toHaveLength(3);
