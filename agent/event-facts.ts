@@ -1,6 +1,7 @@
 // Which Kubernetes Events a turn is worth: what a person may ask about later, derived from one decision and the one before it.
 import type { GroupDecision, RuleResult } from '../engine/decision.ts';
 import { reasonOf } from '../engine/publish/reason.ts';
+import { isJoinOf } from '../engine/run.ts';
 import type { RunState } from '../engine/snapshot.ts';
 import type { PerformedAction, TurnReport } from './report.ts';
 
@@ -69,14 +70,16 @@ function runFacts({ snapshot }: TurnReport, { run, goal }: GroupDecision, past: 
   const facts: EventFact[] = [];
   const identity = run.id;
   const subject = run.kind === 'rollback' ? 'rollback' : 'rollout';
-  if (isNew && before?.outcome === 'running') {
+  const isJoin = isNew && before?.outcome === 'running' && isJoinOf(run, before);
+  if (isNew && before?.outcome === 'running' && !isJoin) {
     facts.push(
       normal('RolloutSuperseded', 'Roll', 'a new target takes the place of a rollout that was under way', { identity: before.id }),
     );
   }
   // Of a run that this process finds under way, somebody else has told that it began.
   const hasBegun = isNew && (past !== undefined || run.startedMs >= snapshot.nowMs);
-  if (hasBegun && run.outcome === 'running') facts.push(normal('RolloutStarted', 'Roll', `the ${subject} began: ${goal}`, { identity }));
+  if (hasBegun && !isJoin && run.outcome === 'running')
+    facts.push(normal('RolloutStarted', 'Roll', `the ${subject} began: ${goal}`, { identity }));
   const wasRunning = isNew ? hasBegun : before?.outcome === 'running';
   if (run.openZone !== undefined && run.openZone !== before?.openZone && run.outcome === 'running' && (past !== undefined || hasBegun)) {
     facts.push(

@@ -111,6 +111,15 @@ function superseding(context: GroupContext, known: RunState, target: RunState['t
   return newRun(context, { kind, target, previous }, known);
 }
 
+/**
+ * Whether a run only takes in zones that had no new template when the run before it began, as when the manifests of a group are applied one
+ * after another: the same change, for people. It is another run all the same, since nobody approved of its target.
+ */
+export function isJoinOf(run: Pick<RunState, 'target'>, before: Pick<RunState, 'target' | 'previous'>): boolean {
+  const changed = Object.keys(run.target).filter((zone) => run.target[zone] !== before.target[zone]);
+  return changed.length > 0 && changed.every((zone) => before.target[zone] === before.previous[zone]);
+}
+
 /** What failed is asked anew: gates count, waves soak and deadlines run from now on. */
 function retried(run: RunState, nowMs: number): RunState {
   const { failure: _failure, failedMs: _failedMs, waveAvailableMs: _waveAvailableMs, ...rest } = run;

@@ -5,6 +5,7 @@ import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
 import type { Action, GroupDecision } from '../decision.ts';
 import { hashText } from '../hash.ts';
+import { isJoinOf } from '../run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
 import type { TakenAction } from './published.ts';
@@ -46,7 +47,10 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   const { run } = decision;
   if (run === undefined) return previous;
   if (previous?.spec.id === run.id) return runState(previous, turn, decision, run);
-  if (previous?.spec.outcome === 'running') return ended(previous, 'superseded', turn.startedMs);
+  if (previous?.spec.outcome === 'running') {
+    const joined = joining(previous, run);
+    return joined === undefined ? ended(previous, 'superseded', turn.startedMs) : runState(joined, turn, decision, run);
+  }
   if (run.outcome !== 'running') return previous;
   const began = newRecord(turn, {
     id: run.id,
@@ -60,6 +64,18 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     })),
   });
   return runState(began, turn, decision, run);
+}
+
+/** The record as that of a run that only took in more zones; undefined when it is another change. */
+function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
+  const revisions = (key: 'fromRevision' | 'toRevision'): Readonly<Record<string, string>> =>
+    Object.fromEntries(record.spec.zones.flatMap((zone) => (zone[key] === undefined ? [] : [[zone.zone, zone[key]]])));
+  if (!isJoinOf(run, { target: revisions('toRevision'), previous: revisions('fromRevision') })) return undefined;
+  const zones = record.spec.zones.map((zone) => {
+    const toRevision = run.target[zone.zone];
+    return toRevision === undefined ? zone : { ...zone, toRevision };
+  });
+  return { ...record, spec: { ...record.spec, id: run.id, zones } };
 }
 
 function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, run: RunState): RolloutRun {

@@ -127,6 +127,19 @@ describe('the record of a rollout', () => {
     expect([next.spec.id, next.spec.outcome, next.metadata.name === first.metadata.name]).toEqual(['other', 'running', false]);
   });
 
+  it('goes on when the other zones get their new template a moment later, as when manifests are applied one by one', () => {
+    const before = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
+    const first = recordAfter(turn(0, { run: before }));
+    const joined = must(runRecord(first, turn(1, { run: { ...before, id: 'other', target: { a: 'a-2', b: 'b-2' } } })));
+    expect([joined.metadata.name, joined.spec.outcome, joined.spec.id]).toEqual([first.metadata.name, 'running', 'other']);
+    expect(joined.spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision])).toEqual([
+      ['a', 'a-1', 'a-2'],
+      ['b', 'b-1', 'b-2'],
+    ]);
+    const changed = must(runRecord(first, turn(1, { run: { ...before, id: 'other', target: { a: 'a-3', b: 'b-2' } } })));
+    expect(changed.spec.outcome).toBe('superseded');
+  });
+
   it('begins for no run that is over, and for no turn that failed', () => {
     expect(runRecord(undefined, turn(0, { run: { outcome: 'completed' } }))).toBeUndefined();
     const { decision: _, ...failed } = turn(0);
