@@ -128,6 +128,7 @@ const apply: Verb = {
     { flags: '--timeout <duration>', description: 'With --wait: the longest to wait.' },
     namespace,
     allNamespacesOption,
+    agentNamespaceOption,
     outputOption('table', 'json', 'yaml'),
   ],
   examples: ['apply -f policies/ -f manifests/ --dry-run=server', 'apply ingester.plan', 'apply ingester.plan --auto-approve --wait'],
