@@ -1,6 +1,6 @@
 // The verbs that ask something of a group.
 import { actOptions } from './connection.ts';
-import type { OptionSpec, Verb } from './verb.ts';
+import { agentNamespaceOption, type OptionSpec, type Verb } from './verb.ts';
 
 const groupArgument = { name: 'group', description: 'A group, or NAMESPACE/GROUP.', isRequired: true } as const;
 const zone = { flags: '--zone <name>', description: 'Only this zone.' } as const;
@@ -47,7 +47,7 @@ const restart: Verb = {
   description:
     'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates of the members, as kubectl rollout restart does; the agent then rolls the new revision. Manifests in Git differ from then on in that annotation alone.',
   arguments: [groupArgument],
-  options: [zone, ...prompts, ...actOptions],
+  options: [zone, ...prompts, ...actOptions, agentNamespaceOption],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
   exits: { 5: 'policy refuses it', ...exits },
   usesCluster: true,
@@ -67,6 +67,7 @@ const scale: Verb = {
     { flags: '--confirm <group>', description: 'The name of the group, to scale it to zero.' },
     ...prompts,
     ...actOptions,
+    agentNamespaceOption,
   ],
   examples: ['scale ingester -n mimir --to 24 --reason "more tenants"', 'scale ingester --to 20 --dry-run=client'],
   exits: { 5: 'policy refuses it', ...exits },

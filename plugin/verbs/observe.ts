@@ -24,6 +24,7 @@ const get: Verb = {
     heartbeat,
     namespaceOption,
     allNamespacesOption,
+    agentNamespaceOption,
     outputOption('table', 'wide', 'name', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['get', 'get -A -o wide', 'get ingester -n mimir -w'],
