@@ -1,6 +1,5 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
 import { canonicalJson } from '../engine/hash.ts';
-import type { GroupDefinition } from '../policies/definition.ts';
 import { startCaches } from './caches.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
@@ -8,9 +7,9 @@ import { type GroupMemory, newMemory } from './gather.ts';
 import { startLeadership } from './leadership.ts';
 import { ledgerStore } from './ledgers.ts';
 import { startLoop } from './loop.ts';
-import { type ActivePolicies, startPolicySource } from './policies.ts';
+import { startPolicySource } from './policies.ts';
 import { replicaSources } from './replica-sources.ts';
-import type { Degradation, TurnListener, TurnReport } from './report.ts';
+import type { Degradation, TurnListener } from './report.ts';
 import { type TurnParts, takeTurn } from './turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
 
@@ -69,13 +68,16 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
     wake(index.touchedBy(change));
   });
   const sources = replicaSources(env, readTimeoutMs, (key) => wake(index.mirroring(key)));
-  const policies = startPolicySource(env, config, caches, (now) => {
-    const changed = index.replace(now);
-    for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
-    sources.follow(now.groups);
-    tellGroups(now);
-    loop.setGroups(now.groups.map(groupKey));
-    wake(changed);
+  const policies = startPolicySource(env, config, caches, {
+    onChange: (now) => {
+      const changed = index.replace(now);
+      for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
+      sources.follow(now.groups);
+      tellGroups();
+      loop.setGroups(now.groups.map(groupKey));
+      wake(changed);
+    },
+    onState: () => tellDegradations(),
   });
   const leadership = startLeadership(env, config, {
     onChange: (isLeader) => {
@@ -128,10 +130,10 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
     (degradations) => tell((listener) => listener.degraded?.(degradations)),
   );
   const tellLeadership = whenChanged(leadership.state, (state) => tell((listener) => listener.leadershipChanged?.(state)));
-  const tellGroups = (now: ActivePolicies): void => {
-    const groups: readonly GroupDefinition[] = now.groups;
-    tell((listener) => listener.groupsChanged?.(groups, now.findings));
-  };
+  const tellGroups = whenChanged(
+    () => ({ groups: policies.current()?.groups ?? [], findings: policies.current()?.findings ?? [] }),
+    ({ groups, findings }) => tell((listener) => listener.groupsChanged?.(groups, findings)),
+  );
 
   const stop = async (): Promise<void> => {
     isStopping = true;
@@ -153,8 +155,6 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
     },
   };
 }
-
-export type { TurnReport };
 
 /** Calls back with the value only when it differs from the last one. */
 function whenChanged<Value>(current: () => Value, tell: (value: Value) => void): () => void {

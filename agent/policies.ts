@@ -26,6 +26,13 @@ export interface PolicySource {
   readonly stop: () => void;
 }
 
+export interface PolicyListener {
+  /** The policies were resolved anew, whether they differ or not. */
+  readonly onChange: (now: ActivePolicies) => void;
+  /** What can be read may have changed. */
+  readonly onState: () => void;
+}
+
 const engineRules: readonly string[] = ruleCatalog.map(({ id }) => id);
 
 /** A directory that cannot be read is tried again after this long. */
@@ -36,9 +43,12 @@ export function startPolicySource(
   env: AgentEnv,
   config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces'>,
   caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
-  onChange: (now: ActivePolicies) => void,
+  listener: PolicyListener,
 ): PolicySource {
-  const directory = followDirectory(env, config.policySources.includes('directory'), () => refresh());
+  const directory = followDirectory(env, config.policySources.includes('directory'), () => {
+    listener.onState();
+    refresh();
+  });
   const lastGood = new Map<string, KubernetesObject>();
   let goodFiles: readonly PolicyFile[] | undefined;
   let current: ActivePolicies | undefined;
@@ -53,7 +63,7 @@ export function startPolicySource(
       const resolved = isStopped ? undefined : resolve();
       if (resolved === undefined) return;
       current = resolved;
-      onChange(resolved);
+      listener.onChange(resolved);
     });
   };
 

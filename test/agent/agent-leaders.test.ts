@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { startProcess } from '../kit/agent-process.ts';
+import { adoptedGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+
+describe('two processes', () => {
+  it('a new leader whose caches show the past deletes nothing twice', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const first = startProcess({ env: cluster.env, name: 'agent-1' });
+    await cluster.env.advance(5000);
+    startProcess({ env: cluster.env, name: 'agent-2' });
+    await cluster.env.advance(5000);
+    cluster.rollTo('app:2');
+    await cluster.env.settle();
+    cluster.api.isWatchFrozen = true;
+    await cluster.env.advance(2000);
+    first.crash();
+    await cluster.env.advance(60_000);
+    cluster.api.thaw();
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(new Set(cluster.deletedPods()).size).toBe(9);
+    expect(cluster.deletedPods()).toHaveLength(9);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+  });
+
+  it('an answer that comes after the Lease has passed on changes nothing', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    // The first leader's own requests to the Lease are lost from some moment on, as behind a broken network; its other requests pass.
+    let isCut = false;
+    const first = startProcess({
+      env: cluster.env,
+      name: 'agent-1',
+      fault: (site, moment) => (isCut && site.startsWith('lease.') && moment === 'beforeSend' ? 'lose' : undefined),
+    });
+    await cluster.env.advance(5000);
+    startProcess({ env: cluster.env, name: 'agent-2' });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => cluster.deletedPods().length === 1);
+    isCut = true;
+    await cluster.env.advance(40_000);
+    const reported = first.reports.length;
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(first.reports).toHaveLength(reported);
+    expect(cluster.deletedPods()).toHaveLength(9);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+  });
+
+  it('a Lease that was deleted and counts anew is no reason to stop', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const first = startProcess({ env: cluster.env, name: 'agent-1' });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => cluster.deletedPods().length === 2);
+    first.crash();
+    cluster.api.remove('coordination.k8s.io/v1/leases', 'mimir', 'rollout-group');
+    startProcess({ env: cluster.env, name: 'agent-2' });
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(cluster.deletedPods()).toHaveLength(9);
+  });
+
+  it('a group whose pods hang does not delay another one', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.put('rollout-operator.grafana.com/v1/replicatemplates', {
+      metadata: { name: 'store', namespace: 'mimir' },
+      spec: { replicas: 1 },
+      status: { replicas: 3 },
+    });
+    cluster.workloads.create({
+      name: 'store-zone-a',
+      labels: { 'rollout-group': 'store' },
+      annotations: {
+        'grafana.com/rollout-mirror-replicas-from-resource-name': 'store',
+        'grafana.com/rollout-mirror-replicas-from-resource-kind': 'ReplicaTemplate',
+        'grafana.com/rollout-mirror-replicas-from-resource-api-version': 'rollout-operator.grafana.com/v1',
+        'grafana.com/rollout-delayed-downscale': '1h',
+        'grafana.com/rollout-prepare-delayed-downscale-url': 'http://pod:8080/prepare',
+      },
+    });
+    const process = startProcess({ env: cluster.env, pods: () => new Promise(() => undefined) });
+    await cluster.env.advance(5000);
+    expect(process.podCalls).toHaveLength(2);
+    for (const name of ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c']) cluster.workloads.setImage(name, 'app:2');
+    const ingesters = (): boolean => cluster.workloads.images().every((line) => line.startsWith('store') || line.endsWith('app:2'));
+    await cluster.env.until(ingesters, 120_000);
+    const reactions = process.reports.flatMap(({ reactionMs }) => reactionMs ?? []);
+    expect(Math.max(...reactions)).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import type { PolicyDirectory } from '../../agent/env.ts';
+import { startProcess } from '../kit/agent-process.ts';
+import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+
+const policyKey = 'rollout-group.dev/v1alpha1/rolloutpolicies';
+const freeze = {
+  metadata: { name: 'freeze', namespace: 'mimir' },
+  spec: { targets: { all: true }, rules: [{ name: 'no', actions: ['rollout'], effect: 'deny' }] },
+};
+
+/** A directory that a test rewrites. */
+function directory(text: string) {
+  let files: readonly { readonly name: string; readonly text: string }[] | Error = [{ name: 'policy.yaml', text }];
+  let changed: () => void = () => undefined;
+  const port: PolicyDirectory = {
+    read: async () => {
+      if (files instanceof Error) throw files;
+      return files;
+    },
+    watch: (onChange) => {
+      changed = onChange;
+      return () => undefined;
+    },
+  };
+  return {
+    port,
+    write: (next: string | Error): void => {
+      files = next instanceof Error ? next : [{ name: 'policy.yaml', text: next }];
+      changed();
+    },
+  };
+}
+
+const freezeFile = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: freeze, namespace: mimir }
+spec:
+  targets: { all: true }
+  rules:
+    - { name: "no", actions: [rollout], effect: deny }
+`;
+
+describe('policies', () => {
+  it('of objects bind at once, and let go at once', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.put(policyKey, freeze);
+    startProcess({ env: cluster.env });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    cluster.api.remove(policyKey, 'mimir', 'freeze');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+  });
+
+  it('that become invalid keep what they said', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.put(policyKey, freeze);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    cluster.api.put(policyKey, { ...freeze, spec: { targets: { all: true }, rules: 'nonsense' } });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    expect(process.findings().map(({ severity }) => severity)).toContain('error');
+    expect(process.reports.at(-1)?.decision?.waits.map(({ rule }) => rule)).toContain('freeze/no');
+  });
+
+  it('that never were valid hold the groups of their namespace', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.put(policyKey, { ...freeze, spec: { targets: { all: true }, rules: 'nonsense' } });
+    const process = startProcess({ env: cluster.env });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    expect(process.reports.at(-1)?.decision?.waits.map(({ rule }) => rule)).toContain('unreadable-freeze/hold');
+  });
+
+  it('of a directory bind, stay while the directory is broken or away, and let go when they are taken out', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const files = directory(freezeFile);
+    const process = startProcess({ env: cluster.env, policyDirectory: files.port });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(30_000);
+    files.write('kind: RolloutPolicy\nspec: [');
+    await cluster.env.advance(30_000);
+    expect(process.findings().map(({ severity }) => severity)).toContain('error');
+    files.write(new Error('EIO'));
+    await cluster.env.advance(30_000);
+    expect(process.degradations().map(({ id }) => id)).toContain('policies/directory');
+    expect(cluster.deletedPods()).toEqual([]);
+    files.write('');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(process.degradations().map(({ id }) => id)).not.toContain('policies/directory');
+  });
+
+  it('nothing is done before the directory was read once', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const files = directory('');
+    files.write(new Error('EIO'));
+    const process = startProcess({ env: cluster.env, policyDirectory: files.port });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    expect(process.agent.isReady()).toBe(false);
+    expect(cluster.deletedPods()).toEqual([]);
+    files.write('');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(process.agent.isReady()).toBe(true);
+  });
+
+  it('a pause stops the group until it is taken back', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    startProcess({ env: cluster.env });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => cluster.deletedPods().length === 2);
+    const intentKey = 'rollout-group.dev/v1alpha1/rolloutintents';
+    cluster.api.put(intentKey, { metadata: { name: 'wait', namespace: 'mimir' }, spec: { group: 'ingester', action: 'pause' } });
+    await cluster.env.advance(300_000);
+    expect(cluster.deletedPods()).toHaveLength(2);
+    cluster.api.remove(intentKey, 'mimir', 'wait');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+  });
+});
