@@ -1,0 +1,37 @@
+// The figures of the agent, on a control plane of its own: how soon it acts, how long a rollout takes, and what watching many pods costs.
+import { findBinaries } from '../test/control-plane/binaries.ts';
+import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
+import type { Figure } from './bench-figure.ts';
+import { watchingFigures } from './bench-memory.ts';
+import { reactionFigures, rollingFigure } from './bench-rollout.ts';
+
+/** Measures, in less than four minutes; or answers why there is nothing to measure on. */
+export async function measureAgent(progress: (line: string) => void): Promise<readonly Figure[] | string> {
+  const binaries = await findBinaries(progress);
+  if (binaries.kind === 'missing') return binaries.reason;
+  const controlPlane = await startControlPlane({ binaries: binaries.folder });
+  // Ctrl-C must leave nothing behind.
+  const leave = (): void => void controlPlane.stop().finally(() => process.exit(1));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, leave);
+  // Nothing else keeps this process alive while the control plane ends.
+  const alive = setInterval(() => undefined, 60_000);
+  try {
+    const figures: Figure[] = [];
+    for (const { what, measure } of parts) {
+      const startedAt = Date.now();
+      figures.push(...(await measure(controlPlane)));
+      progress(`measured ${what} in ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
+    }
+    return figures;
+  } finally {
+    await controlPlane.stop();
+    clearInterval(alive);
+  }
+}
+
+/** The many pods come last: the audit log, which the others read, grows by each of them. */
+const parts: readonly { readonly what: string; readonly measure: (controlPlane: ControlPlane) => Promise<readonly Figure[]> }[] = [
+  { what: 'the reaction to a pod that becomes Ready', measure: reactionFigures },
+  { what: 'the time of a rollout', measure: async (controlPlane) => [await rollingFigure(controlPlane)] },
+  { what: 'memory and processor with many pods', measure: watchingFigures },
+];
