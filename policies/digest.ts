@@ -3,12 +3,13 @@ import { canonicalJson } from './canonical-json.ts';
 import type { PolicyBundle } from './definition.ts';
 import { sha256 } from './sha256.ts';
 
-/** Fields that tell only where something is written, so that moving a rule changes nothing. */
+/** Fields that tell only where something is written, so that moving a rule changes nothing. A text under such a name is something else. */
 const positions: ReadonlySet<string> = new Set(['source', 'sources', 'limitSources']);
 
 /** SHA-256 of the bundle in hexadecimal digits, positions in files and objects left out. */
 export function policyDigest({ groups, policies, exceptions }: PolicyBundle): string {
   const bundle = { groups, policies, exceptions };
-  const plain: unknown = JSON.parse(JSON.stringify(bundle, (key, value: unknown) => (positions.has(key) ? undefined : value)));
+  const isPosition = (key: string, value: unknown): boolean => positions.has(key) && typeof value === 'object';
+  const plain: unknown = JSON.parse(JSON.stringify(bundle, (key, value: unknown) => (isPosition(key, value) ? undefined : value)));
   return sha256(canonicalJson(plain));
 }
