@@ -1,7 +1,9 @@
 // The pages of docs/ that the executable carries.
+import agent from '../../docs/agent.md';
 import commandLine from '../../docs/command-line.md';
 import conditions from '../../docs/conditions.md';
 import exitCodes from '../../docs/exit-codes.md';
+import migrate from '../../docs/migrate-from-rollout-operator.md';
 import output from '../../docs/output.md';
 import plan from '../../docs/plan.md';
 import policyTests from '../../docs/policy-tests.md';
@@ -12,10 +14,12 @@ import { findingsMarkdown } from '../../policies/findings/codes.ts';
 
 /** Markdown by topic. */
 export const topics: Readonly<Record<string, string>> = {
+  agent,
   'command-line': commandLine,
   conditions,
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
+  'migrate-from-rollout-operator': migrate,
   output,
   plan,
   'policy-tests': policyTests,
