@@ -1,7 +1,7 @@
 // The verb schema: what fields there are, for people, editors and API servers.
 import { editorSchema } from '../../policies/schema/json-schema.ts';
 import { apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
-import { type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema/schema-docs.ts';
+import { choiceText, type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema/schema-docs.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -52,7 +52,10 @@ function writeFields({ write, columns: width, paint }: OutputStream, { kind, fie
   const about = [`${paint('bold', path)} <${field.type}>${standardText(field)}`];
   if (field.path === '') about.push(`    apiVersion: ${apiVersion}`);
   if (field.description !== undefined) about.push(...paragraph('    ', field.description, width));
-  if (field.exactlyOneOf !== undefined) about.push(...paragraph('    ', `Exactly one of ${field.exactlyOneOf.join(', ')}.`, width));
+  for (const choice of field.choices) {
+    const text = choiceText(choice);
+    about.push(...paragraph('    ', `${text.charAt(0).toUpperCase()}${text.slice(1)}.`, width));
+  }
   const below = fields.flatMap((one) => [
     '',
     `${paint('bold', one.name)} <${one.type}>${standardText(one)}`,

@@ -1,5 +1,5 @@
 // CustomResourceDefinitions: the schema of a kind in the subset that the API server takes, with columns, status and scale.
-import { atMostOneOfFields, type JsonSchema, kindSchema, mapSchema, oneOfFields, schemaOf } from './json-schema.ts';
+import { atMostOneOfFields, type Choice, choicesIn, type JsonSchema, kindSchema, mapSchema, oneOfFields, schemaOf } from './json-schema.ts';
 import { apiGroup, apiVersion, type Kind, kinds } from './kinds.ts';
 
 /** What `kubectl get` shows beside the name. */
@@ -102,14 +102,15 @@ function structuralNode(schema: JsonSchema): JsonSchema {
     const: only,
     additionalProperties,
     propertyNames: _names,
-    [oneOfFields]: fields,
-    [atMostOneOfFields]: exclusive,
+    [oneOfFields]: _one,
+    [atMostOneOfFields]: _atMostOne,
     anyOf,
     items,
     ...rest
   } = schema;
   const { 'x-kubernetes-preserve-unknown-fields': keepsUnknownFields, ...withoutMarker } = rest;
   const isTyped = schema.type !== undefined;
+  const choices = choicesIn(schema);
   return {
     ...(isTyped ? withoutMarker : rest),
     ...(only !== undefined && { enum: [only] }),
@@ -118,9 +119,7 @@ function structuralNode(schema: JsonSchema): JsonSchema {
       items: Object.keys(items).length === 0 ? { 'x-kubernetes-preserve-unknown-fields': keepsUnknownFields === true } : items,
     }),
     ...(anyOf && intOrString(anyOf)),
-    ...((fields || exclusive) && {
-      'x-kubernetes-validations': [...(fields ? [exactlyOneOf(fields)] : []), ...(exclusive ? [atMostOneOf(exclusive)] : [])],
-    }),
+    ...(choices.length > 0 && { 'x-kubernetes-validations': choices.map(validation) }),
   } as JsonSchema;
 }
 
@@ -141,13 +140,8 @@ interface Validation {
   readonly message: string;
 }
 
-/** Of sources of replicas none need be named: such a group is scaled through its leader. */
-function exactlyOneOf(fields: readonly string[]): Validation {
-  if (fields.includes('leader')) return atMostOneOf(fields);
-  return { rule: `${countOf(fields)} == 1`, message: `exactly one of ${fields.join(', ')} must be set` };
-}
-
-function atMostOneOf(fields: readonly string[]): Validation {
+function validation({ fields, isNeeded }: Choice): Validation {
+  if (isNeeded) return { rule: `${countOf(fields)} == 1`, message: `exactly one of ${fields.join(', ')} must be set` };
   return { rule: `${countOf(fields)} <= 1`, message: `at most one of ${fields.join(', ')} may be set` };
 }
 

@@ -37,6 +37,21 @@ export const atMostOneOfFields = 'x-rollout-group-at-most-one-of';
 
 const draft = 'https://json-schema.org/draft/2020-12/schema';
 
+/** Fields of one object that exclude each other. */
+export interface Choice {
+  readonly fields: readonly string[];
+  /** Whether one of them must be there. Of sources of replicas none need be: such a group is scaled through its leader. */
+  readonly isNeeded: boolean;
+}
+
+/** The fields directly in an object of which no two may be there. */
+export function choicesIn({ [oneOfFields]: fields, [atMostOneOfFields]: exclusive }: JsonSchema): readonly Choice[] {
+  return [
+    ...(fields ? [{ fields, isNeeded: !fields.includes('leader') }] : []),
+    ...(exclusive ? [{ fields: exclusive, isNeeded: false }] : []),
+  ];
+}
+
 /** The schema of a kind with the markers that CRDs need. A field with a default may be left out. */
 export function kindSchema(kind: Kind): JsonSchema {
   return schemaOf(schemas[kind]);
@@ -93,16 +108,15 @@ function withoutNoise(schema: JsonSchema): JsonSchema {
 
 function forEditors(schema: JsonSchema): JsonSchema {
   const {
-    [oneOfFields]: fields,
-    [atMostOneOfFields]: exclusive,
+    [oneOfFields]: _one,
+    [atMostOneOfFields]: _atMostOne,
     'x-kubernetes-int-or-string': _isIntOrString,
     'x-kubernetes-preserve-unknown-fields': _keepsUnknownFields,
     ...rest
   } = schema;
-  const isOptional = fields?.includes('leader') === true;
-  const choices = (fields ?? exclusive ?? []).map((field): JsonSchema => ({ required: [field] }));
-  if (choices.length === 0) return rest;
-  // Of sources of replicas none need be named.
-  const none = { not: { anyOf: choices } } as JsonSchema;
-  return { ...rest, oneOf: exclusive || isOptional ? [...choices, none] : choices };
+  const [choice] = choicesIn(schema);
+  if (choice === undefined) return rest;
+  const each = choice.fields.map((field): JsonSchema => ({ required: [field] }));
+  const none = { not: { anyOf: each } } as JsonSchema;
+  return { ...rest, oneOf: choice.isNeeded ? each : [...each, none] };
 }

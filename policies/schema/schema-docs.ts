@@ -1,6 +1,6 @@
 // What the fields of our kinds mean: the documentation of a kind or of one path, as data.
 import { didYouMean } from '../did-you-mean.ts';
-import { type JsonSchema, kindSchema, oneOfFields } from './json-schema.ts';
+import { type Choice, choicesIn, type JsonSchema, kindSchema } from './json-schema.ts';
 import { type Kind, kinds, schemas } from './kinds.ts';
 
 /** One field. */
@@ -14,8 +14,8 @@ export interface FieldDoc {
   /** As YAML would say it; absent when a missing field means something of its own. */
   readonly defaultText?: string;
   readonly description?: string;
-  /** Fields of the object (or of the objects of the list) of which exactly one must be there. */
-  readonly exactlyOneOf?: readonly string[];
+  /** Fields of the object (or of the objects of the list) that exclude each other; empty when there are none. */
+  readonly choices: readonly Choice[];
 }
 
 /** The documentation of a kind or field, with the fields directly in it. */
@@ -67,8 +67,8 @@ export function kindMarkdown(kind: Kind): string {
   const rows = allFields(kind).map(
     (field) => `| ${[`\`${field.path}\``, field.type, requirement(field), field.description ?? ''].map(cell).join(' | ')} |`,
   );
-  const choices = allFields(kind).flatMap(({ path, exactlyOneOf }) =>
-    exactlyOneOf ? [`- \`${path}\`: exactly one of ${exactlyOneOf.map((name) => `\`${name}\``).join(', ')}`] : [],
+  const choices = allFields(kind).flatMap(({ path, choices: inField }) =>
+    inField.map((choice) => `- \`${path}\`: ${choiceText(choice, (name) => `\`${name}\``)}`),
   );
   return [
     `# ${kind}`,
@@ -82,6 +82,11 @@ export function kindMarkdown(kind: Kind): string {
     .replace(/\n+$/, '\n');
 }
 
+/** Which of the fields may be there, in words: `exactly one of a, b`. */
+export function choiceText({ fields, isNeeded }: Choice, show: (field: string) => string = (field) => field): string {
+  return `${isNeeded ? 'exactly' : 'at most'} one of ${fields.map(show).join(', ')}`;
+}
+
 interface FieldPlace {
   readonly doc: FieldDoc;
   readonly schema: JsonSchema;
@@ -92,7 +97,7 @@ const anyName = '<name>';
 
 function rootPlace(kind: Kind): FieldPlace {
   const schema = kindSchema(kind);
-  return { schema, doc: { path: '', name: kind, type: 'object', isRequired: true, description: kinds[kind].summary } };
+  return { schema, doc: { path: '', name: kind, type: 'object', isRequired: true, description: kinds[kind].summary, choices: [] } };
 }
 
 function placesIn({ schema, doc }: FieldPlace): readonly FieldPlace[] {
@@ -118,7 +123,6 @@ function hasFields(schema: JsonSchema): boolean {
 }
 
 function fieldDoc(path: string, name: string, schema: JsonSchema, isRequired: boolean): FieldDoc {
-  const exactlyOneOf = objectIn(schema).object[oneOfFields];
   const description = schema.description ?? schema.items?.description;
   // An empty object as default only opens the way to the defaults in it.
   const hasDefault = schema.default !== undefined && JSON.stringify(schema.default) !== '{}';
@@ -129,7 +133,7 @@ function fieldDoc(path: string, name: string, schema: JsonSchema, isRequired: bo
     isRequired,
     ...(hasDefault && { defaultText: typeof schema.default === 'string' ? schema.default : JSON.stringify(schema.default) }),
     ...(description !== undefined && { description }),
-    ...(exactlyOneOf && { exactlyOneOf }),
+    choices: choicesIn(objectIn(schema).object),
   };
 }
 

@@ -12,6 +12,7 @@ describe('the documentation of a path', () => {
         isRequired: false,
         defaultText: '1',
         description: 'Pods of one zone that may be unavailable at once: n, n% of its replicas, or fromBudget.',
+        choices: [],
       },
       fields: [],
     });
@@ -25,7 +26,7 @@ describe('the documentation of a path', () => {
       type: 'list of objects',
       isRequired: false,
       description: 'Without waves each zone goes to 100 percent in listed order.',
-      exactlyOneOf: ['pods', 'percent'],
+      choices: [{ fields: ['pods', 'percent'], isNeeded: true }],
       fields: [
         'spec.rollout.waves[].name: short name',
         'spec.rollout.waves[].zones: list of short names',
@@ -72,5 +73,12 @@ describe('the page of a kind', () => {
 
   it('lists the fields that exclude each other', () => {
     expect(kindMarkdown('MetricSource')).toContain('- `spec`: exactly one of `prometheus`, `consul`\n');
+    const lines = kindMarkdown('RolloutGroup').split('\n');
+    expect(lines.filter((line) => line.includes('at most one of'))).toEqual([
+      '- `spec.members.zones[].replicas`: at most one of `count`, `mirror`, `leader`',
+      '- `spec.replicas`: at most one of `count`, `mirror`, `leader`',
+      '- `spec.rollout`: at most one of `waves`, `schedule`',
+      '- `spec.disruption`: at most one of `maxUnavailable`, `maxUnavailablePercent`',
+    ]);
   });
 });
