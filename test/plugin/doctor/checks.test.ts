@@ -58,7 +58,7 @@ describe('doctor', () => {
     [
       'two agents',
       { leases: [lease(), lease({ namespace: 'mimir', holder: 'agent-2' })] },
-      'FAIL one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
+      'warn one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
     ],
     [
       'a stranger who decides',
@@ -170,6 +170,18 @@ describe('doctor', () => {
     ['no group', { groups: [], ledgers: [] }, 'warn groups - there is no group here'],
   ])('names %s, and nothing else', (_what, overrides, expected) => {
     expect(wrong(overrides)).toEqual([expected]);
+  });
+
+  it('fails when two agents decide about the same namespace', () => {
+    const published = ['agent-1', 'agent-2'].map((leader, index) => ({
+      namespace: 'mimir',
+      group: index === 0 ? 'ingester' : 'store',
+      decidedMs: kitNowMs,
+      leader,
+    }));
+    expect(wrong({ leases: [lease(), lease({ namespace: 'mimir', holder: 'agent-2' })], published })).toEqual([
+      'FAIL one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), mimir/rollout-group-agent (agent-2)',
+    ]);
   });
 
   it('takes doubt about the clock into account', () => {
