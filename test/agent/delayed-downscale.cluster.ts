@@ -1,0 +1,174 @@
+// Fewer replicas after a delay: which pods are asked, in which order, and what becomes of it when they or the agent do not play along.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
+import { type PodBehaviour, type PodServer, startPodServer } from '../control-plane/pod-server.ts';
+import { createTemplate, installReplicaTemplates, mirrors, templatesPath } from '../control-plane/replica-template.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import type { StatefulSet } from '../control-plane/workloads.ts';
+import { type Arena, openArena } from './arena.ts';
+
+const delayMs = 5000;
+const path = '/ingester/prepare-delayed-downscale?unit=1';
+const delayed = {
+  ...mirrors('ingester'),
+  'grafana.com/rollout-delayed-downscale': `${delayMs / 1000}s`,
+  'grafana.com/rollout-prepare-delayed-downscale-url': `http://pod:8080${path}`,
+};
+
+describeOnControlPlane('a delayed downscale', (controlPlane) => {
+  let recorder: HistoryRecorder;
+  let arena: Arena;
+  let pods: PodServer;
+
+  beforeAll(async () => {
+    recorder = await recordHistory(controlPlane());
+    await installReplicaTemplates(controlPlane().client);
+  });
+  beforeEach(async () => {
+    pods = await startPodServer();
+  });
+  afterEach(async () => {
+    await arena.close();
+    await pods.close();
+  });
+  afterAll(() => recorder.stop());
+
+  const env = () => ({ HTTP_PROXY: pods.url });
+
+  /** One zone of four pods, mirrored. */
+  async function open(namespace: string): Promise<Arena> {
+    arena = await openArena(controlPlane(), recorder, {
+      namespace,
+      zones: ['a'],
+      replicas: 4,
+      zoneMeta: () => ({ annotations: delayed }),
+    });
+    await createTemplate(controlPlane().client, namespace, 'ingester', 4);
+    return arena;
+  }
+
+  const ask = (replicas: number) =>
+    controlPlane().client.patch(`${templatesPath(arena.group.namespace)}/ingester/scale`, 'merge', { spec: { replicas } });
+
+  async function untilReplicas(wanted: number): Promise<void> {
+    const what = `${wanted} replicas`;
+    await controlPlane().client.until<StatefulSet>(arena.group.setsPath, what, ([set]) => set?.spec.replicas === wanted, 30_000);
+  }
+
+  async function untilCalls(what: string, isSo: (calls: ReturnType<PodServer['calls']>) => boolean): Promise<void> {
+    for (const endsAt = Date.now() + 30_000; !isSo(pods.calls()); await new Promise((settle) => setTimeout(settle, 25))) {
+      if (Date.now() > endsAt) throw new Error(`${what} were not seen in 30 s, but ${JSON.stringify(pods.calls().slice(-20))}`);
+    }
+  }
+
+  const asked = (method: string) => [...new Set(pods.calls().flatMap((call) => (call.method === method ? [call.pod] : [])))].sort();
+
+  /** The time between the first preparation and the write of fewer replicas. */
+  async function waitedMs(): Promise<number> {
+    const { requests } = await arena.history();
+    const scaled = requests.find(({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'statefulsets');
+    const first = pods.calls().find(({ method }) => method === 'POST');
+    return Date.parse(scaled?.stageTimestamp ?? '') - Math.floor((first?.atMs ?? 0) / 1000) * 1000;
+  }
+
+  it('asks those who leave to prepare, waits, and scales', async () => {
+    await open('plain');
+    const agent = await arena.start({ env: env() });
+    await agent.untilReady();
+    await ask(2);
+    await untilReplicas(2);
+    expect(asked('POST')).toEqual(['ingester-zone-a-2', 'ingester-zone-a-3']);
+    // Nobody else was ever asked to leave.
+    expect(asked('DELETE')).toEqual([]);
+    const [call] = pods.calls().filter(({ method }) => method === 'POST');
+    expect([call?.port, call?.path, call?.host]).toEqual([8080, path, `${call?.pod}.ingester-zone-a.plain.svc.cluster.local.`]);
+    expect(await waitedMs()).toBeGreaterThanOrEqual(delayMs);
+    await arena.group.untilReady(2);
+    await arena.expectKept();
+  });
+
+  it('is cancelled when the replicas are wanted after all: who was asked to leave is told to stay', async () => {
+    await open('cancelled');
+    const agent = await arena.start({ env: env() });
+    await agent.untilReady();
+    await ask(2);
+    await untilCalls('two preparations', () => Object.keys(pods.prepared()).length === 2);
+    await ask(4);
+    await untilCalls('withdrawals', () => Object.keys(pods.prepared()).length === 0);
+    expect(await arena.group.replicas()).toEqual([4]);
+  });
+
+  it('goes on with another agent when the first is killed, and does not begin its delay anew', async () => {
+    await open('killed');
+    const first = await arena.start({ env: env(), flags: ['--identity=first'] });
+    await first.untilReady();
+    await ask(2);
+    await untilCalls('two preparations', () => Object.keys(pods.prepared()).length === 2);
+    const prepared = pods.prepared();
+    await first.kill();
+    const second = await arena.start({ env: env(), flags: ['--identity=second'] });
+    await second.untilReady();
+    await untilReplicas(2);
+    expect(pods.prepared()).toEqual(prepared);
+    expect(await waitedMs()).toBeGreaterThanOrEqual(delayMs);
+    // The Lease of the first lasts 3 s, within the delay; a delay that began anew would end 5 s after that.
+    expect(await waitedMs()).toBeLessThan(delayMs + 3000 + 2000);
+    await arena.expectKept();
+  });
+
+  describe('of pods that do not play along', () => {
+    /** By the zone that behaves so. */
+    const behaviours: Readonly<Record<string, PodBehaviour>> = {
+      a: { kind: 'honest' },
+      b: { kind: 'refuse' },
+      c: { kind: 'hang' },
+      d: { kind: 'status', status: 500 },
+      e: { kind: 'status', status: 409 },
+      f: { kind: 'body', body: 'prepared' },
+      g: { kind: 'body', body: '{}' },
+      h: { kind: 'body', body: '{"timestamp":0}' },
+      i: { kind: 'lying', secondsFromNow: 86_400 },
+    };
+
+    it('is not done in their zones, and is when they do', async () => {
+      const zones = Object.keys(behaviours);
+      arena = await openArena(controlPlane(), recorder, {
+        namespace: 'pods',
+        zones,
+        replicas: 2,
+        zoneMeta: () => ({ annotations: delayed }),
+      });
+      await createTemplate(controlPlane().client, 'pods', 'ingester', 2);
+      for (const [zone, behaviour] of Object.entries(behaviours)) pods.script(new RegExp(`zone-${zone}-1$`), behaviour, 'POST');
+      const agent = await arena.start({ env: env(), flags: ['--pods.client-timeout=500ms'] });
+      await agent.untilReady();
+      await ask(1);
+      const wanted = zones.map((zone) => `ingester-zone-${zone}-1`);
+      await untilCalls('a call to each', () => asked('POST').length === wanted.length);
+      expect(asked('POST')).toEqual(wanted);
+      await controlPlane().client.until<StatefulSet>(arena.group.setsPath, 'the honest zone scaled', ([set]) => set?.spec.replicas === 1);
+      await new Promise((settle) => setTimeout(settle, 3000));
+      expect(await arena.group.replicas()).toEqual(zones.map((zone) => (zone === 'a' ? 1 : 2)));
+      pods.script(/.*/, { kind: 'honest' });
+      await controlPlane().client.until<StatefulSet>(
+        arena.group.setsPath,
+        'every zone scaled',
+        (sets) => sets.every(({ spec }) => spec.replicas === 1),
+        90_000,
+      );
+      await arena.expectKept();
+    });
+
+    it('is not hurried by one that names a time before it was asked', async () => {
+      await open('pods-past');
+      pods.script(/-3$/, { kind: 'lying', secondsFromNow: -86_400 }, 'POST');
+      const agent = await arena.start({ env: env() });
+      await agent.untilReady();
+      await ask(3);
+      await untilCalls('a call', (calls) => calls.some(({ method, pod }) => method === 'POST' && pod === 'ingester-zone-a-3'));
+      // grafana/rollout-operator believes the pod, which may have been asked by a former agent: so do adopted groups.
+      await untilReplicas(3);
+      await arena.expectKept();
+    });
+  });
+});

@@ -1,0 +1,183 @@
+// Replicas that follow one another: with time between zones, behind a leader that must be ready, and mirrored from a template.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Moment } from '../control-plane/crash.ts';
+import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
+import {
+  createTemplate,
+  installReplicaTemplates,
+  mirrors,
+  type ReplicaTemplate,
+  setAutoscaler,
+  templatesPath,
+} from '../control-plane/replica-template.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import type { StatefulSet } from '../control-plane/workloads.ts';
+import { type Arena, openArena } from './arena.ts';
+
+const zoneGapMs = 15_000;
+const before: Readonly<Record<string, string>> = { b: 'a', c: 'b' };
+
+/** b follows a, c follows b. */
+function follower(zone: string, more: Readonly<Record<string, string>> = {}) {
+  const leader = before[zone];
+  return {
+    labels: { 'grafana.com/min-time-between-zones-downscale': `${zoneGapMs / 1000}s` },
+    annotations: leader === undefined ? {} : { 'grafana.com/rollout-downscale-leader': `ingester-zone-${leader}`, ...more },
+  };
+}
+
+describeOnControlPlane('replicas that follow', (controlPlane) => {
+  let recorder: HistoryRecorder;
+  let arena: Arena;
+
+  beforeAll(async () => {
+    recorder = await recordHistory(controlPlane());
+    await installReplicaTemplates(controlPlane().client);
+  });
+  afterEach(() => arena.close());
+  afterAll(() => recorder.stop());
+
+  async function untilReplicas(wanted: readonly number[], timeoutMs = 60_000): Promise<void> {
+    await controlPlane().client.until<StatefulSet>(
+      arena.group.setsPath,
+      `replicas ${wanted.join(', ')}`,
+      (sets) => arena.group.sets.every((set, index) => sets.find(({ metadata }) => metadata.name === set)?.spec.replicas === wanted[index]),
+      timeoutMs,
+    );
+  }
+
+  /** When each StatefulSet was scaled by the agent, in the order of time. */
+  async function scalings(): Promise<readonly { readonly set: string; readonly to: unknown; readonly atMs: number }[]> {
+    const { requests } = await arena.history();
+    return requests
+      .filter(({ verb, objectRef, user, responseStatus }) => {
+        const isDone = (responseStatus?.code ?? 500) < 300 && user.username === controlPlane().identities.agent.user;
+        return verb === 'patch' && objectRef?.resource === 'statefulsets' && isDone;
+      })
+      .map(({ objectRef, requestObject, stageTimestamp }) => ({
+        set: objectRef?.name ?? '',
+        to: (requestObject as { readonly spec?: { readonly replicas?: number } }).spec?.replicas,
+        atMs: Date.parse(stageTimestamp),
+      }));
+  }
+
+  /** What the admission webhook writes on a StatefulSet when it admits fewer replicas. */
+  const markDownscale = (set: string) =>
+    arena.group.annotate(set, { 'grafana.com/last-downscale': new Date().toISOString().replace(/\.\d+Z$/, 'Z') });
+
+  it('go down zone by zone with 15 s between them', async () => {
+    arena = await openArena(controlPlane(), recorder, { namespace: 'down', replicas: 3, zoneMeta: (zone) => follower(zone) });
+    const [a = '', b = '', c = ''] = arena.group.sets;
+    const agent = await arena.start();
+    await agent.untilReady();
+    await markDownscale(a);
+    await arena.group.scale(a, 2);
+    const startedMs = Date.now();
+    await untilReplicas([2, 2, 3]);
+    await markDownscale(b);
+    const markedMs = Date.now();
+    await untilReplicas([2, 2, 2]);
+    const seen = await scalings();
+    expect(seen.map(({ set, to }) => [set, to])).toEqual([
+      [b, 2],
+      [c, 2],
+    ]);
+    // The annotation has no fractions of a second.
+    expect((seen[0]?.atMs ?? 0) - startedMs).toBeGreaterThanOrEqual(zoneGapMs - 2000);
+    expect((seen[1]?.atMs ?? 0) - markedMs).toBeGreaterThanOrEqual(zoneGapMs - 2000);
+    await arena.expectKept();
+  });
+
+  it('go up only when the leader is ready', async () => {
+    const whenReady = { 'grafana.com/rollout-upscale-only-when-leader-ready': 'true' };
+    arena = await openArena(controlPlane(), recorder, {
+      namespace: 'up',
+      replicas: 1,
+      podAnnotations: { 'test.rollout-group.dev/ready-after': '3s' },
+      zoneMeta: (zone) => follower(zone, whenReady),
+    });
+    const [a = '', b = '', c = ''] = arena.group.sets;
+    const agent = await arena.start();
+    await agent.untilReady();
+    await arena.group.scale(a, 2);
+    await untilReplicas([2, 2, 2]);
+    const { events } = await arena.history();
+    const setEvents = events.flatMap((event) => (event.kind === 'StatefulSet' ? [event.object as unknown as StatefulSet] : []));
+    for (const [leader, own] of [
+      [a, b],
+      [b, c],
+    ]) {
+      const scaled = setEvents.findIndex(({ metadata, spec }) => metadata.name === own && spec.replicas === 2);
+      const at = Number(setEvents[scaled]?.metadata.resourceVersion);
+      const atThatTime = setEvents.findLast(
+        ({ metadata }) => metadata.name === leader && Number(metadata.resourceVersion) < at && metadata.name === leader,
+      );
+      expect([leader, atThatTime?.status.readyReplicas]).toEqual([leader, 2]);
+    }
+    await arena.group.untilReady(6);
+    await arena.expectKept();
+  });
+
+  describe('a template', () => {
+    const mirrored = (namespace: string, more: Readonly<Record<string, string>> = {}) =>
+      openArena(controlPlane(), recorder, {
+        namespace,
+        replicas: 2,
+        zoneMeta: () => ({ annotations: { ...mirrors('ingester'), ...more } }),
+      });
+    const untilTold = (namespace: string, replicas: number) =>
+      controlPlane().client.until<ReplicaTemplate>(
+        templatesPath(namespace),
+        `status.replicas ${replicas}`,
+        ([template]) => template?.status?.replicas === replicas,
+      );
+
+    it('that an autoscaler moves by its bounds, up and down, and are told in its status', async () => {
+      arena = await mirrored('autoscaled');
+      const { client } = controlPlane();
+      await createTemplate(client, 'autoscaled', 'ingester', 2);
+      const agent = await arena.start();
+      await agent.untilReady();
+      await untilTold('autoscaled', 2);
+      await setAutoscaler(client, 'autoscaled', 'ingester', 3, 3);
+      await untilReplicas([3, 3, 3]);
+      await untilTold('autoscaled', 3);
+      await setAutoscaler(client, 'autoscaled', 'ingester', 1, 1);
+      await untilReplicas([1, 1, 1]);
+      await untilTold('autoscaled', 1);
+      expect((await scalings()).length).toBe(6);
+      await arena.expectKept();
+    });
+
+    it('that is scaled by its own subresource; with write-back off its status is left alone', async () => {
+      arena = await mirrored('scaled', { 'grafana.com/rollout-mirror-replicas-from-resource-write-back': 'false' });
+      const { client } = controlPlane();
+      await createTemplate(client, 'scaled', 'ingester', 2);
+      const agent = await arena.start();
+      await agent.untilReady();
+      await client.patch(`${templatesPath('scaled')}/ingester/scale`, 'merge', { spec: { replicas: 4 } });
+      await untilReplicas([4, 4, 4]);
+      const [template] = await client.list<ReplicaTemplate>(templatesPath('scaled'));
+      expect(template?.status?.replicas).toBeUndefined();
+      await arena.expectKept();
+    });
+
+    it.each(
+      ['act.scaleStatefulSet', 'act.writeBackReplicas'].flatMap((site) =>
+        (['before send', 'after reply'] as const).map((moment) => ({ site, moment })),
+      ),
+    )('whose agent dies at $site $moment: another finishes', async ({ site, moment }: { site: string; moment: Moment }) => {
+      const namespace = `dies-${site}-${moment}`.toLowerCase().replaceAll(/[. ]/g, '-');
+      arena = await mirrored(namespace);
+      const { client } = controlPlane();
+      await createTemplate(client, namespace, 'ingester', 3);
+      const first = await arena.startInside({ name: 'first', diesAt: (call) => call.site === site && call.moment === moment });
+      await arena.startInside({ name: 'second' });
+      await untilReplicas([3, 3, 3]);
+      await untilTold(namespace, 3);
+      expect(first.mortal.isDead()).toBe(true);
+      expect((await scalings()).length).toBe(3);
+      await arena.expectKept();
+    });
+  });
+});
