@@ -212,7 +212,9 @@ class Turn {
     const { ledger } = this.#memory;
     const nowMs = env.clock.nowMs();
     const wakeAtMs = earliest([decision.wakeAtMs, ledger === undefined ? undefined : nextClaimEndMs(ledger.current, nowMs)]);
-    const looks = [this.#lookAfter(), sources.isFollowed(this.#group) ? undefined : sourceLookMs];
+    // A watch that has fallen silent tells nothing of our own writes either: then the group is read past it.
+    const isBehind = this.#memory.freshness.isBehind();
+    const looks = [this.#lookAfter(), isBehind ? longestWaitMs : undefined, sources.isFollowed(this.#group) ? undefined : sourceLookMs];
     const lookAgainInMs = earliest(looks);
     const needsRetry = isHeld || this.#performed.some(needsPause);
     const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs;

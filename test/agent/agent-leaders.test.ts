@@ -8,16 +8,21 @@ describe('two processes', () => {
     adoptedGroup(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1' });
     await cluster.env.advance(5000);
-    startProcess({ env: cluster.env, name: 'agent-2' });
+    const second = startProcess({ env: cluster.env, name: 'agent-2' });
     await cluster.env.advance(5000);
     cluster.rollTo('app:2');
-    await cluster.env.settle();
+    await cluster.env.until(() => cluster.deletedPods().length === 1);
     cluster.api.isWatchFrozen = true;
     await cluster.env.advance(2000);
     first.crash();
     await cluster.env.advance(60_000);
+    expect(second.reports[0]?.snapshot.pods.flatMap(({ pods }) => ('unknown' in pods ? [] : pods))).toContainEqual(
+      expect.objectContaining({ revision: expect.stringContaining('app2') }),
+    );
+    expect(cluster.deletedPods().length).toBeGreaterThan(1);
     cluster.api.thaw();
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(second.reports.flatMap(({ performed }) => performed).filter(({ result }) => result === 'conflict')).toEqual([]);
     expect(new Set(cluster.deletedPods()).size).toBe(9);
     expect(cluster.deletedPods()).toHaveLength(9);
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
