@@ -26,8 +26,6 @@ export interface RunRecords {
 
 const rolloutRuns: Resource = { group: apiGroup, version: 'v1alpha1', plural: 'rolloutruns', kind: 'RolloutRun', isNamespaced: true };
 
-/** Finished records that are kept of each group. */
-const historyLimit = 10;
 /** Turns of a group that wait until its records were read. */
 const mostTurnsWaiting = 100;
 const longestTimeoutMs = 30_000;
@@ -47,6 +45,8 @@ interface GroupRuns {
   rollout?: RolloutRun;
   scale?: RolloutRun;
   readonly turns: TurnReport[];
+  /** Finished records that are kept; until a turn says so, none goes. */
+  historyLimit?: number;
 }
 
 /** Records while this process leads. Nothing waits for a record; failures are tried again. */
@@ -106,6 +106,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
   };
 
   const record = (key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void => {
+    runs.historyLimit = group.rollout.historyLimit;
     const turn = { group, snapshot, performed, startedMs, ...(decision === undefined ? {} : { decision }) };
     for (const lane of ['rollout', 'scale'] as const) {
       // A record that ends may be followed by the next one in the same turn.
@@ -169,7 +170,8 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
     const finished = [...kept]
       .filter(([key, { record: one }]) => key.startsWith(`${namespace}/`) && one.spec.group === group && one.spec.outcome !== 'running')
       .sort(([, a], [, b]) => ((a.record.spec.endedAt ?? '') < (b.record.spec.endedAt ?? '') ? 1 : -1));
-    for (const [key, { written }] of finished.slice(historyLimit)) {
+    const limit = groups.get(`${namespace}/${group}`)?.historyLimit ?? finished.length;
+    for (const [key, { written }] of finished.slice(limit)) {
       kept.delete(key);
       if (written === undefined) continue;
       try {

@@ -122,6 +122,8 @@ export interface RolloutDefinition {
   readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
   readonly onFailure: 'pause' | 'rollback';
   readonly skipOnRollback: boolean;
+  /** Finished runs of which records are kept, at least 1. */
+  readonly historyLimit: number;
 }
 
 export interface GroupDefinition {

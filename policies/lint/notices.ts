@@ -8,7 +8,6 @@ import { eachGroup, type LintCheck, type LintContext } from './context.ts';
 
 const idleFields: readonly Path[] = [
   ['spec', 'rollout', 'schedule'],
-  ['spec', 'rollout', 'historyLimit'],
   ['spec', 'rollout', 'onPolicyDeleted'],
   ['spec', 'notify'],
 ];

@@ -128,6 +128,7 @@ function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly Zo
     }),
     onFailure: rollout.onFailure,
     skipOnRollback: rollout.skipOnRollback,
+    historyLimit: rollout.historyLimit,
   };
 }
 

@@ -24,8 +24,9 @@ function setup(plurals: readonly string[] = ['rolloutruns'], world = writersWorl
       onWrite: (result) => results.push(result),
     });
     records.listener.leadershipChanged?.({ isLeader: true });
-    const turn = async (turning: Turning, afterMs = 10_000): Promise<void> => {
-      records.listener.turnEnded(world.report(turning));
+    const turn = async (turning: Turning, afterMs = 10_000, historyLimit = 10): Promise<void> => {
+      const { group, ...report } = world.report(turning);
+      records.listener.turnEnded({ ...report, group: { ...group, rollout: { ...group.rollout, historyLimit } } });
       await env.advance(afterMs);
     };
     return { records, turn };
@@ -85,6 +86,19 @@ describe('records of runs', () => {
     await turn({ updated: [0, 0], target: 'r14' });
     await turn({ updated: [3, 3], target: 'r14' });
     expect(all().map(({ spec }) => spec.endedAt)).not.toContain([...ends].sort()[0]);
+  });
+
+  it('are as many as the group keeps, counted anew when that changes', async () => {
+    const { turn, all } = setup();
+    const runs = async (count: number, historyLimit: number) => {
+      for (let run = 1; run <= count; run += 1) {
+        await turn({ updated: [0, 0], target: `r${historyLimit}-${run}` }, 10_000, historyLimit);
+        await turn({ updated: [3, 3], target: `r${historyLimit}-${run}` }, 10_000, historyLimit);
+      }
+      return all().length;
+    };
+    await turn({ updated: [3, 3], target: 'r0' });
+    expect([await runs(4, 3), await runs(1, 1), await runs(3, 3)]).toEqual([3, 1, 3]);
   });
 
   it('are no concern where the kind is not installed, and are looked for again', async () => {

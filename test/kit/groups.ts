@@ -96,6 +96,7 @@ function nativeRollout(zones: readonly string[]): RolloutDefinition {
     deadlines: {},
     onFailure: 'pause',
     skipOnRollback: true,
+    historyLimit: 10,
   };
 }
 
