@@ -28,6 +28,21 @@ describe('two processes', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
+  it('a deletion that was announced and never sent is made impossible, not waited out', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster, { replicas: 2 });
+    const fault = (site: string) => (site === 'act.deletePod' ? ('crash' as const) : undefined);
+    startProcess({ env: cluster.env, name: 'agent-1', fault });
+    await cluster.env.advance(5000);
+    startProcess({ env: cluster.env, name: 'agent-2' });
+    cluster.rollTo('app:2');
+    // A claim of which nothing is heard would hold the group for two minutes.
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 100_000);
+    const touches = cluster.env.requests.filter(({ site }) => site === 'revoke.touchPod');
+    expect(touches).toHaveLength(1);
+    expect(cluster.deletedPods()).toHaveLength(6);
+  });
+
   it('an answer that comes after the Lease has passed on changes nothing', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
