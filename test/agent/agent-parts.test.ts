@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
 import { customKinds } from '../kit/memory-api.ts';
 import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { status } from '../kit/virtual-env.ts';
 
 const original = [
   '* nodes',
@@ -122,6 +123,43 @@ describe('what the agent sees', () => {
     cluster.rollTo('app:3');
     await cluster.env.until(() => rolled(cluster, 'app:3'), 1_200_000);
     expect(cluster.mostDown().zones).toBe(1);
+  });
+});
+
+describe('evictions', () => {
+  const budget = (maxUnavailable: number) => ({
+    metadata: { name: 'all', namespace: 'mimir' },
+    spec: { maxUnavailable, selector: { matchLabels: {} } },
+  });
+
+  it('keep to a PodDisruptionBudget over all zones', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'evict', maxUnavailable: 2 } });
+    cluster.api.put('policy/v1/poddisruptionbudgets', budget(1));
+    const process = startProcess({ env: cluster.env });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    expect(process.reports.filter(({ error }) => error !== undefined)).toEqual([]);
+  });
+
+  it('that a budget refuses, which the agent did not see, are asked for again and are no failure', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'evict' } });
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    let refusals = 0;
+    cluster.env.replaceServer((request) => {
+      const isRefused = request.site === 'act.evictPod' && refusals < 4;
+      refusals += isRefused ? 1 : 0;
+      return isRefused ? status(429, 'TooManyRequests', 'the budget does not allow it') : cluster.api.serve(request);
+    });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    await cluster.env.advance(10_000);
+    expect(refusals).toBe(4);
+    expect(process.reports.filter(({ error }) => error !== undefined)).toEqual([]);
+    expect(process.reports.at(-1)?.ledger?.claims).toEqual([]);
   });
 });
 
