@@ -48,6 +48,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
     else options.write(latest, env.clock.nowMs());
   };
   let stop: (() => void) | undefined;
+  let isOver = false;
   try {
     return await new Promise<Ending>((resolve, reject) => {
       const onGroups = (read: ReadGroups): void => {
@@ -71,9 +72,12 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
         repeat(options.heartbeatMs, () => latest !== undefined && options.heartbeat(latest, env.clock.nowMs()));
       watchGroups(cluster, options.scope, onGroups).then((stopWatching) => {
         stop = stopWatching;
+        // The first look may have been enough, and then nobody is left to stop what begins now.
+        if (isOver) stopWatching();
       }, reject);
     });
   } finally {
+    isOver = true;
     stop?.();
     for (const cancel of cancels) cancel();
     display?.done();
