@@ -160,6 +160,8 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
 function parsed(given: string): unknown {
   let isHostile = false;
   try {
+    // To look at every key costs more than all else; only a text with such a name, or one that may spell it with escapes, is worth it.
+    if (!/__proto__|\\u/.test(given)) return JSON.parse(given);
     const value: unknown = JSON.parse(given, (key, member: unknown) => {
       if (key === '__proto__') isHostile = true;
       return member;
@@ -196,14 +198,21 @@ interface Numbered<Row> {
 
 /** Rows with one ordinal each, put together where they have the key in common and the ordinals ascend; the order of the rows does not matter. */
 function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
-  const byKey = new Map<string, { last: number; rows: [Row, ...Row[]] }[]>();
+  const byKey = new Map<string, Numbered<Row>[]>();
+  for (const row of rows) {
+    const known = byKey.get(row.key);
+    if (known === undefined) byKey.set(row.key, [row]);
+    else known.push(row);
+  }
+  return [...byKey.values()].flatMap(ascending);
+}
+
+function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
+  const open: { last: number; readonly rows: [Row, ...Row[]] }[] = [];
   const inOrder = [...rows].sort(
-    (a, b) =>
-      compare(a.key, b.key) || a.ordinal - b.ordinal || compare(a.uid, b.uid) || compare(canonicalJson(a.row), canonicalJson(b.row)),
+    (a, b) => a.ordinal - b.ordinal || compare(a.uid, b.uid) || compare(canonicalJson(a.row), canonicalJson(b.row)),
   );
-  for (const { row, key, ordinal } of inOrder) {
-    const open = byKey.get(key) ?? [];
-    byKey.set(key, open);
+  for (const { row, ordinal } of inOrder) {
     // Two pods of one ordinal, one after the other, stand in two batches.
     const batch = open.find(({ last }) => last < ordinal);
     if (batch === undefined) open.push({ last: ordinal, rows: [row] });
@@ -212,7 +221,7 @@ function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, 
       batch.last = ordinal;
     }
   }
-  return [...byKey.values()].flatMap((open) => open.map((batch) => batch.rows));
+  return open.map((batch) => batch.rows);
 }
 
 function encodePodClaims(claims: readonly Claim[]): readonly object[] {
@@ -242,7 +251,9 @@ function encodePodClaims(claims: readonly Claim[]): readonly object[] {
 function encodePreparations(entries: readonly Preparation[]): readonly object[] {
   const numbered = entries.map((row) => {
     const { zone: of, call, state, message, isWithdrawn, reportedMs, ordinal, podUid } = row;
-    return { row, key: JSON.stringify([of, call, state, message, isWithdrawn, reportedMs !== undefined]), ordinal, uid: podUid };
+    // Words without a slash, then the zone: no two batches have one key.
+    const common = `${call}/${state}/${isWithdrawn}/${reportedMs !== undefined}/${message === undefined}/`;
+    return { row, key: `${common}${message === undefined ? of : JSON.stringify([of, message])}`, ordinal, uid: podUid };
   });
   return batches(numbered).map((rows) => {
     const [{ zone: of, call, state, message, isWithdrawn }] = rows;
@@ -285,15 +296,21 @@ function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.i
   return named.map((uid, index) => compact({ ...common, uid, ordinal: numbers[index], resourceVersion: resourceVersions?.[index] }));
 }
 
-function preparationsOf({ ordinals, uids: named, seenMs, reportedMs, ...common }: z.infer<typeof preparations>) {
+function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparation[] | undefined {
+  const { ordinals, uids: named, seenMs, reportedMs, zone: of, call, state, message, isWithdrawn } = batch;
   const numbers = expand(ordinals, named.length);
   const seen = forEach(seenMs, named.length);
   const reported = reportedMs === undefined ? [] : forEach(reportedMs, named.length);
   if (numbers?.length !== named.length || seen === undefined || reported === undefined) return undefined;
-  return named.map(
-    (podUid, index): Preparation =>
-      compact({ ...common, podUid, ordinal: numbers[index] ?? 0, seenMs: seen[index] ?? 0, reportedMs: reported[index] }),
-  );
+  // Thousands of rows: each is made as it is, and not cleaned of absent members afterwards.
+  return named.map((podUid, index): Preparation => {
+    const row: Mutable<Preparation> = { zone: of, ordinal: numbers[index] ?? 0, podUid, call, state, seenMs: seen[index] ?? 0 };
+    const atMs = reported[index];
+    if (atMs !== undefined) row.reportedMs = atMs;
+    if (message !== undefined) row.message = message;
+    if (isWithdrawn !== undefined) row.isWithdrawn = isWithdrawn;
+    return row;
+  });
 }
 
 /** undefined when there are not as many as asked for. */
@@ -315,18 +332,21 @@ function expand(written: string, most: number): readonly number[] | undefined {
   return ordinals;
 }
 
+type Mutable<Row> = { -readonly [Key in keyof Row]: Row[Key] };
+
 type Placed = { readonly zone?: string; readonly ordinal?: number | undefined };
 
 /** By zone and ordinal, then by everything else. */
-function sorted<Row extends object>(rows: readonly Row[]): Row[] {
-  return [...rows].sort((a, b) => {
-    const [first, second]: readonly Placed[] = [a, b];
-    return (
-      compare(first?.zone ?? '', second?.zone ?? '') ||
-      (first?.ordinal ?? -1) - (second?.ordinal ?? -1) ||
-      compare(canonicalJson(a), canonicalJson(b))
-    );
-  });
+function sorted<Row extends Placed>(rows: readonly Row[]): Row[] {
+  const texts = new Map<Row, string>();
+  const textOf = (row: Row): string => {
+    const known = texts.get(row) ?? canonicalJson(row);
+    texts.set(row, known);
+    return known;
+  };
+  return [...rows].sort(
+    (a, b) => compare(a.zone ?? '', b.zone ?? '') || (a.ordinal ?? -1) - (b.ordinal ?? -1) || compare(textOf(a), textOf(b)),
+  );
 }
 
 function compare(a: string, b: string): number {

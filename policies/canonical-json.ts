@@ -2,6 +2,8 @@
 
 /** JSON with the keys of every object in code-unit order, without spaces. Members that are undefined are left out, as JSON does. */
 export function canonicalJson(value: unknown): string {
+  // Lists of thousands of texts and numbers are common, and have no keys to be put in order.
+  if (Array.isArray(value) && value.every(isScalar)) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
     const members = Object.entries(value)
@@ -11,4 +13,8 @@ export function canonicalJson(value: unknown): string {
     return `{${members.join(',')}}`;
   }
   return JSON.stringify(value) ?? 'null';
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number';
 }

@@ -131,6 +131,7 @@ describe('a ledger that is read', () => {
     ],
     ['fewer versions than UIDs', withClaim({ resourceVersions: [] }), 'other numbers of ordinals'],
     ['a key of JavaScript', written({}).replace('"downscales"', '"__proto__":{"claims":[]},"downscales"'), '__proto__'],
+    ['a key of JavaScript in other letters', written({}).replace('"downscales"', '"\\u005f_proto__":{},"downscales"'), '__proto__'],
     ['no lists at all', JSON.stringify({ format: '1.0', ...identity }), 'cannot be read: claims'],
   ])('is unknown when it holds %s', (_case, text, why) => {
     expect(decodeLedger(text, identity)).toEqual({ unknown: expect.stringContaining(why) });
