@@ -1,40 +1,61 @@
-// Runs every suite and closes with one line that sums them up: `N passed, N failed[, N skipped]`.
+// Runs suites and closes with one line that sums them up: `N passed, N failed[, N skipped]`. Each `--config FILE` names a run of its own, and
+// `--config -` the usual one; what is left goes to every run. Without any, the usual suites run.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const folder = mkdtempSync(join(tmpdir(), 'rollout-group-test-'));
-const report = join(folder, 'report.json');
+const configs = [];
+const rest = [];
+for (let index = 2; index < process.argv.length; index++) {
+  if (process.argv[index] === '--config') configs.push(process.argv[++index]);
+  else rest.push(process.argv[index]);
+}
+if (configs.length === 0) configs.push('-');
+
 const built = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { stdio: 'inherit' });
 if (built.status !== 0) process.exit(built.status ?? 1);
-const reporter = process.env['CI'] ? 'default' : 'dot';
-const run = spawnSync(
-  process.execPath,
-  [
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    `--reporter=${reporter}`,
-    '--reporter=json',
-    `--outputFile.json=${report}`,
-    ...process.argv.slice(2),
-  ],
-  // CI counts as a terminal for the runner, yet what is written to a file or a pipe should hold no escape byte.
-  { stdio: 'inherit', env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' } },
-);
-let summary = { passed: 0, failed: 1, skipped: 0 };
+const folder = mkdtempSync(join(tmpdir(), 'rollout-group-test-'));
+
+/** Counts of one run. A run that ends badly has at least one failure, whatever its report says. */
+function run(config, report) {
+  const args = ['node_modules/vitest/vitest.mjs', 'run', ...(config === '-' ? [] : ['--config', config])];
+  const reporter = process.env['CI'] ? 'default' : 'dot';
+  const { status } = spawnSync(
+    process.execPath,
+    [...args, `--reporter=${reporter}`, '--reporter=json', `--outputFile.json=${report}`, ...rest],
+    // CI counts as a terminal for the runner, yet what is written to a file or a pipe should hold no escape byte.
+    { stdio: 'inherit', env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' } },
+  );
+  const counts = countsOf(report);
+  return { ...counts, failed: Math.max(counts.failed, status === 0 ? 0 : 1) };
+}
+
+function countsOf(report) {
+  try {
+    const result = JSON.parse(readFileSync(report, 'utf8'));
+    // A file that cannot be loaded has no test to count, yet must not pass for a success.
+    const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length;
+    return { passed: result.numPassedTests, failed: result.numFailedTests + broken, skipped: result.numPendingTests + result.numTodoTests };
+  } catch {
+    return { passed: 0, failed: 1, skipped: 0 };
+  }
+}
+
+const startedAt = Date.now();
+const sum = { passed: 0, failed: 0, skipped: 0 };
 try {
-  const result = JSON.parse(readFileSync(report, 'utf8'));
-  // A file that cannot be loaded has no test to count, yet must not pass for a success.
-  const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length;
-  summary = {
-    passed: result.numPassedTests,
-    failed: result.numFailedTests + broken,
-    skipped: result.numPendingTests + result.numTodoTests,
-  };
+  for (const [index, config] of configs.entries()) {
+    const beganAt = Date.now();
+    const counts = run(config, join(folder, `report-${index}.json`));
+    for (const key of Object.keys(sum)) sum[key] += counts[key];
+    if (configs.length > 1) {
+      const share = `${Math.round((Date.now() - beganAt) / 1000)} s of ${Math.round((Date.now() - startedAt) / 1000)} s`;
+      process.stdout.write(`${config === '-' ? 'suites without a control plane' : config}: ${share}\n`);
+    }
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
-if (run.status !== 0 && summary.failed === 0) summary.failed = 1;
-process.stdout.write(`${summary.passed} passed, ${summary.failed} failed${summary.skipped > 0 ? `, ${summary.skipped} skipped` : ''}\n`);
-process.exit(run.status ?? 1);
+process.stdout.write(`${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ''}\n`);
+process.exit(sum.failed > 0 ? 1 : 0);

@@ -10,6 +10,8 @@ export default defineConfig({
     globalSetup: ['test/control-plane/setup.ts'],
     // A process for each file, so that whatever ends a file's process ends the control planes that it left.
     pool: 'forks',
+    // A control plane holds 520 MiB and waits most of the time: two side by side keep two cores busy, and more would slow what is timed.
+    maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 180_000,
     passWithNoTests: false,
