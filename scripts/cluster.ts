@@ -1,9 +1,10 @@
-// Starts a control plane for a person, with an example group in it, and removes everything on Ctrl-C: `npm run cluster [-- FOLDER]`.
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+// A cluster for a person: a control plane with an example group in it and the agent at work, removed on Ctrl-C: `npm run cluster [-- EXAMPLE]`.
+import { spawn } from 'node:child_process';
+import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { findBinaries } from '../test/control-plane/binaries.ts';
-import type { ApiClient } from '../test/control-plane/client.ts';
+import type { ApiClient, KubernetesObject } from '../test/control-plane/client.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import { isReady, type Pod } from '../test/control-plane/workloads.ts';
 
@@ -22,7 +23,9 @@ interface Resources {
   readonly resources?: readonly { readonly name: string; readonly kind: string; readonly namespaced: boolean }[];
 }
 
-const example = process.argv[2] ?? 'examples/mimir-store-gateway/manifests';
+const example = process.argv[2] ?? 'examples/mimir-store-gateway';
+/** What a person needs of a running cluster lies here, at the same place each time. */
+const folder = '.cluster';
 /** Those that the examples ask for. */
 const zones = ['eu-west-1a', 'eu-west-1b', 'eu-west-1c'];
 /** Some examples keep the pods of a zone on different nodes. */
@@ -33,11 +36,15 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function readManifests(folder: string): readonly Manifest[] {
-  return readdirSync(folder)
+function readManifests(path: string): readonly Manifest[] {
+  return readdirSync(path)
     .filter((file) => file.endsWith('.yaml'))
     .sort()
-    .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), 'utf8')).map((document) => document.toJS() as Manifest));
+    .flatMap((file) => readDocuments(join(path, file)));
+}
+
+function readDocuments(file: string): readonly Manifest[] {
+  return parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as Manifest);
 }
 
 /** The path of an object, by asking the server for the kinds that it knows; undefined when it knows no such kind. */
@@ -65,11 +72,81 @@ async function createVolumes(client: ApiClient, manifests: readonly Manifest[]):
   }
 }
 
+/** As `kubectl rollout-group apply` would have, so that a person can go on with it. */
+function apply(client: ApiClient, path: string, object: unknown): Promise<unknown> {
+  return client.patch(`${path}?fieldManager=kubectl-rollout-group`, 'apply', object);
+}
+
+/** Objects of the project itself, which the server must know. */
+async function applyOwn(client: ApiClient, objects: readonly Manifest[]): Promise<void> {
+  for (const object of objects) {
+    const path = await pathOf(client, object);
+    if (path === undefined) throw new Error(`the API server does not know the kind ${object.kind}`);
+    await apply(client, path, object);
+  }
+}
+
+/** Every kind of deploy/crds; a moment passes until a new one is served. */
+async function applyKinds(client: ApiClient): Promise<void> {
+  await applyOwn(client, readManifests('deploy/crds'));
+  await client.until<Definition>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', 'the kinds served', (definitions) =>
+    definitions.every(({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Established' && is === 'True')),
+  );
+}
+
+interface Definition extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+/** The account of deploy/rbac.yaml with its roles in these namespaces. */
+async function applyRights(client: ApiClient, namespaces: readonly string[]): Promise<void> {
+  await applyOwn(client, readDocuments('deploy/rbac.yaml'));
+  for (const namespace of [agentNamespace, ...namespaces]) {
+    await applyOwn(client, [
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: 'rollout-group-agent', namespace },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'rollout-group-agent' },
+        subjects: [{ kind: 'ServiceAccount', name: 'rollout-group-agent', namespace: agentNamespace }],
+      } as Manifest,
+    ]);
+  }
+}
+
+/** That of deploy/rbac.yaml. */
+const agentNamespace = 'rollout-group';
+
+/** Starts the executable as its service account; what it says goes into a file. */
+function startAgent(cluster: ControlPlane, namespaces: readonly string[]): { readonly log: string; readonly stop: () => Promise<void> } {
+  const log = join(folder, 'agent.log');
+  const output = openSync(log, 'a');
+  const args = [
+    'dist/rollout-group-agent',
+    `--kubernetes.api-url=${cluster.url}`,
+    `--kubernetes.config-file=${cluster.identities.agent.kubeconfig}`,
+    `--kubernetes.namespace=${agentNamespace}`,
+    `--namespaces=${[...namespaces].join(',')}`,
+    '--kubernetes.client-qps=0',
+    '--publish.every=1s',
+    '--server.address=127.0.0.1',
+    '--server.port=0',
+  ];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', output, output] });
+  const ended = new Promise<void>((settle) => child.on('exit', () => settle()));
+  return {
+    log,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
 /** Applies what the server knows, and returns the names of the namespaces with the pods that each should have. */
 async function applyExample({ client }: ControlPlane, manifests: readonly Manifest[]): Promise<ReadonlyMap<string, number>> {
   await createVolumes(client, manifests);
   const podCounts = new Map<string, number>();
-  const apply = (path: string, object: unknown) => client.patch(`${path}?fieldManager=cluster`, 'apply', object);
   for (const manifest of manifests) {
     const path = await pathOf(client, manifest);
     if (path === undefined) {
@@ -78,17 +155,17 @@ async function applyExample({ client }: ControlPlane, manifests: readonly Manife
     }
     const namespace = manifest.metadata.namespace ?? 'default';
     if (!podCounts.has(namespace)) {
-      await apply(`/api/v1/namespaces/${namespace}`, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+      await apply(client, `/api/v1/namespaces/${namespace}`, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     }
     const account = manifest.spec?.template?.spec.serviceAccountName;
     if (account !== undefined) {
-      await apply(`/api/v1/namespaces/${namespace}/serviceaccounts/${account}`, {
+      await apply(client, `/api/v1/namespaces/${namespace}/serviceaccounts/${account}`, {
         apiVersion: 'v1',
         kind: 'ServiceAccount',
         metadata: { name: account },
       });
     }
-    await apply(path, manifest);
+    await apply(client, path, manifest);
     const podCount = manifest.kind === 'StatefulSet' ? (manifest.spec?.replicas ?? 1) : 0;
     podCounts.set(namespace, (podCounts.get(namespace) ?? 0) + podCount);
   }
@@ -98,34 +175,64 @@ async function applyExample({ client }: ControlPlane, manifests: readonly Manife
 async function main(): Promise<void> {
   const binaries = await findBinaries((line) => process.stderr.write(`${line}\n`));
   if (binaries.kind === 'missing') throw new Error(`there is no control plane, for ${binaries.reason}`);
-  const manifests = readManifests(example);
+  const manifests = readManifests(join(example, 'manifests'));
   const startedAt = Date.now();
   // Ctrl-C arrives twice, from the terminal and from npm: the second one must not interrupt what the first began.
-  const leave = new Promise((settle) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, settle);
+  const leave = new Promise<void>((settle) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => settle());
   });
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
   const cluster = await startControlPlane({ binaries: binaries.folder, zones, nodesPerZone });
+  const stops: (() => Promise<void>)[] = [];
   try {
-    const isUp = await Promise.race([showExample(cluster, manifests, startedAt).then(() => true), leave.then(() => false)]);
-    if (isUp) await leave;
+    await Promise.race([showExample({ cluster, manifests, startedAt, stops }).then(() => leave), leave]);
   } finally {
     say('\nstopping ...');
+    for (const stop of stops) await stop();
     await cluster.stop();
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function showExample(cluster: ControlPlane, manifests: readonly Manifest[], startedAt: number): Promise<void> {
-  for (const [namespace, count] of await applyExample(cluster, manifests)) {
-    await cluster.client.until<Pod>(
+interface Showing {
+  readonly cluster: ControlPlane;
+  readonly manifests: readonly Manifest[];
+  readonly startedAt: number;
+  /** What is to be stopped before the control plane. */
+  readonly stops: (() => Promise<void>)[];
+}
+
+async function showExample({ cluster, manifests, startedAt, stops }: Showing): Promise<void> {
+  const { client } = cluster;
+  await applyKinds(client);
+  const podCounts = await applyExample(cluster, manifests);
+  const namespaces = [...podCounts.keys()];
+  await applyOwn(client, readManifests(join(example, 'policies')));
+  for (const [namespace, count] of podCounts) {
+    await client.until<Pod>(
       `/api/v1/namespaces/${namespace}/pods`,
       `${count} pods Ready`,
       (pods) => pods.length === count && pods.every(isReady),
     );
     say(`${count} pods of ${example} are Ready in the namespace ${namespace}`);
   }
+  await applyRights(client, namespaces);
+  const agent = startAgent(cluster, namespaces);
+  stops.push(agent.stop);
+  await client.until<Group>('/apis/rollout-group.dev/v1alpha1/rolloutgroups', 'a decision of the agent', (groups) =>
+    groups.every(({ status }) => status?.decision !== undefined),
+  );
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, readFileSync(cluster.identities.admin.kubeconfig), { mode: 0o600 });
+  say(`the agent looks after ${namespaces.join(', ')}; its log is ${agent.log}`);
   say(`ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s at ${cluster.url}\n`);
-  say(`  export KUBECONFIG=${cluster.identities.admin.kubeconfig}\n`);
+  say(`  export KUBECONFIG="${resolve(kubeconfig)}"\n`);
   say('Ctrl-C stops it and removes everything.');
+}
+
+interface Group extends KubernetesObject {
+  readonly status?: { readonly decision?: unknown };
 }
 
 try {
