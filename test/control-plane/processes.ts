@@ -126,6 +126,8 @@ export class Processes {
 
   /** Removes the folder. Comes last: what a suite wants to keep has been moved away. */
   async removeFolder(): Promise<void> {
+    // Nothing else may be left to wait for, and then a process ends in the middle of this.
+    this.#reaper.ref();
     const removed = new Promise((settle) => this.#reaper.once('exit', settle));
     this.#reaper.stdin?.end();
     await removed;
