@@ -39,11 +39,13 @@ export function startLeadership(
   let lease: Lease | undefined;
   let problem: LeaseProblem | undefined;
   let isAlone = settings.mode === 'off';
+  /** Leases can be used here. A server that starts refuses for a moment what it permits, and somebody else may hold the Lease meanwhile. */
+  let isUsable = false;
   let isOver = false;
 
   const noteProblem = (current: LeaseProblem | undefined): void => {
     problem = current;
-    if (settings.mode === 'auto' && isImpossible(current) && !isAlone && lease?.epoch() === undefined) {
+    if (settings.mode === 'auto' && isImpossible(current) && !isAlone && !isUsable) {
       isAlone = true;
       env.log.warn('the agent works alone, because it may not use Leases', { problem: current?.message });
       listener.onChange(true);
@@ -61,6 +63,7 @@ export function startLeadership(
       renewDeadlineMs: settings.renewDeadlineMs,
       retryPeriodMs: settings.retryPeriodMs,
       onAcquired: (epoch) => {
+        isUsable = true;
         isAlone = false;
         env.log.info('this process leads', { epoch });
         listener.onChange(true);
@@ -73,6 +76,7 @@ export function startLeadership(
         listener.onState();
       },
       onHolder: (holder) => {
+        isUsable = true;
         // Somebody holds it after all, so Leases can be used and nobody works alone.
         if (isAlone && holder !== undefined && holder !== identity) {
           isAlone = false;
@@ -106,7 +110,7 @@ export function startLeadership(
       };
     },
     degradation: () =>
-      problem === undefined ? undefined : { id: 'lease', reason: problem.reason, message: whatFollows(problem, settings.mode) },
+      problem === undefined ? undefined : { id: 'lease', reason: problem.reason, message: whatFollows(problem, isAlone) },
     release: async () => {
       isOver = true;
       await lease?.release();
@@ -118,10 +122,9 @@ function isImpossible(problem: LeaseProblem | undefined): boolean {
   return problem?.reason === 'forbidden' || problem?.reason === 'missing';
 }
 
-function whatFollows({ message, reason }: LeaseProblem, mode: AgentConfig['lease']['mode']): string {
-  const consequence =
-    mode === 'auto' && reason !== 'unreachable'
-      ? 'the agent works alone, and a second one beside it would act too'
-      : 'nothing is done while no process holds it';
+function whatFollows({ message }: LeaseProblem, isAlone: boolean): string {
+  const consequence = isAlone
+    ? 'the agent works alone, and a second one beside it would act too'
+    : 'nothing is done while no process holds it';
   return `the Lease cannot be used (${message}); ${consequence}`;
 }

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { defaultConfig, startProcess } from '../kit/agent-process.ts';
+import { adoptedGroup, newCluster } from '../kit/memory-cluster.ts';
+
+const config = { lease: { ...defaultConfig.lease, mode: 'auto' as const } };
+
+describe('an agent that may work alone', () => {
+  it('does so where Leases are forbidden', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.forbid('* leases');
+    const process = startProcess({ env: cluster.env, config });
+    await cluster.env.until(() => process.reports.length > 0);
+    expect(process.degradations()).toContainEqual(
+      expect.objectContaining({ id: 'lease', message: expect.stringContaining('works alone') }),
+    );
+  });
+
+  it('does not begin to beside another one, because a server that starts refused it the Lease for a moment', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const first = startProcess({ env: cluster.env, name: 'agent-1', config });
+    await cluster.env.until(() => first.reports.length > 0);
+    const second = startProcess({ env: cluster.env, name: 'agent-2', config });
+    await cluster.env.advance(10_000);
+    cluster.api.forbid('get leases');
+    await cluster.env.advance(5000);
+    expect(second.degradations()).toContainEqual(
+      expect.objectContaining({ id: 'lease', message: expect.stringContaining('nothing is done') }),
+    );
+    cluster.api.permit('get leases');
+    cluster.rollTo('app:2');
+    await cluster.env.advance(120_000);
+    expect(cluster.deletedPods().length).toBeGreaterThan(0);
+    expect(second.reports).toEqual([]);
+    expect(second.degradations()).toEqual(first.degradations());
+  });
+});
