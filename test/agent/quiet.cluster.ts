@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AgentProcess } from '../control-plane/agent-process.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import type { Pod } from '../control-plane/workloads.ts';
+import { isReady, type Pod } from '../control-plane/workloads.ts';
 import { countWrites } from '../kit/watcher.ts';
 import { type Arena, openArena } from './arena.ts';
 
@@ -25,7 +25,7 @@ spec:
       - { name: a, statefulSet: ingester-zone-a }
       - { name: b, statefulSet: ingester-zone-b }
       - { name: c, statefulSet: ingester-zone-c }
-  replicas: { leader: {} }
+  replicas: { leader: true }
   rollout:
     engine: onDelete
     maxUnavailable: 1
@@ -67,9 +67,10 @@ describeOnControlPlane('an agent that has to wait', (controlPlane) => {
         metadata: { annotations: { 'test.rollout-group.dev/unready': 'Probe' } },
       });
     }
+    await client.until<Pod>(blocked.podsPath, 'two unready pods', (pods) => pods.filter((pod) => !isReady(pod)).length === 2);
     await blocked.setImage('example.com/server:2');
-    // What is still to be said about these changes is said now.
-    await delay(5000);
+    // What has held a group for five seconds is told, once.
+    await delay(8000);
   });
   afterAll(async () => {
     await Promise.all(Object.values(arenas).map((arena) => arena.close()));
@@ -89,7 +90,7 @@ describeOnControlPlane('an agent that has to wait', (controlPlane) => {
     await delay(quietMs);
     expect(await countsNow()).toEqual(before);
     expect((await renewals()) - renewed).toBeGreaterThan(30);
-    expect(before['soaking']).toMatchObject({ 'delete pods': 1 });
+    expect(before['soaking']).toMatchObject({ 'create pods/eviction': 1 });
     expect(before['blocked']).not.toHaveProperty('delete pods');
     for (const agent of agents) expect((await agent.ask('/ready')).status).toBe(200);
   });

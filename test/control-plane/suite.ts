@@ -18,7 +18,9 @@ export function describeOnControlPlane(
   }
   describe(name, () => {
     let started: ControlPlane | undefined;
-    let hasFailed = false;
+    // Until a test begins: what fails before that leaves nothing else to look at.
+    let hasFailed = true;
+    let hasBegun = false;
     let beganAt = 0;
     let startMs = 0;
     beforeAll(async () => {
@@ -27,6 +29,8 @@ export function describeOnControlPlane(
       startMs = Date.now() - beganAt;
     });
     beforeEach(({ onTestFailed }) => {
+      if (!hasBegun) hasFailed = false;
+      hasBegun = true;
       onTestFailed(() => {
         hasFailed = true;
       });
