@@ -3,8 +3,9 @@
 import { ruleCatalog } from '../engine/rules/catalog.ts';
 import type { IntentView, Known } from '../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import { holdingAll } from '../policies/live/holding.ts';
 import { type LivePolicies, resolveLive } from '../policies/live/sources.ts';
-import { loadPolicies, type PolicyFile } from '../policies/load.ts';
+import type { PolicyFile } from '../policies/load.ts';
 import type { Kind } from '../policies/schema/kinds.ts';
 import type { Caches } from './caches.ts';
 import type { AgentConfig } from './config.ts';
@@ -76,19 +77,14 @@ export function startPolicySource(
     const { policySources: order, agentNamespace, namespaces } = config;
     const watched = namespaces === undefined ? {} : { namespaces };
     const common = { statefulSets, order, agentNamespace, ...watched, engineRules };
-    const areFilesBad = loadPolicies(files).findings.some(({ severity }) => severity === 'error');
-    if (!areFilesBad) goodFiles = files;
     const read = resolveLive({ ...common, directory: files, objects });
+    if (read.isDirectorySound) goodFiles = files;
     const broken = brokenObjects(objects, read);
     keepGood(lastGood, objects, broken);
     const kept = objects.map((object) => (broken.has(keyOf(object)) ? (lastGood.get(keyOf(object)) ?? object) : object));
-    const isAsRead = broken.size === 0 && (!areFilesBad || goodFiles === undefined);
+    const isAsRead = broken.size === 0 && (read.isDirectorySound || goodFiles === undefined);
     const used = isAsRead ? read : resolveLive({ ...common, directory: goodFiles ?? files, objects: kept });
-    const holds = [
-      ...(areFilesBad && goodFiles === undefined ? holdAll(used.groups, 'files', 'the policy directory has errors') : []),
-      ...holdsOf(used.groups, unread),
-      ...[...broken].flatMap(([key, object]) => (lastGood.has(key) ? [] : holdNamespace(object, config))),
-    ];
+    const holds = holdsOf(used.groups, unread);
     return {
       groups: used.groups,
       policies: [...used.policies, ...holds],
@@ -142,44 +138,7 @@ function keyOf({ kind = '', metadata }: KubernetesObject): string {
 /** Kinds without which nobody knows what is forbidden. Without exceptions nothing is permitted in addition, which is safe. */
 function holdsOf(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
   const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
-  return kinds.length === 0 ? [] : holdAll(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
-}
-
-function holdAll(groups: readonly GroupDefinition[], name: string, reason: string): readonly PolicyDefinition[] {
-  return [...new Set(groups.map(({ namespace }) => namespace))].map((namespace) => holdingPolicy(namespace, name, reason));
-}
-
-/** A policy that cannot be used and never could: what it would have held is held. In the agent's own namespace it may have named any other. */
-function holdNamespace(object: KubernetesObject, { agentNamespace, namespaces }: Pick<AgentConfig, 'agentNamespace' | 'namespaces'>) {
-  if (object.kind !== 'RolloutPolicy') return [];
-  const { namespace = '', name } = object.metadata;
-  const reason = `RolloutPolicy ${namespace}/${name} has errors`;
-  const others = namespace === agentNamespace ? (namespaces ?? []) : [];
-  return [...new Set([namespace, ...others])].map((target) => holdingPolicy(target, name, reason));
-}
-
-/** Stands for policies that nobody can read: no pod goes and no zone shrinks, and everybody who asks is told why. */
-function holdingPolicy(namespace: string, name: string, reason: string): PolicyDefinition {
-  return {
-    namespace,
-    name: `unreadable-${name}`,
-    targets: { all: true },
-    metrics: {},
-    rules: [
-      {
-        name: 'hold',
-        actions: ['scaleDown', 'rollout', 'restart', 'delete', 'evict'],
-        effect: 'hold',
-        onUnknown: 'hold',
-        approval: { count: 1, from: [] },
-        message: reason,
-        source: {},
-      },
-    ],
-    windows: [],
-    limits: {},
-    limitSources: {},
-  };
+  return kinds.length === 0 ? [] : holdingAll(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
 }
 
 interface DirectoryFollower {

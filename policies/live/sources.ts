@@ -9,8 +9,10 @@ import { type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, ty
 import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { holdingAll, holdingInPlaceOf } from './holding.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
 import { loadObjects } from './objects.ts';
+import { withoutUnsoundPolicies } from './sound.ts';
 
 /** Where groups may be defined. */
 export type LiveSource = 'directory' | 'objects' | 'adopted';
@@ -45,6 +47,8 @@ export interface LivePolicies {
   readonly intents: readonly LiveIntent[];
   /** Errors and warnings; what only the agent can know is no notice here. */
   readonly findings: readonly Finding[];
+  /** Whether every file of the directory can be read. What others define and run does not matter. */
+  readonly isDirectorySound: boolean;
   /** Of groups, policies and exceptions; the same whatever the order of the inputs, and whatever file and line they stand in. */
   readonly digest: string;
   /** Where a group is defined; undefined for a group that is not. */
@@ -54,7 +58,8 @@ export interface LivePolicies {
 /**
  * What the sources define together. Never throws: what cannot be used is a finding and leaves out only itself. A group that is written down
  * takes the place of an adopted one of its name and of every adopted group of which it names a member; one that cannot be used takes that
- * place too, so that a mistake in a file never hands a group over to other settings: nobody acts on the group until it is mended. A
+ * place too, so that a mistake in a file never hands a group over to other settings: nobody acts on the group until it is mended. A policy that cannot be
+ * used is replaced by one that holds whatever it may have bound, and so is a directory with errors. A
  * StatefulSet in two groups that are written down is a finding, and the engine holds both.
  */
 export function resolveLive(input: LiveInput): LivePolicies {
@@ -71,7 +76,8 @@ export function resolveLive(input: LiveInput): LivePolicies {
     adoption: { ...adoption, groups: adoption.groups.filter((group) => !unusable.some((document) => takesPlaceOf(document, group))) },
   });
   const groups = resolution.bundle.groups.filter((group) => input.namespaces?.includes(group.namespace) ?? true);
-  const bundle = { ...resolution.bundle, groups };
+  const policies = [...resolution.bundle.policies, ...holdsOf(loads, groups, input.agentNamespace)];
+  const bundle = { ...resolution.bundle, groups, policies };
   const origins = originsOf(bundle.groups, loads, input.order);
   const intents = [...ofKind(loads.objects.documents, 'RolloutIntent'), ...ofKind(documentsOf(loads, ['directory']), 'RolloutIntent')];
   const checked = checkDocuments({
@@ -100,6 +106,7 @@ export function resolveLive(input: LiveInput): LivePolicies {
     ...bundle,
     intents: distinctIntents(intents.map((document) => intentOf(document, document.file === '' && input.areIntentsStamped === true))),
     findings: sortFindings(all.filter(({ severity }) => severity !== 'notice')),
+    isDirectorySound: !hasErrors(loads.directory),
     digest: policyDigest(bundle),
     origin: (group) => origins.get(keyOf(group)),
   };
@@ -116,9 +123,23 @@ function loadSources({ directory, objects, namespaces, agentNamespace, order }: 
   const namespace = namespaces?.length === 1 ? (namespaces[0] ?? agentNamespace) : agentNamespace;
   const heard = order.includes('objects') ? (objects ?? []) : (objects ?? []).filter((raw) => valueAt(raw, ['kind']) === 'RolloutIntent');
   return {
-    directory: directory && order.includes('directory') ? loadPolicies(directory, { namespace }) : nothing,
-    objects: loadObjects(heard),
+    directory: directory && order.includes('directory') ? withoutUnsoundPolicies(loadPolicies(directory, { namespace })) : nothing,
+    objects: withoutUnsoundPolicies(loadObjects(heard)),
   };
+}
+
+/** What cannot be read may forbid anything: it is never laxer to have a policy with errors than to have none. */
+function holdsOf({ directory, objects }: Loads, groups: readonly GroupDefinition[], agentNamespace: string): readonly PolicyDefinition[] {
+  const broken = objects.unusable.filter(({ kind }) => kind === 'RolloutPolicy');
+  return [
+    // Which documents a file would have had cannot always be told.
+    ...(hasErrors(directory) ? holdingAll(groups, 'files', 'the policy directory has errors') : []),
+    ...broken.flatMap((document) => holdingInPlaceOf(document, groups, agentNamespace)),
+  ];
+}
+
+function hasErrors({ findings }: LoadResult): boolean {
+  return findings.some(({ severity }) => severity === 'error');
 }
 
 function sourcesBefore(order: readonly LiveSource[]): readonly WrittenSource[] {

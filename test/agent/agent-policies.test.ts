@@ -68,6 +68,65 @@ describe('policies', () => {
     expect(process.reports.at(-1)?.decision?.waits.map(({ rule }) => rule)).toContain('freeze/no');
   });
 
+  it.each([
+    ['an operator that does not exist', { when: { greater: [1, 2] }, onUnknown: 'allow' }],
+    ['a variable that does not exist', { when: { '>': [{ var: 'target.replica' }, 1] }, onUnknown: 'allow' }],
+  ])('whose condition becomes invalid keep what they said: %s', async (_, change) => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.put(policyKey, freeze);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    const [rule] = freeze.spec.rules;
+    cluster.api.put(policyKey, { ...freeze, spec: { ...freeze.spec, rules: [{ ...rule, ...change }] } });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    expect(process.reports.at(-1)?.decision?.waits.map(({ rule: id }) => id)).toContain('freeze/no');
+    process.crash();
+    const next = startProcess({ env: cluster.env, name: 'agent-2' });
+    await cluster.env.advance(60_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    expect(next.reports.at(-1)?.decision?.waits.map(({ rule: id }) => id)).toContain('unreadable-freeze/hold');
+    cluster.api.remove(policyKey, 'mimir', 'freeze');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+  });
+
+  it('of a file whose condition becomes invalid keep what they said, and hold after a restart', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const files = directory(freezeFile);
+    const process = startProcess({ env: cluster.env, policyDirectory: files.port });
+    await cluster.env.advance(5000);
+    files.write(freezeFile.replace('effect: deny', 'effect: deny, onUnknown: allow, when: { greater: [1, 2] }'));
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    expect(process.reports.at(-1)?.decision?.waits.map(({ rule: id }) => id)).toContain('freeze/no');
+    process.crash();
+    const next = startProcess({ env: cluster.env, name: 'agent-2', policyDirectory: files.port });
+    await cluster.env.advance(60_000);
+    expect(next.reports.at(-1)?.decision?.waits.map(({ rule: id }) => id)).toContain('unreadable-files/hold');
+    expect(cluster.deletedPods()).toEqual([]);
+  });
+
+  it('a group that becomes invalid stays what it was, and is left alone after a restart', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    const groupKey = 'rollout-group.dev/v1alpha1/rolloutgroups';
+    const broken = { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { maxUnavailable: 'lots' } };
+    cluster.api.put(groupKey, { metadata: { name: 'ingester', namespace: 'mimir' }, spec: broken });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => cluster.deletedPods().length === 2);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    process.crash();
+    const deleted = cluster.deletedPods().length;
+    const next = startProcess({ env: cluster.env, name: 'agent-2' });
+    await cluster.env.advance(120_000);
+    expect([cluster.deletedPods().length, next.reports]).toEqual([deleted, []]);
+  });
+
   it('that never were valid hold the groups of their namespace', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);

@@ -191,7 +191,7 @@ describe('what cannot be used', () => {
       spec: { targets: { all: true }, rules: [{ name: 'r', actions: ['rollout'], effect: 'deny', when }] },
     };
     const result = live({ objects: [deep] });
-    expect([result.policies, result.findings.map((one) => one.code)]).toEqual([[], ['RG1003']]);
+    expect([result.policies.map((one) => one.name), result.findings.map((one) => one.code)]).toEqual([['unreadable-deep'], ['RG1003']]);
   });
 });
 

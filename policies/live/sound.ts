@@ -1,0 +1,42 @@
+// Which policies can do what they say: one whose condition or window cannot be read is no policy, whatever its schema thinks.
+import type { Finding } from '../findings/finding.ts';
+import { ruleConditions } from '../lint/conditions.ts';
+import type { LintContext } from '../lint/context.ts';
+import { windowTimes } from '../lint/windows.ts';
+import type { Loaded, LoadResult } from '../load.ts';
+import { resolvePolicy } from '../resolve/policy.ts';
+import { ofKind } from '../resolve/resolve.ts';
+
+/**
+ * The same with RolloutPolicies whose conditions, schedules or ranges are wrong among the unusable documents, and with what is wrong with them
+ * among the findings. A message that names an unknown variable harms nobody.
+ */
+export function withoutUnsoundPolicies(load: LoadResult): LoadResult {
+  const unsound = new Map(
+    ofKind(load.documents, 'RolloutPolicy').flatMap((policy): readonly [Loaded<'RolloutPolicy'>, readonly Finding[]][] => {
+      const findings = problemsOf(policy, load);
+      return findings.length === 0 ? [] : [[policy, findings]];
+    }),
+  );
+  if (unsound.size === 0) return load;
+  const isUnsound = (document: LoadResult['documents'][number]): boolean => document.kind === 'RolloutPolicy' && unsound.has(document);
+  return {
+    ...load,
+    documents: load.documents.filter((document) => !isUnsound(document)),
+    unusable: [...load.unusable, ...[...unsound.keys()].map(({ kind, namespace, name, value }) => ({ kind, namespace, name, value }))],
+    findings: [...load.findings, ...[...unsound.values()].flat()],
+  };
+}
+
+function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly Finding[] {
+  const context: LintContext = {
+    load,
+    bundle: { groups: [], policies: [resolvePolicy(policy)], exceptions: [] },
+    ...{ groups: [], policies: [policy], exceptions: [], intents: [], statefulSets: [] },
+    agentNamespace: '',
+    engineRules: undefined,
+  };
+  return [ruleConditions, windowTimes]
+    .flatMap((check) => check(context))
+    .filter(({ severity, pointer }) => severity === 'error' && !pointer.endsWith('/message'));
+}
