@@ -88,7 +88,7 @@ export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOpti
     }
     group.isRunning = false;
     running -= 1;
-    if (groups.get(key) === group) schedule(key, group, next);
+    if (!isStopped && groups.get(key) === group) schedule(key, group, next);
     if (isStopped && running === 0) for (const resolve of idle.splice(0)) resolve();
     begin();
   };

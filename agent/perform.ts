@@ -1,5 +1,5 @@
 // Carries out the actions of one decision in their order, asking before each request whether this process may still act.
-import type { Action } from '../engine/decision.ts';
+import { type Action, isReplacement } from '../engine/decision.ts';
 import { isAdopted } from '../engine/invariants.ts';
 import { noteAnswers, type PodAnswer } from '../engine/preparations.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot } from '../engine/snapshot.ts';
@@ -25,6 +25,8 @@ export interface PerformOptions {
   /** Of each request to the API server, in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
+  /** Whether what the decision was made from is recent enough to take a pod away by it. */
+  readonly isRecent: () => boolean;
   /** Called once, before the first request leaves. */
   readonly onFirst: () => void;
 }
@@ -34,12 +36,12 @@ export type Outcome = PerformedAction & Pick<Acted, 'status' | 'retryAfterMs' | 
 
 /**
  * Carries out the actions one after the other. After one whose fate is not known, or that did not get through, the rest is left: the next
- * decision knows more. Answers only for actions that were begun.
+ * decision knows more. So it is when time has run away while the ledger or a pod was slow. Answers only for actions that were begun.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const action of actions) {
-    if (!options.mayAct()) break;
+    if (!options.mayAct() || (isReplacement(action) && !options.isRecent())) break;
     if (outcomes.length === 0) options.onFirst();
     const outcome = action.kind === 'callPods' ? await callPods(action, options) : await onObject(action, options);
     outcomes.push(outcome);

@@ -1,11 +1,12 @@
 // One turn of one group: gather, decide, check, announce in the ledger, act, remember, report.
 import { decideGroup } from '../engine/decide.ts';
-import type { Action, GroupDecision } from '../engine/decision.ts';
+import { type Action, type GroupDecision, isReplacement } from '../engine/decision.ts';
 import { violationsOf } from '../engine/invariants.ts';
 import { claimsOf, ledgerOfEpoch, openClaims } from '../engine/ledger.ts';
 import { noteAsked } from '../engine/preparations.ts';
 import { earliest } from '../engine/rule.ts';
-import { emptySnapshot, isUnknown, type Ledger, type Snapshot } from '../engine/snapshot.ts';
+import { unmoved } from '../engine/run.ts';
+import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { AgentConfig } from './config.ts';
 import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait } from './gather.ts';
@@ -38,6 +39,8 @@ const sourceLookMs = 30_000;
 const conflictLookMs = 5_000;
 const refusalLookMs = 10_000;
 const longestLookMs = 300_000;
+/** A pod that fails while the ledger is slow to be written is one that a decision from before it knows nothing of. */
+const longestSnapshotAgeMs = 10_000;
 
 /** Has the group's turn. Never rejects: what goes wrong is reported, and tried again later. */
 export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number): Promise<NextTurn> {
@@ -65,10 +68,14 @@ class Turn {
   readonly #askedMs: number;
   readonly #startedMs: number;
   readonly #startedMonotonicMs: number;
+  /** Monotonic: when the oldest part of the snapshot was asked for, at the latest. */
+  #gatheredMs = 0;
   #reactionMs: number | undefined;
   #snapshot: Snapshot;
   #decision: GroupDecision | undefined;
   #performed: readonly Outcome[] = [];
+  /** Something of the decision was not begun. */
+  #isCut = false;
 
   constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
     this.#parts = parts;
@@ -81,6 +88,7 @@ class Turn {
   }
 
   async run(): Promise<NextTurn> {
+    this.#gatheredMs = this.#parts.env.clock.monotonicMs();
     const gathered = await gather(this.#parts, this.#group, this.#memory);
     const { ledger } = gathered;
     this.#snapshot = gathered.snapshot;
@@ -96,7 +104,8 @@ class Turn {
     await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
 
     this.#performed = await this.#perform(actions, gathered);
-    const unstored = await this.#remember(announced, actions, gathered);
+    this.#isCut = this.#performed.length < actions.length;
+    const unstored = await this.#remember(announced, { actions, before: ledger.run }, gathered);
     const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
     this.report(problem);
     return this.#next(decision, problem !== undefined);
@@ -174,6 +183,7 @@ class Turn {
       references: sources.flatMap(({ reference }) => reference ?? []),
       timeoutMs: actTimeoutMs,
       mayAct: () => this.#mayAct(),
+      isRecent: () => env.clock.monotonicMs() - this.#gatheredMs <= longestSnapshotAgeMs,
       onFirst: () => {
         this.#reactionMs = env.clock.monotonicMs() - this.#askedMs;
       },
@@ -184,7 +194,11 @@ class Turn {
    * What became of it: answers of pods into the ledger, and out of it what was certainly not done. Answers why it could not be stored; then
    * the ledger says more than has happened, and the next turn finds out.
    */
-  async #remember(announced: Ledger, actions: readonly Action[], { epoch }: Gathered): Promise<string | undefined> {
+  async #remember(
+    announced: Ledger,
+    { actions, before }: { readonly actions: readonly Action[]; readonly before: RunState | undefined },
+    { epoch }: Gathered,
+  ): Promise<string | undefined> {
     const memory = this.#memory;
     const outcomes = this.#performed;
     const begun = new Set(outcomes.map(({ action }) => action));
@@ -194,7 +208,11 @@ class Turn {
     memory.isFreshWanted ||= outcomes.some(({ result }) => result === 'unknown');
     const done = outcomes.flatMap(({ action, result }) => (result === 'done' && 'uid' in action ? [action.uid] : []));
     const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
-    const after = withAnswers(withoutClaimsOf(announced, undone), outcomes, Math.floor(this.#parts.env.clock.nowMs()));
+    const { run } = announced;
+    const hasReplaced = outcomes.some(({ action, result }) => isReplacement(action) && (result === 'done' || result === 'unknown'));
+    const isStill = run !== undefined && !hasReplaced && actions.some(isReplacement);
+    const known = isStill ? { ...announced, run: unmoved(run, before) } : announced;
+    const after = withAnswers(withoutClaimsOf(known, undone), outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));
     memory.confirmed = new Set([...memory.confirmed, ...done].filter((uid) => claimed.has(uid)));
     memory.sent = new Set([...memory.sent, ...sent].filter((uid) => claimed.has(uid)));
@@ -216,7 +234,8 @@ class Turn {
     const isBehind = this.#memory.freshness.isBehind();
     const looks = [this.#lookAfter(), isBehind ? longestWaitMs : undefined, sources.isFollowed(this.#group) ? undefined : sourceLookMs];
     const lookAgainInMs = earliest(looks);
-    const needsRetry = isHeld || this.#performed.some(needsPause);
+    // Nothing tells when this process may act again, or when the ledger is quicker.
+    const needsRetry = isHeld || this.#isCut || this.#performed.some(needsPause);
     const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs;
     return { wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
   }
@@ -264,7 +283,7 @@ class Turn {
 
 /** Whether pods go, or will go, by the action. */
 function isDestructive(action: Action): boolean {
-  return action.kind === 'deletePod' || action.kind === 'evictPod' || (action.kind === 'scaleStatefulSet' && action.to < action.from);
+  return isReplacement(action) || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
 function asksToPrepare(action: Action): boolean {

@@ -74,6 +74,11 @@ export type Action =
       readonly revision: string;
     };
 
+/** Whether a pod is taken away, to be replaced. */
+export function isReplacement(action: Action): action is Extract<Action, { readonly kind: 'deletePod' | 'evictPod' }> {
+  return action.kind === 'deletePod' || action.kind === 'evictPod';
+}
+
 /** One thing the group wants to do next, with every rule that was asked. */
 export interface Step {
   /** Stable within a decision: `roll/zone` or `scale/zone`. */

@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../policies/definition.ts';
 import { exceptionFor } from '../policies/join.ts';
 import { unavailableLimit } from './amount.ts';
 import { contextOf, type GroupContext, zoneNamed } from './context.ts';
-import type { Action, GroupDecision } from './decision.ts';
+import { type Action, type GroupDecision, isReplacement } from './decision.ts';
 import { boundedReplicas } from './replicas.ts';
 import type { Snapshot } from './snapshot.ts';
 import { isCrashing, type ZoneView } from './view.ts';
@@ -29,7 +29,7 @@ type Replacement = Extract<Action, { kind: 'deletePod' | 'evictPod' }>;
 type Scale = Extract<Action, { kind: 'scaleStatefulSet' }>;
 
 function replacements({ decision }: Decided): readonly Replacement[] {
-  return decision.actions.filter((action): action is Replacement => action.kind === 'deletePod' || action.kind === 'evictPod');
+  return decision.actions.filter(isReplacement);
 }
 
 function decreases({ decision }: Decided): readonly Scale[] {

@@ -230,6 +230,22 @@ function settleOpenZone(context: GroupContext, run: RunState): RunState {
   return rest;
 }
 
+/**
+ * The run of a decision whose replacements were all refused, or never asked for. It has not moved: gates before the wave are asked again, a
+ * window that closes finds nothing under way, and the deadline for progress goes on. `before` is the run as it was decided upon.
+ */
+export function unmoved(run: RunState, before: RunState | undefined): RunState {
+  const { openZone, lastDisruptionMs, inFlightSinceMs, ...rest } = run;
+  // What is down for another reason is so since an earlier instant, or is noted again by the next decision.
+  const flight = inFlightSinceMs === undefined || inFlightSinceMs === lastDisruptionMs ? {} : { inFlightSinceMs };
+  const isSame = before?.id === run.id;
+  const open = isSame ? before.openZone : openZone;
+  const lastMs = before?.lastDisruptionMs;
+  const isSameWave = isSame && before.wave === run.wave;
+  const last = lastMs === undefined ? {} : { lastDisruptionMs: isSameWave ? lastMs : Math.min(lastMs, run.waveStartedMs - 1) };
+  return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
+}
+
 /** The run with a failure recorded; what follows is the group's `onFailure`. */
 export function fail(run: RunState, failure: string, nowMs: number): RunState {
   return { ...run, outcome: 'failed', failure, failedMs: nowMs };

@@ -107,6 +107,18 @@ describe('the loop', () => {
     expect((instants().at(-1) ?? 0) - lastMs).toBeGreaterThanOrEqual(500);
   });
 
+  it('leaves no timer behind when it stops during a turn', async () => {
+    const env = virtualEnv();
+    const { loop } = loopOf(env, async () => {
+      await new Promise<void>((resolve) => env.timers.after(100, resolve));
+      return { wakeAtMs: env.clock.nowMs() + 60_000, retry: {} };
+    });
+    loop.setGroups(['a']);
+    await env.settle();
+    await env.finish(loop.stop());
+    expect(env.timerCount()).toBe(0);
+  });
+
   it('keeps what was asked for while it is paused, and begins nothing after its stop', async () => {
     const env = virtualEnv();
     const { loop, keys } = loopOf(env, () => ({}));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { advanceRun, fail, waveProgress } from '../../engine/run.ts';
+import { advanceRun, fail, unmoved, waveProgress } from '../../engine/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import { group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, statefulSet } from '../kit/objects.ts';
@@ -302,5 +302,30 @@ describe('how far a wave is', () => {
     expect(read(waveProgress(stuck, wave('all', ['a']), 'b'))).toEqual(['b 0-1, a 3-3', false, false]);
     expect(read(waveProgress(stuck, wave('all', ['a', 'b'], { amount: { pods: 0 } }), 'b'))).toEqual(['a 0-0, b 0-1', false, false]);
     expect(read(waveProgress(stuck, wave('all', ['a'])))).toEqual(['a 3-3', false, false]);
+  });
+});
+
+describe('a run whose replacements were all refused', () => {
+  const before = runOf({ openZone: 'a', lastDisruptionMs: ago(hourMs), waveStartedMs: ago(2 * hourMs) });
+
+  it('is where it was', () => {
+    const moved = { ...before, openZone: 'b', lastDisruptionMs: kitNowMs, inFlightSinceMs: kitNowMs };
+    expect(unmoved(moved, before)).toEqual(before);
+  });
+
+  it('keeps since when pods are down for another reason', () => {
+    const moved = { ...before, lastDisruptionMs: kitNowMs, inFlightSinceMs: ago(minuteMs) };
+    expect(unmoved(moved, before)).toEqual({ ...before, inFlightSinceMs: ago(minuteMs) });
+  });
+
+  it('has not begun the wave that it had come to, whatever the clock did', () => {
+    const ahead = { ...before, lastDisruptionMs: kitNowMs + hourMs };
+    const moved = { ...before, wave: 1, waveStartedMs: kitNowMs, openZone: 'b', lastDisruptionMs: kitNowMs };
+    expect(unmoved(moved, ahead)).toMatchObject({ wave: 1, lastDisruptionMs: kitNowMs - 1, openZone: 'a' });
+  });
+
+  it('is a run all the same when it is new, with its zone open and nothing replaced', () => {
+    const moved = { ...runOf({ id: 'new', startedMs: kitNowMs, waveStartedMs: kitNowMs }), openZone: 'c', lastDisruptionMs: kitNowMs };
+    expect(unmoved(moved, undefined)).toEqual({ ...withoutOptional(moved), openZone: 'c' });
   });
 });

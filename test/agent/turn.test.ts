@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { startProcess } from '../kit/agent-process.ts';
+import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+
+const template = 'rollout-operator.grafana.com/v1/replicatemplates';
+
+describe('a turn', () => {
+  it('takes no pod away by what it saw before the ledger was slow', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    let isSlow = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      isSlow && request.method !== 'GET' && request.pathname.includes('/configmaps')
+        ? { lost: 'before-apply', forever: true }
+        : serve(request),
+    );
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    isSlow = true;
+    cluster.rollTo('app:2');
+    await cluster.env.advance(9000);
+    const ready = (status: 'True' | 'False') =>
+      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', {
+        status: {
+          conditions: [{ type: 'Ready', status }],
+          containerStatuses: [{ name: 'a', ready: status === 'True', state: { running: {} } }],
+        },
+      });
+    ready('False');
+    isSlow = false;
+    await cluster.env.advance(60_000);
+    expect(cluster.env.requests.filter(({ site }) => site === 'act.deletePod')).toEqual([]);
+    ready('True');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+  });
+
+  it('counts a run as not begun whose first replacement was refused', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    cluster.api.forbid('delete pods');
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    const refused = process.reports.at(-1);
+    expect(refused?.performed.map(({ result }) => result)).toEqual(['refused']);
+    expect(refused?.ledger).toMatchObject({ claims: [], run: { outcome: 'running' } });
+    expect(refused?.ledger?.run).not.toHaveProperty('lastDisruptionMs');
+    cluster.api.permit('delete pods');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    expect(cluster.deletedPods()).toHaveLength(9);
+  });
+
+  it('that may not act for a moment is followed by one that does', async () => {
+    const cluster = newCluster();
+    const annotations = {
+      'grafana.com/rollout-mirror-replicas-from-resource-name': 'store',
+      'grafana.com/rollout-mirror-replicas-from-resource-kind': 'ReplicaTemplate',
+      'grafana.com/rollout-mirror-replicas-from-resource-api-version': 'rollout-operator.grafana.com/v1',
+    };
+    cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
+    adoptedGroup(cluster, { annotations });
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.until(() => process.reports.length > 0);
+    await cluster.env.advance(30_000);
+    // The Lease is not believed until it is renewed.
+    cluster.env.jumpWallClock(60_000);
+    cluster.api.change(template, 'mimir', 'store', { spec: { replicas: 4 } });
+    await cluster.env.advance(20_000);
+    const sizes = cluster.api.list('statefulsets', 'mimir').map(({ spec }) => (spec as { readonly replicas: number }).replicas);
+    expect(sizes).toEqual([4, 4, 4]);
+  });
+});
