@@ -2,6 +2,7 @@
 import type { ClusterEnv } from './env.ts';
 import { ApiFailure, isStatus, TransportFailure } from './failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from './json.ts';
+import { type ListText, splitList } from './list-text.ts';
 import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type Resource } from './resource.ts';
 
 /** How long a read may take when its caller does not say, in milliseconds. */
@@ -55,7 +56,7 @@ export function listObjects(
 }
 
 /**
- * As `listObjects`, keeping of each object only what `project` takes from it, page by page, so that the whole list is never in memory as JSON.
+ * As `listObjects`, keeping of each object only what `project` takes from it, one by one, so that no more than the text of a page is in memory.
  * What `project` throws is thrown on.
  */
 export async function listProjected<Item>(
@@ -130,14 +131,16 @@ export function parseBody(body: string, site: string): JsonObject {
 }
 
 interface Page {
-  readonly items: readonly KubernetesObject[];
+  /** To be taken once, one by one. */
+  readonly items: Iterable<KubernetesObject>;
   readonly resourceVersion: string;
   readonly token: string;
 }
 
 /** A list without items is one that was not understood: an empty one would read as if everything had been deleted. */
 function pageOf(body: string, resource: Resource, site: string): Page {
-  const list = parseBody(body, site);
+  const split = splitList(body);
+  const list = parseBody(split?.list ?? body, site);
   const { items, metadata } = list;
   // Go writes an empty list as null in a few places.
   const entries = items === null ? [] : items;
@@ -146,7 +149,17 @@ function pageOf(body: string, resource: Resource, site: string): Page {
   const { resourceVersion, continue: token = '' } = metadata;
   if (typeof resourceVersion !== 'string' || resourceVersion === '') throw malformed(site, 'the list has no resourceVersion');
   if (typeof token !== 'string') throw malformed(site, 'its continue token is no text');
-  return { items: entries.map((item) => named(item, resource, site)), resourceVersion, token };
+  return { items: eachItem(body, split?.items ?? [], entries, { resource, site }), resourceVersion, token };
+}
+
+function* eachItem(
+  body: string,
+  places: ListText['items'],
+  entries: readonly unknown[],
+  { resource, site }: { readonly resource: Resource; readonly site: string },
+): Generator<KubernetesObject> {
+  for (const item of entries) yield named(item, resource, site);
+  for (const [begin, end] of places) yield named(parseBody(body.slice(begin, end), site), resource, site);
 }
 
 /**
