@@ -84,8 +84,14 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
       toldMs.delete(oldest);
     }
     waiting.push(one);
+    writeWaiting();
+  };
+
+  const writeWaiting = (): void => {
     writing ??= writeAll().finally(() => {
       writing = undefined;
+      // What came in after the last one was written, and before this.
+      if (waiting.length > 0) writeWaiting();
     });
   };
 

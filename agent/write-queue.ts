@@ -66,9 +66,15 @@ export class WriteQueue {
   #plan(): void {
     if (this.#running !== undefined || this.#isClosed) return;
     this.#cancelTimer();
-    const due = Math.min(...[...this.#keys.values()].map((one) => (one.isWanted ? one.notBeforeMs : Number.POSITIVE_INFINITY)));
+    const nowMs = this.#options.env.clock.monotonicMs();
+    let due = Number.POSITIVE_INFINITY;
+    for (const [key, one] of this.#keys) {
+      if (one.isWanted) due = Math.min(due, one.notBeforeMs);
+      // Keys may be names of things that are written once.
+      else if (one.notBeforeMs <= nowMs) this.#keys.delete(key);
+    }
     if (due === Number.POSITIVE_INFINITY) return;
-    this.#cancelTimer = this.#options.env.timers.after(Math.max(0, due - this.#options.env.clock.monotonicMs()), () => {
+    this.#cancelTimer = this.#options.env.timers.after(Math.max(0, due - nowMs), () => {
       this.#running = this.#writeDue().finally(() => {
         this.#running = undefined;
         this.#plan();

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { startPolicySource } from '../../agent/policies.ts';
+import { virtualEnv } from '../kit/virtual-env.ts';
+
+it('policies that take long to work out leave most of the time to everything else', async () => {
+  const env = virtualEnv();
+  let workMs = 0;
+  let count = 0;
+  const clock = { nowMs: env.clock.nowMs, monotonicMs: () => env.clock.monotonicMs() + workMs };
+  const silent = () => undefined;
+  const source = startPolicySource(
+    {
+      ...env,
+      clock,
+      pods: { call: () => Promise.reject(new Error('no pod listens')) },
+      log: { debug: silent, info: silent, warn: silent, error: silent },
+    },
+    { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
+    {
+      isSettled: () => true,
+      manifests: () => [],
+      policyObjects: () => {
+        workMs += 500;
+        return { objects: [], unread: [] };
+      },
+    },
+    { onChange: () => (count += 1), onState: silent },
+  );
+  source.refresh();
+  await env.settle();
+  expect(count).toBe(1);
+  for (let change = 0; change < 100; change += 1) {
+    source.refresh();
+    await env.advance(100);
+  }
+  // 500 ms of work in each 5 s.
+  expect(count).toBe(3);
+  await env.advance(10_000);
+  expect(count).toBe(4);
+  source.refresh();
+  await env.advance(10_000);
+  source.stop();
+  source.refresh();
+  await env.advance(10_000);
+  expect(count).toBe(5);
+  expect(env.timerCount()).toBe(0);
+});
