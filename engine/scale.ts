@@ -28,8 +28,13 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
   const warnings: RuleResult[] = [];
   let isScaling = false;
   for (const zone of zones) {
-    const desired = isScaling ? undefined : desiredReplicas(context, zone);
-    if (desired === undefined) continue;
+    if (isScaling) break;
+    const desired = desiredReplicas(context, zone);
+    if (desired === undefined) {
+      // Nobody asks for fewer any more, so whoever prepared to leave stays.
+      actions.push(...withdrawals({ context, zone }, zone.replicas));
+      continue;
+    }
     const outcome = decideZone(context, zone, desired, run);
     if (outcome.step !== undefined) steps.push(outcome.step);
     actions.push(...outcome.actions);

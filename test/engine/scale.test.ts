@@ -175,6 +175,16 @@ describe('a zone that grows', () => {
   });
 });
 
+describe('a zone whose replicas nobody but its owner sets', () => {
+  const owned = group({ zones: [{ name: 'a', replicas: { kind: 'leader' }, delayed, prepare }] });
+
+  it('lets pods stay that were asked to leave when somebody else still set them', () => {
+    const preparations = [preparation(2), preparation(1, { call: 'prepare' })];
+    expect(doing(scale(owned, { a: 3 }, { ledgers: [ledgerOf({ preparations })] }))).toEqual(['DELETE delayed a 2', 'DELETE prepare a 1']);
+    expect(doing(scale(owned, { a: 2 }, { ledgers: [ledgerOf({ preparations: [preparation(2)] })] }))).toEqual([]);
+  });
+});
+
 describe('a zone that shrinks', () => {
   const shrinking = (zone: object = {}) => group({ zones: [{ name: 'a', ...count(3), ...zone }] });
   const ledger = (...preparations: ReturnType<typeof preparation>[]) => ({ ledgers: [ledgerOf({ preparations })] });
