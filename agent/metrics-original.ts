@@ -1,4 +1,5 @@
 // The metrics of grafana/rollout-operator's reconciles, for groups whose StatefulSets carry its label rollout-group.
+import { isFailedPass } from '../engine/publish/failed-pass.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { originalMetrics } from './metrics-catalog.ts';
 import { groupSeriesLimit } from './metrics-groups.ts';
@@ -31,9 +32,10 @@ export class OriginalGroupMetrics {
     const { reconciles, reconcilesFailed, reconcileDuration, lastSuccess } = this.#instruments;
     const labels = { rollout_group: label };
     reconciles.inc(labels);
-    reconcilesFailed.inc(labels, report.error === undefined ? 0 : 1);
+    const isFailed = isFailedPass(report);
+    reconcilesFailed.inc(labels, isFailed ? 1 : 0);
     reconcileDuration.observe(labels, report.durationMs / 1000);
-    if (report.error === undefined) lastSuccess.set(labels, nowMs / 1000);
+    if (!isFailed) lastSuccess.set(labels, nowMs / 1000);
     else if (isNew) lastSuccess.set(labels, 0);
   }
 

@@ -4,6 +4,7 @@ import { afterEach, beforeAll, expect, it } from 'vitest';
 import { type Agent, startAgent } from '../../../agent/agent.ts';
 import type { PodHttp } from '../../../agent/env.ts';
 import { createLog } from '../../../agent/log.ts';
+import { createMetrics } from '../../../agent/metrics.ts';
 import type { TurnListener, TurnReport } from '../../../agent/report.ts';
 import { loadConnection } from '../../../cluster/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../../cluster/process-env.ts';
@@ -60,8 +61,10 @@ describeOnControlPlane(
         last = await found();
       }
       expect(last, agent.log()).toEqual(wanted);
+      const isFailure = scenario.isFailure === true;
+      expect(await agent.passes(), agent.log()).toEqual({ areAllFailed: isFailure, isAnyFailed: isFailure, hasSucceeded: !isFailure });
       const held = turns.all.some(({ decision }) => decision?.waits.some(({ outcome }) => outcome === 'no' || outcome === 'unknown'));
-      if (scenario.isFailure) expect(held, 'a rule says what a person must change, or what could not be read').toBe(true);
+      if (isFailure) expect(held, 'a rule says what a person must change, or what could not be read').toBe(true);
     });
 
     it('lists every difference in the migration guide', () => {
@@ -160,7 +163,14 @@ interface Starting {
   readonly turns: Turns;
 }
 
-async function start({ url, kubeconfig, namespace, pods, turns }: Starting): Promise<{ stop: () => Promise<void>; log: () => string }> {
+interface Started {
+  readonly stop: () => Promise<void>;
+  readonly log: () => string;
+  /** What /metrics says of the reconciles so far. */
+  readonly passes: () => Promise<{ readonly areAllFailed: boolean; readonly isAnyFailed: boolean; readonly hasSucceeded: boolean }>;
+}
+
+async function start({ url, kubeconfig, namespace, pods, turns }: Starting): Promise<Started> {
   const connection = await loadConnection({ kubeconfig, server: url }, { ...connectionProcess(), env: {} });
   const http = createKubernetesHttp(connection, { userAgent: 'rollout-group-agent/test' });
   const env = processEnv(http);
@@ -174,12 +184,28 @@ async function start({ url, kubeconfig, namespace, pods, turns }: Starting): Pro
     },
   });
   const config = scaledConfig(namespace, `agent-of-${namespace}`);
-  const agent: Agent = startAgent({ ...env, pods, log }, { ...config, lease: { ...config.lease, mode: 'off' } }, [turns]);
+  const metrics = createMetrics({ clock: env.clock, version: 'test' });
+  const listeners = [metrics.listener, turns];
+  const agent: Agent = startAgent({ ...env, pods, log }, { ...config, lease: { ...config.lease, mode: 'off' } }, listeners);
   return {
     stop: async () => {
       await agent.stop();
       http.close();
     },
     log: () => said,
+    passes: async () => {
+      const { text } = await metrics.text();
+      const all = sampleOf(text, 'rollout_operator_group_reconciles_total');
+      const failed = sampleOf(text, 'rollout_operator_group_reconciles_failed_total');
+      const success = sampleOf(text, 'rollout_operator_last_successful_group_reconcile_timestamp_seconds');
+      return { areAllFailed: failed === all, isAnyFailed: failed > 0, hasSucceeded: success > 0 };
+    },
   };
+}
+
+/** The value for the group `ingester`. */
+function sampleOf(text: string, name: string): number {
+  const value = new RegExp(`^${name}\\{rollout_group="ingester"\\} (\\S+)$`, 'm').exec(text)?.[1];
+  if (value === undefined) throw new Error(`/metrics has no ${name}`);
+  return Number(value);
 }

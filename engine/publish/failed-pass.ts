@@ -1,0 +1,91 @@
+// Whether grafana/rollout-operator would have counted this turn of an adopted group as a failed reconcile.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { matchesSelector } from '../../policies/label-selector.ts';
+import { unavailableLimit } from '../amount.ts';
+import { isAdopted } from '../invariants.ts';
+import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { isAvailable } from '../view.ts';
+import type { TakenAction } from './published.ts';
+
+export interface Pass {
+  readonly group: GroupDefinition;
+  /** What was seen. */
+  readonly snapshot: Snapshot;
+  /** What was done of it. */
+  readonly performed: readonly TakenAction[];
+  /** Why the turn could not be finished. */
+  readonly error?: string;
+}
+
+/**
+ * A pass fails on a member whose strategy is not OnDelete, on a revision that the status does not name, on a pod for which several
+ * ZoneAwarePodDisruptionBudgets are meant, on a DELETE or a status that is refused, and when something cannot be read. It looks at the members
+ * as the original does: not at all when it wrote replicas, and no further than the first that is not finished. That zones are not ready, that
+ * somebody paused or that scaling went wrong is no failure.
+ */
+export function isFailedPass({ group, snapshot, performed, error }: Pass): boolean {
+  if (error !== undefined || performed.some(hasFailed)) return true;
+  // The rest is how the original works, which says nothing about a group that is written down for this agent.
+  if (!isAdopted(group)) return false;
+  if (performed.some(({ action, result }) => action.kind === 'scaleStatefulSet' && result === 'done')) return false;
+  const members = membersOf(group, snapshot);
+  if (members === undefined) return true;
+  if (members.some(({ set }) => set.updateStrategy !== 'OnDelete')) return true;
+  const down = members.filter(({ isReady }) => !isReady);
+  if (down.length > 1) return false;
+  for (const member of [...down, ...members.filter(({ isReady }) => isReady)]) {
+    if (member.isPaused) continue;
+    const { currentRevision, updateRevision } = member.set.status;
+    if (currentRevision === '' || updateRevision === '') return true;
+    if (member.outdated !== undefined) return member.hasRoom && isBudgetUnclear(snapshot, group.namespace, member.outdated);
+    if (!member.isReady) return false;
+  }
+  return false;
+}
+
+/** Where another writer was faster the precondition says so; the original has one on a status alone. */
+function hasFailed({ action, result }: TakenAction): boolean {
+  if (result === 'done') return false;
+  if (action.kind === 'advanceCurrentRevision') return true;
+  return (action.kind === 'deletePod' || action.kind === 'evictPod') && result !== 'conflict';
+}
+
+interface Member {
+  readonly set: StatefulSetView;
+  readonly isPaused: boolean;
+  readonly isReady: boolean;
+  /** Labels of the first pod that is to be replaced. */
+  readonly outdated?: PodView['labels'];
+  /** Whether the counters of the status leave something of the budget. */
+  readonly hasRoom: boolean;
+}
+
+/** By name; undefined when one of them, or its pods, could not be read. */
+function membersOf(group: GroupDefinition, snapshot: Snapshot): readonly Member[] | undefined {
+  const members: Member[] = [];
+  for (const { statefulSet, paused, maxUnavailable } of group.zones) {
+    const isZone = ({ namespace, statefulSet: name }: { readonly namespace: string; readonly statefulSet: string }): boolean =>
+      namespace === group.namespace && name === statefulSet;
+    const set = snapshot.statefulSets.find(({ namespace, name }) => isZone({ namespace, statefulSet: name }));
+    const pods = snapshot.pods.find(isZone)?.pods;
+    if (set === undefined || pods === undefined || isUnknown(pods)) return undefined;
+    const { replicas, readyReplicas, updateRevision } = set.status;
+    const isReady =
+      replicas === readyReplicas && pods.length >= replicas && pods.every((pod) => isAvailable(pod, group, 0, snapshot.nowMs));
+    const [first] = pods.filter(({ revision }) => revision !== updateRevision).sort((a, b) => a.ordinal - b.ordinal);
+    const limit = maxUnavailable === 'fromBudget' ? 1 : unavailableLimit(maxUnavailable, set.replicas);
+    members.push({
+      set,
+      isPaused: paused,
+      isReady,
+      hasRoom: limit > replicas - readyReplicas,
+      ...(first === undefined ? {} : { outdated: first.labels }),
+    });
+  }
+  return members.sort((a, b) => (a.set.name < b.set.name ? -1 : 1));
+}
+
+function isBudgetUnclear({ zoneBudgets }: Snapshot, namespace: string, labels: PodView['labels']): boolean {
+  if (isUnknown(zoneBudgets)) return true;
+  return zoneBudgets.filter((budget) => budget.namespace === namespace && matchesSelector(budget, labels)).length > 1;
+}
