@@ -11,7 +11,7 @@ import { type AgentSettings, settingsOf } from './flags-settings.ts';
 import { GroupObjects } from './group-objects.ts';
 import { startHttpServer } from './http-server.ts';
 import { createMetrics } from './metrics.ts';
-import { processIdentity, processLog, realEnv } from './process-env.ts';
+import { keepMemorySmall, processIdentity, processLog, realEnv } from './process-env.ts';
 import { createPublisher } from './publisher.ts';
 import { createRunRecords } from './run-records.ts';
 import { turnLog } from './turn-log.ts';
@@ -59,6 +59,7 @@ function refuse(sentence: string): void {
 }
 
 async function start(settings: AgentSettings): Promise<void> {
+  keepMemorySmall();
   const { agent: config, server } = settings;
   const log = processLog(settings.log);
   const metrics = createMetrics({ clock: processClock, version });

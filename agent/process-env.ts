@@ -1,6 +1,7 @@
 // The agent's ports as they really are: the process's clock and timers, the API server, the pods, the policy directory and standard error.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import type { Connection } from '../cluster/connection.ts';
 import { processClock, processEnv, processTimers } from '../cluster/process-env.ts';
 import { createKubernetesHttp, type KubernetesTransport } from '../cluster/transport.ts';
@@ -10,6 +11,15 @@ import { createLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { createPodHttp } from './pod-http.ts';
 import { openPolicyDirectory } from './policy-directory.ts';
+
+/**
+ * Keeps V8's space for new objects at its first size of 1 MiB. Left alone it grows to 48 MiB while lists are read, and does not
+ * shrink again until the process idles: with 2,100 pods 149 MiB were resident instead of 124 MiB, for no less time on the processor.
+ */
+export function keepMemorySmall(): void {
+  // Asked each time the space would grow, so it counts although the process runs; --max-semi-space-size is read only at its start.
+  setFlagsFromString('--semi-space-growth-factor=1');
+}
 
 /** The log on standard error. */
 export function processLog({ format, level }: AgentSettings['log']): Log {
