@@ -3,7 +3,7 @@ import { findBinaries } from '../test/control-plane/binaries.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { Figure } from './bench-figure.ts';
 import { watchingFigures } from './bench-memory.ts';
-import { reactionFigures, rollingFigure } from './bench-rollout.ts';
+import { reactionFigures, rollingFigures } from './bench-rollout.ts';
 
 /** Measures, in less than four minutes; or answers why there is nothing to measure on. */
 export async function measureAgent(progress: (line: string) => void): Promise<readonly Figure[] | string> {
@@ -32,6 +32,6 @@ export async function measureAgent(progress: (line: string) => void): Promise<re
 /** The many pods come last: the audit log, which the others read, grows by each of them. */
 const parts: readonly { readonly what: string; readonly measure: (controlPlane: ControlPlane) => Promise<readonly Figure[]> }[] = [
   { what: 'the reaction to a pod that becomes Ready', measure: reactionFigures },
-  { what: 'the time of a rollout', measure: async (controlPlane) => [await rollingFigure(controlPlane)] },
+  { what: 'the time of a rollout', measure: rollingFigures },
   { what: 'memory and processor with many pods', measure: watchingFigures },
 ];

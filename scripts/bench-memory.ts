@@ -57,14 +57,12 @@ export async function watchingFigures(controlPlane: ControlPlane): Promise<reado
 async function createPods({ client }: ControlPlane): Promise<void> {
   await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
   for (const zone of zones) await client.create(setsPath, manifestOf(zone));
-  await untilSets(controlPlaneTimeoutMs, (set) => set.status.readyReplicas === replicas);
-
-  async function untilSets(timeoutMs: number, isSo: (set: StatefulSet) => boolean): Promise<void> {
-    await client.until<StatefulSet>(setsPath, 'every pod Ready', (sets) => sets.length === zones.length && sets.every(isSo), timeoutMs);
-  }
+  const areReady = (sets: readonly StatefulSet[]): boolean =>
+    sets.length === zones.length && sets.every(({ status }) => status.readyReplicas === replicas);
+  await client.until(setsPath, 'every pod Ready', areReady, createTimeoutMs);
 }
 
-const controlPlaneTimeoutMs = 180_000;
+const createTimeoutMs = 240_000;
 
 /** As long as the containers of databases are: some 7 KiB for each pod. */
 function manifestOf(zone: string): object {
