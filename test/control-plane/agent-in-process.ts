@@ -2,6 +2,7 @@
 
 import { type Agent, startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
+import type { PolicyDirectory } from '../../agent/env.ts';
 import { createLog } from '../../agent/log.ts';
 import { createPodHttp } from '../../agent/pod-http.ts';
 import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
@@ -21,6 +22,8 @@ export interface InProcessOptions {
   readonly diesAt?: (call: Call) => boolean;
   /** HTTP_PROXY of its calls to pods. */
   readonly podProxy?: string;
+  /** Text of a policy file. */
+  readonly policies?: string;
   readonly config?: Partial<AgentConfig>;
 }
 
@@ -56,7 +59,7 @@ export function scaledConfig(namespace: string, identity: string): AgentConfig {
 
 /** Starts the agent with the real clock and connections of its own. */
 export async function startInProcess(options: InProcessOptions): Promise<InProcessAgent> {
-  const { url, identity, namespace, name, diesAt = () => false, podProxy, config = {} } = options;
+  const { url, identity, namespace, name, diesAt = () => false, podProxy, policies, config = {} } = options;
   const connection = await loadConnection({ kubeconfig: identity.kubeconfig, server: url }, { ...connectionProcess(), env: {} });
   const http = createKubernetesHttp(connection, { userAgent: `rollout-group-agent/${name}` });
   const clockAndMore = processEnv(http);
@@ -79,7 +82,8 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
     http.close();
     pods.close();
   };
-  const env = mortal({ ...clockAndMore, pods, log }, diesAt, close);
+  const directory = policies === undefined ? {} : { policyDirectory: directoryOf(policies) };
+  const env = mortal({ ...clockAndMore, pods, log, ...directory }, diesAt, close);
   const turns: TurnReport[] = [];
   let isLeader = false;
   let degradations: readonly Degradation[] = [];
@@ -105,4 +109,8 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
       close();
     },
   };
+}
+
+function directoryOf(text: string): PolicyDirectory {
+  return { read: async () => [{ name: 'group.yaml', text }], watch: () => () => undefined };
 }
