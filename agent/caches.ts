@@ -57,6 +57,8 @@ export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | '
 export interface Caches extends CacheView {
   /** What is known of a namespace, its cluster-wide surroundings included. */
   readonly observe: (namespace: string, fresh?: FreshObjects) => NamespaceView;
+  /** How long ago, in milliseconds, a change of a StatefulSet or a pod of the namespace would certainly have been heard of. */
+  readonly ageMs: (namespace: string) => number;
   readonly statefulSet: (namespace: string, name: string) => CachedStatefulSet | undefined;
   /** The manifests that groups may be adopted from; undefined while they cannot be read. */
   readonly manifests: () => readonly KubernetesObject[] | undefined;
@@ -178,6 +180,7 @@ export function startCaches(
         unread: unreadObjects(statefulSets, pods),
       };
     },
+    ageMs: (namespace) => Math.max(statefulSets.silentMs(namespace), pods.silentMs(namespace)),
     statefulSet: (namespace, name) => statefulSets.get(namespace, name),
     manifests: () => (statefulSets.problem() === undefined ? statefulSets.list().map(({ manifest }) => manifest) : undefined),
     policyObjects: () => ({

@@ -37,7 +37,7 @@ export interface GroupMemory {
 export interface GatherParts {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs'>;
-  readonly caches: Pick<Caches, 'observe'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs'>;
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly ledgers: Pick<Ledgers, 'read'>;
@@ -50,6 +50,10 @@ export interface Gathered {
   readonly ledger: Known<Ledger>;
   readonly epoch: number;
   readonly sources: readonly ReadSource[];
+  /** Monotonic: everything that had happened to StatefulSets and pods by then is in the snapshot. */
+  readonly asOfMs: number;
+  /** They were read past the caches. */
+  readonly isFresh: boolean;
 }
 
 /** Of a group that nothing is known of yet. */
@@ -80,6 +84,7 @@ export const longestWaitMs: number = patienceMs;
 export async function gather(parts: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Gathered> {
   const { env, config, caches } = parts;
   const stored = await currentLedger(parts, group, memory);
+  const askedMs = env.clock.monotonicMs();
   const [sources, fresh] = await Promise.all([
     parts.sources.read(group),
     memory.isFreshWanted ? readFresh(env, group, config.kubernetesTimeoutMs) : undefined,
@@ -88,6 +93,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const policies = parts.policies();
   if (policies === undefined) throw new Error('the policies have not been read yet');
   const { unread = [], ...view } = caches.observe(group.namespace, fresh);
+  const asOfMs = fresh === undefined ? env.clock.monotonicMs() - caches.ageMs(group.namespace) : askedMs;
+  const read = { sources, asOfMs, isFresh: fresh !== undefined };
   const unreadLedger = isUnknown(stored)
     ? [{ kind: 'Ledger' as const, namespace: group.namespace, name: group.name, unknown: stored.unknown }]
     : [];
@@ -109,13 +116,13 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   };
   const snapshot = snapshotOf(observed);
   const epoch = memory.epoch ?? 0;
-  if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, sources };
+  if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(policies.policies, group, config.agentNamespace);
   // What this leadership announced and never asked for cannot be on its way: nobody else acts under its number.
   const claims = stored.claims.filter((claim) => claim.epoch !== epoch || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
   const ledger = observeLedger(asked, snapshot, { keepDownscalesMs: longestDelayMs(group, bound) });
-  return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, sources };
+  return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };
 }
 
 /** The ledger as this process knows it, or as it is stored. What a later leader has written is never overwritten. */

@@ -39,7 +39,7 @@ const sourceLookMs = 30_000;
 const conflictLookMs = 5_000;
 const refusalLookMs = 10_000;
 const longestLookMs = 300_000;
-/** A pod that fails while the ledger is slow to be written is one that a decision from before it knows nothing of. */
+/** A pod that fails while a watch is dead, or while the ledger is slow to be written, is one that the decision knows nothing of. */
 const longestSnapshotAgeMs = 10_000;
 
 /** Has the group's turn. Never rejects: what goes wrong is reported, and tried again later. */
@@ -68,8 +68,6 @@ class Turn {
   readonly #askedMs: number;
   readonly #startedMs: number;
   readonly #startedMonotonicMs: number;
-  /** Monotonic: when the oldest part of the snapshot was asked for, at the latest. */
-  #gatheredMs = 0;
   #reactionMs: number | undefined;
   #snapshot: Snapshot;
   #decision: GroupDecision | undefined;
@@ -88,7 +86,6 @@ class Turn {
   }
 
   async run(): Promise<NextTurn> {
-    this.#gatheredMs = this.#parts.env.clock.monotonicMs();
     const gathered = await gather(this.#parts, this.#group, this.#memory);
     const { ledger } = gathered;
     this.#snapshot = gathered.snapshot;
@@ -97,6 +94,11 @@ class Turn {
 
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
+    if (decision.actions.some(isDestructive) && !gathered.isFresh && !this.#isRecent(gathered)) {
+      // A watch that is silent may be quiet, or dead without anybody having noticed.
+      this.#memory.isFreshWanted = true;
+      return await this.run();
+    }
     const violations = this.#violations(gathered.snapshot, decision);
     const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
@@ -173,7 +175,12 @@ class Turn {
     return ledger;
   }
 
-  async #perform(actions: readonly Action[], { snapshot, sources }: Gathered): Promise<readonly Outcome[]> {
+  #isRecent({ asOfMs }: Gathered): boolean {
+    return this.#parts.env.clock.monotonicMs() - asOfMs <= longestSnapshotAgeMs;
+  }
+
+  async #perform(actions: readonly Action[], gathered: Gathered): Promise<readonly Outcome[]> {
+    const { snapshot, sources } = gathered;
     const { env, config, actTimeoutMs } = this.#parts;
     return await perform(actions, {
       env,
@@ -183,7 +190,7 @@ class Turn {
       references: sources.flatMap(({ reference }) => reference ?? []),
       timeoutMs: actTimeoutMs,
       mayAct: () => this.#mayAct(),
-      isRecent: () => env.clock.monotonicMs() - this.#gatheredMs <= longestSnapshotAgeMs,
+      isRecent: () => this.#isRecent(gathered),
       onFirst: () => {
         this.#reactionMs = env.clock.monotonicMs() - this.#askedMs;
       },

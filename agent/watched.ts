@@ -34,6 +34,8 @@ export interface Watched<View> {
   readonly problem: (namespace?: string) => Unknown | undefined;
   readonly invalid: () => readonly InvalidObject[];
   readonly hasSeen: (namespace: string, resourceVersion: string) => boolean;
+  /** Milliseconds since the server last said anything about the namespace, on the monotonic clock; infinite when it never did. */
+  readonly silentMs: (namespace: string) => number;
   /** Whether everything is known, or known not to be readable. */
   readonly isSettled: () => boolean;
   readonly degradation: () => Degradation | undefined;
@@ -75,6 +77,7 @@ export function watch<View>(options: WatchedOptions<View>): Watched<View> {
     },
     invalid: () => all().flatMap(({ store }) => store.invalid()),
     hasSeen: (namespace, resourceVersion) => reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false,
+    silentMs: (namespace) => reflectorOf(namespace)?.silentMs() ?? Number.POSITIVE_INFINITY,
     isSettled: () => all().every((reflector) => isSettled(reflector.state())),
     degradation: () => degradationOf(options, all()),
     stop: () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { VirtualWatch } from '../kit/virtual-env.ts';
 
 const template = 'rollout-operator.grafana.com/v1/replicatemplates';
 
@@ -32,6 +33,37 @@ describe('a turn', () => {
     await cluster.env.advance(60_000);
     expect(cluster.env.requests.filter(({ site }) => site === 'act.deletePod')).toEqual([]);
     ready('True');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+  });
+
+  it('takes no pod away by a cache whose watch has said nothing for a while', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    let isStalled = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      isStalled && request.isStream && request.pathname.endsWith('/pods') ? { watch: new VirtualWatch() } : serve(request),
+    );
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    isStalled = true;
+    cluster.api.cutWatches();
+    await cluster.env.advance(15_000);
+    cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', {
+      status: {
+        conditions: [{ type: 'Ready', status: 'False' }],
+        containerStatuses: [{ name: 'a', ready: false, state: { running: {} } }],
+      },
+    });
+    await cluster.env.advance(15_000);
+    cluster.rollTo('app:2');
+    await cluster.env.advance(20_000);
+    const gone = cluster.env.requests.filter(({ site }) => site === 'act.deletePod').map(({ pathname }) => pathname);
+    expect(gone.length).toBeGreaterThan(0);
+    // The zone that lacks a pod is the one that may go on.
+    expect(gone.filter((path) => !path.includes('ingester-zone-b-'))).toEqual([]);
+    isStalled = false;
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
