@@ -1,6 +1,6 @@
 // What the metrics know of groups between two scrapes: the last decision of each, and what was counted since the process started.
 import { unavailableLimit } from '../engine/amount.ts';
-import type { Phase, RuleResult } from '../engine/decision.ts';
+import type { GroupDecision, Phase, RuleResult } from '../engine/decision.ts';
 import { reasonOf } from '../engine/publish/reason.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { ownMetrics } from './metrics-catalog.ts';
@@ -21,10 +21,17 @@ export interface Instant {
   readonly monotonicMs: number;
 }
 
+/** Of the last decision; not the snapshot, which holds the whole namespace. */
+interface Last {
+  readonly group: GroupDefinition;
+  readonly decision: GroupDecision;
+  readonly snapshotMs: number;
+}
+
 interface KnownGroup {
   readonly namespace: string;
   readonly name: string;
-  last?: TurnReport;
+  last?: Last;
   phase?: { readonly name: Phase; readonly since: Instant };
   readonly phaseMs: Map<Phase, number>;
   readonly waitsSinceMs: Map<string, number>;
@@ -58,7 +65,7 @@ export class GroupMetrics {
     }
     const { decision } = report;
     if (decision === undefined) return;
-    known.last = report;
+    known.last = { group: report.group, decision, snapshotMs: report.snapshot.nowMs };
     if (known.phase?.name !== decision.phase) {
       if (known.phase !== undefined) known.phaseMs.set(known.phase.name, timeIn(known, known.phase.name, now));
       known.phase = { name: decision.phase, since: now };
@@ -99,7 +106,7 @@ export class GroupMetrics {
         if (ms > 0) phaseSeconds.inc({ ...labels, phase }, ms / 1000);
       }
       phaseStarted.set(labels, known.phase.since.wallMs / 1000);
-      snapshotAge.set(labels, Math.max(0, now.wallMs - known.last.snapshot.nowMs) / 1000);
+      snapshotAge.set(labels, Math.max(0, now.wallMs - known.last.snapshotMs) / 1000);
       for (const { rule, outcome } of heldBy(known.last)) {
         waits.set({ ...labels, rule, reason: reasonOf(rule), outcome }, 1);
         waitStarted.set({ ...labels, rule }, (known.waitsSinceMs.get(rule) ?? now.wallMs) / 1000);
@@ -118,17 +125,17 @@ function timeIn(known: KnownGroup, phase: Phase, now: Instant): number {
   return (known.phaseMs.get(phase) ?? 0) + running;
 }
 
-function heldBy({ decision }: TurnReport): readonly RuleResult[] {
-  const byRule = new Map((decision?.waits ?? []).map((wait) => [wait.rule, wait]));
+function heldBy({ decision }: Last): readonly RuleResult[] {
+  const byRule = new Map(decision.waits.map((wait) => [wait.rule, wait]));
   return [...byRule.values()].slice(0, waitSeriesLimit);
 }
 
 function showZones(
-  { group, decision }: TurnReport,
+  { group, decision }: Last,
   labels: { readonly namespace: string; readonly group: string },
   { budgetLimit, budgetUsed, pods }: Pick<InstrumentsOf<typeof ownMetrics>, 'budgetLimit' | 'budgetUsed' | 'pods'>,
 ): void {
-  for (const { zone, replicas, updated, available } of decision?.zones ?? []) {
+  for (const { zone, replicas, updated, available } of decision.zones) {
     pods.set({ ...labels, zone, state: 'desired' }, replicas);
     pods.set({ ...labels, zone, state: 'updated' }, updated);
     pods.set({ ...labels, zone, state: 'available' }, available);

@@ -97,7 +97,7 @@ function podsOf(set: StatefulSetView, owned: readonly ObservedPod[], unread: rea
   );
   if (problem !== undefined) return { ...identity, pods: { unknown: problem.unknown } };
   const inNamespace = owned.filter((pod) => pod.namespace === set.namespace);
-  return { ...identity, pods: sameAsBefore(set, inNamespace.map((pod) => onNode(pod, nodes)).sort(byOrdinal)) };
+  return sameAsBefore(set, { ...identity, pods: inNamespace.map((pod) => onNode(pod, nodes)).sort(byOrdinal) });
 }
 
 function byOrdinal(a: PodView, b: PodView): number {
@@ -117,12 +117,18 @@ function onNode(pod: ObservedPod, nodes: Observed['nodes']): PodView {
   return view;
 }
 
-const lists: WeakMap<StatefulSetView, readonly PodView[]> = new WeakMap();
+type KnownPods = PodsView & { readonly pods: readonly PodView[] };
 
-/** The list of the last time when it holds the same pods: what was worked out from it is found by its identity. */
-function sameAsBefore(set: StatefulSetView, pods: readonly PodView[]): readonly PodView[] {
-  const before = lists.get(set);
-  if (before !== undefined && before.length === pods.length && before.every((pod, index) => pod === pods[index])) return before;
-  lists.set(set, pods);
-  return pods;
+const known: WeakMap<StatefulSetView, KnownPods> = new WeakMap();
+
+/**
+ * The view of the last time when it holds the same pods: what was worked out from its list is found by its identity, and the last snapshots of
+ * hundreds of groups have it in common.
+ */
+function sameAsBefore(set: StatefulSetView, view: KnownPods): PodsView {
+  const before = known.get(set);
+  const { pods } = view;
+  if (before !== undefined && before.pods.length === pods.length && before.pods.every((pod, index) => pod === pods[index])) return before;
+  known.set(set, view);
+  return view;
 }
