@@ -28,7 +28,8 @@ function rights(
   return verbs.map((verb) => ({ group, resource, verb, without, weight, scope }));
 }
 
-const look = ['get', 'list', 'watch'] as const;
+const look = ['list', 'watch'] as const;
+const lookAndRead = ['get', ...look] as const;
 const required: RightOptions = { weight: 'required' };
 const ours = 'rollout-group.dev';
 const grafana = 'rollout-operator.grafana.com';
@@ -39,7 +40,7 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('', 'pods', ['delete'], 'no pod is replaced by deletion', required),
   ...rights('', 'pods', ['patch'], 'a delete of a former leader that is still under way cannot be revoked'),
   ...rights('', 'pods/eviction', ['create'], 'no pod is replaced by eviction'),
-  ...rights('apps', 'statefulsets', look, 'no group can be looked after', required),
+  ...rights('apps', 'statefulsets', lookAndRead, 'no group can be looked after', required),
   ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
   ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete sets stays behind'),
   ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
@@ -48,14 +49,14 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('coordination.k8s.io', 'leases', ['get', 'create', 'update'], 'the agent works alone and shares the work with no other', {
     scope: 'agent',
   }),
-  ...rights('events.k8s.io', 'events', ['create', 'patch'], 'decisions leave no Events'),
-  ...rights(ours, 'rolloutgroups', look, 'groups that are objects are not seen'),
+  ...rights('events.k8s.io', 'events', ['create'], 'decisions leave no Events'),
+  ...rights(ours, 'rolloutgroups', lookAndRead, 'groups that are objects are not seen'),
   ...rights(ours, 'rolloutgroups/status', ['patch'], 'decisions are not published in objects'),
   ...rights(ours, 'rolloutpolicies', look, 'policies that are objects are not kept'),
   ...rights(ours, 'rolloutexceptions', look, 'exceptions do not count'),
   ...rights(ours, 'rolloutintents', look, 'pauses are not seen'),
-  ...rights(ours, 'rolloutruns', ['get', 'list', 'create', 'update', 'patch', 'delete'], 'runs leave no record'),
-  ...rights(grafana, 'replicatemplates', ['get'], 'replicas are not mirrored from ReplicaTemplates'),
+  ...rights(ours, 'rolloutruns', ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
+  ...rights(grafana, 'replicatemplates', lookAndRead, 'replicas are not mirrored from ReplicaTemplates'),
   ...rights(grafana, 'replicatemplates/scale', ['get'], 'replicas are not mirrored from ReplicaTemplates'),
   ...rights(grafana, 'replicatemplates/status', ['patch'], 'ReplicaTemplates do not hear of the replicas in force'),
   ...rights('', 'nodes', look, 'every node counts as ready', { scope: 'cluster' }),

@@ -219,12 +219,12 @@ describe('doctor', () => {
 
   it('says of each missing right what follows, with the verbs of one resource together', () => {
     const right = (resource: string, verb: string) => agentRights.filter((one) => one.resource === resource && one.verb === verb);
-    const rights = ['get', 'list'].flatMap((verb) =>
+    const rights = ['list', 'watch'].flatMap((verb) =>
       right('pods', verb).map((one) => ({ right: one, namespace: 'mimir', isAllowed: false })),
     );
     const nodes = right('nodes', 'list').map((one) => ({ right: one, isAllowed: false }));
     expect(wrong({ rights: [...rights, ...nodes] })).toEqual([
-      'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not get, list pods in mimir: no group can be looked after',
+      'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not list, watch pods in mimir: no group can be looked after',
       'warn RBAC RG6007 rollout-group/rollout-group-agent may not list nodes in the cluster: every node counts as ready',
     ]);
   });
