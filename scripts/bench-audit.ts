@@ -6,7 +6,7 @@ import { isReady, type Pod } from '../test/control-plane/workloads.ts';
 /** Instants in milliseconds since 1970. */
 export interface Replacement {
   readonly pod: string;
-  /** The API server received the agent's request to delete it. */
+  /** The API server received the agent's request to delete or evict it. */
   readonly askedMs: number;
   /** The kubelet's last word about the old pod was answered. */
   readonly goneMs: number;
@@ -26,7 +26,8 @@ export async function replacementsIn({ auditLog, identities }: ControlPlane, nam
   const gone = by(kubelet, 'delete');
   const ready = by(kubelet, 'patch', 'status').filter((event) => isReady(podOf(event)));
   const created = done.filter(({ verb, objectRef }) => verb === 'create' && objectRef?.subresource === undefined);
-  return by(identities.agent.user, 'delete')
+  const agent = identities.agent.user;
+  return [...by(agent, 'delete'), ...by(agent, 'create', 'eviction')]
     .map((event) => {
       const pod = event.objectRef?.name ?? '';
       const askedMs = instantMs(event.requestReceivedTimestamp);

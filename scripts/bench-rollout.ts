@@ -5,7 +5,7 @@ import { type AgentProcess, startAgentProcess } from '../test/control-plane/agen
 import type { ControlPlane } from '../test/control-plane/control-plane.ts';
 import { type GroupOptions, TestGroup } from '../test/control-plane/group.ts';
 import { agentRules, grant, grantNodes } from '../test/control-plane/roles.ts';
-import type { Pod } from '../test/control-plane/workloads.ts';
+import type { Pod, StatefulSet } from '../test/control-plane/workloads.ts';
 import { type Replacement, replacementsIn } from './bench-audit.ts';
 import { type Figure, median, percentile } from './bench-figure.ts';
 
@@ -43,6 +43,10 @@ interface RolloutOptions extends GroupOptions {
   readonly policy?: string;
 }
 
+type UpdatedSet = StatefulSet & { readonly status: { readonly updatedReplicas?: number } };
+
+const rolloutTimeoutMs = 120_000;
+
 interface Rollout {
   readonly replacements: readonly Replacement[];
   /** From the first patch of a template until the last pod was Ready. */
@@ -57,7 +61,13 @@ async function roll(controlPlane: ControlPlane, options: RolloutOptions): Promis
   try {
     const startedMs = Date.now();
     await group.setImage(newImage);
-    await group.untilRolled(180_000);
+    // The current revision of the status is not waited for: with OnDelete Kubernetes never moves it on, and only adopted groups need it.
+    await controlPlane.client.until<UpdatedSet>(
+      group.setsPath,
+      'every pod Ready at the new revision',
+      (sets) => sets.every(({ status }) => status.updatedReplicas === options.replicas && status.readyReplicas === options.replicas),
+      rolloutTimeoutMs,
+    );
     const replacements = await replacementsIn(controlPlane, group.namespace);
     const expected = options.replicas * zoneCount;
     if (replacements.length !== expected) throw new Error(`${replacements.length} pods were replaced, not ${expected}`);
