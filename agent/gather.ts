@@ -1,5 +1,6 @@
 // Everything that one decision is made from: the ledger first, then the objects, so that what is seen is not older than what was announced.
 
+import { canonicalJson } from '../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../engine/ledger.ts';
 import { type Observed, snapshotOf } from '../engine/observe/cluster.ts';
 import { isUnknown, type Known, type Ledger, type Snapshot } from '../engine/snapshot.ts';
@@ -30,6 +31,8 @@ export interface GroupMemory {
   confirmed: ReadonlySet<string>;
   /** UIDs of objects whose disruption this process has asked for. */
   sent: ReadonlySet<string>;
+  /** Claims that this process has written, or tried to, as text. */
+  announced: ReadonlySet<string>;
   /** Evictions in a row that a budget refused. */
   refusals: number;
 }
@@ -58,7 +61,14 @@ export interface Gathered {
 
 /** Of a group that nothing is known of yet. */
 export function newMemory(caches: CacheView): GroupMemory {
-  return { freshness: new Freshness(caches), isFreshWanted: true, confirmed: new Set(), sent: new Set(), refusals: 0 };
+  return {
+    freshness: new Freshness(caches),
+    isFreshWanted: true,
+    confirmed: new Set(),
+    sent: new Set(),
+    announced: new Set(),
+    refusals: 0,
+  };
 }
 
 /** How long the caches may be behind the group's own writes before the objects are read past them. */
@@ -118,8 +128,9 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(policies.policies, group, config.agentNamespace);
-  // What this leadership announced and never asked for cannot be on its way: nobody else acts under its number.
-  const claims = stored.claims.filter((claim) => claim.epoch !== epoch || memory.sent.has(claim.uid));
+  // What this process announced and never asked for cannot be on its way. The number alone does not tell: who works alone counts from what
+  // he has read, and two may have read the same.
+  const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
   const ledger = observeLedger(asked, snapshot, { keepDownscalesMs: longestDelayMs(group, bound) });
   return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };

@@ -14,7 +14,7 @@ import type { Leadership } from './leadership.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import type { NextTurn } from './loop.ts';
 import { calledPods, type Outcome, perform, withAnswers } from './perform.ts';
-import { isWorthWriting, nextClaimEndMs, withoutClaimsOf } from './remember.ts';
+import { announcedIn, isWorthWriting, nextClaimEndMs, withoutClaimsOf } from './remember.ts';
 import type { ReplicaSources } from './replica-sources.ts';
 import type { TurnReport } from './report.ts';
 import { openRevocations, revoke } from './revoke.ts';
@@ -165,7 +165,15 @@ class Turn {
     const written = ledgerOfEpoch(next, epoch);
     if (written === undefined) throw new Error('a later leader has written the ledger');
     this.#memory.ledger = undefined;
-    await this.#parts.ledgers.write(this.#group, stored, written);
+    const before = this.#memory.announced;
+    this.#memory.announced = announcedIn(written, stored, before);
+    try {
+      await this.#parts.ledgers.write(this.#group, stored, written);
+    } catch (error) {
+      // Certainly not stored: what stands there and looks the same is somebody else's.
+      if (error instanceof LedgerChanged) this.#memory.announced = before;
+      throw error;
+    }
     this.#memory.ledger = { stored: written, current: written };
   }
 

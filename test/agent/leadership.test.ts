@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultConfig, startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, newCluster } from '../kit/memory-cluster.ts';
+import { adoptedGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 
 const config = { lease: { ...defaultConfig.lease, mode: 'auto' as const } };
 
@@ -34,5 +34,22 @@ describe('an agent that may work alone', () => {
     expect(cluster.deletedPods().length).toBeGreaterThan(0);
     expect(second.reports).toEqual([]);
     expect(second.degradations()).toEqual(first.degradations());
+  });
+
+  it('believes nothing of what another one announced under the same number', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const alone = { lease: { ...defaultConfig.lease, mode: 'off' as const } };
+    const fault = (site: string) => (site === 'act.deletePod' ? ('crash' as const) : undefined);
+    const first = startProcess({ env: cluster.env, name: 'agent-1', config: alone, fault });
+    const second = startProcess({ env: cluster.env, name: 'agent-2', config: alone });
+    await cluster.env.until(() => first.reports.length > 0 && second.reports.length > 0);
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    expect(first.isAlive()).toBe(false);
+    // Its deletion may be on the way when the second one finds what it announced.
+    expect(cluster.env.requests.filter(({ site }) => site === 'revoke.touchPod')).toHaveLength(1);
+    expect(cluster.deletedPods()).toHaveLength(9);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 });
