@@ -12,13 +12,26 @@ export interface FreshRead extends FreshObjects {
   readonly read: readonly ChangedObject[];
 }
 
+interface Member {
+  readonly name: string;
+  readonly set: CachedStatefulSet | undefined;
+  readonly pods: readonly ObservedPod[];
+}
+
 /** Reads every StatefulSet of the group and its pods from the quorum. Rejects when one of them cannot be read. */
 export async function readFresh(env: Pick<ClusterEnv, 'kubernetes'>, group: GroupDefinition, timeoutMs: number): Promise<FreshRead> {
   const { namespace } = group;
-  const members = await Promise.all(
+  const objects = await Promise.all(
     group.zones.map(async ({ statefulSet: name }) => {
       const object = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'fresh.statefulSet', timeoutMs });
-      if (object === undefined) return { name, set: undefined, pods: [] };
+      return { name, object };
+    }),
+  );
+  const members: Member[] = [];
+  // One after the other, so that the pages of one list are in memory at a time.
+  for (const { name, object } of objects) {
+    if (object === undefined) members.push({ name, set: undefined, pods: [] });
+    else {
       const labelSelector = selectorText(asRecord(object['spec'])['selector']);
       const { items } = await listProjected(env, resources.pods, {
         namespace,
@@ -27,9 +40,9 @@ export async function readFresh(env: Pick<ClusterEnv, 'kubernetes'>, group: Grou
         site: 'fresh.pods',
         timeoutMs,
       });
-      return { name, set: cachedStatefulSet(object), pods: items };
-    }),
-  );
+      members.push({ name, set: cachedStatefulSet(object), pods: items });
+    }
+  }
   const statefulSets = new Map(members.map(({ name, set }) => [name, set]));
   const pods = distinct(members.flatMap((member) => member.pods));
   return { statefulSets, pods, read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)] };
