@@ -185,7 +185,8 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
       ? result('disruption-budget', 'ok', verdict.message, { limit: limitText, source })
       : withException(
           context,
-          result('disruption-budget', 'wait', `${candidate.pod.name}: ${verdict.message}`, {
+          // As for an eviction: only what the budget has no room for passes by itself; the rest a person must change.
+          result('disruption-budget', verdict.code === 429 ? 'wait' : 'no', `${candidate.pod.name}: ${verdict.message}`, {
             limit: limitText,
             source,
             earliestMs: verdict.earliestMs,
