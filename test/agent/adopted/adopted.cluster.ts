@@ -12,14 +12,15 @@ import { createKubernetesHttp } from '../../../cluster/transport.ts';
 import { scaledConfig } from '../../control-plane/agent-in-process.ts';
 import type { KubernetesObject } from '../../control-plane/client.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
+import { budgets } from './budgets.ts';
 import { delayedDownscale } from './delayed.ts';
 import { writesOf } from './observed.ts';
 import { rolling } from './rolling.ts';
 import { scaling } from './scaling.ts';
 import type { PodAnswer, Scenario } from './scenario.ts';
-import { putState, replicaTemplates } from './state.ts';
+import { changeTemplates, putState, replicaTemplates, zoneBudgets } from './state.ts';
 
-const scenarios: readonly Scenario[] = [...rolling, ...scaling, ...delayedDownscale];
+const scenarios: readonly Scenario[] = [...rolling, ...budgets, ...scaling, ...delayedDownscale];
 
 describeOnControlPlane(
   'adopted groups, state by state',
@@ -33,6 +34,7 @@ describeOnControlPlane(
       const { client, identities } = controlPlane();
       const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       await client.create(definitions, replicaTemplates);
+      await client.create(definitions, zoneBudgets);
       await client.until<Definition>(definitions, 'the replica templates served', (seen) => seen.length > 0 && seen.every(isEstablished));
       const rights = '/apis/rbac.authorization.k8s.io/v1';
       await client.create(`${rights}/clusterroles`, { metadata: { name: 'test:agent' }, rules });
@@ -55,7 +57,9 @@ describeOnControlPlane(
       const wanted = { writes: [...scenario.writes], calls: scenario.calls === undefined ? undefined : [...scenario.calls].sort() };
       const found = async () => ({ writes: await seen(), calls: scenario.calls === undefined ? undefined : pods.calls() });
       // A write that is still to come is waited for; one that should not be there is not waited away.
-      let last = await turns.quiet().then(found);
+      await turns.quiet();
+      await changeTemplates(client, namespace, scenario.laterTemplates);
+      let last = await found();
       for (const endsAt = Date.now() + patienceMs; JSON.stringify(last) !== JSON.stringify(wanted) && Date.now() < endsAt; ) {
         await turns.next(patienceMs);
         last = await found();
@@ -139,9 +143,9 @@ class ScriptedPods implements PodHttp {
   }
 
   async call({ method, url }: Parameters<PodHttp['call']>[0]): ReturnType<PodHttp['call']> {
-    const { hostname, pathname } = new URL(url);
+    const { username, hostname, port, pathname, search } = new URL(url);
     const [pod = ''] = hostname.split('.');
-    this.#calls.add(`${method} ${pod} ${pathname}`);
+    this.#calls.add(`${method} ${username}${pod}${port === '' ? '' : `:${port}`} ${pathname}${search}`);
     const answer = this.#answers.find((candidate) => candidate.method === method && candidate.pods.test(pod));
     if (answer === undefined) return { status: 200, body: '' };
     const { status, preparedSecondsAgo, body } = answer;

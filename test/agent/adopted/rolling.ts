@@ -142,4 +142,11 @@ export const rolling: readonly Scenario[] = [
     writes: [],
     difference: 'Pods of other workloads are not members',
   },
+  {
+    name: 'a pod of another workload that is not ready holds nobody',
+    sets: zones(fine, outdated),
+    foreignPods: [{ name: 'stranger-0', label: 'ingester-zone-a', pod: { state: 'unready' } }],
+    writes: ['DELETE pods/ingester-zone-b-0'],
+    difference: 'A pod of another StatefulSet with the same label `name` is not counted',
+  },
 ];

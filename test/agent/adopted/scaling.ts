@@ -85,6 +85,13 @@ export const scaling: readonly Scenario[] = [
     sets: zones({ replicas: 5 }, { annotations: follows('a') }, { annotations: follows('b') }),
     writes: [replicas('b', 5), replicas('c', 5)],
   },
+  {
+    name: 'who names a leader and a mirror follows the leader',
+    sets: zones({ replicas: 4 }, { annotations: { ...mirror().annotations, ...follows('a') } }),
+    templates: { ingester: { spec: 6, status: 6 } },
+    writes: [replicas('b', 4)],
+    difference: 'Both a leader and a mirror',
+  },
   { name: 'who follows itself is left alone', sets: zones({ annotations: follows('a') }, fine), writes: [] },
   {
     name: 'replicas come from a mirrored object, and its status is written back',
@@ -114,6 +121,18 @@ export const scaling: readonly Scenario[] = [
     name: 'a mirrored object that does not exist stops scaling; pods roll all the same',
     sets: zones({ ...mirror(), ...outdated }),
     templates: {},
+    writes: ['DELETE pods/ingester-zone-a-0'],
+  },
+  {
+    name: 'several StatefulSets mirror one object, one after the other',
+    sets: zones(mirror(), mirror()),
+    templates: { ingester: { spec: 5, status: 3 } },
+    writes: [replicas('a', 5), writeBack(5), replicas('b', 5)],
+  },
+  {
+    name: 'a kind that is not served stops scaling; pods roll all the same',
+    sets: zones({ ...mirror({ 'rollout-mirror-replicas-from-resource-kind': 'NoSuchKind' }), ...outdated }),
+    templates: { ingester: { spec: 5, status: 3 } },
     writes: ['DELETE pods/ingester-zone-a-0'],
   },
   {

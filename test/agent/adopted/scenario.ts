@@ -41,12 +41,16 @@ export interface Scenario {
   readonly sets: readonly SetState[];
   /** Replica templates by name: `spec.replicas` and `status.replicas`. */
   readonly templates?: Readonly<Record<string, { readonly spec: number; readonly status?: number }>>;
+  /** `spec` of ZoneAwarePodDisruptionBudgets by name. */
+  readonly budgets?: Readonly<Record<string, object>>;
+  /** What the templates ask for after the agent has done what it had to do. */
+  readonly laterTemplates?: Readonly<Record<string, number>>;
   /** A pod of another workload that carries the label `name` of a StatefulSet. */
-  readonly foreignPods?: readonly { readonly name: string; readonly label: string }[];
+  readonly foreignPods?: readonly { readonly name: string; readonly label: string; readonly pod?: PodState }[];
   readonly answers?: readonly PodAnswer[];
   /** `VERB resource/name[/subresource] body`, the body without preconditions. */
   readonly writes: readonly string[];
-  /** `METHOD pod path`. The order within one method and one StatefulSet does not matter. */
+  /** `METHOD pod[:port] path[?query]`, the port when it is not 80. The order within one method and one StatefulSet does not matter. */
   readonly calls?: readonly string[];
   /** What the original does instead, as a heading of docs/migrate-from-rollout-operator.md. */
   readonly difference?: string;

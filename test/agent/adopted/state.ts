@@ -39,6 +39,28 @@ export const replicaTemplates = {
   },
 };
 
+/** As grafana/rollout-operator ships it, without its validation. */
+export const zoneBudgets = {
+  metadata: { name: `zoneawarepoddisruptionbudgets.${templatesGroup}` },
+  spec: {
+    group: templatesGroup,
+    scope: 'Namespaced',
+    names: {
+      kind: 'ZoneAwarePodDisruptionBudget',
+      plural: 'zoneawarepoddisruptionbudgets',
+      singular: 'zoneawarepoddisruptionbudget',
+    },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+};
+
 export async function putState(client: ApiClient, namespace: string, scenario: Scenario): Promise<void> {
   await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
   // Pods are refused until their namespace has this account, which otherwise a controller makes.
@@ -49,11 +71,22 @@ export async function putState(client: ApiClient, namespace: string, scenario: S
     await client.create(path, template);
     if (status !== undefined) await client.patch(`${path}/${name}/status`, 'merge', { status: { replicas: status } });
   }
+  for (const [name, spec] of Object.entries(scenario.budgets ?? {})) {
+    const budget = { apiVersion: `${templatesGroup}/v1`, kind: 'ZoneAwarePodDisruptionBudget', metadata: { name }, spec };
+    await client.create(`/apis/${templatesGroup}/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`, budget);
+  }
   // Pods come before their StatefulSets carry the label that makes them a group: a half-built state is nobody's to act on.
   for (const set of scenario.sets) await putSet(client, namespace, set);
-  for (const { name, label } of scenario.foreignPods ?? []) await putPod(client, namespace, { name, label, pod: { revision: 'old' } });
+  for (const { name, label, pod = old } of scenario.foreignPods ?? []) await putPod(client, namespace, { name, label, pod });
   for (const { name } of scenario.sets) {
     await client.patch(`${apps(namespace)}/statefulsets/${name}`, 'merge', { metadata: { labels: { 'rollout-group': 'ingester' } } });
+  }
+}
+
+/** Templates that ask for other numbers from now on. */
+export async function changeTemplates(client: ApiClient, namespace: string, templates: Scenario['laterTemplates'] = {}): Promise<void> {
+  for (const [name, replicas] of Object.entries(templates)) {
+    await client.patch(`/apis/${templatesGroup}/v1/namespaces/${namespace}/replicatemplates/${name}`, 'merge', { spec: { replicas } });
   }
 }
 
@@ -89,6 +122,7 @@ async function putSet(client: ApiClient, namespace: string, set: SetState): Prom
   });
 }
 
+const old: PodState = { revision: 'old' };
 const container = { name: 'ingester', image: 'example.com/ingester:1' };
 
 interface NewPod {
