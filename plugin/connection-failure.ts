@@ -24,7 +24,7 @@ function problemDetails({ kind, message }: ConnectionFailure): FailureDetails {
     case 'configuration':
       return {
         exitCode: exitCodes.unreachable,
-        what: 'no cluster can be found',
+        what: 'no connection to a cluster can be made',
         why: message,
         todo: 'name one with --kubeconfig and --context, or see what there is: kubectl config get-contexts',
       };

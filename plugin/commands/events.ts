@@ -4,7 +4,7 @@ import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
 import { type GroupEvent, isAbout, listEvents, watchEvents } from '../live/events.ts';
-import { onInterrupt } from '../live/interrupt.ts';
+import { onLeaving } from '../live/interrupt.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
 import { groupNamed } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
@@ -64,7 +64,7 @@ function eventDocument({ uid, atMs, ...event }: GroupEvent): ResultDocument {
   return { kind: 'Event', at: new Date(atMs).toISOString(), ...event, id: uid };
 }
 
-/** Until Ctrl-C. What is there already comes first, in the order of time. */
+/** Until Ctrl-C, or until nobody reads it any more. What is there already comes first, in the order of time. */
 async function watch(
   { stdout, stderr }: CommandContext,
   cluster: Cluster,
@@ -82,7 +82,8 @@ async function watch(
   for (const event of await listEvents(cluster, namespace)) show(event);
   await new Promise<void>((resolve) => {
     const stop = watchEvents(cluster, namespace, show);
-    onInterrupt(() => {
+    const forget = onLeaving(stdout.raw, () => {
+      forget();
       stop();
       resolve();
     });

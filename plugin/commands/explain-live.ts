@@ -3,6 +3,7 @@ import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { notesOn } from '../live/notes.ts';
+import { outdatedLines } from '../live/outdated.ts';
 import { readGroups } from '../live/read.ts';
 import { findSubject } from '../live/subject.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
@@ -30,7 +31,8 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
       await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(live) });
     }
     const notes = await notesOn(cluster, { groups: [live], problems: read.problems });
-    for (const line of notes.lines) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+    for (const line of [...notes.lines, ...outdatedLines(live, read.listing, nowMs)])
+      stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
     if (live.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(live.decision)} -w`, `status ${nameOf(live.decision)}`);
     return exitCodes.done;
   });

@@ -6,6 +6,7 @@ import { usageFailure } from '../failure.ts';
 import { follow } from '../live/follow.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { notesOn } from '../live/notes.ts';
+import { outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, type Scope, scopeOf } from '../live/read.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
@@ -77,9 +78,11 @@ function tableOrTree(stream: OutputStream, scope: Scope, groups: readonly LiveGr
   return renderGroups({ groups, nowMs, hasNamespaces: scope.namespace === undefined }, look);
 }
 
-export async function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: ReadGroups): Promise<void> {
+async function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: ReadGroups): Promise<void> {
   const { lines } = await notesOn(cluster, read);
-  for (const line of lines) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+  const nowMs = cluster.env.clock.nowMs();
+  const outdated = read.groups.flatMap((live) => outdatedLines(live, read.listing, nowMs));
+  for (const line of [...lines, ...outdated]) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
 }
 
 async function watch(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {

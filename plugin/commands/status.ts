@@ -7,7 +7,7 @@ import { type Condition, conditionText, type Judged, parseCondition, type Verdic
 import { type Ending, follow } from '../live/follow.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { notesOn } from '../live/notes.ts';
-import { isOutdated } from '../live/outdated.ts';
+import { haveMembersChanged, havePausesChanged, outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
@@ -48,14 +48,12 @@ async function once(
   const read = await readGroups(cluster, scopeOf([name]));
   const live = onlyGroup(read);
   const notes = await notesOn(cluster, read);
-  const judged = judgedOf(read, live);
-  const code = verdictOn(judged, verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
+  const nowMs = cluster.env.clock.nowMs();
+  const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
   await write(context.stdout, cluster, options, live, code);
-  writeNotes(context, [...notes.lines, ...(judged.isOutdated ? [outdatedNote] : [])]);
+  writeNotes(context, [...notes.lines, ...outdatedLines(live, read.listing, nowMs)]);
   return code;
 }
-
-const outdatedNote = 'the members have changed since; the agent has not decided about it yet';
 
 async function wait(
   context: CommandContext,
@@ -65,6 +63,7 @@ async function wait(
   verdict: VerdictOptions,
 ): Promise<ExitCode> {
   const { stdout } = context;
+  const { env } = cluster;
   const scope = scopeOf([name]);
   const first = await readGroups(cluster, scope);
   writeNotes(context, (await notesOn(cluster, first)).lines);
@@ -86,7 +85,7 @@ async function wait(
       }
     },
     heartbeat: ({ groups }, nowMs) => stdout.write(groups.map((live) => `${heartbeatLine(live, nowMs)}\n`).join('')),
-    verdict: (read) => (read.groups.length === 0 ? gone(name) : verdictOn(judgedOf(read, onlyGroup(read)), verdict)),
+    verdict: (read) => (read.groups.length === 0 ? gone(name) : verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict)),
   });
   return conclude(context, cluster, options, ending, { name, condition: verdict.condition });
 }
@@ -103,8 +102,8 @@ async function conclude(
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : { lines: [], isAgentStopped: false };
   const code = codeOf(ending, notes.isAgentStopped);
   if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, live, code);
-  const isStale = ending.kind === 'timeout' && judgedOf(ending.read, live).isOutdated;
-  writeNotes(context, [...notes.lines, ...(isStale ? [outdatedNote] : [])]);
+  const outdated = ending.kind === 'timeout' ? outdatedLines(live, ending.read.listing, cluster.env.clock.nowMs()) : [];
+  writeNotes(context, [...notes.lines, ...outdated]);
   const { stderr } = context;
   const again = `kubectl rollout-group status ${nameOf(name)}`;
   const missing = infoText(live.decision);
@@ -130,10 +129,15 @@ function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number 
   return timeoutMs === 0 ? undefined : timeoutMs;
 }
 
-function judgedOf({ world, listing }: ReadGroups, { decision }: LiveGroup): Judged {
+function judgedOf({ world, listing }: ReadGroups, { decision }: LiveGroup, nowMs: number): Judged {
   const definition = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
   const waves = definition?.rollout.waves.map((wave) => wave.name) ?? [];
-  return { decision, waves, isOutdated: isOutdated(decision, listing) };
+  return {
+    decision,
+    waves,
+    isOutdated: haveMembersChanged(decision, listing),
+    isPauseOutdated: havePausesChanged(decision, listing, nowMs),
+  };
 }
 
 function onlyGroup({ groups }: ReadGroups): LiveGroup {

@@ -32,21 +32,27 @@ export interface Judged {
   readonly waves: readonly string[];
   /** Members have changed since the decision was made, which therefore says nothing about what they are now asked to be. */
   readonly isOutdated: boolean;
+  /** Somebody paused or resumed since. */
+  readonly isPauseOutdated: boolean;
 }
 
 /** Whether the group is there. @throws Failure when it has no such zone or wave. */
 export function isMet(condition: Condition, judged: Judged): boolean {
-  const { decision, isOutdated } = judged;
+  const { decision, isOutdated, isPauseOutdated } = judged;
   switch (condition.kind) {
     case 'complete':
       return !isOutdated && decision.outcome === 'done' && isWhole(decision);
     case 'paused':
-      return decision.phase === 'Paused' || decision.waits.some(({ rule, outcome }) => rule === 'paused' && outcome === 'wait');
+      return !isPauseOutdated && isPaused(decision);
     case 'zone':
       return isZoneDone(condition.zone, decision) && !isOutdated;
     case 'wave':
       return isWaveDone(condition.wave, judged) && !isOutdated;
   }
+}
+
+function isPaused({ phase, waits }: PublishedDecision): boolean {
+  return phase === 'Paused' || waits.some(({ rule, outcome }) => rule === 'paused' && outcome === 'wait');
 }
 
 /** Every pod is at the newest revision and available: an old pod never passes for a finished rollout, whatever the phase says. */
@@ -93,9 +99,9 @@ export interface VerdictOptions {
 
 /** The exit code when there is nothing left to wait for: there, failed, or, where that is asked, waiting for a person. */
 export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
-  const { decision, isOutdated } = judged;
+  const { decision, isOutdated, isPauseOutdated } = judged;
   if (isMet(condition, judged)) return exitCodes.done;
   if (isOutdated) return undefined;
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed') return exitCodes.failed;
-  return failOnPause && needsPerson(decision) ? exitCodes.waiting : undefined;
+  return failOnPause && !isPauseOutdated && needsPerson(decision) ? exitCodes.waiting : undefined;
 }

@@ -1,9 +1,9 @@
-// Groups as they go on: drawn in place or written line by line, until they are where they should be, time runs out or somebody presses Ctrl-C.
+// Groups as they go on: drawn in place or written line by line, until they are where they should be, time runs out or nobody looks any more.
 import type { Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { openDisplay } from './display.ts';
-import { onInterrupt } from './interrupt.ts';
+import { onLeaving } from './interrupt.ts';
 import { type ReadGroups, type Scope, watchGroups } from './read.ts';
 
 export interface FollowOptions {
@@ -65,7 +65,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
       const end = (kind: 'timeout' | 'interrupted') => () => {
         if (latest !== undefined) resolve({ kind, read: latest });
       };
-      cancels.add(onInterrupt(end('interrupted')));
+      cancels.add(onLeaving(context.stdout.raw, end('interrupted')));
       if (options.timeoutMs !== undefined) cancels.add(env.timers.after(options.timeoutMs, end('timeout')));
       if (display !== undefined) repeat(tickMs, show);
       else if (options.heartbeatMs > 0)

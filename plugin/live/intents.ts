@@ -51,10 +51,13 @@ export async function standingPauses(
   const { items } = await listObjects(env, rolloutIntents, { namespace, site: 'intents.list', timeoutMs });
   return items.flatMap((object) => {
     const view = observeIntent(object);
-    if (isUnknown(view) || view.group !== group) return [];
-    const isPause = view.action === 'pause' || view.action === 'hold' || view.action === 'abort';
-    return isPause && (view.expiresMs === undefined || view.expiresMs > nowMs) ? [{ view, object }] : [];
+    return !isUnknown(view) && view.group === group && isPause(view, nowMs) ? [{ view, object }] : [];
   });
+}
+
+/** Whether it holds a group or zone, and has not expired. */
+export function isPause({ action, expiresMs }: IntentView, nowMs: number): boolean {
+  return (action === 'pause' || action === 'hold' || action === 'abort') && (expiresMs === undefined || expiresMs > nowMs);
 }
 
 export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {

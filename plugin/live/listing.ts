@@ -42,6 +42,8 @@ export type ListedName = keyof typeof definitions | keyof typeof evidence;
 
 const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence };
 export const definitionNames: readonly ListedName[] = ['groups', 'documents', 'statefulSets'];
+/** What tells whether a published decision is still about what is there. */
+export const shownNames: readonly ListedName[] = [...definitionNames, 'intents'];
 export const evidenceNames: readonly ListedName[] = [
   'policies',
   'agentPolicies',

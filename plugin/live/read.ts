@@ -6,7 +6,7 @@ import { forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { type LiveGroup, type LiveWorld, liveGroups, readWorld, unpublished } from './groups.ts';
-import { definitionNames, evidenceNames, type Listing, listOnce, watchListing } from './listing.ts';
+import { definitionNames, evidenceNames, type Listing, listOnce, shownNames, watchListing } from './listing.ts';
 import { readReplicaSources } from './replica-sources.ts';
 import { unreadParts } from './snapshot.ts';
 import { type GroupName, nameOf } from './target.ts';
@@ -39,12 +39,12 @@ export interface ReadGroups {
 export async function readGroups(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const nowMs = cluster.env.clock.nowMs();
-  const definitions = await listOnce(cluster, definitionNames, scope.namespace);
-  const first = readWorld(definitions, cluster.agentNamespace);
+  const shown = await listOnce(cluster, shownNames, scope.namespace);
+  const first = readWorld(shown, cluster.agentNamespace);
   const missing = unpublished(first, isWanted);
-  if (missing.length === 0)
-    return found(scope, { world: first, listing: definitions, groups: liveGroups(first, definitions, { nowMs, isWanted }) });
-  const listing = { ...definitions, ...(await listOnce(cluster, evidenceNames, scope.namespace)) };
+  if (missing.length === 0) return found(scope, { world: first, listing: shown, groups: liveGroups(first, shown, { nowMs, isWanted }) });
+  const rest = evidenceNames.filter((name) => !shownNames.includes(name));
+  const listing = { ...shown, ...(await listOnce(cluster, rest, scope.namespace)) };
   const world = readWorld(listing, cluster.agentNamespace);
   const replicaSources = await readReplicaSources(cluster, missing);
   return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted, replicaSources }) });
@@ -74,7 +74,7 @@ export async function watchGroups(cluster: Cluster, scope: Scope, onGroups: (rea
   const tell = (): void => {
     cancel = undefined;
     const listing = watched.current();
-    if (definitionNames.some((name) => listing[name] === undefined)) return;
+    if (shownNames.some((name) => listing[name] === undefined)) return;
     const world = readWorld(listing, cluster.agentNamespace);
     if (unpublished(world, isWanted).length > 0) {
       watched.add(evidenceNames);
@@ -87,7 +87,7 @@ export async function watchGroups(cluster: Cluster, scope: Scope, onGroups: (rea
     cancel ??= env.timers.after(gatherMs, tell);
   });
   onGroups(first);
-  watched.add(definitionNames);
+  watched.add(shownNames);
   return () => {
     cancel?.();
     watched.stop();

@@ -20,7 +20,6 @@ export function findSubject(groups: readonly LiveGroup[], wanted: GroupName): Fo
   const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
   const group = inNamespace.find(({ decision }) => decision.group === wanted.group);
   if (group !== undefined) return { live: group, subject: {} };
-  // A pod may be named as kubectl does it.
   const name = wanted.group;
   for (const live of inNamespace) {
     for (const { zone, statefulSet } of live.decision.zones) {
@@ -32,6 +31,11 @@ export function findSubject(groups: readonly LiveGroup[], wanted: GroupName): Fo
   throw new Failure({
     exitCode: exitCodes.notFound,
     what: `${nameOf(wanted)} is no group, and no StatefulSet or pod of one`,
-    todo: `see what there is: kubectl rollout-group get -n ${wanted.namespace}`,
+    todo: kindWords.test(wanted.namespace)
+      ? `write the name without its kind: ${name}`
+      : `see what there is: kubectl rollout-group get -n ${wanted.namespace}`,
   });
 }
+
+/** As in `kubectl describe pod/NAME`; here the first part is the namespace. */
+const kindWords = /^(?:po|pods?|sts|statefulsets?|rolloutgroups?)$/;

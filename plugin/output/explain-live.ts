@@ -47,13 +47,13 @@ function stepOf({ results = [], ...step }: PublishedStep): Explanation['decision
 
 type Fact = readonly [label: string, text: string];
 
-function podFacts({ zones, pods }: PublishedDecision, { pod: name, zone: zoneName }: Subject, nowMs: number): readonly Fact[] {
+function podFacts({ zones, pods, omitted }: PublishedDecision, { pod: name, zone: zoneName }: Subject, nowMs: number): readonly Fact[] {
   const zone = zones.find((candidate) => candidate.zone === zoneName);
   if (name === undefined || zone === undefined) return [];
   const moving = pods.find(({ pod }) => pod === name);
   const revision = revisionOf(name, zone);
-  const state =
-    moving === undefined ? 'nothing is reported of it' : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
+  const unnamed = omitted.some((part) => part.startsWith('pods:')) ? 'nothing is reported of it' : 'at rest';
+  const state = moving === undefined ? unnamed : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
   const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, nowMs)}`;
   return [['pod', `${name}: ${state}${since}${revision === undefined ? '' : `; revision ${revision}`}`]];
 }

@@ -10,6 +10,14 @@ const noKinds: FakeOptions = {
   missing: ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutintents', 'rolloutruns', 'zoneawarepoddisruptionbudgets'],
 };
 
+/** What `paused` was decided on. */
+const pause = {
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutIntent',
+  metadata: { name: 'pause.ingester', namespace: 'mimir' },
+  spec: { group: 'ingester', action: 'pause', reason: 'read latency' },
+};
+
 function on({ url }: Pick<FakeApiServer, 'url'>, line: string, circumstances: InProcess = {}): Promise<Ended> {
   return runInProcess([...line.split(' '), '--server', url, ...(line.includes('-A') ? [] : ['-n', 'mimir'])], circumstances);
 }
@@ -127,8 +135,19 @@ describe('status', () => {
     [now(waiting), 'status ingester --for=wave=9', 3],
     [now(waiting), 'status other', 10],
   ])('of %#: %s', async (decision, line, status) => {
-    expect((await ask([publishedObject(decision)], line)).status).toBe(status);
+    const isPaused = decision.phase === 'Paused';
+    const objects = [publishedObject(decision), ...(isPaused ? [pause] : [])];
+    expect((await ask(objects, line, isPaused ? {} : noKinds)).status).toBe(status);
   });
+
+  it.each(['status ingester --fail-on-pause', 'status ingester --for=paused'])(
+    'does not take a pause that was taken back for one that stands: %s',
+    async (line) => {
+      const { status, stderr } = await ask([publishedObject(now(paused))], `${line} --timeout 50ms`, {});
+      expect(status).toBe(7);
+      expect(stderr).toContain('note: a pause of mimir/ingester was made or taken back since what is shown');
+    },
+  );
 
   it('waits by a watch until the rollout is complete, with a line for each transition', async () => {
     const server = await fakeApiServer([publishedObject(now(waiting))], noKinds);
@@ -148,11 +167,30 @@ describe('status', () => {
     const { status, stderr } = await ask([publishedObject(now(done)), ...members], 'status ingester --timeout 50ms');
     expect(status).toBe(7);
     expect(stderr).toContain('time is up before complete; the rollout goes on');
-    expect(stderr).toContain('note: the members have changed since; the agent has not decided about it yet');
+    expect(stderr).toContain('note: the members of mimir/ingester have changed since what is shown');
   });
 });
 
 describe('explain', () => {
+  const zoneB = { ...pause, metadata: { name: 'pause.ingester.b', namespace: 'mimir' }, spec: { ...pause.spec, zone: 'b' } };
+
+  it.each([
+    ['a pause that was made since', rolling, [pause], true],
+    ['a pause of a zone that was made since', rolling, [zoneB], true],
+    ['a pause that was taken back since', paused, [], true],
+    ['a pause that stands', paused, [pause], false],
+    ['a pause that has expired', rolling, [{ ...pause, spec: { ...pause.spec, expires: '2026-01-01T00:00:00Z' } }], false],
+    ['a pause of another group', rolling, [{ ...pause, spec: { ...pause.spec, group: 'querier' } }], false],
+  ])('says whether the decision knows of %s', async (_, decision, intents, isOutdated) => {
+    const { status, stderr } = await ask([publishedObject(now(decision)), ...intents], 'explain ingester', {});
+    expect([status, stderr.includes('a pause of mimir/ingester was made or taken back')]).toEqual([0, isOutdated]);
+  });
+
+  it('reads a kind before a name as a mistake, and says so', async () => {
+    const { status, stderr } = await ask([publishedObject(now(rolling))], 'explain pod/ingester-zone-b-12');
+    expect([status, stderr]).toEqual([10, expect.stringContaining('write the name without its kind: ingester-zone-b-12')]);
+  });
+
   it('lists every rule of what was published', async () => {
     const { status, stdout } = await ask([publishedObject(now(waiting))], 'explain ingester');
     expect(status).toBe(0);
