@@ -13,8 +13,6 @@ export async function measureAgent(progress: (line: string) => void): Promise<re
   // Ctrl-C must leave nothing behind.
   const leave = (): void => void controlPlane.stop().finally(() => process.exit(1));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, leave);
-  // Nothing else keeps this process alive while the control plane ends.
-  const alive = setInterval(() => undefined, 60_000);
   try {
     const figures: Figure[] = [];
     for (const { what, measure } of parts) {
@@ -25,7 +23,6 @@ export async function measureAgent(progress: (line: string) => void): Promise<re
     return figures;
   } finally {
     await controlPlane.stop();
-    clearInterval(alive);
   }
 }
 
