@@ -2,6 +2,7 @@
 import { type Lease, type LeaseProblem, startLease } from '../cluster/lease.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
+import { areLeasesRefused } from './lease-proof.ts';
 import type { Degradation } from './report.ts';
 
 export interface LeadershipState {
@@ -30,6 +31,9 @@ export interface LeadershipListener {
   readonly onState: () => void;
 }
 
+/** Between two looks at a refusal: a server that starts refuses for a moment what it permits, and somebody else may hold the Lease meanwhile. */
+const proofPauseMs = 5_000;
+
 /** Runs for the Lease as the configuration says. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
 export function startLeadership(
   env: AgentEnv,
@@ -39,17 +43,30 @@ export function startLeadership(
   let lease: Lease | undefined;
   let problem: LeaseProblem | undefined;
   let isAlone = settings.mode === 'off';
-  /** Leases can be used here. A server that starts refuses for a moment what it permits, and somebody else may hold the Lease meanwhile. */
+  /** Leases can be used here. */
   let isUsable = false;
   let isOver = false;
+  let cancelProof: (() => void) | undefined;
 
   const noteProblem = (current: LeaseProblem | undefined): void => {
     problem = current;
-    if (settings.mode === 'auto' && isImpossible(current) && !isAlone && !isUsable) {
-      isAlone = true;
-      env.log.warn('the agent works alone, because it may not use Leases', { problem: current?.message });
-      listener.onChange(true);
-    }
+    if (isInQuestion() && cancelProof === undefined) proveLater();
+    listener.onState();
+  };
+  const isInQuestion = (): boolean => settings.mode === 'auto' && isImpossible(problem) && !isAlone && !isUsable && !isOver;
+
+  /** Being alone is believed only when the refusal has lasted. */
+  const proveLater = (): void => {
+    cancelProof = env.timers.after(proofPauseMs, () => void prove());
+  };
+  const prove = async (): Promise<void> => {
+    const isRefused = await areLeasesRefused(env, { namespace: agentNamespace, name: settings.name });
+    cancelProof = undefined;
+    if (!isInQuestion()) return;
+    if (!isRefused) return proveLater();
+    isAlone = true;
+    env.log.warn('the agent works alone, because it may not use Leases', { problem: problem?.message });
+    listener.onChange(true);
     listener.onState();
   };
 
@@ -113,6 +130,7 @@ export function startLeadership(
       problem === undefined ? undefined : { id: 'lease', reason: problem.reason, message: whatFollows(problem, isAlone) },
     release: async () => {
       isOver = true;
+      cancelProof?.();
       await lease?.release();
     },
   };

@@ -36,6 +36,41 @@ describe('an agent that may work alone', () => {
     expect(second.degradations()).toEqual(first.degradations());
   });
 
+  it.each([
+    ['forbids the Lease', () => ({ status: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'leases is forbidden' } })],
+    ['does not serve Leases', () => ({ status: 404, body: '404 page not found' })],
+  ])('leaves it to the holder when a server that starts %s for a moment', async (_, refusal) => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const first = startProcess({ env: cluster.env, name: 'agent-1', config });
+    await cluster.env.until(() => first.reports.length > 0);
+    let isStarting = true;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      isStarting && request.pathname.includes('/leases') && request.site.startsWith('lease.read') ? refusal() : serve(request),
+    );
+    const second = startProcess({ env: cluster.env, name: 'agent-2', config });
+    await cluster.env.advance(1000);
+    isStarting = false;
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    expect(second.reports).toEqual([]);
+    expect(second.degradations()).toEqual(first.degradations());
+  });
+
+  it('waits where a review says that Leases are permitted, however long they are refused', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    cluster.api.forbid('* leases');
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      request.pathname.endsWith('/selfsubjectaccessreviews') ? { status: 201, body: { status: { allowed: true } } } : serve(request),
+    );
+    const process = startProcess({ env: cluster.env, config });
+    await cluster.env.advance(120_000);
+    expect(process.reports).toEqual([]);
+  });
+
   it('believes nothing of what another one announced under the same number', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);

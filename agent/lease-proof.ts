@@ -1,0 +1,61 @@
+// Whether this process may really not use Leases: asked of the API server once more, since what it says while it starts is not what it means.
+import { ApiFailure, isStatus } from '../cluster/failure.ts';
+import { isJsonObject, parseJson } from '../cluster/json.ts';
+import { getObject } from '../cluster/read.ts';
+import { resources } from '../cluster/resource.ts';
+import type { AgentEnv } from './env.ts';
+
+export interface LeaseTarget {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+type Port = Pick<AgentEnv, 'kubernetes'>;
+
+/** What a holder does with its Lease. */
+const verbs = ['get', 'create', 'update'] as const;
+const timeoutMs = 5_000;
+
+/**
+ * True when the server refuses to read the Lease again, or a review says that a verb is denied; never when a review permits them all. False
+ * when the server answers otherwise or not at all: then somebody else may hold the Lease. Never rejects.
+ */
+export async function areLeasesRefused(env: Port, lease: LeaseTarget): Promise<boolean> {
+  let isReadRefused = false;
+  try {
+    await getObject(env, resources.leases, lease, { site: 'leaseProof.read', timeoutMs });
+  } catch (error) {
+    // Leases are not served, or there is no such namespace: nobody can hold one.
+    if (isStatus(error, 404)) return true;
+    if (!isStatus(error, 403)) return false;
+    isReadRefused = true;
+  }
+  try {
+    for (const verb of verbs) if (!(await isPermitted(env, verb, lease))) return true;
+    return false;
+  } catch (error) {
+    return isReadRefused && isStatus(error, 403, 404);
+  }
+}
+
+/** Throws ApiFailure and TransportFailure. */
+async function isPermitted({ kubernetes }: Port, verb: (typeof verbs)[number], { namespace, name }: LeaseTarget): Promise<boolean> {
+  const { group, plural: resource } = resources.leases;
+  const site = 'leaseProof.review';
+  const response = await kubernetes.request({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: JSON.stringify({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { namespace, verb, group, resource, ...(verb === 'create' ? {} : { name }) } },
+    }),
+    timeoutMs,
+    site,
+  });
+  if (response.status !== 200 && response.status !== 201) throw new ApiFailure(response, site);
+  const answer = parseJson(response.body);
+  const status = isJsonObject(answer) ? answer['status'] : undefined;
+  // An answer that cannot be understood denies nothing.
+  return !isJsonObject(status) || status['allowed'] !== false;
+}
