@@ -7,8 +7,8 @@ import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type R
 
 /** How long a read may take when its caller does not say, in milliseconds. */
 const defaultTimeoutMs = 30_000;
-/** Objects in one page of a list: what kubectl and client-go ask for. */
-const pageSize = 500;
+/** Objects in one page of a list: half of what kubectl asks for, so that a page of large pods is some 3 MiB of text. */
+const pageSize = 250;
 /** A list whose continuation expired under way starts again at most this often; then the server is too slow for it. */
 const restarts = 3;
 

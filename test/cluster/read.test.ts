@@ -16,16 +16,16 @@ function withObjects(count: number): FakeApi {
 }
 
 describe('listObjects', () => {
-  it('reads pages of 500 without a resourceVersion until nothing is left', async () => {
-    const api = withObjects(1200);
+  it('reads pages of 250 without a resourceVersion until nothing is left', async () => {
+    const api = withObjects(600);
     const env = virtualEnv({ serve: api.serve });
     const listed = await env.finish(listObjects(env, resources.configMaps, { ...options, namespace: 'ns' }));
     expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list(path).map(({ metadata }) => metadata.name));
     expect(listed.resourceVersion).toBe(String(api.revision));
     expect(env.requests.map(({ query }) => [query.get('limit'), query.get('resourceVersion'), query.has('continue')])).toEqual([
-      ['500', null, false],
-      ['500', null, true],
-      ['500', null, true],
+      ['250', null, false],
+      ['250', null, true],
+      ['250', null, true],
     ]);
   });
 
@@ -78,7 +78,7 @@ describe('listObjects', () => {
     const [request] = env.requests;
     expect(request?.pathname).toBe('/api/v1/namespaces/a%20b/pods');
     expect(Object.fromEntries(request?.query ?? [])).toEqual({
-      limit: '500',
+      limit: '250',
       labelSelector: 'x in (y,z)',
       fieldSelector: 'spec.nodeName=n',
     });
