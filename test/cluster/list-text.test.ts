@@ -13,6 +13,7 @@ describe('splitList', () => {
     const object = fc.dictionary(
       fc.oneof(fc.string(), fc.constantFrom('items', 'a"b')),
       fc.jsonValue({ stringUnit: 'binary', maxDepth: 2 }).chain((value) => fc.oneof(fc.constant(value), nasty)),
+      { maxKeys: 3 },
     );
     const before = fc.dictionary(fc.constantFrom('kind', 'metadata', 'list'), fc.oneof(object, nasty));
     fc.assert(
