@@ -1,12 +1,14 @@
 // Everything that one decision is made from: the ledger first, then the objects, so that what is seen is not older than what was announced.
 
+import { compareResourceVersions } from '../cluster/resource-version.ts';
 import { canonicalJson } from '../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../engine/ledger.ts';
 import { type Observed, snapshotOf } from '../engine/observe/cluster.ts';
+import type { ObservedPod } from '../engine/observe/objects.ts';
 import { isUnknown, type Known, type Ledger, type Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { policiesFor } from '../policies/join.ts';
-import type { Caches } from './caches.ts';
+import type { Caches, FreshObjects } from './caches.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { type FreshRead, readFresh } from './fresh.ts';
@@ -40,7 +42,7 @@ export interface GroupMemory {
 export interface GatherParts {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs'>;
-  readonly caches: Pick<Caches, 'observe' | 'ageMs'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen'>;
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly ledgers: Pick<Ledgers, 'read'>;
@@ -55,8 +57,8 @@ export interface Gathered {
   readonly sources: readonly ReadSource[];
   /** Monotonic: everything that had happened to StatefulSets and pods by then is in the snapshot. */
   readonly asOfMs: number;
-  /** They were read past the caches. */
-  readonly isFresh: boolean;
+  /** The objects as they were read past the caches, when they were. */
+  readonly fresh?: FreshRead | undefined;
 }
 
 /** Of a group that nothing is known of yet. */
@@ -100,15 +102,49 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     memory.isFreshWanted ? readFresh(env, group, config.kubernetesTimeoutMs) : undefined,
   ]);
   if (fresh !== undefined) noteFresh(memory, fresh);
-  const policies = parts.policies();
-  if (policies === undefined) throw new Error('the policies have not been read yet');
-  const { unread = [], ...view } = caches.observe(group.namespace, fresh);
   const asOfMs = fresh === undefined ? env.clock.monotonicMs() - caches.ageMs(group.namespace) : askedMs;
-  const read = { sources, asOfMs, isFresh: fresh !== undefined };
-  const unreadLedger = isUnknown(stored)
+  const read = { sources, asOfMs, fresh };
+  const unread = isUnknown(stored)
     ? [{ kind: 'Ledger' as const, namespace: group.namespace, name: group.name, unknown: stored.unknown }]
     : [];
-  const observed: Observed = {
+  const snapshot = snapshotFrom(parts, group, { sources, fresh, unread });
+  const epoch = memory.epoch ?? 0;
+  if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
+  const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
+  // What this process announced and never asked for cannot be on its way. The number alone does not tell: who works alone counts from what
+  // he has read, and two may have read the same.
+  const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
+  const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
+  const ledger = observeLedger(asked, snapshot, { keepDownscalesMs: longestDelayMs(group, bound) });
+  return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };
+}
+
+/**
+ * What is known now of the objects that were gathered, by the caches alone and without the ledger. Where they are still behind what was read
+ * past them the later state of each object counts.
+ */
+export function observeAgain(
+  parts: GatherParts,
+  group: GroupDefinition,
+  { freshness }: GroupMemory,
+  { sources, fresh }: Gathered,
+): Snapshot {
+  const known = fresh === undefined || !freshness.isBehind() ? undefined : latest(fresh, parts.caches, group.namespace);
+  return snapshotFrom(parts, group, { sources, fresh: known, unread: [] });
+}
+
+interface Looked {
+  readonly sources: readonly ReadSource[];
+  readonly fresh: FreshObjects | undefined;
+  readonly unread: NonNullable<Observed['unread']>;
+}
+
+/** Without I/O. Throws while policies have not been read. */
+function snapshotFrom({ env, config, caches, ...parts }: GatherParts, group: GroupDefinition, looked: Looked): Snapshot {
+  const policies = parts.policies();
+  if (policies === undefined) throw new Error('the policies have not been read yet');
+  const { unread = [], ...view } = caches.observe(group.namespace, looked.fresh);
+  return snapshotOf({
     // Instants are stored as whole milliseconds.
     nowMs: Math.floor(env.clock.nowMs()),
     policyDigest: policies.digest,
@@ -118,22 +154,38 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     exceptions: policies.exceptions,
     intents: policies.intents,
     ...view,
-    unread: [...unread, ...unreadLedger],
-    replicaSources: sources.map((source) => source.view),
+    unread: [...unread, ...looked.unread],
+    replicaSources: looked.sources.map((source) => source.view),
     gateReadings: [],
     metrics: [],
     ledgers: [],
+  });
+}
+
+/** Each object as it was read or as the caches have it, whichever is later. */
+function latest({ statefulSets, pods }: FreshObjects, caches: GatherParts['caches'], namespace: string): FreshObjects {
+  const cached = caches.observe(namespace).pods;
+  const known = new Map(isUnknown(cached) ? [] : cached.map((pod) => [pod.uid, pod]));
+  const isGone = ({ uid, resourceVersion }: ObservedPod): boolean => !known.has(uid) && caches.hasSeen('pod', namespace, resourceVersion);
+  return {
+    statefulSets: new Map(
+      [...statefulSets].map(([name, set]) => {
+        const other = caches.statefulSet(namespace, name);
+        const isLater = set?.view.uid === other?.view.uid && isNewer(other?.view.resourceVersion, set?.view.resourceVersion);
+        return [name, isLater ? other : set];
+      }),
+    ),
+    pods: pods
+      .filter((pod) => !isGone(pod))
+      .map((pod) => {
+        const other = known.get(pod.uid);
+        return other !== undefined && isNewer(other.resourceVersion, pod.resourceVersion) ? other : pod;
+      }),
   };
-  const snapshot = snapshotOf(observed);
-  const epoch = memory.epoch ?? 0;
-  if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
-  const bound = policiesFor(policies.policies, group, config.agentNamespace);
-  // What this process announced and never asked for cannot be on its way. The number alone does not tell: who works alone counts from what
-  // he has read, and two may have read the same.
-  const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
-  const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
-  const ledger = observeLedger(asked, snapshot, { keepDownscalesMs: longestDelayMs(group, bound) });
-  return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };
+}
+
+function isNewer(a: string | undefined, b: string | undefined): boolean {
+  return a !== undefined && b !== undefined && (compareResourceVersions(a, b) ?? 0) > 0;
 }
 
 /** The ledger as this process knows it, or as it is stored. What a later leader has written is never overwritten. */

@@ -25,8 +25,8 @@ export interface PerformOptions {
   /** Of each request to the API server, in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
-  /** Whether what the decision was made from is recent enough to take a pod away by it. */
-  readonly isRecent: () => boolean;
+  /** Asked before each request by which pods go: whether the rest of the decision still holds by what is known now. */
+  readonly mayDisrupt: (remaining: readonly Action[]) => boolean;
   /** Called once, before the first request leaves. */
   readonly onFirst: () => void;
 }
@@ -36,18 +36,23 @@ export type Outcome = PerformedAction & Pick<Acted, 'status' | 'retryAfterMs' | 
 
 /**
  * Carries out the actions one after the other. After one whose fate is not known, or that did not get through, the rest is left: the next
- * decision knows more. So it is when time has run away while the ledger or a pod was slow. Answers only for actions that were begun.
+ * decision knows more. So it is when something has happened, or time has run away, while the ledger or a pod was slow. Answers only for actions that were begun.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const action of actions) {
-    if (!options.mayAct() || (isReplacement(action) && !options.isRecent())) break;
+  for (const [index, action] of actions.entries()) {
+    if (!options.mayAct() || (isDestructive(action) && !options.mayDisrupt(actions.slice(index)))) break;
     if (outcomes.length === 0) options.onFirst();
     const outcome = action.kind === 'callPods' ? await callPods(action, options) : await onObject(action, options);
     outcomes.push(outcome);
     if (action.kind !== 'callPods' && (outcome.result === 'unknown' || outcome.result === 'failed')) break;
   }
   return outcomes;
+}
+
+/** Whether pods go, or will go, by the action. */
+export function isDestructive(action: Action): boolean {
+  return isReplacement(action) || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
 async function onObject(action: Exclude<Action, CallPods>, { env, timeoutMs, references }: PerformOptions): Promise<Outcome> {

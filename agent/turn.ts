@@ -9,11 +9,11 @@ import { unmoved } from '../engine/run.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { AgentConfig } from './config.ts';
-import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait } from './gather.ts';
+import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
 import type { Leadership } from './leadership.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import type { NextTurn } from './loop.ts';
-import { calledPods, type Outcome, perform, withAnswers } from './perform.ts';
+import { calledPods, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
 import { announcedIn, isWorthWriting, nextClaimEndMs, withoutClaimsOf } from './remember.ts';
 import type { ReplicaSources } from './replica-sources.ts';
 import type { TurnReport } from './report.ts';
@@ -94,7 +94,7 @@ class Turn {
 
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
-    if (decision.actions.some(isDestructive) && !gathered.isFresh && !this.#isRecent(gathered)) {
+    if (decision.actions.some(isDestructive) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
       // A watch that is silent may be quiet, or dead without anybody having noticed.
       this.#memory.isFreshWanted = true;
       return await this.run();
@@ -105,7 +105,7 @@ class Turn {
     // Before anything goes, the store itself says that nobody else has written since. Who is asked is known there, or worth writing.
     await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
 
-    this.#performed = await this.#perform(actions, gathered);
+    this.#performed = await this.#perform(decision, actions, gathered);
     this.#isCut = this.#performed.length < actions.length;
     const unstored = await this.#remember(announced, { actions, before: ledger.run }, gathered);
     const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
@@ -134,11 +134,33 @@ class Turn {
   /** What must never be done, asked once more. Whether a wait is well explained stops nothing. */
   #violations(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
     if (!decision.actions.some(isDestructive)) return [];
-    const violations = violationsOf({ snapshot, group: this.#group, decision }).filter((violation) => violation.startsWith('S'));
+    const violations = this.#unsafe(snapshot, decision);
     for (const violation of violations) {
       this.#parts.env.log.error('a decision violates an invariant; nothing destructive is done', { ...this.#name(), violation });
     }
     return violations;
+  }
+
+  #unsafe(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
+    return violationsOf({ snapshot, group: this.#group, decision }).filter((violation) => violation.startsWith('S'));
+  }
+
+  /**
+   * Whether the rest of the decision still holds: a pod may have failed while the ledger was written or a pod was asked, and the caches show it.
+   * `taken` is what was asked for already.
+   */
+  #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
+    const { env } = this.#parts;
+    if (!this.#isRecent(gathered) || isUnknown(gathered.ledger)) return false;
+    const seen = observeAgain(this.#parts, this.#group, this.#memory, gathered);
+    const ledger = openClaims(gathered.ledger, claimsOf(taken, seen.nowMs, gathered.epoch)) ?? gathered.ledger;
+    const violations = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
+    if (violations.length === 0) return true;
+    env.log.info('what was decided does not hold any more; the group is looked at again', {
+      ...this.#name(),
+      because: violations.join('; '),
+    });
+    return false;
   }
 
   /** The ledger with everything that is about to be done. A run whose step is not taken has not moved. */
@@ -187,7 +209,7 @@ class Turn {
     return this.#parts.env.clock.monotonicMs() - asOfMs <= longestSnapshotAgeMs;
   }
 
-  async #perform(actions: readonly Action[], gathered: Gathered): Promise<readonly Outcome[]> {
+  async #perform(decision: GroupDecision, actions: readonly Action[], gathered: Gathered): Promise<readonly Outcome[]> {
     const { snapshot, sources } = gathered;
     const { env, config, actTimeoutMs } = this.#parts;
     return await perform(actions, {
@@ -198,7 +220,10 @@ class Turn {
       references: sources.flatMap(({ reference }) => reference ?? []),
       timeoutMs: actTimeoutMs,
       mayAct: () => this.#mayAct(),
-      isRecent: () => this.#isRecent(gathered),
+      mayDisrupt: (remaining) => {
+        const taken = actions.slice(0, actions.length - remaining.length);
+        return this.#mayDisrupt(decision, remaining, taken, gathered);
+      },
       onFirst: () => {
         this.#reactionMs = env.clock.monotonicMs() - this.#askedMs;
       },
@@ -294,11 +319,6 @@ class Turn {
       ...(error === undefined ? {} : { error }),
     });
   }
-}
-
-/** Whether pods go, or will go, by the action. */
-function isDestructive(action: Action): boolean {
-  return isReplacement(action) || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
 function asksToPrepare(action: Action): boolean {

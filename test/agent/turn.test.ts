@@ -37,6 +37,37 @@ describe('a turn', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
+  it.each(['an adopted', 'a native'])('of %s group takes no pod away when another zone fails while the ledger is written', async (kind) => {
+    const cluster = newCluster();
+    if (kind === 'a native') nativeGroup(cluster);
+    else adoptedGroup(cluster);
+    let isSlow = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) => {
+      const isLedgerWrite = request.method !== 'GET' && request.pathname.includes('/configmaps');
+      const answer = serve(request);
+      return isSlow && isLedgerWrite && 'status' in answer ? { ...answer, delayMs: 3000 } : answer;
+    });
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    isSlow = true;
+    const setReady = (status: 'True' | 'False') => {
+      const conditions = [{ type: 'Ready', status }];
+      const containerStatuses = [{ name: 'a', ready: status === 'True', state: { running: {} } }];
+      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', { status: { conditions, containerStatuses } });
+    };
+    cluster.rollTo('app:2');
+    const before = cluster.env.requests.length;
+    const isWriting = () => cluster.env.requests.slice(before).some(({ method, site }) => method !== 'GET' && site.startsWith('ledger.'));
+    await cluster.env.until(isWriting);
+    setReady('False');
+    await cluster.env.advance(20_000);
+    setReady('True');
+    isSlow = false;
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    expect(cluster.mostDown().zones).toBe(1);
+  });
+
   it('takes no pod away by a cache whose watch has said nothing for a while', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
