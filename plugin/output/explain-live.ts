@@ -1,11 +1,11 @@
 // The explanation of a live group: what was published, in the words of `explain`, with when and by whom it was decided.
-import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import type { Subject } from '../live/subject.ts';
 import { ageText } from '../live/when.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import { readingText } from './group-tree.ts';
-import { shortRevision } from './group-words.ts';
+import { podTrouble, shortRevision, troubledPods } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
 import { shortDigest } from './plan-words.ts';
 
@@ -35,10 +35,22 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
       ...lastFacts(decision),
       ['decided', decidedText(live, nowMs)],
     ],
+    trouble: troubledPods(decision, subject.zone)
+      .slice(0, troubleLimit)
+      .map((pod) => troubleOf(decision, pod)),
     refused: [],
     nowMs,
     isWhatIf,
   };
+}
+
+/** More of them would have the same cause, and `get` shows them all. */
+const troubleLimit = 3;
+
+function troubleOf({ namespace }: PublishedDecision, pod: PublishedPod): { readonly what: string; readonly todo: string } {
+  const command =
+    pod.state === 'crashing' ? `logs ${pod.pod} -n ${namespace} --all-containers --previous` : `describe node ${pod.node ?? ''}`;
+  return { what: podTrouble(pod), todo: `kubectl ${command.trim()}` };
 }
 
 function stepOf({ results = [], ...step }: PublishedStep): Explanation['decision']['steps'][number] {

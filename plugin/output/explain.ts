@@ -24,6 +24,8 @@ export interface Explanation {
   readonly phaseSinceMs?: number;
   /** What else there is to say before the steps, by its label. */
   readonly facts?: readonly (readonly [label: string, text: string])[];
+  /** Pods that waiting does not bring back: each with what is wrong, as a sentence, and the command that tells more. */
+  readonly trouble?: readonly { readonly what: string; readonly todo: string }[];
   /** What was asked for and not carried out. */
   readonly refused: readonly Refusal[];
   /** The instant of the decision; undefined when nothing in it depends on the calendar. */
@@ -39,12 +41,13 @@ const markWidth = 7;
 
 /** The text, ending in a line break. Every rule is listed, also those that passed. */
 export function renderExplanation(explanation: Explanation, look: TableLook): string {
-  const { decision, refused } = explanation;
+  const { decision, refused, trouble = [] } = explanation;
   const lines = [
     ...headlines(explanation, look),
     '',
     ...field('goal', decision.goal, look),
     ...field('zones', zonesText(decision), look),
+    ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap((refusal) => ['', ...refusalLines(refusal, explanation, look)]),
@@ -54,24 +57,29 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
   return `${lines.join('\n')}\n`;
 }
 
-function headlines({ decision, refused, phaseSinceMs, nowMs }: Explanation, { paint, columns }: TableLook): readonly string[] {
+function headlines(explanation: Explanation, { paint, columns }: TableLook): readonly string[] {
+  const { decision, phaseSinceMs, nowMs } = explanation;
   const name = `${decision.namespace}/${decision.group}`;
   const since = phaseSinceMs === undefined || nowMs === undefined ? '' : `, and has been for ${spanText((nowMs - phaseSinceMs) / 1000)}`;
   const subject = `${name} is ${decision.phase.toUpperCase()}`;
-  const lines = paragraph('', `${subject}${since}${verdict(decision, refused)}`, columns);
+  const lines = paragraph('', `${subject}${since}${verdict(explanation)}`, columns);
   return lines.map((line, index) => (index === 0 ? line.replace(subject, () => paint('bold', subject)) : line));
 }
 
-function verdict({ outcome, waits, steps, actions }: ExplainedDecision, refused: readonly Refusal[]): string {
+function verdict({ decision, refused, trouble = [] }: Explanation): string {
+  const { outcome, waits, steps, actions } = decision;
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} refused; somebody must change what is asked for, or the rule.`;
   if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(isHolding)))
     return `. The next step is prepared: ${actions.map(describeAction).join(', ')}.`;
   if (outcome === 'act') return '. Nothing holds the next step.';
+  if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but pods do not come back by themselves.';
   if (outcome === 'done') return '. Nothing is left to do.';
   if (waits.some((result) => result.outcome === 'no')) return '. Policy refuses the next step; somebody must change something.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Something could not be read, and what is unknown holds.';
-  return waits.some((result) => result.rule === 'approval')
-    ? '. Nothing is wrong; it needs a person.'
+  if (trouble.length > 0) return '. Pods do not come back by themselves; somebody must look at them.';
+  if (waits.some((result) => result.rule === 'approval')) return '. Nothing is wrong; it needs a person.';
+  return waits.some((result) => result.rule === 'paused' && result.earliestMs === undefined)
+    ? '. Nothing is wrong; it goes on when somebody resumes it.'
     : '. Nothing is wrong; it goes on by itself.';
 }
 
@@ -124,19 +132,24 @@ function isHolding(result: RuleResult): boolean {
 }
 
 /** What a person can do, as far as the rules tell; waiting is not listed. */
-function doLines({ decision, refused }: Explanation, look: TableLook): readonly string[] {
+function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLook): readonly string[] {
   const results = [...decision.waits, ...refused.flatMap((refusal) => refusal.results)];
-  const todo = [...new Set(results.flatMap(todoOf))];
+  const name = `${decision.namespace}/${decision.group}`;
+  const todo = [...new Set([...trouble.map(({ todo: text }) => text), ...results.flatMap((result) => todoOf(result, name))])];
   return todo.length === 0
     ? []
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
 }
 
-function todoOf(result: RuleResult): readonly string[] {
+function todoOf(result: RuleResult, name: string): readonly string[] {
   const where = sourceText(result.source);
   if (result.outcome === 'no') return [`change what is asked for, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];
   if (result.outcome === 'unknown') return [`see to it that it can be read: ${result.fact}`];
-  return result.outcome === 'wait' && result.rule === 'approval' ? [`give the approval: ${factText(result)}`] : [];
+  if (result.outcome !== 'wait') return [];
+  if (result.rule === 'approval') return [`give the approval: ${factText(result)}`];
+  if (result.rule !== 'paused') return [];
+  if (result.source?.object?.startsWith('RolloutIntent ') === true) return [`when it may go on: kubectl rollout-group resume ${name}`];
+  return where === undefined ? [] : [`when it may go on: change ${where}`];
 }
 
 function field(name: string, text: string, look: TableLook, style: Style = 'bold'): readonly string[] {

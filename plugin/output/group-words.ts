@@ -50,17 +50,37 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
 /** What matters most about a group, in a line: why it does not move, or what is on the way. */
 export function infoText(decision: PublishedDecision, { isShort = false } = {}): string {
   if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision, isShort);
+  const trouble = troubleText(decision, isShort);
   const flying = decision.zones
-    .map((zone) => zoneProgress(zone, decision.pods))
-    .filter(({ inFlight }) => inFlight > 0)
-    .map(({ zone, inFlight }) => `${plural(inFlight, 'pod')} of ${zone}`);
+    .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
+    .filter(({ count }) => count > 0)
+    .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   // While it moves, a budget that is used up holds the next pod, and is no news.
   const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
   if (isMoving || decision.outcome === 'act' || decision.waits.length === 0) {
-    if (flying.length === 0) return '';
-    return isShort ? flying.join(', ') : `${flying.join(', ')} on the way`;
+    const moving = flying.length === 0 || isShort ? flying.join(', ') : `${flying.join(', ')} on the way`;
+    return [trouble, moving].filter((part) => part !== '').join('; ');
   }
-  return firstWait(decision, isShort);
+  return [trouble, firstWait(decision, isShort)].filter((part) => part !== '').join('; ');
+}
+
+/** Pods that waiting does not bring back, as far as they are named. */
+export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: string): readonly PublishedPod[] {
+  return pods.filter((pod) => (pod.state === 'crashing' || pod.state === 'nodeDown') && (zone === undefined || pod.zone === zone));
+}
+
+/** `ingester-zone-a-3 crashes (CrashLoopBackOff)`. */
+export function podTrouble({ pod, state, reason, node }: PublishedPod): string {
+  if (state === 'crashing') return `${pod} crashes${reason === undefined ? '' : ` (${reason})`}`;
+  return `${pod} is on ${node === undefined ? 'a node' : `node ${node}`}, which is not ready`;
+}
+
+function troubleText(decision: PublishedDecision, isShort: boolean): string {
+  const troubled = troubledPods(decision);
+  const [first] = troubled;
+  if (first === undefined) return '';
+  if (isShort) return `${plural(troubled.length, 'pod')} in trouble`;
+  return `${podTrouble(first)}${troubled.length === 1 ? '' : ` and ${troubled.length - 1} more`}`;
 }
 
 function firstWait({ waits }: PublishedDecision, isShort: boolean): string {

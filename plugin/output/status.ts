@@ -2,7 +2,7 @@
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, secondText } from '../live/when.ts';
-import { infoText, podTotals, waveText, zoneProgress } from './group-words.ts';
+import { infoText, podTotals, troubledPods, waveText, zoneProgress } from './group-words.ts';
 import { type Moment, renderFrame } from './live.ts';
 import type { TableLook } from './plan-table.ts';
 
@@ -41,13 +41,14 @@ function factsOf(decision: PublishedDecision): readonly string[] {
     `updated=${updated}/${desired}`,
     `available=${available}/${desired}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
-    ...(info === '' || decision.waits.length === 0 ? [] : [JSON.stringify(info)]),
+    ...(info === '' || (decision.waits.length === 0 && troubledPods(decision).length === 0) ? [] : [JSON.stringify(info)]),
   ];
 }
 
-/** What has to change for a new line: phase, wave, zones at work or finished, and what is waited for. A single pod is no transition. */
+/** What has to change for a new line: phase, wave, zones at work or finished, pods in trouble, and what is waited for. A single pod is no transition. */
 export function statusKey({ decision }: LiveGroup): string {
   const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
-  return JSON.stringify([decision.phase, waveText(decision), decision.run?.outcome, zones, waits]);
+  const troubled = troubledPods(decision).map(({ pod }) => pod);
+  return JSON.stringify([decision.phase, waveText(decision), decision.run?.outcome, zones, waits, troubled]);
 }

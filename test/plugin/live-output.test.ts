@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
 import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
 import { renderGroups } from '../../plugin/output/get.ts';
@@ -63,6 +64,13 @@ describe('lines of a log', () => {
     );
   });
 
+  it('name a pod that crashes, and it makes a line', () => {
+    const pod = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' } as const;
+    const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
+    expect(statusLine(fromAgent(crashing), nowMs)).toContain('"ingester-zone-b-12 crashes (CrashLoopBackOff); 1 pod of b on the way"');
+    expect(statusKey(fromAgent(crashing))).not.toBe(statusKey(fromAgent(rolling)));
+  });
+
   it('are new for another phase, wave, zone or wait, and not for one more pod', () => {
     const key = statusKey(fromAgent(rolling));
     const zones = rolling.zones.map((zone) => (zone.zone === 'b' ? { ...zone, updated: zone.updated + 1 } : zone));
@@ -71,5 +79,24 @@ describe('lines of a log', () => {
     for (const other of [waiting, paused, done, { ...rolling, wave: { name: 'x', index: 0, count: 3 } }]) {
       expect(statusKey(fromAgent(other))).not.toBe(key);
     }
+  });
+});
+
+describe('the explanation of a group', () => {
+  const explained = (decision: PublishedDecision): string =>
+    renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, isWhatIf: false }, look());
+
+  it('does not say that it goes on by itself while a person paused it', () => {
+    const text = explained(paused);
+    expect(text).toContain('Nothing is wrong; it goes on when somebody resumes it.');
+    expect(text).toContain('do       when it may go on: kubectl rollout-group resume mimir/ingester');
+  });
+
+  it('names pods that waiting does not bring back, and where to look', () => {
+    const text = explained({ ...rolling, pods: [{ zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' }] });
+    expect(text).toContain('Pods do not come back by themselves; somebody must look at them.');
+    expect(text).toContain('  trouble  ingester-zone-b-12 crashes (CrashLoopBackOff)\n');
+    expect(text).toContain('  do       kubectl logs ingester-zone-b-12 -n mimir --all-containers --previous\n');
+    expect(explained(rolling)).toContain('Nothing is wrong; it goes on by itself.');
   });
 });
