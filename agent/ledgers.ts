@@ -60,6 +60,8 @@ export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, 
       name,
       ...codec,
       mayWrite,
+      // A turn that waits here waits with its place among all turns; the loop makes its pauses.
+      retries: 0,
       timeoutMs,
       site,
     });

@@ -1,4 +1,5 @@
 // One turn of one group: gather, decide, check, announce in the ledger, act, remember, report.
+import { askedPauseMs } from '../cluster/failure.ts';
 import { decideGroup } from '../engine/decide.ts';
 import { type Action, type GroupDecision, isReplacement } from '../engine/decision.ts';
 import { violationsOf } from '../engine/invariants.ts';
@@ -56,7 +57,7 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
       if (error instanceof LedgerChanged && attempt < restarts) continue;
       memory.isFreshWanted = true;
       turn.report(error instanceof Error ? error.message : 'the turn failed');
-      return { retry: {} };
+      return { retry: { afterMs: askedPauseMs(error) } };
     }
   }
 }
@@ -74,6 +75,8 @@ class Turn {
   #performed: readonly Outcome[] = [];
   /** Something of the decision was not begun. */
   #isCut = false;
+  /** The least pause that the server asked for when what was done could not be stored. */
+  #storePauseMs: number | undefined;
 
   constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
     this.#parts = parts;
@@ -261,6 +264,7 @@ class Turn {
       return undefined;
     } catch (error) {
       memory.isFreshWanted = true;
+      this.#storePauseMs = askedPauseMs(error);
       return `what was done could not be remembered: ${error instanceof Error ? error.message : 'the ledger was not written'}`;
     }
   }
@@ -276,7 +280,7 @@ class Turn {
     const lookAgainInMs = earliest(looks);
     // Nothing tells when this process may act again, or when the ledger is quicker.
     const needsRetry = isHeld || this.#isCut || this.#performed.some(needsPause);
-    const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs;
+    const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs ?? this.#storePauseMs;
     return { wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
   }
 

@@ -7,7 +7,6 @@ import { WriteRefused } from './write.ts';
 
 /** Each round one of the competing writers succeeds, so this many rounds serve as many of them. */
 const conflictLimit = 30;
-const failureLimit = 5;
 /** Between rounds, at random up to this: doubled from round to round. */
 const firstPauseMs = 10;
 const lastPauseMs = 1000;
@@ -47,6 +46,8 @@ export interface Steps<Value> {
   readonly guess: KubernetesObject | undefined;
   readonly decode: (object: KubernetesObject | undefined) => Value;
   readonly mayWrite: () => boolean;
+  /** How often what may pass is tried again. */
+  readonly retries: number;
   readonly read: () => Promise<KubernetesObject | undefined>;
   readonly plan: (object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]) => Plan<Value>;
   readonly write: (body: KubernetesObject, existing: KubernetesObject | undefined) => Promise<KubernetesObject>;
@@ -145,7 +146,7 @@ export class Commit<Value> {
       return this.#conflicts < conflictLimit;
     }
     const isPassing = error instanceof TransportFailure || (error instanceof ApiFailure && (error.status === 429 || error.status >= 500));
-    if (!isPassing || ++this.#failures > failureLimit) return false;
+    if (!isPassing || ++this.#failures > this.#steps.retries) return false;
     const askedMs = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
     await sleep(this.#steps.env, Math.max(askedMs, this.#pause.nextMs()));
     return true;

@@ -45,6 +45,12 @@ export function isStatus(error: unknown, ...codes: readonly number[]): error is 
   return error instanceof ApiFailure && codes.includes(error.status);
 }
 
+/** The least pause before the server wants to be asked again, in milliseconds; also when only the cause of the error says so. */
+export function askedPauseMs(error: unknown): number | undefined {
+  if (error instanceof ApiFailure) return error.retryAfterMs;
+  return error instanceof Error && error.cause instanceof ApiFailure ? error.cause.retryAfterMs : undefined;
+}
+
 interface ParsedStatus {
   readonly message: string;
   readonly reason: string;

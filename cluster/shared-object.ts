@@ -8,6 +8,7 @@ import { createObject, replaceObject } from './write.ts';
 import { lastWriteOf, withWrite, writerId, writersAnnotation } from './writer-marks.ts';
 
 const defaultTimeoutMs = 10_000;
+const defaultRetries = 5;
 /** etcd takes 1.5 MiB and a ConfigMap 1 MiB. */
 const defaultMaxBytes = 900 * 1024;
 
@@ -27,6 +28,11 @@ export interface SharedObjectOptions<Value> {
   readonly maxBytes?: number;
   /** Asked before each write is sent, retries included; false refuses it. */
   readonly mayWrite?: () => boolean;
+  /**
+   * How often a failure that may pass (no answer, 429, 5xx) is tried again, after the pause that the server asks for; 5 when left out. With 0 it
+   * rejects the update at once, for callers that keep the pauses themselves. Conflicts are always tried again.
+   */
+  readonly retries?: number;
   /** Of each request, in milliseconds; 10 s when left out. */
   readonly timeoutMs?: number;
   /** The place in the code that asks; `.read`, `.create` and `.replace` are appended. */
@@ -90,13 +96,14 @@ export class SharedObject<Value> {
   }
 
   #steps(): Steps<Value> {
-    const { env, decode, mayWrite = () => true } = this.#options;
+    const { env, decode, mayWrite = () => true, retries = defaultRetries } = this.#options;
     return {
       env,
       firstSequence: this.#sequence + 1,
       guess: this.#last,
       decode,
       mayWrite,
+      retries,
       read: () => this.#get(),
       plan: (object, batch) => this.#plan(object, batch),
       write: (body, existing) => this.#write(body, existing),

@@ -99,6 +99,30 @@ describe('a turn', () => {
     expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
   });
 
+  it('ends at once when the ledger may not be written for a while, and the pause that the server asks for is kept', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    let isBusy = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      isBusy && request.method !== 'GET' && request.pathname.includes('/configmaps')
+        ? { status: 429, headers: { 'retry-after': '60' } }
+        : serve(request),
+    );
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    isBusy = true;
+    const turns = process.reports.length;
+    const before = cluster.env.requests.length;
+    cluster.rollTo('app:2');
+    await cluster.env.advance(50_000);
+    const writes = () => cluster.env.requests.slice(before).filter(({ method, path }) => method !== 'GET' && path.includes('/configmaps'));
+    expect(writes()).toHaveLength(1);
+    expect(process.reports.slice(turns).map(({ error }) => error)).toContain('the API server answered 429');
+    isBusy = false;
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+  });
+
   it('counts a run as not begun whose first replacement was refused', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
