@@ -34,7 +34,7 @@ export interface Loop {
 }
 
 /** Turns at a time, of different groups. A turn that waits for an answer costs nothing but its place. */
-const parallelTurns = 16;
+const parallelTurns = 64;
 const longestPauseMs = 300_000;
 /** The wall clock may jump; so no timer is trusted for longer than this, which costs a look at the clock and no write. */
 const longestSleepMs = 180_000;
@@ -50,9 +50,11 @@ interface GroupState {
   cancelTimer?: (() => void) | undefined;
 }
 
-/** A loop without groups. Groups do not wait for one another, except when more than 16 turns are under way. */
+/** A loop without groups. Groups do not wait for one another, except when 64 turns are under way. */
 export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOptions): Loop {
   const groups = new Map<string, GroupState>();
+  /** Turns of groups that are no more: one that comes back waits for its turn to end. */
+  const leaving = new Map<string, GroupState>();
   const waiting = new Set<string>();
   const idle: (() => void)[] = [];
   let running = 0;
@@ -88,6 +90,7 @@ export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOpti
     }
     group.isRunning = false;
     running -= 1;
+    if (leaving.get(key) === group) leaving.delete(key);
     if (!isStopped && groups.get(key) === group) schedule(key, group, next);
     if (isStopped && running === 0) for (const resolve of idle.splice(0)) resolve();
     begin();
@@ -144,10 +147,12 @@ export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOpti
         group.cancelTimer?.();
         groups.delete(key);
         waiting.delete(key);
+        if (group.isRunning) leaving.set(key, group);
       }
       for (const key of wanted) {
         if (groups.has(key)) continue;
-        const group: GroupState = { isRunning: false, notBeforeMs: 0, failures: 0 };
+        const group: GroupState = leaving.get(key) ?? { isRunning: false, notBeforeMs: 0, failures: 0 };
+        leaving.delete(key);
         groups.set(key, group);
         ask(key, group);
       }

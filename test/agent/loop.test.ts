@@ -59,6 +59,44 @@ describe('the loop', () => {
     expect(keys()).toEqual(['slow', 'a', 'a']);
   });
 
+  it('does not let seventeen groups that hang delay another one', async () => {
+    const env = virtualEnv();
+    const slow = Array.from({ length: 17 }, (_, index) => `slow-${index}`);
+    const { loop, keys } = loopOf(env, (key) => (key.startsWith('slow') ? new Promise(() => undefined) : {}));
+    loop.setGroups([...slow, 'a']);
+    await env.settle();
+    loop.wake('a');
+    await env.settle();
+    expect(keys()).toEqual([...slow, 'a', 'a']);
+  });
+
+  it('does not run a group twice at a time that was removed and comes back during its turn', async () => {
+    const env = virtualEnv();
+    let running = 0;
+    let most = 0;
+    const { loop, keys } = loopOf(env, async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((resolve) => env.timers.after(100, resolve));
+      running -= 1;
+      return {};
+    });
+    loop.setGroups(['a']);
+    await env.advance(50);
+    loop.setGroups([]);
+    loop.setGroups(['a']);
+    await env.advance(10);
+    loop.setGroups([]);
+    loop.setGroups(['a']);
+    await env.advance(1000);
+    expect(most).toBe(1);
+    expect(keys()).toEqual(['a', 'a']);
+    loop.setGroups([]);
+    loop.setGroups(['a']);
+    await env.settle();
+    expect(keys()).toEqual(['a', 'a', 'a']);
+  });
+
   it('sleeps until the instant that a turn names, also when the wall clock jumps to it', async () => {
     const env = virtualEnv();
     const wakeAtMs = env.clock.nowMs() + 3_600_000;
