@@ -3,7 +3,7 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import { ageText } from '../live/when.ts';
 import { plural } from '../output/words.ts';
 import type { AgentRight } from './agent-rights.ts';
-import { type Check, type CheckResult, type Facts, type LeaseFact, orOk, skipped } from './check.ts';
+import { type Check, type CheckResult, type Facts, type LeaseFact, orOk, type PublishedFact, skipped } from './check.ts';
 
 /** The Lease, its holder, and the latest decision. */
 export const agentPresent: Check = (facts) => {
@@ -17,7 +17,7 @@ export const agentPresent: Check = (facts) => {
     const age = lease.renewedMs === undefined ? 'never' : `${ageText(lease.renewedMs, serverNow(facts, nowMs))} ago`;
     const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${age}`;
     if (isExpired(lease, serverNow(facts, nowMs))) return { check: 'agent', verdict: 'FAIL', message, code: 'RG6002' };
-    return { check: 'agent', verdict: 'ok', message: `${message}${lastDecision(facts)}` };
+    return { check: 'agent', verdict: 'ok', message: `${message}${lastDecision(facts, lease)}` };
   });
 };
 
@@ -30,10 +30,13 @@ function isExpired({ renewedMs, durationMs }: LeaseFact, nowMs: number): boolean
   return renewedMs === undefined || nowMs - renewedMs > durationMs;
 }
 
-function lastDecision({ published, ...facts }: Facts): string {
-  if (isUnknown(published) || published.length === 0) return '';
-  const latest = Math.max(...published.map(({ decidedMs }) => decidedMs));
-  return `, last decision published ${ageText(latest, serverNow({ published, ...facts }, facts.nowMs))} ago`;
+/** Of the holder: other agents may publish here too. */
+function lastDecision(facts: Facts, { holder }: LeaseFact): string {
+  const { published, nowMs } = facts;
+  const own = isUnknown(published) ? [] : published.filter(({ leader }) => leader === undefined || leader === holder);
+  if (own.length === 0) return '';
+  const latest = Math.max(...own.map(({ decidedMs }) => decidedMs));
+  return `, last decision published ${ageText(latest, serverNow(facts, nowMs))} ago`;
 }
 
 /** A group that the agent does not know about waits for ever. */
@@ -66,11 +69,7 @@ export const singleAgent: Check = ({ leases, published, ...facts }) => {
   const results: CheckResult[] = [];
   if (kept.length > 1) {
     const names = kept.map(({ namespace, name, holder }) => `${namespace}/${name} (${holder})`).join(', ');
-    // Agents with namespaces of their own are well; it is the decisions that show whether they meet.
-    const deciders = new Set(
-      isUnknown(published) ? [] : published.flatMap(({ leader }) => (leader !== undefined && holders.has(leader) ? [leader] : [])),
-    );
-    const verdict = deciders.size > 1 ? 'FAIL' : 'warn';
+    const verdict = doMeet(isUnknown(published) ? [] : published, holders) ? 'FAIL' : 'warn';
     results.push({ check: 'one agent', verdict, message: `${kept.length} Leases are kept: ${names}`, code: 'RG6004' });
   }
   for (const { namespace, group, leader } of kept.length === 0 ? [] : strangers) {
@@ -79,6 +78,17 @@ export const singleAgent: Check = ({ leases, published, ...facts }) => {
   }
   return kept.length === 0 ? [] : orOk('one agent', results, 'nobody else acts');
 };
+
+/** Whether two of the holders decide in one namespace. Agents with namespaces of their own are well. */
+function doMeet(published: readonly PublishedFact[], holders: ReadonlySet<string>): boolean {
+  const deciders = new Map<string, string>();
+  return published.some(({ namespace, leader }) => {
+    if (leader === undefined || !holders.has(leader)) return false;
+    const other = deciders.get(namespace) ?? leader;
+    deciders.set(namespace, leader);
+    return other !== leader;
+  });
+}
 
 /** Right by right, in words of what is missing; several verbs on one resource in one line. */
 export const agentPermissions: Check = ({ rights, agentUser }) => {

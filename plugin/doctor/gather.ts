@@ -54,9 +54,10 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     orUnknown(resources.configMaps, listIn(cluster, resources.configMaps, namespaces, ledgerLabel.key)),
     readKinds(cluster),
   ]);
-  const agentNamespace =
-    scope.agentNamespace ?? (isUnknown(leases) ? undefined : leases.find(({ holder }) => holder !== '')?.namespace) ?? usualAgentNamespace;
-  const account = scope.serviceAccount ?? `${agentNamespace}/${agentAccount}`;
+  const published = publishedOf(documents, objects.policies);
+  const lease = leaseInCharge(leases, published);
+  const agentNamespace = scope.agentNamespace ?? lease?.namespace ?? usualAgentNamespace;
+  const account = scope.serviceAccount ?? (await accountOf(cluster, agentNamespace, lease)) ?? `${agentNamespace}/${agentAccount}`;
   const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace });
   const groups = resolution.bundle.groups;
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
@@ -64,7 +65,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     ...clock,
     agentNamespace,
     leases,
-    published: publishedOf(documents, objects.policies),
+    published,
     kinds: installed,
     agentUser: account,
     rights: await readRights(cluster, { account, agentNamespace, namespaces: watched }),
@@ -82,6 +83,27 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
       : objects.podBudgets.map(observePodBudget).flatMap((budget) => (isUnknown(budget) ? [] : [budget])),
     ledgers: isUnknown(documents) ? documents : documents.flatMap(ledgerOf),
   };
+}
+
+/** Of the agent that decided about what is looked at; several may be there, each with namespaces of its own. */
+function leaseInCharge(leases: Known<readonly LeaseFact[]>, published: Known<readonly PublishedFact[]>): LeaseFact | undefined {
+  const held = isUnknown(leases) ? [] : leases.filter(({ holder }) => holder !== '');
+  const deciders = new Set(isUnknown(published) ? [] : published.map(({ leader }) => leader));
+  return held.find(({ holder }) => deciders.has(holder)) ?? held[0];
+}
+
+/** The account of the agent's pod, whose name its identity begins with; undefined when there is no such pod, or pods may not be read. */
+async function accountOf({ env, timeoutMs }: Cluster, agentNamespace: string, lease: LeaseFact | undefined): Promise<string | undefined> {
+  const pod = lease?.namespace === agentNamespace ? lease.holder.replace(/_[^_]*$/, '') : '';
+  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(pod)) return undefined;
+  try {
+    const object = await getObject(env, resources.pods, { namespace: agentNamespace, name: pod }, { site: 'doctor.agentPod', timeoutMs });
+    const name = fieldAt(object, ['spec', 'serviceAccountName']);
+    return typeof name === 'string' && name !== '' ? `${agentNamespace}/${name}` : undefined;
+  } catch (error) {
+    if (isStatus(error, 403)) return undefined;
+    throw error;
+  }
 }
 
 /** The header Date has whole seconds, and the answer may have been made at any time between question and answer. */

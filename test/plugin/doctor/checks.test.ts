@@ -184,6 +184,21 @@ describe('doctor', () => {
     ]);
   });
 
+  it('only warns of two agents that decide in namespaces of their own, and tells their decisions apart', () => {
+    const agents = {
+      leases: [lease(), lease({ namespace: 'loki', holder: 'agent-2' })],
+      published: [
+        { namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' },
+        { namespace: 'loki', group: 'ingester', decidedMs: kitNowMs - 9000, leader: 'agent-2' },
+      ],
+    };
+    expect(wrong(agents)).toEqual([
+      'warn one agent RG6004 2 Leases are kept: rollout-group/rollout-group-agent (agent-1), loki/rollout-group-agent (agent-2)',
+    ]);
+    const messages = examine(facts(agents)).map(({ message }) => message);
+    expect(messages).toContain('agent-2 holds Lease loki/rollout-group-agent, renewed 2s ago, last decision published 9s ago');
+  });
+
   it('takes doubt about the clock into account', () => {
     expect(wrong({ serverMs: kitNowMs - 6000, clockDoubtMs: 1500 })).toEqual([]);
   });
