@@ -207,6 +207,9 @@ function checkDelay(
       const entry = preparations.find((one) => one.podUid === pod.uid && one.call === 'delayed' && one.state === 'prepared');
       if (entry === undefined) return [`S11: ${pod.name} leaves unprepared`];
       const since = isAdopted ? (entry.reportedMs ?? entry.seenMs) : entry.seenMs;
+      const answered = entry.answeredMs ?? entry.seenMs;
+      if (snapshot.nowMs - answered > 60_000 || answered - since < delayed.afterMs)
+        return [`S11: ${pod.name} leaves without having been asked again`];
       return snapshot.nowMs - since < delayed.afterMs ? [`S11: ${pod.name} leaves too early`] : [];
     });
 }

@@ -72,7 +72,7 @@ export function ledgerOf(overrides: Partial<Ledger> = {}): Ledger {
   return { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [], ...overrides };
 }
 
-/** A pod of zone a that prepared a day ago. */
+/** A pod of zone a that prepared a day ago, and has just said so again. */
 export function preparation(ordinal: number, overrides: Partial<Preparation> = {}): Preparation {
   const zone = overrides.zone ?? 'a';
   return {
@@ -83,6 +83,7 @@ export function preparation(ordinal: number, overrides: Partial<Preparation> = {
     state: 'prepared',
     reportedMs: ago(24 * hourMs),
     seenMs: ago(24 * hourMs),
+    answeredMs: kitNowMs,
     ...overrides,
   };
 }

@@ -213,6 +213,7 @@ function randomLedger(
     for (const call of ['delayed', 'prepare'] as const) {
       if (chance(0.5)) continue;
       const state = chance(0.75) ? 'prepared' : 'failed';
+      const isConfirmed = chance(0.8);
       for (const one of owned.filter(() => chance(0.95))) {
         const seenMs = kitNowMs - (state === 'failed' ? random.below(60_000) : random.below(4) * hourMs);
         preparations.push({
@@ -223,6 +224,7 @@ function randomLedger(
           state,
           seenMs,
           reportedMs: chance(0.9) ? seenMs : kitNowMs + 10 * hourMs,
+          ...(isConfirmed ? { answeredMs: kitNowMs - random.below(70_000) } : {}),
         });
       }
     }

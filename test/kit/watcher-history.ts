@@ -16,6 +16,7 @@ export interface RecordedRequest {
   readonly requestObject?: unknown;
   readonly responseObject?: unknown;
   /** RFC 3339. */
+  readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
 }
 
@@ -27,6 +28,7 @@ interface Meta {
   readonly generation?: number;
   readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly ownerReferences?: readonly { readonly uid: string; readonly controller?: boolean }[];
 }

@@ -63,6 +63,7 @@ class Recording {
       verb: 'get',
       user: { username: agent },
       responseStatus: { code: 200 },
+      requestReceivedTimestamp: new Date(1_000_000 + this.requests.length).toISOString(),
       stageTimestamp: new Date(1_000_000 + this.requests.length).toISOString(),
       ...request,
     });

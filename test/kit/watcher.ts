@@ -173,15 +173,25 @@ function uidOf(request: RecordedRequest, events: readonly ObjectEvent[]): string
   if (typeof uid === 'string') return uid;
   const answered = (request.responseObject as { readonly kind?: string; readonly metadata?: { readonly uid?: string } } | undefined) ?? {};
   if (answered.kind === 'Pod' && answered.metadata?.uid !== undefined) return answered.metadata.uid;
-  const named = events.findLast(
+  // Who had the name when the request came. Instants of objects are whole seconds, so a successor of the same second is told apart by its end.
+  const receivedMs = Date.parse(request.requestReceivedTimestamp);
+  const named = events.filter(
     ({ kind, type, object: { metadata } }) =>
       kind === 'Pod' &&
       type === 'ADDED' &&
       metadata.name === request.objectRef?.name &&
       metadata.namespace === request.objectRef?.namespace &&
-      Date.parse(metadata.creationTimestamp ?? '') <= Date.parse(request.stageTimestamp),
+      Date.parse(metadata.creationTimestamp ?? '') <= receivedMs,
   );
-  return named?.object.metadata.uid ?? 'unknown';
+  const ended = named.find(({ object: { metadata } }) => endedMs(metadata.uid ?? '', events) >= Math.floor(receivedMs / 1000) * 1000);
+  return (ended ?? named.at(-1))?.object.metadata.uid ?? 'unknown';
+}
+
+/** When the pod was told to end, which its timestamp says plus the grace it is given; never, while it was not. */
+function endedMs(uid: string, events: readonly ObjectEvent[]): number {
+  const told = events.find(({ kind, object: { metadata } }) => kind === 'Pod' && metadata.uid === uid && metadata.deletionTimestamp);
+  const { deletionTimestamp = '', deletionGracePeriodSeconds = 0 } = told?.object.metadata ?? {};
+  return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
 }
 
 function terminationOf(uid: string, events: readonly ObjectEvent[]): number | undefined {
