@@ -60,7 +60,7 @@ async function write(
   if (events.length > 0) stream.write(renderEvents(events, nowMs, hasNamespaces, { ...stream, isWide: false }));
 }
 
-function eventDocument({ uid, atMs, ...event }: GroupEvent): ResultDocument {
+function eventDocument({ uid, resourceVersion: _version, atMs, ...event }: GroupEvent): ResultDocument {
   return { kind: 'Event', at: new Date(atMs).toISOString(), ...event, id: uid };
 }
 

@@ -75,8 +75,10 @@ async function wait(
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat ?? '60s') : 0,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     frame: isText ? (read, nowMs) => read.groups.flatMap((live) => renderStatus(live, nowMs, stdout)) : undefined,
-    write: ({ groups }, nowMs) => {
+    write: ({ groups, listing }, nowMs) => {
       for (const live of groups) {
+        // The end of what was before is no news of what was just asked for.
+        if (isText && live.decision.outcome === 'done' && haveMembersChanged(live.decision, listing)) continue;
         const key = isText ? statusKey(live) : JSON.stringify(live.decision);
         if (key === before) continue;
         before = key;

@@ -7,6 +7,7 @@ import type { Cluster } from '../connection.ts';
 /** `unseen`: nobody may look, or no Lease is named as usual. */
 export type AgentState =
   | { readonly kind: 'running' }
+  /** The holder is empty when the Lease was given up. */
   | { readonly kind: 'stopped'; readonly holder: string; readonly renewedMs: number }
   | { readonly kind: 'unseen' };
 
@@ -18,7 +19,7 @@ export const freshMs = 60_000;
 
 /**
  * Looks for the Lease that this leader holds, or whoever took over from it: in every namespace, or in that of the group where nobody may list
- * all. A Lease of an agent that looks after other namespaces does not count, unless there is only one.
+ * all. A Lease of an agent that looks after other namespaces does not count, unless there is only one; one beside the group is its agent's.
  */
 export async function agentState(
   cluster: Cluster,
@@ -26,7 +27,10 @@ export async function agentState(
 ): Promise<AgentState> {
   const leases = (await leasesIn(cluster, undefined)) ?? (await leasesIn(cluster, namespace)) ?? [];
   const views = leases.flatMap(leaseView);
-  const lease = views.find(({ holder }) => holder === leader) ?? (views.length === 1 ? views[0] : undefined);
+  const lease =
+    views.find(({ holder }) => holder === leader) ??
+    views.find((view) => view.namespace === namespace) ??
+    (views.length === 1 ? views[0] : undefined);
   if (lease === undefined) return { kind: 'unseen' };
   const isHeld = lease.holder !== '' && lease.renewedMs + lease.durationMs > cluster.env.clock.nowMs();
   return isHeld ? { kind: 'running' } : { kind: 'stopped', holder: lease.holder, renewedMs: lease.renewedMs };
@@ -44,6 +48,7 @@ async function leasesIn({ env, timeoutMs }: Cluster, namespace: string | undefin
 }
 
 interface LeaseView {
+  readonly namespace: string;
   readonly holder: string;
   readonly renewedMs: number;
   readonly durationMs: number;
@@ -55,5 +60,12 @@ function leaseView(object: KubernetesObject): readonly LeaseView[] {
   const { holderIdentity, renewTime, leaseDurationSeconds } = { holderIdentity: '', renewTime: '', leaseDurationSeconds: 15, ...spec };
   const renewedMs = Date.parse(String(renewTime));
   if (Number.isNaN(renewedMs) || typeof leaseDurationSeconds !== 'number') return [];
-  return [{ holder: String(holderIdentity ?? ''), renewedMs, durationMs: leaseDurationSeconds * 1000 }];
+  return [
+    {
+      namespace: object.metadata.namespace ?? '',
+      holder: String(holderIdentity ?? ''),
+      renewedMs,
+      durationMs: leaseDurationSeconds * 1000,
+    },
+  ];
 }

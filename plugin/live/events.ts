@@ -8,6 +8,8 @@ import type { Cluster } from '../connection.ts';
 
 export interface GroupEvent {
   readonly uid: string;
+  /** Grows with each write. */
+  readonly resourceVersion: string;
   readonly namespace: string;
   /** When it was last so. */
   readonly atMs: number;
@@ -40,7 +42,12 @@ export function isAbout({ namespace, group, zones }: PublishedDecision): (event:
 export async function listEvents({ env, timeoutMs }: Cluster, namespace: string | undefined): Promise<readonly GroupEvent[]> {
   const where = namespace === undefined ? {} : { namespace };
   const { items } = await listObjects(env, resources.events, { ...where, site: 'live.events', timeoutMs });
-  return items.flatMap(eventView).sort((a, b) => a.atMs - b.atMs || (a.uid < b.uid ? -1 : 1));
+  return items.flatMap(eventView).sort(byTime);
+}
+
+/** Those of one turn have one instant, and were written in the order in which they came about. */
+function byTime(a: GroupEvent, b: GroupEvent): number {
+  return a.atMs - b.atMs || a.resourceVersion.localeCompare(b.resourceVersion, 'en', { numeric: true });
 }
 
 /** Calls back with each event that is there, is new, or happens again. The answer stops it. */
@@ -67,6 +74,7 @@ function eventView(object: KubernetesObject): readonly GroupEvent[] {
   return [
     {
       uid: object.metadata.uid ?? '',
+      resourceVersion: object.metadata.resourceVersion ?? '',
       namespace: object.metadata.namespace ?? '',
       atMs: instantOf(fields),
       count: fields.whole('series.count') ?? fields.whole('deprecatedCount') ?? 1,

@@ -42,7 +42,9 @@ async function stoppedLines(cluster: Cluster, old: readonly LiveGroup[], nowMs: 
     const age = `what is shown was decided ${ageText(decision.decidedMs, nowMs)} ago`;
     if (state.kind === 'stopped') {
       isAgentStopped = true;
-      lines.push(`the agent is not running: ${state.holder || 'nobody'} renewed its Lease ${ageText(state.renewedMs, nowMs)} ago; ${age}`);
+      const ago = `${ageText(state.renewedMs, nowMs)} ago`;
+      const why = state.holder === '' ? `its Lease was given up ${ago}` : `${state.holder} renewed its Lease ${ago}`;
+      lines.push(`the agent is not running: ${why}; ${age}`);
     } else if (state.kind === 'unseen') lines.push(`${age}; whether the agent is running cannot be seen`);
   }
   return { lines, isAgentStopped };

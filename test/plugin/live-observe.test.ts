@@ -114,6 +114,13 @@ describe('an agent that is gone', () => {
     expect((await ask([old], 'get')).stderr).toContain('whether the agent is running cannot be seen');
   });
 
+  it('is seen by the Lease beside the group, also when it was given up and others have theirs', async () => {
+    const given = leaseObject('', Date.now() - 300_000);
+    const elsewhere = { ...leaseObject('agent-7', Date.now()), metadata: { name: 'rollout-group-agent', namespace: 'loki' } };
+    const beside = { ...given, metadata: { name: 'rollout-group-agent', namespace: 'mimir' } };
+    expect((await ask([old, elsewhere, beside], 'get')).stderr).toMatch(/^note: the agent is not running: its Lease was given up 5m ago; /);
+  });
+
   it('makes status end with 12', async () => {
     expect((await ask([old, leaseObject('agent-0', Date.now() - 300_000)], 'status ingester --watch=false')).status).toBe(12);
   });
@@ -164,8 +171,8 @@ describe('status', () => {
 
   it('does not take the end of the last rollout for the end of the one that was just asked for', async () => {
     const members = ['a', 'b', 'c'].map((zone) => statefulSetObject(zone, { replicas: 3, generation: zone === 'a' ? 2 : 1 }));
-    const { status, stderr } = await ask([publishedObject(now(done)), ...members], 'status ingester --timeout 50ms');
-    expect(status).toBe(7);
+    const { status, stdout, stderr } = await ask([publishedObject(now(done)), ...members], 'status ingester --timeout 50ms');
+    expect([status, stdout]).toEqual([7, '']);
     expect(stderr).toContain('time is up before complete; the rollout goes on');
     expect(stderr).toContain('note: the members of mimir/ingester have changed since what is shown');
   });
