@@ -14,6 +14,8 @@ export interface LeadershipState {
 export interface Leadership {
   /** Whether a request that takes up to `timeoutMs` may be sent now. To be asked immediately before each. */
   readonly mayAct: (timeoutMs: number) => boolean;
+  /** The longest time that a request may take which is sent now, in milliseconds; 0 or less when none may be, infinite for whoever works alone. */
+  readonly leftMs: () => number;
   /** Grows with each change of holder; 0 for whoever works alone. undefined while this process may not act. */
   readonly epoch: () => number | undefined;
   /** Whether nobody but this process acts because there is no Lease, or need be none. */
@@ -22,6 +24,8 @@ export interface Leadership {
   readonly degradation: () => Degradation | undefined;
   /** Gives the Lease away. Whatever was sent under it must be over. */
   readonly release: () => Promise<void>;
+  /** Ends without giving the Lease away, as a crash would: it expires by itself. */
+  readonly stop: () => void;
 }
 
 export interface LeadershipListener {
@@ -115,6 +119,7 @@ export function startLeadership(
   const epoch = (): number | undefined => (isAlone ? 0 : lease?.epoch());
   return {
     mayAct: (timeoutMs) => !isOver && (isAlone || lease?.mayAct(timeoutMs) === true),
+    leftMs: () => (isOver ? 0 : isAlone ? Number.POSITIVE_INFINITY : (lease?.leftMs() ?? 0)),
     epoch: () => (isOver ? undefined : epoch()),
     isAlone: () => isAlone,
     state: () => {
@@ -132,6 +137,11 @@ export function startLeadership(
       isOver = true;
       cancelProof?.();
       await lease?.release();
+    },
+    stop: () => {
+      isOver = true;
+      cancelProof?.();
+      lease?.stop();
     },
   };
 }

@@ -25,6 +25,8 @@ export interface PerformOptions {
   /** Of each request to the API server, in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
+  /** How long a call to a pod may take that is sent now, in milliseconds; 0 or less when none may be. */
+  readonly leftMs: () => number;
   /** Asked before each request by which pods go: whether the rest of the decision still holds by what is known now. */
   readonly mayDisrupt: (remaining: readonly Action[]) => boolean;
   /** Called once, before the first request leaves. */
@@ -68,7 +70,7 @@ export function calledPods({ namespace, statefulSet, ordinals }: CallPods, snaps
   return ordinals.flatMap((ordinal) => known.find((pod) => pod.ordinal === ordinal) ?? []);
 }
 
-async function callPods(action: CallPods, { env, config, group, snapshot, mayAct }: PerformOptions): Promise<Outcome> {
+async function callPods(action: CallPods, { env, config, group, snapshot, leftMs }: PerformOptions): Promise<Outcome> {
   const zone = group.zones.find(({ name }) => name === action.zone);
   const endpoint = (action.call === 'delayed' ? zone?.delayed : zone?.prepare)?.endpoint;
   const standing = calledPods(action, snapshot);
@@ -96,7 +98,7 @@ async function callPods(action: CallPods, { env, config, group, snapshot, mayAct
   // Adopted groups have no timeout of their own; the flag is theirs.
   const timeoutMs = isAdopted(group) ? config.podTimeoutMs : durationMs(endpoint.timeout);
   const ask = action.method === 'POST' ? askToPrepare : askToStay;
-  const answers = await ask(env, pods, { call: action.call, timeoutMs, mayAct });
+  const answers = await ask(env, pods, { call: action.call, timeoutMs, leftMs });
   const failed = answers.find(({ result }) => result === 'failed');
   if (failed !== undefined) {
     const name = pods.find(({ ordinal }) => ordinal === failed.ordinal)?.name;

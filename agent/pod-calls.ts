@@ -20,9 +20,12 @@ export interface CalledPod {
 export interface CallOptions {
   readonly call: 'delayed' | 'prepare';
   readonly timeoutMs: number;
-  /** Asked before each call. */
-  readonly mayAct: () => boolean;
+  /** Asked before each call: how long it may take at most, in milliseconds, so that it has ended before anybody else may act. */
+  readonly leftMs: () => number;
 }
+
+/** No call is begun for which there is less time than this, unless its own time-out is shorter. */
+const shortestCallMs = 1_000;
 
 /**
  * Asks pods to prepare (POST), in their order and 32 at a time. After the first failure no other pod is asked; those under way finish, since
@@ -32,8 +35,9 @@ export interface CallOptions {
 export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   let hasFailed = false;
   return await inParallel(pods, async (pod) => {
-    if (hasFailed || !options.mayAct()) return undefined;
-    const answer = await ask(env, pod, { ...options, method: 'POST', site: 'pods.prepare' });
+    const timeoutMs = allowedMs(options);
+    if (hasFailed || timeoutMs === undefined) return undefined;
+    const answer = await ask(env, pod, { ...options, timeoutMs, method: 'POST', site: 'pods.prepare' });
     hasFailed ||= answer.result === 'failed';
     return answer;
   });
@@ -41,12 +45,19 @@ export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], op
 
 /** Tells pods to stay (DELETE). Every pod is told, whatever others answer; 404 and 409 mean that there was nothing to take back. */
 export async function askToStay(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
-  return await inParallel(pods, async (pod) =>
-    options.mayAct() ? await ask(env, pod, { ...options, method: 'DELETE', site: 'pods.withdraw' }) : undefined,
-  );
+  return await inParallel(pods, async (pod) => {
+    const timeoutMs = allowedMs(options);
+    return timeoutMs === undefined ? undefined : await ask(env, pod, { ...options, timeoutMs, method: 'DELETE', site: 'pods.withdraw' });
+  });
 }
 
-interface Request extends CallOptions {
+/** The time-out of a call that is sent now; undefined when none may be. A call must not reach a pod when somebody else leads. */
+function allowedMs({ timeoutMs, leftMs }: CallOptions): number | undefined {
+  const allowed = Math.min(timeoutMs, Math.floor(leftMs()));
+  return allowed >= Math.min(timeoutMs, shortestCallMs) ? allowed : undefined;
+}
+
+interface Request extends Omit<CallOptions, 'leftMs'> {
   readonly method: 'POST' | 'DELETE';
   readonly site: string;
 }

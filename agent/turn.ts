@@ -24,7 +24,7 @@ export interface TurnParts extends GatherParts {
   readonly config: AgentConfig;
   readonly sources: Pick<ReplicaSources, 'read' | 'isFollowed'>;
   readonly ledgers: Pick<Ledgers, 'read' | 'write'>;
-  readonly leadership: Pick<Leadership, 'epoch' | 'mayAct'>;
+  readonly leadership: Pick<Leadership, 'epoch' | 'mayAct' | 'leftMs'>;
   /** Of each request of the acting path, in milliseconds. */
   readonly actTimeoutMs: number;
   /** Whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
@@ -223,6 +223,7 @@ class Turn {
       references: sources.flatMap(({ reference }) => reference ?? []),
       timeoutMs: actTimeoutMs,
       mayAct: () => this.#mayAct(),
+      leftMs: () => (this.#parts.isStopping() ? 0 : this.#parts.leadership.leftMs()),
       mayDisrupt: (remaining) => {
         const taken = actions.slice(0, actions.length - remaining.length);
         return this.#mayDisrupt(decision, remaining, taken, gathered);

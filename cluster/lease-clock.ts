@@ -40,9 +40,14 @@ export class LeaseClock {
   }
 
   mayAct(requestTimeoutMs: number): boolean {
+    return requestTimeoutMs < this.leftMs();
+  }
+
+  /** How long the holding is certain from now on, in milliseconds; 0 or less when it is not. */
+  leftMs(): number {
     this.#check();
-    if (this.#renewal === undefined || this.#isInDoubt) return false;
-    return this.#nowMs() < this.#renewal.sentMs + this.#options.renewDeadlineMs - requestTimeoutMs;
+    if (this.#renewal === undefined || this.#isInDoubt) return 0;
+    return this.#renewal.sentMs + this.#options.renewDeadlineMs - this.#nowMs();
   }
 
   isInDoubt(): boolean {

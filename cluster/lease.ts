@@ -50,6 +50,8 @@ export interface Lease {
    * immediately before each request that changes something.
    */
   readonly mayAct: (requestTimeoutMs: number) => boolean;
+  /** The longest time that a request may take which is sent now, in milliseconds; 0 or less when none may be. */
+  readonly leftMs: () => number;
   /** leaseTransitions of the holding; grows with each change of holder. Undefined while this process does not hold the Lease. */
   readonly epoch: () => number | undefined;
   /** As last seen; undefined when nobody does or nothing is known. */
@@ -67,6 +69,7 @@ export function startLease(options: LeaseOptions): Lease {
   contender.start();
   return {
     mayAct: (requestTimeoutMs) => contender.mayAct(requestTimeoutMs),
+    leftMs: () => contender.leftMs(),
     epoch: () => contender.epoch(),
     holder: () => contender.holder(),
     problem: () => contender.problem(),
@@ -108,6 +111,10 @@ class Contender {
 
   mayAct(requestTimeoutMs: number): boolean {
     return this.#leading !== undefined && this.#clock.mayAct(requestTimeoutMs);
+  }
+
+  leftMs(): number {
+    return this.#leading === undefined ? 0 : this.#clock.leftMs();
   }
 
   epoch(): number | undefined {
