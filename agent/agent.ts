@@ -1,6 +1,8 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
+import { sleep } from '../cluster/env.ts';
 import { canonicalJson } from '../engine/hash.ts';
 import { startCaches } from './caches.ts';
+import { countChanges } from './changes.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { type GroupMemory, newMemory } from './gather.ts';
@@ -17,8 +19,9 @@ export interface Agent {
   /** Whether every cache has synced, or is known to be missing or forbidden, and the policies were read once. Never goes back to false. */
   readonly isReady: () => boolean;
   /**
-   * Hands over: no new turn and no new request of the acting path, the request under way finishes, the Lease is released, watches end. Resolves
-   * when nothing is left running; calling it twice waits for the same end.
+   * Hands over: no new turn and no new request of the acting path, requests under way that change something finish, the Lease is released,
+   * watches end. Turns that hang are left behind after 15 s, and the Lease expires by itself if even then something is under way. Calling it
+   * twice waits for the same end.
    */
   readonly stop: () => Promise<void>;
 }
@@ -28,11 +31,15 @@ const longestReadMs = 30_000;
 /** Of one request of the acting path. */
 const longestActMs = 5_000;
 
+/** How long turns may take to end once the agent is told to. */
+const longestEndMs = 15_000;
+
 /** Starts the agent; it works until it is stopped. Never throws: what is missing is reported to the listeners, and tried again. */
 export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[]): Agent {
   const readTimeoutMs = Math.min(config.kubernetesTimeoutMs, longestReadMs);
   // Half of the time for which a holder may act after a renewal, so that one renewal that takes long does not stop everything.
   const actTimeoutMs = Math.min(readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
+  const changes = countChanges(env);
   const index = new WakeIndex();
   const memories = new Map<string, GroupMemory>();
   let isReady = false;
@@ -91,14 +98,14 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
       tellLeadership();
     },
   });
-  const ledgers = ledgerStore(env, {
+  const ledgers = ledgerStore(changes.env, {
     timeoutMs: actTimeoutMs,
     mayUseMemory: () => config.lease.mode !== 'required',
     mayWrite: () => leadership.mayAct(actTimeoutMs),
     onDegraded: () => tellDegradations(),
   });
   const parts: TurnParts = {
-    env,
+    env: changes.env,
     config: { ...config, kubernetesTimeoutMs: readTimeoutMs },
     caches,
     policies: policies.current,
@@ -137,8 +144,15 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
 
   const stop = async (): Promise<void> => {
     isStopping = true;
-    await loop.stop();
-    await leadership.release();
+    const patience = new AbortController();
+    const limit = sleep(env, longestEndMs, patience.signal);
+    await Promise.race([loop.stop(), limit]);
+    patience.abort();
+    if (changes.underWay() === 0) await leadership.release();
+    else {
+      env.log.error('something that was asked for is still under way; the Lease is left to expire');
+      leadership.stop();
+    }
     policies.stop();
     sources.stop();
     caches.stop();

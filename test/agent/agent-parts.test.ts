@@ -183,6 +183,24 @@ describe('time', () => {
     expect(cluster.deletedPods()).toHaveLength(9);
   });
 
+  it('gives the Lease away when it is stopped, although a turn hangs', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      request.site === 'fresh.statefulSet' ? { lost: 'before-apply', forever: true } : serve(request),
+    );
+    const { agent } = startProcess({ env: cluster.env });
+    const holder = () =>
+      (cluster.api.get('leases', 'mimir', 'rollout-group')?.['spec'] as { readonly holderIdentity?: string } | undefined)?.holderIdentity;
+    await cluster.env.until(() => cluster.env.requests.some(({ site }) => site === 'fresh.statefulSet'));
+    expect(holder()).toBe('agent-1');
+    const end = agent.stop();
+    await cluster.env.advance(16_000);
+    expect(holder()).toBe('');
+    await cluster.env.finish(end);
+  });
+
   it('hands over at once when it is stopped', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
