@@ -12,7 +12,7 @@ export type AgentState =
   | { readonly kind: 'unseen' };
 
 /** The name that the agent's flag gives by default. */
-const leaseName = 'rollout-group-agent';
+export const agentLeaseName = 'rollout-group-agent';
 
 /** A younger decision is taken for a sign of life. */
 export const freshMs = 60_000;
@@ -39,7 +39,7 @@ export async function agentState(
 async function leasesIn({ env, timeoutMs }: Cluster, namespace: string | undefined): Promise<readonly KubernetesObject[] | undefined> {
   try {
     const where = namespace === undefined ? {} : { namespace };
-    const options = { ...where, fieldSelector: `metadata.name=${leaseName}`, site: 'live.leases', timeoutMs };
+    const options = { ...where, fieldSelector: `metadata.name=${agentLeaseName}`, site: 'live.leases', timeoutMs };
     return (await listObjects(env, resources.leases, options)).items;
   } catch (error) {
     if (isStatus(error, 403, 404)) return undefined;

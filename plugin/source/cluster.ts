@@ -21,18 +21,8 @@ import {
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
-import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies } from '../live/kinds.ts';
-
-const zoneBudgets: Resource = {
-  group: 'rollout-operator.grafana.com',
-  version: 'v1',
-  plural: 'zoneawarepoddisruptionbudgets',
-  kind: 'ZoneAwarePodDisruptionBudget',
-  isNamespaced: true,
-};
-
-/** The name that the agent's flag gives its Lease by default. */
-export const agentLeaseName = 'rollout-group-agent';
+import { agentLeaseName } from '../live/agent.ts';
+import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zoneBudgets } from '../live/kinds.ts';
 
 /** Where the agent lives: policies there may name other namespaces. Its Lease tells; where that may not be read, the usual place is taken. */
 export async function agentNamespaceOf({ env, timeoutMs }: Cluster): Promise<string> {
