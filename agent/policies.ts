@@ -56,6 +56,8 @@ export function startPolicySource(
   const lastGood = new Map<string, KubernetesObject>();
   let goodFiles: readonly PolicyFile[] | undefined;
   let current: ActivePolicies | undefined;
+  /** Why what is written down cannot be worked out at all. */
+  let defect: string | undefined;
   let isAsked = false;
   let isStopped = false;
   /** Monotonic: not again before. */
@@ -74,12 +76,29 @@ export function startPolicySource(
     isAsked = false;
     if (isStopped) return;
     const beganMs = env.clock.monotonicMs();
-    const resolved = resolve();
+    const resolved = resolveSafely();
     const endedMs = env.clock.monotonicMs();
     restsUntilMs = endedMs + restFactor * (endedMs - beganMs);
     if (resolved === undefined) return;
     current = resolved;
     listener.onChange(resolved);
+  };
+
+  /** A defect in what reads policies must not end the process: then nobody would look after anything. */
+  const resolveSafely = (): ActivePolicies | undefined => {
+    let message: string | undefined;
+    let resolved: ActivePolicies | undefined;
+    try {
+      resolved = resolve();
+    } catch (error) {
+      message = error instanceof Error ? error.message : 'they cannot be worked out';
+    }
+    if (message !== defect) {
+      defect = message;
+      if (message !== undefined) env.log.error('the policies cannot be worked out', { problem: message });
+      listener.onState();
+    }
+    return resolved;
   };
 
   const resolve = (): ActivePolicies | undefined => {
@@ -113,13 +132,18 @@ export function startPolicySource(
   return {
     current: () => current,
     refresh,
-    degradation: directory.degradation,
+    degradation: () => (defect === undefined ? directory.degradation() : degradationOf(defect, current !== undefined)),
     stop: () => {
       isStopped = true;
       cancelRest();
       directory.stop();
     },
   };
+}
+
+function degradationOf(defect: string, hasPolicies: boolean): Degradation {
+  const consequence = hasPolicies ? 'what they said last is kept' : 'nothing is done until they can';
+  return { id: 'policies', reason: 'invalid', message: `the policies cannot be worked out (${defect}): ${consequence}` };
 }
 
 /** Objects that define something and cannot be used. */

@@ -45,3 +45,41 @@ it('policies that take long to work out leave most of the time to everything els
   expect(count).toBe(5);
   expect(env.timerCount()).toBe(0);
 });
+
+it('policies that cannot be worked out stay as they were, and somebody is told', async () => {
+  const env = virtualEnv();
+  let isBroken = false;
+  let states = 0;
+  const silent = () => undefined;
+  const source = startPolicySource(
+    {
+      ...env,
+      pods: { call: () => Promise.reject(new Error('no pod listens')) },
+      log: { debug: silent, info: silent, warn: silent, error: silent },
+    },
+    { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
+    {
+      isSettled: () => true,
+      manifests: () => [],
+      policyObjects: () => {
+        if (isBroken) throw new Error('a defect');
+        return { objects: [], unread: [] };
+      },
+    },
+    { onChange: silent, onState: () => (states += 1) },
+  );
+  source.refresh();
+  await env.settle();
+  const before = source.current();
+  isBroken = true;
+  source.refresh();
+  await env.advance(1000);
+  expect(source.current()).toBe(before);
+  expect(source.degradation()).toMatchObject({ id: 'policies', message: expect.stringContaining('a defect') });
+  expect(states).toBe(1);
+  isBroken = false;
+  source.refresh();
+  await env.advance(1000);
+  expect([source.degradation(), states]).toEqual([undefined, 2]);
+  source.stop();
+});
