@@ -55,7 +55,7 @@ export function agentMarkdown(): string {
     '## What is published',
     '',
     'The decision of each group, when it changed and every `-publish.every` at most: into `status` of its RolloutGroup where there is such an',
-    'object, otherwise into the ConfigMap `rollout-group-GROUP-status`, key `decision`. A group that is quiet, waits or is blocked writes nothing.',
+    'object, otherwise into the ConfigMap `rollout-status-GROUP`, key `decision`. A group that is quiet, waits or is blocked writes nothing.',
     'Rollouts and changes of replicas are recorded as RolloutRun objects where that kind is installed; of each group the last ten are kept.',
     '',
     '## Events',

@@ -7,6 +7,7 @@ import { ledgerLabel } from '../engine/ledger-document.ts';
 import { publishedDecision, readPublished, samePublished } from '../engine/publish/decision.ts';
 import type { PublishedDecision } from '../engine/publish/published.ts';
 import { groupStatus, scaleTargetOf } from '../engine/publish/status.ts';
+import { statusMapName } from '../engine/publish/status-map.ts';
 import { isUnknown } from '../engine/snapshot.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
@@ -37,11 +38,6 @@ const decisionKey = 'decision';
 const labelValue = 'decision';
 /** Longer waits for an answer would hold the other groups up. */
 const longestTimeoutMs = 30_000;
-
-/** Name of the ConfigMap that holds the published decision of a group. */
-export function statusName(group: string): string {
-  return `rollout-group-${group}-status`;
-}
 
 interface Published {
   report: TurnReport;
@@ -79,7 +75,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
   const read = async (group: GroupName): Promise<Stored> => {
     const object = await objects.read(group, 'publish.getGroup');
     if (object !== undefined) return { kind: 'status', object, ...storedDecision(fieldOf(object['status'], decisionKey)) };
-    const target = { namespace: group.namespace, name: statusName(group.name) };
+    const target = { namespace: group.namespace, name: statusMapName(group.name) };
     const map = await getObject(env, resources.configMaps, target, { site: 'publish.getConfigMap', timeoutMs });
     if (map === undefined) return { kind: 'configMap' };
     if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not ours to write`);
@@ -126,7 +122,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
       await replaceObject(env, resources.configMaps, { ...object, data }, { site: 'publish.replaceConfigMap', timeoutMs });
       return;
     }
-    const metadata = { namespace, name: statusName(name), labels: { [ledgerLabel.key]: labelValue } };
+    const metadata = { namespace, name: statusMapName(name), labels: { [ledgerLabel.key]: labelValue } };
     const made = { apiVersion: apiVersionOf(resources.configMaps), kind: 'ConfigMap', metadata, data };
     await createObject(env, resources.configMaps, made, { site: 'publish.createConfigMap', timeoutMs });
   };

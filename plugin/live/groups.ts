@@ -4,6 +4,7 @@ import type { KubernetesObject } from '../../cluster/resource.ts';
 import { decideGroup } from '../../engine/decide.ts';
 import { publishedDecision, readPublished } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { isStatusMapName } from '../../engine/publish/status-map.ts';
 import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -99,7 +100,7 @@ function decidedHere({ policies }: LiveWorld, snapshot: Snapshot, group: GroupDe
 
 /** The decision inside of an object, if one was published there. */
 function storedDecision(object: KubernetesObject): unknown {
-  if (object.kind === 'ConfigMap') return object.metadata.name.endsWith('-status') ? jsonIn(object, 'decision') : undefined;
+  if (object.kind === 'ConfigMap') return isStatusMapName(object.metadata.name) ? jsonIn(object, 'decision') : undefined;
   const status = object['status'];
   return typeof status === 'object' && status !== null && 'decision' in status ? status.decision : undefined;
 }

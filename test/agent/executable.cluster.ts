@@ -49,7 +49,7 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     const agent = await rolled();
     const { client } = controlPlane();
     const [map] = await client.until<Seen>('/api/v1/namespaces/no-kinds/configmaps', 'a published Done', (maps) =>
-      maps.some((one) => one.metadata.name === 'rollout-group-ingester-status' && phaseOf(one) === 'Done'),
+      maps.some((one) => one.metadata.name === 'rollout-status-ingester' && phaseOf(one) === 'Done'),
     );
     expect(map).toBeDefined();
     await client.until<Seen>(eventsPath('no-kinds'), 'the end of the rollout', (events) =>

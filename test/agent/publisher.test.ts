@@ -10,7 +10,7 @@ import { snapshotOf } from '../kit/snapshots.ts';
 import { status, virtualEnv } from '../kit/virtual-env.ts';
 import { objectsServer } from './objects-server.ts';
 
-const mapPath = '/api/v1/namespaces/mimir/configmaps/rollout-group-ingester-status';
+const mapPath = '/api/v1/namespaces/mimir/configmaps/rollout-status-ingester';
 const emptyLedger = { namespace: 'mimir', claims: [], downscales: [], preparations: [] };
 const groupPath = '/apis/rollout-group.dev/v1alpha1/namespaces/mimir/rolloutgroups/ingester';
 
@@ -200,7 +200,7 @@ describe('publishing a decision', () => {
   it('leaves a ConfigMap alone that is not its own', async () => {
     const { server, turn, env, warnings } = setup();
     server.put(mapPath, {
-      metadata: { namespace: 'mimir', name: 'rollout-group-ingester-status', labels: { 'rollout-group.dev/document': 'ledger' } },
+      metadata: { namespace: 'mimir', name: 'rollout-status-ingester', labels: { 'rollout-group.dev/document': 'ledger' } },
     });
     turn(1);
     await env.advance(10_000);

@@ -93,7 +93,7 @@ export function publishedObject(decision: PublishedDecision): FakeObject {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: {
-      name: `rollout-group-${decision.group}-status`,
+      name: `rollout-status-${decision.group}`,
       namespace: decision.namespace,
       labels: { 'rollout-group.dev/document': 'status' },
     },

@@ -91,7 +91,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     agent = await startAgentProcess({ url: controlPlane().url, identity: controlPlane().identities.agent, namespace });
     await agent.untilReady();
     await controlPlane().client.until(`/api/v1/namespaces/${namespace}/configmaps`, 'a published decision', (maps) =>
-      maps.some(({ metadata }) => metadata.name === 'rollout-group-ingester-status'),
+      maps.some(({ metadata }) => metadata.name === 'rollout-status-ingester'),
     );
     const { status, stdout, stderr } = await viewer.run(['get', 'ingester', '-o', 'json']);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
