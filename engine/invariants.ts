@@ -4,6 +4,7 @@ import { exceptionFor } from '../policies/join.ts';
 import { unavailableLimit } from './amount.ts';
 import { contextOf, type GroupContext, zoneNamed } from './context.ts';
 import { type Action, type GroupDecision, isReplacement } from './decision.ts';
+import { isNewAnswer } from './preparations.ts';
 import { boundedReplicas } from './replicas.ts';
 import type { Snapshot } from './snapshot.ts';
 import { isCrashing, type ZoneView } from './view.ts';
@@ -212,7 +213,10 @@ const delayWindow: Invariant = {
             ? entry?.reportedMs
             : Math.max(entry?.seenMs ?? 0, (entry?.reportedMs ?? 0) <= context.nowMs ? (entry?.reportedMs ?? 0) : 0);
         const isRipe = entry?.state === 'prepared' && since !== undefined && context.nowMs - since >= delayed.afterMs;
-        return isRipe ? [] : [`${pod.name} leaves without having been prepared for the whole delay`];
+        if (!isRipe) return [`${pod.name} leaves without having been prepared for the whole delay`];
+        return isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + delayed.afterMs })
+          ? []
+          : [`${pod.name} leaves without having been asked again`];
       });
     });
   },

@@ -71,6 +71,8 @@ const preparations = z.object({
   /** One for all, or one for each ordinal: pods answer at different times. */
   seenMs: instants,
   reportedMs: instants.optional(),
+  answeredMs: instants.optional(),
+  sinceMs: instants.optional(),
   message: z.string().optional(),
   isWithdrawn: z.literal(true).optional(),
   ordinals: ranges,
@@ -250,9 +252,10 @@ function encodePodClaims(claims: readonly Claim[]): readonly object[] {
 
 function encodePreparations(entries: readonly Preparation[]): readonly object[] {
   const numbered = entries.map((row) => {
-    const { zone: of, call, state, message, isWithdrawn, reportedMs, ordinal, podUid } = row;
+    const { zone: of, call, state, message, isWithdrawn, reportedMs, answeredMs, sinceMs, ordinal, podUid } = row;
     // Words without a slash, then the zone: no two batches have one key.
-    const common = `${call}/${state}/${isWithdrawn}/${reportedMs !== undefined}/${message === undefined}/`;
+    const instantsOf = `${reportedMs !== undefined}/${answeredMs !== undefined}/${sinceMs !== undefined}`;
+    const common = `${call}/${state}/${isWithdrawn}/${instantsOf}/${message === undefined}/`;
     return { row, key: `${common}${message === undefined ? of : JSON.stringify([of, message])}`, ordinal, uid: podUid };
   });
   return batches(numbered).map((rows) => {
@@ -265,6 +268,8 @@ function encodePreparations(entries: readonly Preparation[]): readonly object[] 
       isWithdrawn,
       seenMs: oneForAll(rows.map(({ seenMs }) => seenMs)),
       reportedMs: oneForAll(rows.flatMap(({ reportedMs }) => reportedMs ?? [])),
+      answeredMs: oneForAll(rows.flatMap(({ answeredMs }) => answeredMs ?? [])),
+      sinceMs: oneForAll(rows.flatMap(({ sinceMs }) => sinceMs ?? [])),
       ordinals: ordinalRanges(rows.map(({ ordinal }) => ordinal)),
       uids: rows.map(({ podUid }) => podUid),
     };
@@ -297,16 +302,21 @@ function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.i
 }
 
 function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparation[] | undefined {
-  const { ordinals, uids: named, seenMs, reportedMs, zone: of, call, state, message, isWithdrawn } = batch;
+  const { ordinals, uids: named, seenMs, reportedMs, answeredMs, sinceMs, zone: of, call, state, message, isWithdrawn } = batch;
   const numbers = expand(ordinals, named.length);
   const seen = forEach(seenMs, named.length);
   const reported = reportedMs === undefined ? [] : forEach(reportedMs, named.length);
-  if (numbers?.length !== named.length || seen === undefined || reported === undefined) return undefined;
+  const answered = answeredMs === undefined ? [] : forEach(answeredMs, named.length);
+  const since = sinceMs === undefined ? [] : forEach(sinceMs, named.length);
+  if (numbers?.length !== named.length || seen === undefined) return undefined;
+  if (reported === undefined || answered === undefined || since === undefined) return undefined;
   // Thousands of rows: each is made as it is, and not cleaned of absent members afterwards.
   return named.map((podUid, index): Preparation => {
     const row: Mutable<Preparation> = { zone: of, ordinal: numbers[index] ?? 0, podUid, call, state, seenMs: seen[index] ?? 0 };
-    const atMs = reported[index];
-    if (atMs !== undefined) row.reportedMs = atMs;
+    const [reportedAtMs, answeredAtMs, knownSinceMs] = [reported[index], answered[index], since[index]];
+    if (reportedAtMs !== undefined) row.reportedMs = reportedAtMs;
+    if (answeredAtMs !== undefined) row.answeredMs = answeredAtMs;
+    if (knownSinceMs !== undefined) row.sinceMs = knownSinceMs;
     if (message !== undefined) row.message = message;
     if (isWithdrawn !== undefined) row.isWithdrawn = isWithdrawn;
     return row;

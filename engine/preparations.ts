@@ -4,6 +4,24 @@ import type { Ledger, Preparation } from './snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
+/**
+ * How old the newest answer of a pod may be when it is removed after its delay, in milliseconds. A pod may restart, or be told to stay by
+ * somebody else, while it waits; so it is asked once more before it goes. Long enough for asking a large zone, its turn and the next one.
+ */
+const newestAnswerMs = 60_000;
+
+/**
+ * Whether what a prepared pod last answered can still be relied on: it is not old, and was given when the delay was over, at `ripeMs`. An
+ * answer of the future is that of another clock.
+ */
+export function isNewAnswer(
+  { answeredMs, seenMs }: Preparation,
+  { nowMs, ripeMs }: { readonly nowMs: number; readonly ripeMs: number },
+): boolean {
+  const atMs = answeredMs ?? seenMs;
+  return atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= newestAnswerMs;
+}
+
 /** The answer of one pod to one call. */
 export interface PodAnswer {
   readonly ordinal: number;
@@ -75,13 +93,19 @@ export function noteAnswers(
 
 /**
  * Since when an answer to `prepare` has been known, when it was known before: the same pod, or its successor reporting the same timestamp,
- * which it can only have kept. So a pod that is rolled while it waits to leave does not begin its delay again. undefined when it is news.
+ * which it can only have kept. So a pod that is rolled while it waits to leave does not begin its delay again, and neither does one that once
+ * did not answer. undefined when it is news: a pod that names a later time than before was not prepared in between, or began anew.
  */
 export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
-  if (before?.state !== 'prepared') return undefined;
-  const isSamePod = before.podUid === answer.podUid;
+  const known = before === undefined ? undefined : knownSince(before);
+  if (before === undefined || known === undefined) return undefined;
   const isSameReport = answer.reportedMs !== undefined && answer.reportedMs === before.reportedMs;
-  return isSamePod || isSameReport ? before.seenMs : undefined;
+  const isLater = answer.reportedMs !== undefined && before.reportedMs !== undefined && answer.reportedMs > before.reportedMs;
+  return isSameReport || (before.podUid === answer.podUid && !isLater) ? known : undefined;
+}
+
+function knownSince({ state, seenMs, sinceMs }: Preparation): number | undefined {
+  return state === 'prepared' ? seenMs : sinceMs;
 }
 
 function isOfCall(entry: Preparation, { zone, call }: Pick<CallPods, 'zone' | 'call'>): boolean {
@@ -89,7 +113,9 @@ function isOfCall(entry: Preparation, { zone, call }: Pick<CallPods, 'zone' | 'c
 }
 
 function withdrawn(entries: readonly Preparation[]): readonly Preparation[] {
-  return entries.filter((entry) => entry.state === 'failed').map((entry) => ({ ...entry, isWithdrawn: true }));
+  return entries
+    .filter((entry) => entry.state === 'failed')
+    .map(({ reportedMs: _reportedMs, sinceMs: _sinceMs, ...entry }) => ({ ...entry, isWithdrawn: true }));
 }
 
 function preparationOf(
@@ -99,8 +125,22 @@ function preparationOf(
   nowMs: number,
 ): Preparation {
   const identity = { zone, ordinal, podUid, call };
-  if (result === 'failed') return { ...identity, state: 'failed', seenMs: nowMs, ...(message === undefined ? {} : { message }) };
+  if (result === 'failed') {
+    const said = message === undefined ? {} : { message };
+    return { ...identity, state: 'failed', seenMs: nowMs, ...lastPrepared(before), ...said };
+  }
   const answered = { ...identity, state: 'prepared' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
   const since = before.map((entry) => preparedSince(entry, answered)).filter((instant) => instant !== undefined);
-  return { ...answered, seenMs: since.length === 0 ? nowMs : Math.min(...since) };
+  const seenMs = since.length === 0 ? nowMs : Math.min(...since);
+  return { ...answered, seenMs, ...(seenMs === nowMs ? {} : { answeredMs: nowMs }) };
+}
+
+/** What a pod that fails now had answered before, so that its delay goes on if it still names that time when it answers again. */
+function lastPrepared(before: readonly Preparation[]): Pick<Preparation, 'reportedMs' | 'sinceMs'> {
+  for (const entry of before) {
+    const { reportedMs } = entry;
+    const sinceMs = knownSince(entry);
+    if (reportedMs !== undefined && sinceMs !== undefined) return { reportedMs, sinceMs };
+  }
+  return {};
 }

@@ -181,10 +181,14 @@ export interface Preparation {
   readonly call: 'delayed' | 'prepare';
   /** `asked`: no answer is known, so it may have prepared. It is asked again, or told to stay. */
   readonly state: 'asked' | 'prepared' | 'failed';
-  /** The pod's own timestamp; absent for `prepare`. */
+  /** The pod's own timestamp in its newest good answer; absent for `prepare`. */
   readonly reportedMs?: number;
-  /** When the agent first saw it prepared, saw it fail, or was about to ask. */
+  /** When the agent first saw it prepared with this timestamp, saw it fail, or was about to ask. */
   readonly seenMs: number;
+  /** When it last answered that it is prepared; absent: at `seenMs`. */
+  readonly answeredMs?: number;
+  /** Of a pod that was prepared before it failed, and was not told to stay: the `seenMs` of then, which `reportedMs` belongs to. */
+  readonly sinceMs?: number;
   readonly message?: string;
   /** A failed pod was told to stay, since it may have prepared all the same. */
   readonly isWithdrawn?: true;

@@ -124,9 +124,8 @@ function withPreparations(asked: Asked, to?: { readonly zone: string; readonly r
     const firstLeaving = (view.set?.firstOrdinal ?? 0) + staying;
     const call = view.zone.delayed === undefined ? 'prepare' : 'delayed';
     const seenMs = snapshot.nowMs - durationMs(preparedFor);
-    return view.pods
-      .filter((pod) => pod.ordinal >= firstLeaving)
-      .map(({ ordinal, uid }) => ({ zone: view.zone.name, ordinal, podUid: uid, call, state: 'prepared', reportedMs: seenMs, seenMs }));
+    const prepared = { zone: view.zone.name, call, state: 'prepared', reportedMs: seenMs, seenMs, answeredMs: snapshot.nowMs } as const;
+    return view.pods.filter((pod) => pod.ordinal >= firstLeaving).map(({ ordinal, uid }) => ({ ...prepared, ordinal, podUid: uid }));
   });
   return withLedger(asked, (ledger) => ({ ...ledger, preparations }));
 }

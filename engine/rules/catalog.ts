@@ -11,7 +11,11 @@ export interface RuleEntry {
 /** The rules by id. A rule of a RolloutPolicy is named `policy/rule` and may answer in every way. */
 export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'approval', title: 'enough people with the right groups approved the wave', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
-  { id: 'delayed-downscale', title: 'leaving pods have been prepared for the whole delay', outcomes: ['ok', 'wait', 'no', 'skip'] },
+  {
+    id: 'delayed-downscale',
+    title: 'leaving pods have been prepared for the whole delay, and have just said so again',
+    outcomes: ['ok', 'wait', 'no', 'skip'],
+  },
   { id: 'disruption-budget', title: 'the disruption budget of the zone or partition has room', outcomes: ['ok', 'wait', 'no', 'unknown'] },
   { id: 'engine-unavailable', title: 'the rollout engine that the group names exists', outcomes: ['ok', 'wait'] },
   { id: 'eviction-budget', title: 'PodDisruptionBudgets let the eviction API take a pod', outcomes: ['ok', 'wait', 'no', 'unknown'] },

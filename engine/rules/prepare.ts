@@ -3,6 +3,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
+import { isNewAnswer } from '../preparations.ts';
 import { earliest, result } from '../rule.ts';
 import type { Preparation } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
@@ -24,8 +25,8 @@ export function isBelievable({ nowMs }: { readonly nowMs: number }, instant: num
 }
 
 /**
- * The delayed downscale: every leaving pod was asked, and the pods from the top down that were prepared for at least the delay may go. A
- * matured pod below an immature one waits.
+ * The delayed downscale: every leaving pod was asked, and the pods from the top down that were prepared for at least the delay may go, once
+ * they have said so again. A matured pod below an immature one waits.
  */
 export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const { context, zone, from, to } = question;
@@ -53,7 +54,35 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
       permitted: from,
       actions,
     };
-  return { ...tailThatMayGo(question, entries, delayed.afterMs, source), actions };
+  return confirmed(question, entries, tailThatMayGo(question, entries, delayed.afterMs, source), delayed.afterMs);
+}
+
+/**
+ * Who may go by what is known is asked once more immediately before: a pod that has lost its preparation, or was told to stay, then names
+ * another time.
+ */
+function confirmed(
+  question: ScaleQuestion,
+  leaving: readonly LeavingPod[],
+  ripe: Omit<PrepareAnswer, 'actions'>,
+  afterMs: number,
+): PrepareAnswer {
+  const { context, zone, from } = question;
+  if (ripe.permitted === from) return { ...ripe, actions: [] };
+  const first = zone.set?.firstOrdinal ?? 0;
+  const isConfirmed = ({ entry }: LeavingPod): boolean => {
+    const since = preparedSince(question, entry);
+    return entry !== undefined && since !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + afterMs });
+  };
+  const old = leaving.filter((pod) => pod.ordinal >= first + ripe.permitted && !isConfirmed(pod));
+  if (old.length === 0) return { ...ripe, actions: [] };
+  const { limit, source } = ripe.result;
+  const fact = `${pods(old.length)} must say once more that ${old.length === 1 ? 'it is' : 'they are'} prepared`;
+  return {
+    result: result('delayed-downscale', 'wait', fact, { limit, source }),
+    permitted: from,
+    actions: [callPods(question, 'delayed', 'POST', ascending({ ...question, to: ripe.permitted }))],
+  };
 }
 
 /** Down to the highest pod that has not been prepared for the whole delay. Ordinals without a pod hold nothing up. */

@@ -68,7 +68,52 @@ describe('a delayed downscale', () => {
     await cluster.env.advance(60_000);
     expect(replicasOf(cluster)).toBe(2);
     expect(cluster.api.get('replicatemplates', 'mimir', 'ingester')?.['status']).toEqual({ replicas: 2 });
-    expect(called(process.podCalls)).toHaveLength(2);
+    // Once more, immediately before they go.
+    expect(called(process.podCalls).slice(2)).toEqual([`POST ${url(2)}`, `POST ${url(3)}`]);
+  });
+
+  it('begins again when somebody else tells a pod to stay, and one that names a new time whenever it is asked never leaves', async () => {
+    const cluster = mirrored();
+    const pods = obedient(cluster);
+    startProcess({ env: cluster.env, pods: pods.call });
+    ask(cluster, 3);
+    await cluster.env.advance(hourMs / 2);
+    expect(pods.prepared.size).toBe(1);
+    pods.prepared.clear();
+    await cluster.env.advance(hourMs);
+    expect(replicasOf(cluster)).toBe(4);
+    await cluster.env.advance(hourMs);
+    expect(replicasOf(cluster)).toBe(3);
+
+    const forgetful = mirrored();
+    const { call } = obedient(forgetful);
+    const process = startProcess({
+      env: forgetful.env,
+      pods: async (request) => {
+        if (request.method === 'POST') await call({ ...request, method: 'DELETE' });
+        return await call(request);
+      },
+    });
+    ask(forgetful, 3);
+    await forgetful.env.advance(4 * hourMs);
+    expect(replicasOf(forgetful)).toBe(4);
+    // Once per delay, and not at every moment.
+    expect(process.podCalls.length).toBeLessThan(10);
+  });
+
+  it('is held by a pod that does not answer when it is asked once more, and then goes on without a new delay', async () => {
+    const cluster = mirrored();
+    const pods = obedient(cluster);
+    let isDown = false;
+    startProcess({ env: cluster.env, pods: async (request) => (isDown ? { status: 503, body: '' } : await pods.call(request)) });
+    ask(cluster, 2);
+    await cluster.env.advance(hourMs / 2);
+    isDown = true;
+    await cluster.env.advance(hourMs);
+    expect(replicasOf(cluster)).toBe(4);
+    isDown = false;
+    await cluster.env.advance(120_000);
+    expect(replicasOf(cluster)).toBe(2);
   });
 
   it('is withdrawn from every pod when the source asks for the pods again', async () => {

@@ -116,6 +116,32 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     await arena.expectKept();
   });
 
+  it('begins again for a pod that a person told to stay in the middle', async () => {
+    await open('stay');
+    const agent = await arena.start({ env: env() });
+    await agent.untilReady();
+    await ask(3);
+    await untilCalls('a preparation', () => Object.keys(pods.prepared()).length === 1);
+    const first = pods.prepared()['ingester-zone-a-3'] ?? 0;
+    // Nobody tells the agent.
+    pods.forget('ingester-zone-a-3');
+    await untilReplicas(3);
+    const again = pods.prepared()['ingester-zone-a-3'] ?? 0;
+    expect(again).toBeGreaterThanOrEqual(first + delayMs / 1000);
+    expect(await waitedMs()).toBeGreaterThanOrEqual(2 * delayMs);
+    await arena.expectKept();
+  });
+
+  it('is not done for a pod that names a new time whenever it is asked', async () => {
+    await open('anew');
+    pods.script(/-3$/, { kind: 'lying', secondsFromNow: 0 }, 'POST');
+    const agent = await arena.start({ env: env() });
+    await agent.untilReady();
+    await ask(3);
+    await untilCalls('three preparations', (calls) => calls.filter(({ method }) => method === 'POST').length >= 3);
+    expect(await arena.group.replicas()).toEqual([4]);
+  });
+
   describe('of pods that do not play along', () => {
     /** By the zone that behaves so. */
     const behaviours: Readonly<Record<string, PodBehaviour>> = {

@@ -35,6 +35,8 @@ export interface PodServer {
   readonly calls: () => readonly PodCall[];
   /** From now on the pods whose name matches behave so, for this method when given. What was scripted last counts. */
   readonly script: (pods: RegExp, behaviour: PodBehaviour, method?: 'POST' | 'DELETE') => void;
+  /** As if somebody else had told the pod to stay. */
+  readonly forget: (pod: string) => void;
   /** Since when each pod has been prepared, in Unix seconds. */
   readonly prepared: () => Readonly<Record<string, number>>;
   readonly close: () => Promise<void>;
@@ -74,6 +76,7 @@ export async function startPodServer(): Promise<PodServer> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls: () => calls.slice(),
     script: (pods, behaviour, method) => scripts.push({ pods, behaviour, method }),
+    forget: (pod) => void prepared.delete(pod),
     prepared: () => Object.fromEntries(prepared),
     close: async () => {
       const closed = new Promise((settle) => server.close(settle));

@@ -211,6 +211,13 @@ describe('S11, the whole delay', () => {
     expect(ask([at(3, ago(2 * hourMs)), at(4, ago(2 * hourMs))])).toEqual([]);
   });
 
+  it('is violated by a pod that was not asked again within the last minute', () => {
+    const asked = (ageMs: number) => ask([preparation(3), preparation(4, { answeredMs: ago(ageMs) })]);
+    expect(asked(minuteMs)).toEqual([]);
+    expect(asked(minuteMs + 1)).toEqual(['S11: ingester-zone-a-4 leaves without having been asked again']);
+    expect(asked(-1)).toEqual(['S11: ingester-zone-a-4 leaves without having been asked again']);
+  });
+
   it('is violated by what another pod, another call or a failure says', () => {
     const fine = preparation(3);
     expect(ask([fine, preparation(4, { podUid: 'uid-old' })])).toEqual([leaves(4)]);

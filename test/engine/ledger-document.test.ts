@@ -173,6 +173,8 @@ const preparations = fc
       state: fc.constantFrom('asked' as const, 'prepared' as const, 'failed' as const),
       seenMs: fc.constantFrom(1, 2),
       reportedMs: fc.constantFrom(1, 2),
+      answeredMs: fc.constantFrom(1, 2),
+      sinceMs: fc.constantFrom(1, 2),
       message: fc.string(),
       isWithdrawn: fc.constant(true as const),
     },

@@ -32,7 +32,7 @@ describe('a pod that is about to be asked', () => {
     const noted = ask(withEntries(before));
     expect(noted.preparations).toEqual([before, asked]);
     const answered = noteAnswers(noted, post, [{ ordinal: 5, podUid: 'u5', result: 'done', reportedMs: 100 }], 500);
-    expect(answered.preparations).toEqual([prepared]);
+    expect(answered.preparations).toEqual([{ ...prepared, answeredMs: 500 }]);
   });
 
   it('must be told to stay again, when it was told so after it failed', () => {
@@ -85,12 +85,53 @@ describe('an answer', () => {
   });
 });
 
+describe('a pod that is asked again', () => {
+  const done = { ordinal: 5, podUid: 'u5', result: 'done' } as const;
+  const lost = { ...done, result: 'failed', message: 'no' } as const;
+  const afterCalls = (...answers: readonly [Parameters<typeof noteAnswers>[1], Parameters<typeof noteAnswers>[2][number]][]) => {
+    let ledger = withEntries(prepared);
+    for (const [index, [call, answer]] of answers.entries()) {
+      const nowMs = 500 + index;
+      ledger = noteAnswers(noteAsked(ledger, call, [{ ordinal: 5, uid: 'u5' }], nowMs), call, [answer], nowMs);
+    }
+    return ledger.preparations;
+  };
+
+  it('has been prepared since it first said so, and has said so now', () => {
+    expect(afterCalls([post, { ...done, reportedMs: 100 }])).toEqual([{ ...prepared, answeredMs: 500 }]);
+  });
+
+  it('begins its delay again when it names a later time', () => {
+    expect(afterCalls([post, { ...done, reportedMs: 101 }])).toEqual([{ ...prepared, reportedMs: 101, seenMs: 500 }]);
+  });
+
+  it('goes on with its delay when only the answer was lost', () => {
+    expect(afterCalls([post, lost])).toEqual([{ ...failed, message: 'no', seenMs: 500, reportedMs: 100, sinceMs: 150 }]);
+    expect(afterCalls([post, lost], [post, lost], [post, { ...done, reportedMs: 100 }])).toEqual([{ ...prepared, answeredMs: 502 }]);
+    expect(afterCalls([post, lost], [post, { ...done, reportedMs: 400 }])).toEqual([{ ...prepared, reportedMs: 400, seenMs: 501 }]);
+  });
+
+  it('does not go on with it after it was told to stay', () => {
+    expect(afterCalls([post, lost], [withdraw, done])).toEqual([{ ...failed, message: 'no', seenMs: 500, isWithdrawn: true }]);
+  });
+});
+
 describe('since when a pod has been prepared', () => {
   const before = { zone: 'a', ordinal: 5, podUid: 'old', call: 'delayed', state: 'prepared', reportedMs: 100, seenMs: 150 } as const;
   const answer = { zone: 'a', ordinal: 5, podUid: 'new', call: 'delayed', state: 'prepared' } as const;
 
   it.each([
     ['the same pod says it again', before, { ...answer, podUid: 'old' }, 150],
+    ['the same pod says the same time', before, { ...answer, podUid: 'old', reportedMs: 100 }, 150],
+    ['the same pod says a later time: it was not prepared in between', before, { ...answer, podUid: 'old', reportedMs: 101 }, undefined],
+    ['the same pod says an earlier time', before, { ...answer, podUid: 'old', reportedMs: 99 }, 150],
+    ['it did not answer once', { ...before, state: 'failed' as const, seenMs: 300, sinceMs: 150 }, { ...answer, reportedMs: 100 }, 150],
+    [
+      'it did not answer once, and began anew',
+      { ...before, state: 'failed' as const, sinceMs: 150 },
+      { ...answer, reportedMs: 400 },
+      undefined,
+    ],
     ['its successor kept the timestamp', before, { ...answer, reportedMs: 100 }, 150],
     ['its successor began anew', before, { ...answer, reportedMs: 400 }, undefined],
     ['its successor reports nothing', before, answer, undefined],

@@ -255,7 +255,13 @@ describe('a downscale', () => {
     });
     const settled = { statefulSets: [], podChanges: {} };
     const done = run({ group: shrinking, state: settled });
-    expect(done.story).toEqual(['0: prepare ingester-zone-a 2', '3600: prepare ingester-zone-a 2', '3600: scale ingester-zone-a 3 to 2']);
+    expect(done.story).toEqual([
+      '0: prepare ingester-zone-a 2',
+      // Once more for the delay, then for the removal.
+      '3600: prepare ingester-zone-a 2',
+      '3600: prepare ingester-zone-a 2',
+      '3600: scale ingester-zone-a 3 to 2',
+    ]);
     expect(short(done)).toEqual({ end: 'done', seconds: 3630, holding: [] });
     expect(line(done.world)).toBe(`0:${oldRevision} ready, 1:${oldRevision} ready`);
     const failing = run({

@@ -204,11 +204,13 @@ describe('a plan of replicas', () => {
     expect(lines(shrinking)).toEqual([
       'replicas: prepare a a-2 at 0 for 0 to 0',
       'replicas: wait a delayed-downscale at 0 for 3600 to 3600',
+      'replicas: prepare a a-2 at 3600 for 0 to 0',
       'replicas: scaleDown a 3-2 at 3600 for 30 to 120',
     ]);
     expect(shrinking.timeline.map(({ kind, label, endSeconds }) => [kind, label, endSeconds])).toEqual([
       ['prepare', 'delayed-downscale', 0],
       ['wait', 'delayed-downscale', 3600],
+      ['prepare', 'delayed-downscale', 3600],
       ['scaleDown', '3 to 2', 3630],
     ]);
   });

@@ -83,8 +83,15 @@ export const defects: readonly Defect[] = [
   {
     name: 'the delay of a downscale counts from nothing',
     file: 'engine/rules/prepare.ts',
-    find: 'context.nowMs - since(pod) < afterMs',
-    replace: 'context.nowMs - since(pod) < 0 * afterMs',
+    find: 'isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs',
+    replace: 'isBelievable(context, reported) ? 0 : entry.seenMs',
+    by: 'decisions',
+  },
+  {
+    name: 'who has been prepared long enough goes without being asked again',
+    file: 'engine/preparations.ts',
+    find: 'atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= newestAnswerMs',
+    replace: 'atMs <= nowMs + 0 * ripeMs',
     by: 'decisions',
   },
   {

@@ -131,6 +131,31 @@ describe('the delayed downscale', () => {
     expect(of({ firstOrdinal: 10, preparations: [preparation(13), preparation(14)] })).toMatchObject({ permitted: 3 });
   });
 
+  it('asks who may go once more when the newest answer is old, and nobody else', () => {
+    const old = { answeredMs: ago(minuteMs) - 1 };
+    const wait = { rule: 'delayed-downscale', outcome: 'wait', ...details };
+    expect(of({ preparations: [preparation(3, old), preparation(4)] })).toEqual({
+      result: { ...wait, fact: '1 pod must say once more that it is prepared' },
+      permitted: 5,
+      actions: [call('delayed', 'POST', [3, 4])],
+    });
+    const young = preparation(3, { seenMs: ago(hourMs), reportedMs: ago(hourMs), ...old });
+    expect(of({ preparations: [young, preparation(4, old)] })).toMatchObject({
+      permitted: 5,
+      actions: [call('delayed', 'POST', [4])],
+    });
+    expect(of({ preparations: [young, preparation(4)] })).toMatchObject({ result: { outcome: 'ok' }, permitted: 4 });
+    const { answeredMs: _answeredMs, ...never } = preparation(4);
+    expect(of({ to: 4, preparations: [never] }).actions).toEqual([call('delayed', 'POST', [4])]);
+    // What was said before the delay was over does not count, however short the delay is.
+    const early = preparation(4, { seenMs: ago(10 * secondMs), reportedMs: ago(10 * secondMs), answeredMs: ago(6 * secondMs) });
+    const brief = { zone: { delayed: { ...delayed, afterMs: 5 * secondMs } }, to: 4 };
+    expect(of({ ...brief, preparations: [early] }).actions).toEqual([call('delayed', 'POST', [4])]);
+    expect(of({ ...brief, preparations: [{ ...early, answeredMs: ago(5 * secondMs) }] }).permitted).toBe(4);
+    // A clock that was set back tells nothing of how old an answer is.
+    expect(of({ to: 4, preparations: [preparation(4, { answeredMs: kitNowMs + 1 })] }).permitted).toBe(5);
+  });
+
   const failed = preparation(4, { state: 'failed', seenMs: ago(10 * secondMs), message: 'HTTP 500' });
   it.each([
     ['hold', 'wait'],

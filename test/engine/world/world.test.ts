@@ -236,6 +236,7 @@ describe('a pod that is asked to prepare', () => {
         state: 'prepared',
         reportedMs: kitNowMs,
         seenMs: kitNowMs,
+        answeredMs: kitNowMs + 60_000,
       },
     ]);
   });
