@@ -5,7 +5,7 @@ import { canonicalJson } from '../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../engine/ledger.ts';
 import { type Observed, snapshotOf } from '../engine/observe/cluster.ts';
 import type { ObservedPod } from '../engine/observe/objects.ts';
-import { isUnknown, type Known, type Ledger, type Snapshot } from '../engine/snapshot.ts';
+import { type Claim, isUnknown, type Known, type Ledger, type Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { policiesFor } from '../policies/join.ts';
 import type { Caches, FreshObjects } from './caches.ts';
@@ -35,6 +35,8 @@ export interface GroupMemory {
   sent: ReadonlySet<string>;
   /** Claims that this process has written, or tried to, as text. */
   announced: ReadonlySet<string>;
+  /** Monotonic: since when this process has known each claim, by its text. */
+  readonly knownSinceMs: Map<string, number>;
   /** Evictions in a row that a budget refused. */
   refusals: number;
 }
@@ -69,6 +71,7 @@ export function newMemory(caches: CacheView): GroupMemory {
     confirmed: new Set(),
     sent: new Set(),
     announced: new Set(),
+    knownSinceMs: new Map(),
     refusals: 0,
   };
 }
@@ -115,8 +118,22 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   // he has read, and two may have read the same.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
-  const ledger = observeLedger(asked, snapshot, { keepDownscalesMs: longestDelayMs(group, bound) });
+  const ledger = observeLedger(asked, snapshot, {
+    keepDownscalesMs: longestDelayMs(group, bound),
+    openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
+  });
   return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };
+}
+
+/**
+ * For how long this process has known each claim. Who announced it may have had another clock, and clocks are set: by the instants alone one
+ * could be dropped while its request is on the way, or hold the group for as long as a clock was wrong.
+ */
+function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs: number): (claim: Claim) => number {
+  const open = new Set(claims.map(canonicalJson));
+  for (const text of sinceMs.keys()) if (!open.has(text)) sinceMs.delete(text);
+  for (const text of open) if (!sinceMs.has(text)) sinceMs.set(text, nowMs);
+  return (claim) => nowMs - (sinceMs.get(canonicalJson(claim)) ?? nowMs);
 }
 
 /**

@@ -56,8 +56,10 @@ function verbOf(kind: Action['kind']): string {
   return kind === 'scaleStatefulSet' ? 'scaleDown' : kind;
 }
 
-/** When the next claim ends by time, if nothing is seen of what it announced. */
-export function nextClaimEndMs({ claims }: Ledger, nowMs: number): number | undefined {
-  const ends = claims.map(({ atMs }) => atMs + unappliedClaimMs + 1).filter((instant) => instant > nowMs);
+/** In how many milliseconds the next claim ends by time, if nothing is seen of what it announced. `sinceMs`: since when each one is known, by its text. */
+export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string, number>, nowMs: number): number | undefined {
+  const ends = claims
+    .map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1 - nowMs)
+    .filter((inMs) => inMs > 0);
   return ends.length === 0 ? undefined : Math.min(...ends);
 }

@@ -15,7 +15,7 @@ import type { Leadership } from './leadership.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import type { NextTurn } from './loop.ts';
 import { calledPods, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
-import { announcedIn, isWorthWriting, nextClaimEndMs, withoutClaimsOf } from './remember.ts';
+import { announcedIn, isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from './remember.ts';
 import type { ReplicaSources } from './replica-sources.ts';
 import type { TurnReport } from './report.ts';
 import { openRevocations, revoke } from './revoke.ts';
@@ -273,11 +273,17 @@ class Turn {
   #next(decision: GroupDecision, isHeld: boolean): NextTurn {
     const { env, sources } = this.#parts;
     const { ledger } = this.#memory;
-    const nowMs = env.clock.nowMs();
-    const wakeAtMs = earliest([decision.wakeAtMs, ledger === undefined ? undefined : nextClaimEndMs(ledger.current, nowMs)]);
+    const { knownSinceMs } = this.#memory;
+    const claimEndInMs = ledger === undefined ? undefined : nextClaimEndInMs(ledger.current, knownSinceMs, env.clock.monotonicMs());
+    const { wakeAtMs } = decision;
     // A watch that has fallen silent tells nothing of our own writes either: then the group is read past it.
     const isBehind = this.#memory.freshness.isBehind();
-    const looks = [this.#lookAfter(), isBehind ? longestWaitMs : undefined, sources.isFollowed(this.#group) ? undefined : sourceLookMs];
+    const looks = [
+      this.#lookAfter(),
+      claimEndInMs,
+      isBehind ? longestWaitMs : undefined,
+      sources.isFollowed(this.#group) ? undefined : sourceLookMs,
+    ];
     const lookAgainInMs = earliest(looks);
     // Nothing tells when this process may act again, or when the ledger is quicker.
     const needsRetry = isHeld || this.#isCut || this.#performed.some(needsPause);

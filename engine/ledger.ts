@@ -103,6 +103,11 @@ export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets'
 export interface KeepOptions {
   /** How long dated downscales are kept: the longest delay that could ask for one. */
   readonly keepDownscalesMs: number;
+  /**
+   * How long each claim has been open for certain, in milliseconds: by a clock that does not jump, from when this reader first saw it. By the
+   * instants alone when absent, where a claim that is dated ahead of the reader's clock by more than the limit counts as overdue.
+   */
+  readonly openForMs?: (claim: Claim) => number;
 }
 
 /**
@@ -113,12 +118,14 @@ export interface KeepOptions {
  * the volume, so whoever takes the pod's place must be asked again, or told to stay.
  */
 export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
+  const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
+  const isOverdue = (claim: Claim): boolean => openForMs(claim) > unappliedClaimMs;
   const zones = zonesOf(ledger, seen);
   const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone)));
   const group = groupOf(ledger, seen);
   const isOfNoZone = (claim: Claim): boolean => group !== undefined && !group.zones.some((zone) => zone.name === claim.zone);
   const claims = ledger.claims.filter((claim) =>
-    isOfNoZone(claim) ? !isOverdue(claim, seen.nowMs) : isOpen(claim, zones.get(claim.zone), seen.nowMs),
+    isOfNoZone(claim) ? !isOverdue(claim) : isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }),
   );
   const downscales = [...ledger.downscales, ...applied].filter((downscale) => seen.nowMs - downscale.atMs <= options.keepDownscalesMs);
   const isSame = claims.length === ledger.claims.length && applied.length === 0 && downscales.length === ledger.downscales.length;
@@ -167,21 +174,23 @@ function isVoid(claim: Claim, object: { readonly resourceVersion: string }): boo
   return claim.resourceVersion !== undefined && isLater(object.resourceVersion, claim.resourceVersion);
 }
 
-function isOverdue(claim: Claim, nowMs: number): boolean {
-  return nowMs - claim.atMs > unappliedClaimMs;
+interface Elapsed {
+  readonly nowMs: number;
+  /** The claim has been open for longer than any request lasts. */
+  readonly isOverdue: boolean;
 }
 
-function isOpen(claim: Claim, zone: SeenZone | undefined, nowMs: number): boolean {
+function isOpen(claim: Claim, zone: SeenZone | undefined, { nowMs, isOverdue }: Elapsed): boolean {
   if (zone === undefined) return true;
   if (claim.verb === 'scaleDown') {
     // Another StatefulSet of the name has none of the pods that this was about.
     if (zone.set.uid !== claim.uid) return false;
-    if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue(claim, nowMs) && !isVoid(claim, zone.set);
+    if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue && !isVoid(claim, zone.set);
     return zone.pods === undefined || zone.pods.some((pod) => pod.ordinal >= zone.set.firstOrdinal + (claim.to ?? 0));
   }
   if (zone.pods === undefined) return true;
   const claimed = zone.pods.find((pod) => pod.uid === claim.uid);
-  if (claimed !== undefined) return claimed.isTerminating || !(isOverdue(claim, nowMs) || isVoid(claim, claimed));
+  if (claimed !== undefined) return claimed.isTerminating || !(isOverdue || isVoid(claim, claimed));
   return !hasSuccessor(claim, zone, zone.pods, nowMs);
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isWorthWriting, nextClaimEndMs, withoutClaimsOf } from '../../agent/remember.ts';
+import { isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from '../../agent/remember.ts';
+import { canonicalJson } from '../../engine/hash.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 
 const run: RunState = {
@@ -65,9 +66,15 @@ describe('claims', () => {
   });
 
   it('end by time after two minutes, and not before', () => {
-    const claims = [claim, { ...claim, uid: 'v', atMs: 9000 }];
-    expect(nextClaimEndMs({ ...ledger, claims }, 6000)).toBe(125_001);
-    expect(nextClaimEndMs({ ...ledger, claims }, 126_000)).toBe(129_001);
-    expect(nextClaimEndMs({ ...ledger, claims }, 200_000)).toBeUndefined();
+    const late = { ...claim, uid: 'v' };
+    const claims = [claim, late];
+    const sinceMs = new Map([
+      [canonicalJson(claim), 5000],
+      [canonicalJson(late), 9000],
+    ]);
+    expect(nextClaimEndInMs({ ...ledger, claims }, sinceMs, 6000)).toBe(119_001);
+    expect(nextClaimEndInMs({ ...ledger, claims }, sinceMs, 126_000)).toBe(3001);
+    expect(nextClaimEndInMs({ ...ledger, claims }, sinceMs, 200_000)).toBeUndefined();
+    expect(nextClaimEndInMs({ ...ledger, claims: [claim] }, new Map(), 6000)).toBe(120_001);
   });
 });
