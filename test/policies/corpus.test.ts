@@ -31,14 +31,11 @@ function risksOf(text: string): readonly string[] {
 describe('the corpus of broken policy files', () => {
   for (const file of files.filter((one) => !isRisk(one))) {
     const text = readFileSync(join(folder, file), 'utf8');
-    it(`${file} is answered with its code at its place, in under a second`, () => {
+    it(`${file} is answered with its code at its place`, () => {
       const [, code, line, column] = /^# expect: (RG\d{4}) (\d+):(\d+)\n/.exec(text) ?? [];
       expect(file.slice(0, 6).toUpperCase()).toBe(code);
-      const start = performance.now();
       const { findings } = lintPolicies([{ name: file, text }]);
-      const elapsedMs = performance.now() - start;
       expect(findings.map((one) => `${one.code} ${one.line}:${one.column}`)).toContain(`${code} ${line}:${column}`);
-      expect(elapsedMs).toBeLessThan(1000);
     });
   }
 

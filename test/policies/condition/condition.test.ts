@@ -286,12 +286,6 @@ describe('the work of a condition is bounded', () => {
   const numbers = Array.from({ length: 150 }, (_, index) => index);
   const outOfSteps = { unknown: [], reason: 'the condition takes more than 20000 steps' };
 
-  function elapsedMs(run: () => void): number {
-    const startMs = performance.now();
-    run();
-    return performance.now() - startMs;
-  }
-
   const accumulate = (body: unknown) => ({ reduce: [numbers, body, 'xxxxxxxxxxxxxxxx'] });
 
   it.each<readonly [title: string, condition: unknown]>([
@@ -302,14 +296,9 @@ describe('the work of a condition is bounded', () => {
     ['a product of maps', { map: [numbers, { map: [numbers, { map: [numbers, 1] }] }] }],
     ['a search of long text in long text', { some: [numbers, { in: [{ cat: ['a'.repeat(2000), 'b'] }, 'a'.repeat(4096)] }] }],
     ['a pattern of many stars', { some: [numbers, { glob: ['a'.repeat(4096), `${'*a'.repeat(1500)}b`] }] }],
-  ])('%s runs out of steps, soon', (_, condition) => {
-    let result: unknown;
-    const ms = elapsedMs(() => {
-      result = answer(condition);
-    });
-    expect(result).toEqual(outOfSteps);
-    // Bounded work takes some ten milliseconds; unbounded, each of these takes seconds or all memory.
-    expect(ms).toBeLessThan(1500);
+  ])('%s runs out of steps', (_, condition) => {
+    // Unbounded, each of these takes minutes or all memory.
+    expect(answer(condition)).toEqual(outOfSteps);
   });
 
   it('text grows to 16384 characters and no further', () => {
