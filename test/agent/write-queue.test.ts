@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { WriteQueue } from '../../agent/write-queue.ts';
+import { ApiFailure } from '../../cluster/failure.ts';
+import { virtualEnv } from '../kit/virtual-env.ts';
+
+/** A queue whose writes are all answered with this status, and the pauses between its attempts in seconds. */
+async function pausesAfter(status: number, forMs: number): Promise<readonly number[]> {
+  const env = virtualEnv({ serve: () => Promise.reject(new Error('nothing is sent')) });
+  const atMs: number[] = [];
+  const queue = new WriteQueue({
+    env,
+    everyMs: 0,
+    write: () => {
+      atMs.push(env.clock.monotonicMs());
+      return Promise.reject(new ApiFailure({ status, headers: {}, body: '' }, 'test.write'));
+    },
+    onFailure: () => undefined,
+  });
+  queue.want('a');
+  await env.advance(forMs);
+  return atMs.slice(1).map((instant, index) => (instant - (atMs[index] ?? 0)) / 1000);
+}
+
+describe('a write that is refused', () => {
+  it.each([401, 403, 404])(
+    'with %s is tried again within half a minute, later at least every five, and not by all at once',
+    async (status) => {
+      const pauses = await pausesAfter(status, 3_600_000);
+      const longest = [30, 60, 120, 240, 300, 300, 300];
+      for (const [index, limit] of longest.entries()) {
+        expect(pauses[index]).toBeGreaterThanOrEqual(limit / 2);
+        expect(pauses[index]).toBeLessThanOrEqual(limit);
+      }
+      expect(Math.max(...pauses)).toBeLessThanOrEqual(300);
+      expect(new Set(pauses.slice(4)).size).toBeGreaterThan(1);
+    },
+  );
+
+  it('for other reasons is tried again within a second', async () => {
+    expect((await pausesAfter(500, 60_000))[0]).toBeLessThanOrEqual(1);
+  });
+});
