@@ -11,6 +11,7 @@ import { connectionProcess, processEnv } from '../../../cluster/process-env.ts';
 import { createKubernetesHttp } from '../../../cluster/transport.ts';
 import { scaledConfig } from '../../control-plane/agent-in-process.ts';
 import type { KubernetesObject } from '../../control-plane/client.ts';
+import { installReplicaTemplates } from '../../control-plane/replica-template.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
 import { budgets } from './budgets.ts';
 import { delayedDownscale } from './delayed.ts';
@@ -18,7 +19,7 @@ import { writesOf } from './observed.ts';
 import { rolling } from './rolling.ts';
 import { scaling } from './scaling.ts';
 import type { PodAnswer, Scenario } from './scenario.ts';
-import { changeTemplates, putState, replicaTemplates, zoneBudgets } from './state.ts';
+import { changeTemplates, putState, zoneBudgets } from './state.ts';
 
 const scenarios: readonly Scenario[] = [...rolling, ...budgets, ...scaling, ...delayedDownscale];
 
@@ -33,9 +34,9 @@ describeOnControlPlane(
     beforeAll(async () => {
       const { client, identities } = controlPlane();
       const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-      await client.create(definitions, replicaTemplates);
+      await installReplicaTemplates(client);
       await client.create(definitions, zoneBudgets);
-      await client.until<Definition>(definitions, 'the replica templates served', (seen) => seen.length > 0 && seen.every(isEstablished));
+      await client.until<Definition>(definitions, 'the kinds served', (seen) => seen.length > 0 && seen.every(isEstablished));
       const rights = '/apis/rbac.authorization.k8s.io/v1';
       await client.create(`${rights}/clusterroles`, { metadata: { name: 'test:agent' }, rules });
       await client.create(`${rights}/clusterrolebindings`, {

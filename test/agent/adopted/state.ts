@@ -6,39 +6,6 @@ const apps = (namespace: string): string => `/apis/apps/v1/namespaces/${namespac
 const core = (namespace: string): string => `/api/v1/namespaces/${namespace}`;
 export const templatesGroup = 'rollout-operator.grafana.com';
 
-/** The custom resource that zones mirror, as grafana/rollout-operator ships it: replicas behind a scale subresource. */
-export const replicaTemplates = {
-  metadata: { name: `replicatemplates.${templatesGroup}` },
-  spec: {
-    group: templatesGroup,
-    scope: 'Namespaced',
-    names: { kind: 'ReplicaTemplate', plural: 'replicatemplates', singular: 'replicatemplate' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                properties: { replicas: { type: 'integer', minimum: 0, default: 1 }, labelSelector: { type: 'string' } },
-              },
-              status: { type: 'object', properties: { replicas: { type: 'integer' } } },
-            },
-          },
-        },
-        subresources: {
-          status: {},
-          scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.spec.labelSelector' },
-        },
-      },
-    ],
-  },
-};
-
 /** As grafana/rollout-operator ships it, without its validation. */
 export const zoneBudgets = {
   metadata: { name: `zoneawarepoddisruptionbudgets.${templatesGroup}` },
