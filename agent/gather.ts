@@ -16,6 +16,7 @@ import { type CacheView, Freshness } from './freshness.ts';
 import type { Leadership } from './leadership.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import type { ActivePolicies } from './policies.ts';
+import { Refusals } from './refusals.ts';
 import type { ReadSource, ReplicaSources } from './replica-sources.ts';
 
 /** What this process knows of a group between its turns, in one leadership. */
@@ -37,6 +38,7 @@ export interface GroupMemory {
   announced: ReadonlySet<string>;
   /** Monotonic: since when this process has known each claim, by its text. */
   readonly knownSinceMs: Map<string, number>;
+  readonly forbidden: Refusals;
   /** Evictions in a row that a budget refused. */
   refusals: number;
 }
@@ -72,6 +74,7 @@ export function newMemory(caches: CacheView): GroupMemory {
     sent: new Set(),
     announced: new Set(),
     knownSinceMs: new Map(),
+    forbidden: new Refusals(),
     refusals: 0,
   };
 }

@@ -24,6 +24,14 @@ export function openRevocations(
   return revocationsOf({ ...ledger, claims }, seen, epoch);
 }
 
+export interface RevokeOptions {
+  /** Of each request, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly mayAct: () => boolean;
+  /** Pods may not be patched; what was announced for them is waited out. */
+  readonly onForbidden: (message: string) => void;
+}
+
 /**
  * Touches the pods. Answers what the caches must show before anything is decided; a pod that changed meanwhile has made its claim void by
  * itself. Where pods may not be patched the claims are waited out. Rejects when the server cannot be reached.
@@ -31,7 +39,7 @@ export function openRevocations(
 export async function revoke(
   env: AgentEnv,
   revocations: readonly Revocation[],
-  { timeoutMs, mayAct }: { readonly timeoutMs: number; readonly mayAct: () => boolean },
+  { timeoutMs, mayAct, onForbidden }: RevokeOptions,
 ): Promise<readonly ChangedObject[]> {
   const changed: ChangedObject[] = [];
   for (const { namespace, pod: name, uid, resourceVersion } of revocations) {
@@ -46,7 +54,9 @@ export async function revoke(
     } catch (error) {
       if (isStatus(error, 404, 409, 410)) continue;
       if (!isStatus(error, 403)) throw error;
-      env.log.warn('a pod may not be patched; what was announced for it is waited out', { namespace, pod: name });
+      // The next pod may be patched no more than this one.
+      onForbidden(error.message);
+      break;
     }
   }
   return changed;

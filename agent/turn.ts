@@ -15,6 +15,7 @@ import type { Leadership } from './leadership.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import type { NextTurn } from './loop.ts';
 import { calledPods, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
+import type { RefusalPorts } from './refusals.ts';
 import { announcedIn, isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from './remember.ts';
 import type { ReplicaSources } from './replica-sources.ts';
 import type { TurnReport } from './report.ts';
@@ -103,7 +104,8 @@ class Turn {
       return await this.run();
     }
     const violations = this.#violations(gathered.snapshot, decision);
-    const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
+    const safe = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
+    const actions = safe.filter((action) => !this.#isForbidden(action));
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
     // Before anything goes, the store itself says that nobody else has written since. Who is asked is known there, or worth writing.
     await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
@@ -126,10 +128,16 @@ class Turn {
   /** Whether pods had to be touched: then what was seen of them is old. */
   async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
     const { env, actTimeoutMs } = this.#parts;
-    const { confirmed } = this.#memory;
+    const { confirmed, forbidden } = this.#memory;
     const revocations = openRevocations(ledger, snapshot, { epoch, confirmed });
     if (revocations.length === 0) return false;
-    const touched = await revoke(env, revocations, { timeoutMs: actTimeoutMs, mayAct: () => this.#mayAct() });
+    if (forbidden.isHeld('touchPod', env.clock.monotonicMs())) return false;
+    const touched = await revoke(env, revocations, {
+      timeoutMs: actTimeoutMs,
+      mayAct: () => this.#mayAct(),
+      onForbidden: (message) => forbidden.refused('touchPod', message, this.#refusalPorts()),
+    });
+    if (touched.length > 0) forbidden.permitted('touchPod');
     this.#memory.freshness.expect(touched);
     return touched.length > 0;
   }
@@ -142,6 +150,24 @@ class Turn {
       this.#parts.env.log.error('a decision violates an invariant; nothing destructive is done', { ...this.#name(), violation });
     }
     return violations;
+  }
+
+  #isForbidden({ kind }: Action): boolean {
+    return kind !== 'callPods' && this.#memory.forbidden.isHeld(kind, this.#parts.env.clock.monotonicMs());
+  }
+
+  #noteForbidden(outcomes: readonly Outcome[]): void {
+    const { forbidden } = this.#memory;
+    for (const { action, result, status, message = '' } of outcomes) {
+      if (action.kind === 'callPods') continue;
+      if (status === 403) forbidden.refused(action.kind, message, this.#refusalPorts());
+      else if (result === 'done') forbidden.permitted(action.kind);
+    }
+  }
+
+  #refusalPorts(): RefusalPorts {
+    const { clock, log } = this.#parts.env;
+    return { nowMs: clock.monotonicMs, warn: (message, fields) => log.warn(message, { ...this.#name(), ...fields }) };
   }
 
   #unsafe(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
@@ -245,6 +271,7 @@ class Turn {
   ): Promise<string | undefined> {
     const memory = this.#memory;
     const outcomes = this.#performed;
+    this.#noteForbidden(outcomes);
     const begun = new Set(outcomes.map(({ action }) => action));
     const refused = outcomes.filter(({ result }) => result === 'conflict' || result === 'refused' || result === 'failed');
     const undone = [...actions.filter((action) => !begun.has(action)), ...refused.map(({ action }) => action)];
@@ -281,6 +308,7 @@ class Turn {
     const looks = [
       this.#lookAfter(),
       claimEndInMs,
+      this.#permissionLookMs(decision),
       isBehind ? longestWaitMs : undefined,
       sources.isFollowed(this.#group) ? undefined : sourceLookMs,
     ];
@@ -289,6 +317,12 @@ class Turn {
     const needsRetry = isHeld || this.#isCut || this.#performed.some(needsPause);
     const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs ?? this.#storePauseMs;
     return { wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
+  }
+
+  /** When what was forbidden may be asked for again. */
+  #permissionLookMs({ actions }: GroupDecision): number | undefined {
+    const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
+    return this.#memory.forbidden.nextInMs(verbs, this.#parts.env.clock.monotonicMs());
   }
 
   /** When to look again although nothing may be heard of what this turn did. */
@@ -343,7 +377,9 @@ function isRefusedByBudget({ action, status }: Outcome): boolean {
 
 /** Whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
 function needsPause(outcome: Outcome): boolean {
-  const { action, result } = outcome;
+  const { action, result, status } = outcome;
+  // What is forbidden has a pause of its own.
+  if (status === 403 && action.kind !== 'callPods') return false;
   if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome)) return false;
   return !asksToPrepare(action);
 }

@@ -131,13 +131,32 @@ describe('a turn', () => {
     cluster.api.forbid('delete pods');
     cluster.rollTo('app:2');
     await cluster.env.advance(60_000);
-    const refused = process.reports.at(-1);
+    const refused = process.reports.findLast(({ performed }) => performed.length > 0);
     expect(refused?.performed.map(({ result }) => result)).toEqual(['refused']);
     expect(refused?.ledger).toMatchObject({ claims: [], run: { outcome: 'running' } });
     expect(refused?.ledger?.run).not.toHaveProperty('lastDisruptionMs');
     cluster.api.permit('delete pods');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
     expect(cluster.deletedPods()).toHaveLength(9);
+  });
+
+  it('asks ever more rarely for what is forbidden, whatever happens meanwhile, and says so once', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    cluster.api.forbid('delete pods');
+    cluster.rollTo('app:2');
+    for (let second = 0; second < 120; second += 1) {
+      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-a-0', { metadata: { annotations: { noise: `${second}` } } });
+      await cluster.env.advance(1000);
+    }
+    const asked = cluster.env.requests.filter(({ site }) => site === 'act.deletePod').length;
+    expect(asked).toBeGreaterThan(3);
+    expect(asked).toBeLessThan(8);
+    expect(process.logs.filter((line) => line.includes('forbids'))).toHaveLength(1);
+    cluster.api.permit('delete pods');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });
 
   it('that may not act for a moment is followed by one that does', async () => {
