@@ -12,7 +12,7 @@ export const exitCodes = {
   usage: 3,
   /** A finding, a failed case, or a broken invariant. */
   findings: 4,
-  /** Policy does not allow what was asked for. */
+  /** Policy does not allow what was asked for, or the person who was asked said no. */
   refused: 5,
   /** The rollout failed or was aborted. */
   failed: 6,

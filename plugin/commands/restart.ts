@@ -5,6 +5,7 @@ import { type KubernetesObject, resources } from '../../cluster/resource.ts';
 import { patchObject } from '../../cluster/write.ts';
 import { judge } from '../../engine/judge.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
@@ -45,9 +46,16 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
       return exitCodes.done;
     }
     const isServerDryRun = options.dryRun === 'server';
-    if (!isServerDryRun && !(await isMeant(context, options, `This replaces ${what}, in the order of the group.\n`))) return exitCodes.done;
+    if (!isServerDryRun && !(await isMeant(context, options, `This replaces ${what}, in the order of the group.\n`)))
+      return exitCodes.refused;
     const patched: KubernetesObject[] = [];
-    for (const member of meant) patched.push(await restartOne(cluster, member, patch, isServerDryRun));
+    for (const member of meant) {
+      try {
+        patched.push(await restartOne(cluster, member, patch, isServerDryRun));
+      } catch (error) {
+        throw isServerDryRun ? error : withDone(connectionFailure(error, cluster.server), patched, name);
+      }
+    }
     if (isServerDryRun) {
       printObjects(context, patched);
       return exitCodes.done;
@@ -58,6 +66,19 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     context.stdout.write(`${what} will be replaced, in the order of the group\n`);
     suggestNext(context, `status ${name}`, `get ${name} -w`);
     return exitCodes.done;
+  });
+}
+
+/** The failure with what was done before it: those members go on to be rolled, whatever becomes of the others. */
+function withDone(failure: unknown, done: readonly KubernetesObject[], name: string): unknown {
+  if (!(failure instanceof Failure) || done.length === 0) return failure;
+  const { what, why, todo } = failure.details;
+  const names = done.map((object) => object.metadata.name).join(', ');
+  return new Failure({
+    ...failure.details,
+    what: `only a part of ${name} was restarted: ${what}`,
+    why: `${names} ${done.length === 1 ? 'has its' : 'have their'} new template already${why === undefined ? '' : `; then: ${why}`}`,
+    todo: `${todo === undefined ? '' : `${todo}; then `}repeat the command, which is safe: what was restarted already rolls once more, in the order of the group`,
   });
 }
 

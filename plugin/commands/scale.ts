@@ -43,7 +43,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     }
     const isServerDryRun = options.dryRun === 'server';
     if (!isServerDryRun && !(await isConfirmed(context, options, `This scales ${change}.\n${lines}`, from, group.group)))
-      return exitCodes.done;
+      return exitCodes.refused;
     const written = await writeScale(cluster, target, scale, options.to, isServerDryRun);
     if (isServerDryRun) {
       printObjects(context, [written]);

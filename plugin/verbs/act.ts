@@ -49,7 +49,7 @@ const restart: Verb = {
   arguments: [groupArgument],
   options: [zone, ...prompts, ...actOptions, agentNamespaceOption],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
-  exits: { 5: 'policy refuses it', ...exits },
+  exits: { 5: 'policy refuses it, or a person says no', ...exits },
   usesCluster: true,
   load: async () => (await import('../commands/restart.ts')).run,
 };
@@ -70,7 +70,7 @@ const scale: Verb = {
     agentNamespaceOption,
   ],
   examples: ['scale ingester -n mimir --to 24 --reason "more tenants"', 'scale ingester --to 20 --dry-run=client'],
-  exits: { 5: 'policy refuses it', ...exits },
+  exits: { 5: 'policy refuses it, or a person says no', ...exits },
   usesCluster: true,
   load: async () => (await import('../commands/scale.ts')).run,
 };

@@ -32,6 +32,8 @@ export interface FakeOptions {
   readonly missing?: readonly string[];
   /** Plurals that may not be read or written. */
   readonly forbidden?: readonly string[];
+  /** Names of objects that may be read and not changed. */
+  readonly forbiddenWrites?: readonly string[];
 }
 
 interface Where {
@@ -56,7 +58,7 @@ const plurals: Readonly<Record<string, string>> = {
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { missing = [], forbidden = [] }: FakeOptions = {},
+  { missing = [], forbidden = [], forbiddenWrites = [] }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   const objects = new Map<string, FakeObject>();
   const writes: Asked[] = [];
@@ -114,6 +116,7 @@ export async function fakeApiServer(
     if (where === undefined || missing.includes(where.plural))
       return status(404, 'NotFound', 'the server could not find the requested resource');
     if (forbidden.includes(where.plural)) return status(403, 'Forbidden', denialOf(method, where));
+    if (method !== 'GET' && forbiddenWrites.includes(where.name ?? '')) return status(403, 'Forbidden', denialOf(method, where));
     if (method === 'POST') return [201, put(JSON.parse(text))];
     return where.name === undefined ? list(where, url) : one(where, where.name, method, url, text);
   }

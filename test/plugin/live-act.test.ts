@@ -148,9 +148,20 @@ describe('restart', () => {
   });
 
   it('asks a person, and takes everything but yes for no', async () => {
-    expect((await act('restart ingester', { answer: 'n' })).writes).toEqual([]);
+    expect(await act('restart ingester', { answer: 'n' })).toMatchObject({ status: 5, writes: [] });
     expect((await act('restart ingester', { answer: 'y' })).writes).toHaveLength(3);
     expect((await act('restart ingester --yes', { answer: 'n' })).writes).toHaveLength(3);
+  });
+
+  it('that fails in the middle says which members have their new template, and that it may be repeated', async () => {
+    const { status, stdout, stderr, writes } = await act('restart ingester', { options: { forbiddenWrites: ['ingester-zone-b'] } });
+    expect([status, stdout]).toEqual([11, '']);
+    expect(writes.map(({ path }) => path.split('/').at(-1))).toEqual(['ingester-zone-a', 'ingester-zone-b']);
+    expect(stderr).toContain('error: only a part of mimir/ingester was restarted: anna may not patch statefulsets in namespace mimir');
+    expect(stderr).toContain('why: ingester-zone-a has its new template already; then: ');
+    expect(stderr).toContain('then repeat the command, which is safe');
+    const first = await act('restart ingester', { options: { forbiddenWrites: ['ingester-zone-a'] } });
+    expect(first.stderr).not.toContain('only a part');
   });
 });
 
@@ -191,7 +202,7 @@ describe('scale', () => {
   it('goes to zero only when the name of the group is given', async () => {
     expect(await act('scale ingester --to 0')).toMatchObject({ status: 3, writes: [] });
     expect(await act('scale ingester --to 0 --confirm other')).toMatchObject({ status: 3, writes: [] });
-    expect(await act('scale ingester --to 0', { answer: 'y' })).toMatchObject({ status: 0, writes: [] });
+    expect(await act('scale ingester --to 0', { answer: 'y' })).toMatchObject({ status: 5, writes: [] });
     expect((await act('scale ingester --to 0', { answer: 'ingester' })).writes).toHaveLength(1);
     expect((await act('scale ingester --to 0 --confirm ingester')).writes).toHaveLength(1);
   });
