@@ -5,6 +5,7 @@ import { canonicalJson } from '../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../engine/ledger.ts';
 import { type Observed, snapshotOf } from '../engine/observe/cluster.ts';
 import type { ObservedPod } from '../engine/observe/objects.ts';
+import { takenOver } from '../engine/preparations.ts';
 import { type Claim, isUnknown, type Known, type Ledger, type Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { policiesFor } from '../policies/join.ts';
@@ -121,7 +122,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   // he has read, and two may have read the same.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
-  const ledger = observeLedger(asked, snapshot, {
+  const ledger = observeLedger(takenOver(asked, group, snapshot), snapshot, {
     keepDownscalesMs: longestDelayMs(group, bound),
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });

@@ -1,6 +1,7 @@
 // What is remembered of pods that are asked to prepare for their removal, before the question leaves and after the answer came.
+import type { GroupDefinition } from '../policies/definition.ts';
 import type { Action } from './decision.ts';
-import type { Ledger, Preparation } from './snapshot.ts';
+import type { Ledger, Preparation, Snapshot } from './snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
@@ -106,6 +107,35 @@ export function preparedSince(before: Preparation | undefined, answer: Omit<Prep
 
 function knownSince({ state, seenMs, sinceMs }: Preparation): number | undefined {
   return state === 'prepared' ? seenMs : sinceMs;
+}
+
+/** Stands for whichever pod was in the place when somebody else may have asked it. */
+const anyPod = '';
+
+/** Whether it is known that this pod was asked, and not only that somebody else may have. */
+export function wasAsked({ podUid }: Preparation): boolean {
+  return podUid !== anyPod;
+}
+
+/**
+ * The ledger of a group that no agent has written before: whoever looked after it until now may have asked any pod of a zone to prepare, so
+ * that those which are not to leave are told to stay, once. Every other ledger is what it was.
+ */
+export function takenOver(
+  ledger: Ledger,
+  group: GroupDefinition,
+  { statefulSets, nowMs }: Pick<Snapshot, 'statefulSets' | 'nowMs'>,
+): Ledger {
+  if (ledger.epoch !== undefined || ledger.preparations.length > 0) return ledger;
+  const preparations = group.zones.flatMap((zone): Preparation[] => {
+    const set = statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === zone.statefulSet);
+    const calls = (['delayed', 'prepare'] as const).filter((call) => zone[call] !== undefined);
+    const ordinals = Array.from({ length: set?.replicas ?? 0 }, (_, index) => (set?.firstOrdinal ?? 0) + index);
+    return calls.flatMap((call) =>
+      ordinals.map((ordinal): Preparation => ({ zone: zone.name, ordinal, podUid: anyPod, call, state: 'asked', seenMs: nowMs })),
+    );
+  });
+  return preparations.length === 0 ? ledger : { ...ledger, preparations };
 }
 
 function isOfCall(entry: Preparation, { zone, call }: Pick<CallPods, 'zone' | 'call'>): boolean {

@@ -3,7 +3,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
-import { isNewAnswer } from '../preparations.ts';
+import { isNewAnswer, wasAsked } from '../preparations.ts';
 import { earliest, result } from '../rule.ts';
 import type { Preparation } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
@@ -122,7 +122,9 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
 export function renewals(question: ScaleQuestion): readonly Action[] {
   const { context, zone } = question;
   if (zone.zone.delayed === undefined || !appliesTo(question)) return [];
-  const asked = context.view.ledger.preparations.filter((entry) => entry.zone === zone.zone.name && entry.call === 'delayed');
+  const asked = context.view.ledger.preparations.filter(
+    (entry) => entry.zone === zone.zone.name && entry.call === 'delayed' && wasAsked(entry),
+  );
   const ordinals = ascending(question).filter((ordinal) => {
     const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
     const entries = asked.filter((entry) => entry.ordinal === ordinal);

@@ -56,10 +56,11 @@ describe('a delayed downscale', () => {
     const pods = obedient(cluster);
     const process = startProcess({ env: cluster.env, pods: pods.call });
     await cluster.env.advance(10_000);
-    expect(process.podCalls).toEqual([]);
+    // Nobody knows whom a former operator asked to leave.
+    expect(called(process.podCalls)).toEqual([0, 1, 2, 3].map((ordinal) => `DELETE ${url(ordinal)}`));
     ask(cluster, 2);
     await cluster.env.advance(10_000);
-    expect(called(process.podCalls)).toEqual([`POST ${url(2)}`, `POST ${url(3)}`]);
+    expect(called(process.podCalls).slice(4)).toEqual([`POST ${url(2)}`, `POST ${url(3)}`]);
     expect(replicasOf(cluster)).toBe(4);
     const waiting = cluster.writes().length;
     await cluster.env.advance(hourMs - 30_000);
@@ -69,7 +70,21 @@ describe('a delayed downscale', () => {
     expect(replicasOf(cluster)).toBe(2);
     expect(cluster.api.get('replicatemplates', 'mimir', 'ingester')?.['status']).toEqual({ replicas: 2 });
     // Once more, immediately before they go.
-    expect(called(process.podCalls).slice(2)).toEqual([`POST ${url(2)}`, `POST ${url(3)}`]);
+    expect(called(process.podCalls).slice(6)).toEqual([`POST ${url(2)}`, `POST ${url(3)}`]);
+  });
+
+  it('that a former operator had begun and nobody wants any more is taken back once, and never again', async () => {
+    const cluster = mirrored();
+    const pods = obedient(cluster);
+    pods.prepared.set('ingester-zone-a-3', 1);
+    const first = startProcess({ env: cluster.env, name: 'agent-1', pods: pods.call });
+    await cluster.env.advance(60_000);
+    expect([...pods.prepared]).toEqual([]);
+    first.crash();
+    const second = startProcess({ env: cluster.env, name: 'agent-2', pods: pods.call });
+    await cluster.env.advance(120_000);
+    expect(second.reports.length).toBeGreaterThan(0);
+    expect(second.podCalls).toEqual([]);
   });
 
   it('begins again when somebody else tells a pod to stay, and one that names a new time whenever it is asked never leaves', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../engine/decide.ts';
-import { noteAnswers, noteAsked, preparedSince } from '../../engine/preparations.ts';
+import { noteAnswers, noteAsked, preparedSince, takenOver } from '../../engine/preparations.ts';
 import type { Ledger, Preparation } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs, statefulSet } from '../kit/objects.ts';
@@ -140,6 +140,42 @@ describe('since when a pod has been prepared', () => {
     ['nobody was asked before', undefined, answer, undefined],
   ])('%s', (_case, known, said, since) => {
     expect(preparedSince(known, said)).toBe(since);
+  });
+});
+
+describe('a group that another operator looked after', () => {
+  const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+  const delayed = { delayed: { afterMs: 60_000, endpoint, onUnreachable: 'hold' } } as const;
+  const snapshotWith = (replicas: number, ledger: Ledger) =>
+    snapshotOf({
+      groups: [group({ zones: [{ name: 'a', replicas: { kind: 'count', count: replicas }, ...delayed }] })],
+      statefulSets: [statefulSet()],
+      ledgers: [ledger],
+    });
+  const taken = (ledger: Ledger, zone: object = delayed) =>
+    takenOver(ledger, group({ zones: [{ name: 'a', ...zone }] }), { statefulSets: [statefulSet()], nowMs: kitNowMs });
+
+  it('may have asked every pod of a zone that prepares, and none of another', () => {
+    expect(taken(empty).preparations.map(({ ordinal, call, state }) => `${call} ${ordinal} ${state}`)).toEqual([
+      'delayed 0 asked',
+      'delayed 1 asked',
+      'delayed 2 asked',
+    ]);
+    expect(taken(empty, {})).toBe(empty);
+  });
+
+  it('is taken over once', () => {
+    const written = { ...empty, epoch: 1 };
+    expect(taken(written)).toBe(written);
+  });
+
+  it('has those told to stay that stay, and the others asked as if nobody had', () => {
+    const calls = (replicas: number) =>
+      (decide(snapshotWith(replicas, taken(empty))).groups[0]?.actions ?? []).flatMap((action) =>
+        action.kind === 'callPods' ? [`${action.method} ${action.ordinals.join()}`] : [],
+      );
+    expect(calls(3)).toEqual(['DELETE 0,1,2']);
+    expect(calls(2)).toEqual(['DELETE 0,1', 'POST 2']);
   });
 });
 

@@ -19,6 +19,8 @@ const delayed = (change: Partial<SetState> = {}): Partial<SetState> => ({
 });
 const call = (method: string, ...ordinals: readonly number[]): readonly string[] =>
   ordinals.map((ordinal) => `${method} ingester-zone-a-${ordinal} ${path}`);
+/** Whoever is not to leave is told so once, when the agent begins. */
+const stay = (...ordinals: readonly number[]): readonly string[] => call('DELETE', ...ordinals);
 const shrinkTo = (count: number): string => `PATCH statefulsets/ingester-zone-a {"spec":{"replicas":${count}}}`;
 const writeBack = (count: number): string => `PATCH replicatemplates/ingester/status {"status":{"replicas":${count}}}`;
 const two = { ingester: { spec: 2, status: 4 } };
@@ -29,7 +31,7 @@ export const delayedDownscale: readonly Scenario[] = [
     sets: zones(delayed()),
     templates: two,
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [],
   },
   {
@@ -40,7 +42,7 @@ export const delayedDownscale: readonly Scenario[] = [
       { pods: /-3$/, method: 'POST', status: 200, preparedSecondsAgo: 2 * hour },
       { pods: /-2$/, method: 'POST', status: 200, preparedSecondsAgo: 10 },
     ],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [shrinkTo(3), writeBack(3)],
   },
   {
@@ -51,7 +53,7 @@ export const delayedDownscale: readonly Scenario[] = [
       { pods: /-2$/, method: 'POST', status: 200, preparedSecondsAgo: 2 * hour },
       { pods: /-3$/, method: 'POST', status: 200, preparedSecondsAgo: 10 },
     ],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [],
   },
   {
@@ -93,7 +95,7 @@ export const delayedDownscale: readonly Scenario[] = [
       { pods: /-3$/, method: 'POST', status: 200, preparedSecondsAgo: 25 * hour },
       { pods: /-2$/, method: 'POST', status: 200, preparedSecondsAgo: 23 * hour },
     ],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [shrinkTo(3), writeBack(3)],
   },
   {
@@ -104,7 +106,7 @@ export const delayedDownscale: readonly Scenario[] = [
       { pods: /-3$/, method: 'POST', status: 200, preparedSecondsAgo: 1.6 * hour },
       { pods: /-2$/, method: 'POST', status: 200, preparedSecondsAgo: 1.4 * hour },
     ],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [shrinkTo(3), writeBack(3)],
   },
   {
@@ -114,7 +116,7 @@ export const delayedDownscale: readonly Scenario[] = [
     ),
     templates: two,
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
-    calls: [2, 3].map((ordinal) => `POST ingester-zone-a-${ordinal}:8080 /prepare/down?unit=zone&x=1`),
+    calls: [0, 1, 2, 3].map((ordinal) => `${ordinal < 2 ? 'DELETE' : 'POST'} ingester-zone-a-${ordinal}:8080 /prepare/down?unit=zone&x=1`),
     writes: [],
   },
   {
@@ -122,7 +124,7 @@ export const delayedDownscale: readonly Scenario[] = [
     sets: zones(delayed({ annotations: { 'rollout-prepare-delayed-downscale-url': `http://jane:secret@pod${path}` } })),
     templates: two,
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [],
     difference: 'The user of a URL is left out',
   },
@@ -138,7 +140,7 @@ export const delayedDownscale: readonly Scenario[] = [
     sets: zones(delayed()),
     templates: { ingester: { spec: 2, status: 1 } },
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: [writeBack(4)],
   },
   {
@@ -146,7 +148,7 @@ export const delayedDownscale: readonly Scenario[] = [
     sets: zones(delayed(), delayed({ annotations: { 'rollout-delayed-downscale': '0' } })),
     templates: two,
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
-    calls: call('POST', 2, 3),
+    calls: [...stay(0, 1), ...call('POST', 2, 3)],
     writes: ['PATCH statefulsets/ingester-zone-b {"spec":{"replicas":2}}', writeBack(2)],
     difference: 'Zones that disagree do not write to and fro',
   },
@@ -156,7 +158,7 @@ export const delayedDownscale: readonly Scenario[] = [
     templates: two,
     laterTemplates: { ingester: 6 },
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
-    calls: [...call('POST', 2, 3), ...call('DELETE', 2, 3)],
+    calls: [...stay(0, 1), ...call('POST', 2, 3), ...stay(2, 3)],
     writes: [shrinkTo(6), writeBack(6)],
     difference: 'Pods are told to stay once',
   },
@@ -169,7 +171,7 @@ export const delayedDownscale: readonly Scenario[] = [
       { pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 },
       { pods: /./, method: 'DELETE', status: 409 },
     ],
-    calls: [...call('POST', 2, 3), ...call('DELETE', 2, 3)],
+    calls: [...stay(0, 1), ...call('POST', 2, 3), ...stay(2, 3)],
     writes: [],
     difference: 'Pods are told to stay once',
   },
@@ -178,7 +180,7 @@ export const delayedDownscale: readonly Scenario[] = [
     sets: zones(delayed()),
     templates: { ingester: { spec: 4, status: 4 } },
     answers: [{ pods: /./, method: 'DELETE', status: 200 }],
-    calls: [],
+    calls: stay(0, 1, 2, 3),
     writes: [],
     difference: 'Pods are told to stay once',
   },
