@@ -80,6 +80,7 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
       const changed = index.replace(now);
       for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
       sources.follow(now.groups);
+      ledgers.keep(now.groups);
       tellGroups();
       loop.setGroups(now.groups.map(groupKey));
       wake(changed);

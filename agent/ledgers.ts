@@ -27,6 +27,8 @@ export interface Ledgers {
   readonly read: (group: LedgerIdentity) => Promise<Ledger>;
   /** Stores `next` if the ledger is still `base`. Rejects with LedgerChanged when it is not. */
   readonly write: (group: LedgerIdentity, base: Ledger, next: Ledger) => Promise<void>;
+  /** Forgets what is held for other groups than these, but for ledgers that are nowhere else and still say something. */
+  readonly keep: (groups: readonly LedgerIdentity[]) => void;
   readonly degradation: () => Degradation | undefined;
 }
 
@@ -113,6 +115,13 @@ export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, 
         },
         () => void memory.set(keyOf(group), next),
       ),
+    keep: (groups) => {
+      const keys = new Set(groups.map(keyOf));
+      for (const key of shared.keys()) if (!keys.has(key)) shared.delete(key);
+      for (const [key, { claims, preparations, downscales }] of memory) {
+        if (!keys.has(key) && claims.length + preparations.length + downscales.length === 0) memory.delete(key);
+      }
+    },
     degradation: () => {
       if (forbidden === undefined) return undefined;
       const consequence = mayUseMemory()

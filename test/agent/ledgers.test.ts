@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { ledgerStore } from '../../agent/ledgers.ts';
+import type { Ledger } from '../../engine/snapshot.ts';
+import { newCluster } from '../kit/memory-cluster.ts';
+
+const silent = () => undefined;
+const group = { namespace: 'mimir', name: 'ingester' };
+const empty: Ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] };
+const claimed: Ledger = { ...empty, claims: [{ verb: 'evictPod', zone: 'a', uid: 'u', ordinal: 0, atMs: 1000 }] };
+
+function inMemory() {
+  const { env, api } = newCluster();
+  const pods = { call: () => Promise.reject(new Error('no pod listens')) };
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const options = { timeoutMs: 1000, mayUseMemory: () => true, mayWrite: () => true, onDegraded: silent };
+  api.forbid('* configmaps');
+  return { env, ledgers: ledgerStore({ ...env, pods, log }, options) };
+}
+
+describe('a ledger that is in memory alone', () => {
+  it('is kept when its group is gone and it says something', async () => {
+    const { env, ledgers } = inMemory();
+    await env.finish(ledgers.write(group, empty, claimed));
+    ledgers.keep([]);
+    expect(await env.finish(ledgers.read(group))).toEqual(claimed);
+  });
+
+  it('is forgotten with its group when it says nothing', async () => {
+    const { env, ledgers } = inMemory();
+    await env.finish(ledgers.write(group, empty, { ...empty, epoch: 7 }));
+    ledgers.keep([group]);
+    expect(await env.finish(ledgers.read(group))).toMatchObject({ epoch: 7 });
+    ledgers.keep([]);
+    expect(await env.finish(ledgers.read(group))).toEqual(empty);
+  });
+});
