@@ -28,8 +28,6 @@ export interface LeaseOptions {
   readonly renewDeadlineMs: number;
   /** 2 s, as a rule: between renewals, and between looks at somebody else's Lease. */
   readonly retryPeriodMs: number;
-  /** The largest epoch that is stored elsewhere, such as in ledgers: the next change of holder goes beyond it, also when the Lease was deleted. */
-  readonly storedEpoch?: () => number | undefined;
   readonly onAcquired: (epoch: number) => void;
   /** From here on `mayAct` is false. */
   readonly onLost: (reason: string) => void;
@@ -205,18 +203,10 @@ class Contender {
   /** An own record is from a write whose answer was lost, or from before a deadline was missed; nobody held the Lease since. */
   #nextEpoch(object: KubernetesObject | undefined): number {
     const record = object === undefined ? undefined : leaseRecordOf(object);
-    const known = Math.max(this.#highestEpoch, this.#storedEpoch());
+    const known = this.#highestEpoch;
     return record?.holder === this.#options.identity && record.transitions > 0 && record.transitions >= known
       ? record.transitions
       : known + 1;
-  }
-
-  #storedEpoch(): number {
-    try {
-      return this.#options.storedEpoch?.() ?? 0;
-    } catch {
-      return 0;
-    }
   }
 
   async #renew(epoch: number): Promise<void> {

@@ -59,8 +59,6 @@ export interface ReflectorOptions<View> {
   /** Called after each change of the state. */
   readonly onState?: (state: ReflectorState) => void;
   readonly onFault?: (fault: ReflectorFault, message: string) => void;
-  /** The resource version that an earlier process is known to have seen; an older list is not believed. */
-  readonly notBefore?: string | undefined;
   /** The place in the code that asks; `.list` and `.watch` are appended. */
   readonly site: string;
 }
@@ -119,7 +117,7 @@ class Following<View> {
     this.#options = options;
     this.#soon = new Backoff(options.env.random, soon);
     this.#slow = new Backoff(options.env.random, slow);
-    this.#mark = new HighWaterMark(options.notBefore);
+    this.#mark = new HighWaterMark();
     this.#contactWallMs = options.env.clock.nowMs();
   }
 

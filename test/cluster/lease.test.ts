@@ -75,7 +75,7 @@ describe('a Lease', () => {
       throw new Error('a defect');
     };
     const { api, env, start } = setUp();
-    const { lease } = start('one', { onAcquired: throws, onHolder: throws, onProblem: throws, onLost: throws, storedEpoch: throws });
+    const { lease } = start('one', { onAcquired: throws, onHolder: throws, onProblem: throws, onLost: throws });
     await env.advance(30_000);
     expect([lease.mayAct(0), specOf(api)?.['holderIdentity']]).toEqual([true, 'one']);
     lease.stop();
@@ -277,13 +277,6 @@ describe('a contender', () => {
     process.pause(40_000);
     await env.advance(60_000);
     expect(couldAct).toEqual([true]);
-  });
-
-  it('goes beyond the largest epoch that is stored elsewhere', async () => {
-    const { env, start } = setUp();
-    const { told } = start('one', { storedEpoch: () => 41 });
-    await env.advance(1);
-    expect(told).toEqual(['acquired 42']);
   });
 
   it.each([

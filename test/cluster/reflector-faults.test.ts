@@ -197,15 +197,6 @@ describe('a list', () => {
     expect([values(), reflector.state().kind]).toEqual([['a=1', 'b=1', 'c=1'], 'synced']);
   });
 
-  it('older than what an earlier process has seen is not believed', async () => {
-    const { env, api, reflector, values } = follow({ before: ['a'], notBefore: '103' });
-    await env.advance(10_000);
-    expect([values(), reflector.state()]).toMatchObject([[], { kind: 'failing', reason: 'unreachable', hasSynced: false }]);
-    while (api.revision < 103) api.put(collection, { metadata: { namespace: 'ns', name: 'a' }, data: { value: String(api.revision) } });
-    await env.advance(minute);
-    expect([values(), reflector.state().kind]).toEqual([['a=102'], 'synced']);
-  });
-
   it('that was cut short does not read as if objects were gone', async () => {
     let isCut = false;
     const { env, api, values, reflector } = follow({
