@@ -27,6 +27,8 @@ export interface LeaseFact {
   /** Empty when nobody holds it. */
   readonly holder: string;
   readonly renewedMs: number | undefined;
+  /** When its holder took it. */
+  readonly acquiredMs: number | undefined;
   readonly durationMs: number;
 }
 

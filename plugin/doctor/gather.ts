@@ -164,12 +164,14 @@ function leaseOf(object: KubernetesObject): LeaseFact {
   const { namespace = '', name } = object.metadata;
   const holder = fieldAt(object, ['spec', 'holderIdentity']);
   const renewed = fieldAt(object, ['spec', 'renewTime']);
+  const acquired = fieldAt(object, ['spec', 'acquireTime']);
   const seconds = fieldAt(object, ['spec', 'leaseDurationSeconds']);
   return {
     namespace,
     name,
     holder: typeof holder === 'string' ? holder : '',
     renewedMs: typeof renewed === 'string' ? instantMs(renewed) : undefined,
+    acquiredMs: typeof acquired === 'string' ? instantMs(acquired) : undefined,
     durationMs: (typeof seconds === 'number' ? seconds : 15) * 1000,
   };
 }

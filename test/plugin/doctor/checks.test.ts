@@ -199,6 +199,19 @@ describe('doctor', () => {
     expect(messages).toContain('agent-2 holds Lease loki/rollout-group-agent, renewed 2s ago, last decision published 9s ago');
   });
 
+  it.each([
+    ['took over', [lease({ acquiredMs: kitNowMs - 10_000 })]],
+    ['took over, and nobody knows when', [lease({ acquiredMs: undefined })]],
+    ['gave its Lease up', [lease(), lease({ namespace: 'mimir', holder: '', renewedMs: kitNowMs - 12_000 })]],
+  ])('only warns of a decision that was made before an agent %s', (_what, leases) => {
+    const published = [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 20_000, leader: 'agent-0' }];
+    expect(wrong({ leases, published })).toEqual([
+      'warn one agent - mimir/ingester was last decided by agent-0, who no longer holds the Lease: the agent has just stopped or changed, look again in a minute',
+    ]);
+    const later = published.map((one) => ({ ...one, decidedMs: kitNowMs }));
+    expect(wrong({ leases, published: later })[0]).toMatch(leases[0]?.acquiredMs === undefined ? /^warn/ : /^FAIL one agent RG6004/);
+  });
+
   it('takes doubt about the clock into account', () => {
     expect(wrong({ serverMs: kitNowMs - 6000, clockDoubtMs: 1500 })).toEqual([]);
   });

@@ -41,6 +41,7 @@ export function lease(overrides: object = {}) {
     name: 'rollout-group-agent',
     holder: 'agent-1',
     renewedMs: kitNowMs - 2000,
+    acquiredMs: kitNowMs - 3_600_000,
     durationMs: 15_000,
     ...overrides,
   };
