@@ -1,4 +1,5 @@
 // What the agent watches, and what it keeps of each object: only what decisions and policies read.
+import { asJsonObject, isSameJson } from '../cluster/json.ts';
 import type { Change } from '../cluster/reflector.ts';
 import { type KubernetesObject, type Resource, resources } from '../cluster/resource.ts';
 import type { InvalidObject } from '../cluster/store.ts';
@@ -211,8 +212,8 @@ function understood<View>(view: Known<View>): View {
 export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
   const { apiVersion: version = 'apps/v1', kind = 'StatefulSet', metadata, spec } = object;
   const { name, namespace, labels, annotations } = metadata;
-  const { serviceName, updateStrategy, selector, template } = asRecord(spec);
-  const podLabels = asRecord(asRecord(template)['metadata'])['labels'];
+  const { serviceName, updateStrategy, selector, template } = asJsonObject(spec);
+  const podLabels = asJsonObject(asJsonObject(template)['metadata'])['labels'];
   const manifest = {
     apiVersion: version,
     kind,
@@ -269,13 +270,5 @@ function unreadObjects(statefulSets: Watched<unknown>, pods: Watched<unknown>): 
 }
 
 function disruptionsAllowed(object: KubernetesObject): unknown {
-  return asRecord(object['status'])['disruptionsAllowed'];
-}
-
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
-}
-
-function isSameJson(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+  return asJsonObject(object['status'])['disruptionsAllowed'];
 }

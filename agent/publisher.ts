@@ -1,5 +1,6 @@
 // Publishes decisions: into the status of the RolloutGroup where there is one, otherwise into a ConfigMap beside the ledger; only what changed.
 import { isStatus } from '../cluster/failure.ts';
+import { isJsonObject } from '../cluster/json.ts';
 import { getObject } from '../cluster/read.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../cluster/resource.ts';
 import { createObject, patchObject, replaceObject, type Target } from '../cluster/write.ts';
@@ -197,11 +198,7 @@ function targetOf(object: KubernetesObject | undefined): Target {
 }
 
 function fieldOf(value: unknown, key: string): unknown {
-  return isRecord(value) ? value[key] : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isJsonObject(value) ? value[key] : undefined;
 }
 
 function parsed(text: unknown): unknown {
@@ -215,8 +212,8 @@ function parsed(text: unknown): unknown {
 /** What makes `after` of `before` when it is merged: fields that are gone are named with null. */
 export function mergePatch(before: unknown, after: object): Readonly<Record<string, unknown>> {
   const patch: Record<string, unknown> = {};
-  const old = isRecord(before) ? before : {};
+  const old = isJsonObject(before) ? before : {};
   for (const key of Object.keys(old)) if (!(key in after)) patch[key] = null;
-  for (const [key, value] of Object.entries(after)) patch[key] = isRecord(value) ? mergePatch(old[key], value) : value;
+  for (const [key, value] of Object.entries(after)) patch[key] = isJsonObject(value) ? mergePatch(old[key], value) : value;
   return patch;
 }

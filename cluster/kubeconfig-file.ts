@@ -2,6 +2,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
 import { ConnectionFailure } from './connection.ts';
+import { isJsonObject } from './json.ts';
 
 export interface ClusterEntry {
   readonly server?: string;
@@ -129,7 +130,7 @@ class Fields {
   readonly #values: Readonly<Record<string, unknown>>;
 
   constructor(value: unknown, where: string, file: string) {
-    if (!isRecord(value)) throw problem(`${where || 'the content'} of the kubeconfig ${file} must be a mapping`);
+    if (!isJsonObject(value)) throw problem(`${where || 'the content'} of the kubeconfig ${file} must be a mapping`);
     this.file = file;
     this.#where = where;
     this.#values = value;
@@ -205,7 +206,7 @@ function addEntries<Value>(to: Map<string, Entry<Value>>, entries: readonly Name
 function clusterEntry(fields: Fields): ClusterEntry {
   const extension = fields
     .list('extensions')
-    .find((each) => isRecord(each) && each['name'] === 'client.authentication.k8s.io/exec' && 'extension' in each);
+    .find((each) => isJsonObject(each) && each['name'] === 'client.authentication.k8s.io/exec' && 'extension' in each);
   return present({
     server: fields.text('server'),
     certificateAuthority: fields.path('certificate-authority'),
@@ -213,7 +214,7 @@ function clusterEntry(fields: Fields): ClusterEntry {
     insecureSkipTlsVerify: fields.flag('insecure-skip-tls-verify'),
     tlsServerName: fields.text('tls-server-name'),
     proxyUrl: fields.text('proxy-url'),
-    execConfig: isRecord(extension) ? extension['extension'] : undefined,
+    execConfig: isJsonObject(extension) ? extension['extension'] : undefined,
   });
 }
 
@@ -274,10 +275,6 @@ function contextEntry(fields: Fields): ContextEntry {
 
 function problem(message: string, cause?: unknown): ConnectionFailure {
   return new ConnectionFailure('configuration', message, { cause });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isTexts(value: unknown): value is readonly string[] {
