@@ -72,7 +72,7 @@ export const flags = [
     name: 'pods.client-timeout',
     kind: 'duration',
     default: '5s',
-    description: 'Time-out of each HTTP request to a pod. 0 is an hour.',
+    description: 'Time-out of each HTTP request to a pod; none lasts longer than the Lease is certain. 0 is an hour.',
     section: 'original',
   },
   {
