@@ -1,4 +1,4 @@
-// A group with nothing to do, one that soaks and one that is blocked: for a while nothing is written but renewals of the Lease.
+// A group with nothing to do, one that soaks, one whose gate nobody can read and one that is blocked: nothing is written but renewals of the Lease.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,8 +13,8 @@ import { type Arena, openArena } from './arena.ts';
 /** Ten minutes at the pace of the flags, which renew and reconcile some twenty times as often as the defaults. */
 const quietMs = 30_000;
 
-/** One pod of the first zone, then an hour of waiting. */
-function soaking(namespace: string): string {
+/** One pod of the first zone, then what comes after it. */
+function canary(namespace: string, after: string, gates = ''): string {
   return `
 apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutGroup
@@ -30,10 +30,27 @@ spec:
     engine: onDelete
     maxUnavailable: 1
     waves:
-      - { name: canary, zones: [a], pods: 1, after: { soak: 1h } }
+      - { name: canary, zones: [a], pods: 1, after: { ${after} } }
       - { name: rest, zones: [a, b, c], percent: 100 }
-`;
+${gates}`;
 }
+
+/** Asks a source that is nowhere. */
+const errors = `
+  gates:
+    - name: errors
+      mode: enforce
+      prometheus: { source: nowhere, query: 'sum(rate(failures_total[5m]))' }
+      every: 5s
+      onError: hold
+      pass: { "<=": [{ var: value }, 0] }
+`;
+
+const policies: Readonly<Record<string, string>> = {
+  soaking: canary('soaking', 'soak: 1h'),
+  gated: canary('gated', 'gates: [errors]', errors),
+};
+const names = ['done', 'soaking', 'gated', 'blocked'] as const;
 
 describeOnControlPlane('an agent that has to wait', (controlPlane) => {
   let recorder: HistoryRecorder;
@@ -42,25 +59,29 @@ describeOnControlPlane('an agent that has to wait', (controlPlane) => {
 
   beforeAll(async () => {
     recorder = await recordHistory(controlPlane());
-    const folder = join(controlPlane().folder, 'policies');
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'ingester.yaml'), soaking('soaking'));
-    for (const name of ['done', 'soaking', 'blocked']) {
+    for (const name of names) {
       const arena = await openArena(controlPlane(), recorder, { namespace: name, replicas: 2 });
       arenas[name] = arena;
-      const agent = await arena.start(name === 'soaking' ? { flags: [`--policies=${folder}`] } : {});
+      const policy = policies[name];
+      const folder = join(controlPlane().folder, `policies-${name}`);
+      mkdirSync(folder);
+      if (policy !== undefined) writeFileSync(join(folder, 'ingester.yaml'), policy);
+      const agent = await arena.start({ flags: [`--policies=${folder}`] });
       await agent.untilReady();
       agents.push(agent);
     }
     const { client } = controlPlane();
-    const [done, soakingGroup, blocked] = ['done', 'soaking', 'blocked'].map((name) => arenas[name]?.group);
-    if (done === undefined || soakingGroup === undefined || blocked === undefined) throw new Error('there are three groups');
+    const [done, soaking, gated, blocked] = names.map((name) => arenas[name]?.group);
+    if (done === undefined || soaking === undefined || gated === undefined || blocked === undefined)
+      throw new Error('there are four groups');
     await done.setImage('example.com/server:2');
     await done.untilRolled();
-    const before = new Set((await soakingGroup.pods()).map(({ metadata }) => metadata.uid));
-    await soakingGroup.setImage('example.com/server:2');
-    await client.until<Pod>(soakingGroup.podsPath, 'one new pod', (pods) => pods.some(({ metadata }) => !before.has(metadata.uid)));
-    await soakingGroup.untilReady(6);
+    for (const group of [soaking, gated]) {
+      const before = new Set((await group.pods()).map(({ metadata }) => metadata.uid));
+      await group.setImage('example.com/server:2');
+      await client.until<Pod>(group.podsPath, 'one new pod', (pods) => pods.some(({ metadata }) => !before.has(metadata.uid)));
+      await group.untilReady(6);
+    }
     // Two zones with a pod that is not ready: there is no zone in which anything may be done.
     for (const pod of ['ingester-zone-a-0', 'ingester-zone-b-0']) {
       await client.patch(`${blocked.podsPath}/${pod}`, 'merge', {
@@ -91,6 +112,7 @@ describeOnControlPlane('an agent that has to wait', (controlPlane) => {
     expect(await countsNow()).toEqual(before);
     expect((await renewals()) - renewed).toBeGreaterThan(30);
     expect(before['soaking']).toMatchObject({ 'create pods/eviction': 1 });
+    expect(before['gated']).toMatchObject({ 'create pods/eviction': 1 });
     expect(before['blocked']).not.toHaveProperty('delete pods');
     for (const agent of agents) expect((await agent.ask('/ready')).status).toBe(200);
   });
