@@ -18,22 +18,10 @@ import {
   type Unknown,
   type UnreadObject,
 } from '../../engine/snapshot.ts';
-import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
-import { agentLeaseName } from '../live/agent.ts';
 import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zoneBudgets } from '../live/kinds.ts';
-
-/** Where the agent lives: policies there may name other namespaces. Its Lease tells; where that may not be read, the usual place is taken. */
-export async function agentNamespaceOf({ env, timeoutMs }: Cluster): Promise<string> {
-  const options = { fieldSelector: `metadata.name=${agentLeaseName}`, site: 'source.leases', timeoutMs };
-  const leases = await orUnknown(
-    resources.leases,
-    listObjects(env, resources.leases, options).then(({ items }) => items),
-  );
-  const namespace = isUnknown(leases) ? undefined : leases[0]?.metadata.namespace;
-  return namespace ?? usualAgentNamespace;
-}
+import { agentNamespaceOf } from './agent-namespace.ts';
 
 /** Lists of one or several namespaces, or of all. A list that may not be read is unknown; one of a kind that is not installed is empty. */
 export interface ClusterObjects {
@@ -65,7 +53,7 @@ export async function readObjects(
   const list = (resource: Resource, labelSelector?: string) => listIn(cluster, resource, namespaces, labelSelector);
   const known = (resource: Resource, labelSelector?: string) => orUnknown(resource, list(resource, labelSelector));
   const ledgers = `${ledgerLabel.key}=${ledgerLabel.value}`;
-  const agentNamespace = givenAgentNamespace ?? (await agentNamespaceOf(cluster));
+  const agentNamespace = givenAgentNamespace ?? (await agentNamespaceOf(cluster, namespaces));
   const agentPolicies = namespaces === undefined || namespaces.includes(agentNamespace) ? [] : [agentNamespace];
   const [statefulSets, revisions, pods, nodes, podBudgets, zoned, groups, policies, exceptions, intents, configMaps, foreign] =
     await Promise.all([

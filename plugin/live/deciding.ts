@@ -1,0 +1,47 @@
+// Which of several agents decides about a namespace: what it published tells, else where its Lease is.
+import { isUnknown, type Known } from '../../engine/snapshot.ts';
+import type { Cluster } from '../connection.ts';
+import { readWorld } from './groups.ts';
+import { listOnce } from './listing.ts';
+
+/** The latest decision about a group, as far as it says who made it. */
+export interface MadeDecision {
+  readonly namespace: string;
+  readonly group: string;
+  readonly decidedMs: number;
+  readonly leader?: string;
+}
+
+export interface HeldLease {
+  readonly namespace: string;
+  /** Empty when nobody holds it. */
+  readonly holder: string;
+}
+
+/** What agents have published in these namespaces, in all when undefined. Unknown when ConfigMaps may not be read. */
+export async function readDecisions(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<Known<readonly MadeDecision[]>> {
+  const found: MadeDecision[] = [];
+  for (const namespace of namespaces ?? [undefined]) {
+    const listing = await listOnce(cluster, ['documents', 'groups'], namespace);
+    if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
+    for (const { namespace: place, group, decidedMs, leader } of readWorld(listing).published.values())
+      found.push({ namespace: place, group, decidedMs, ...(leader === undefined ? {} : { leader }) });
+  }
+  return found;
+}
+
+/** The Lease of the agent that decides in the namespace; undefined when there is none, or several and nothing tells which. */
+export function leaseDeciding<Lease extends HeldLease>(
+  leases: readonly Lease[],
+  decisions: Known<readonly MadeDecision[]>,
+  namespace: string,
+): Lease | undefined {
+  const held = leases.filter(({ holder }) => holder !== '');
+  const candidates = held.length === 0 ? leases : held;
+  const [latest] = (isUnknown(decisions) ? [] : decisions)
+    .filter((decision) => decision.namespace === namespace)
+    .flatMap(({ leader, decidedMs }) => held.filter(({ holder }) => holder === leader).map((lease) => ({ lease, decidedMs })))
+    .sort((a, b) => b.decidedMs - a.decidedMs);
+  const beside = candidates.find((lease) => lease.namespace === namespace);
+  return latest?.lease ?? beside ?? (candidates.length === 1 ? candidates[0] : undefined);
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { agentNamespaceOf } from '../../../plugin/source/agent-namespace.ts';
+import { clusterOf } from '../cluster-of.ts';
+import { done } from '../live-kit.ts';
+import { leaseObject, publishedObject } from '../live-objects.ts';
+
+const leaseIn = (namespace: string, holder: string) => ({
+  ...leaseObject(holder, 0),
+  metadata: { name: 'rollout-group-agent', namespace },
+});
+const two = [leaseIn('agents-a', 'one'), leaseIn('agents-b', 'two')];
+const decided = (namespace: string, leader: string) => publishedObject({ ...done, namespace, leader });
+
+describe('the namespace of the agent', () => {
+  it('is where the only Lease is, held or not, and the usual one without any', async () => {
+    expect(await agentNamespaceOf(clusterOf({ objects: { leases: [leaseIn('ops', '')] } }), ['mimir'])).toBe('ops');
+    expect(await agentNamespaceOf(clusterOf({}), ['mimir'])).toBe('rollout-group');
+    expect(await agentNamespaceOf(clusterOf({ objects: { leases: two }, forbidden: ['leases'] }), ['mimir'])).toBe('rollout-group');
+  });
+
+  it('is, of several agents, that of the one which published for the namespaces in question', async () => {
+    const cluster = clusterOf({ objects: { leases: two, configmaps: [decided('loki', 'one'), decided('mimir', 'two')] } });
+    expect(await agentNamespaceOf(cluster, ['mimir'])).toBe('agents-b');
+    expect(await agentNamespaceOf(cluster, ['loki'])).toBe('agents-a');
+    await expect(agentNamespaceOf(cluster, ['loki', 'mimir'])).rejects.toThrow('not one of them alone decides here');
+    await expect(agentNamespaceOf(cluster, undefined)).rejects.toThrow('not one of them alone decides here');
+  });
+
+  it('is, of several agents, that of the one beside the group', async () => {
+    expect(await agentNamespaceOf(clusterOf({ objects: { leases: [...two, leaseIn('mimir', 'three')] } }), ['mimir'])).toBe('mimir');
+  });
+
+  it('must be named when nothing tells', async () => {
+    const asked = agentNamespaceOf(clusterOf({ objects: { leases: two } }), ['mimir']);
+    await expect(asked).rejects.toMatchObject({
+      exitCode: 3,
+      message: 'agents live in the namespaces agents-a, agents-b, and which of them decides here is not known',
+      details: { todo: 'name one with --agent-namespace, such as --agent-namespace agents-a' },
+    });
+  });
+});
