@@ -3,7 +3,7 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import { ageText } from '../live/when.ts';
 import { plural } from '../output/words.ts';
 import type { AgentRight } from './agent-rights.ts';
-import { type Check, type CheckResult, type Facts, type LeaseFact, orOk, type PublishedFact, skipped } from './check.ts';
+import { type AccountFact, type Check, type CheckResult, type Facts, type LeaseFact, orOk, type PublishedFact, skipped } from './check.ts';
 
 /** The Lease, its holder, and the latest decision. */
 export const agentPresent: Check = (facts) => {
@@ -111,7 +111,9 @@ function doMeet(published: readonly PublishedFact[], holders: ReadonlySet<string
 }
 
 /** Right by right, in words of what is missing; several verbs on one resource in one line. */
-export const agentPermissions: Check = ({ rights, agentUser }) => {
+export const agentPermissions: Check = ({ accounts }) => accounts.flatMap(permissionsOf);
+
+function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {
   if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
   const missing = new Map<string, { readonly right: AgentRight; readonly where: string; readonly verbs: string[] }>();
   for (const { right, namespace, isAllowed } of rights) {
@@ -135,4 +137,4 @@ export const agentPermissions: Check = ({ rights, agentUser }) => {
     }),
     `${agentUser} may do all it needs`,
   );
-};
+}

@@ -53,6 +53,12 @@ export interface RightFact {
   readonly isAllowed: boolean;
 }
 
+export interface AccountFact {
+  /** `namespace/name`, or the namespaces when it is not known whose rights count there. */
+  readonly name: string;
+  readonly rights: Known<readonly RightFact[]>;
+}
+
 export interface OperatorFact {
   readonly namespace: string;
   readonly name: string;
@@ -89,9 +95,8 @@ export interface Facts {
   readonly leases: Known<readonly LeaseFact[]>;
   readonly published: Known<readonly PublishedFact[]>;
   readonly kinds: Known<readonly KindFact[]>;
-  /** Whose rights were looked at. */
-  readonly agentUser: string;
-  readonly rights: Known<readonly RightFact[]>;
+  /** Of each agent that decides in the namespaces that are looked at, with the rights that it needs there. */
+  readonly accounts: readonly AccountFact[];
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];

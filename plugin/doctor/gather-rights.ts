@@ -61,7 +61,8 @@ async function review(cluster: Cluster, { right, namespace }: Asked, user: strin
   return { right, isAllowed: fieldAt(answer, ['status', 'allowed']) === true, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-async function whoAmI(cluster: Cluster): Promise<string | undefined> {
+/** The name of whoever asks; undefined when the API server does not say. */
+export async function whoAmI(cluster: Cluster): Promise<string | undefined> {
   try {
     const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
     const answer = await post(cluster, path, 'SelfSubjectReview', undefined, 'authentication.k8s.io/v1');

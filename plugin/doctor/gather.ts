@@ -7,18 +7,18 @@ import { ledgerLabel } from '../../engine/ledger-document.ts';
 import { observePodBudget } from '../../engine/observe/budget.ts';
 import { observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt, instantMs } from '../../engine/observe/raw.ts';
-import { readPublished } from '../../engine/publish/decision.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { agentLeaseName } from '../live/agent.ts';
+import { readDecisions } from '../live/deciding.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { comparedObjects, listIn, orUnknown, readObjects } from '../source/cluster.ts';
 import { asFile } from '../source/cluster-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from './check.ts';
-import { readRights } from './gather-rights.ts';
+import { readAccounts } from './gather-accounts.ts';
 
 export interface DoctorScope {
   /** undefined: every namespace. */
@@ -28,9 +28,6 @@ export interface DoctorScope {
   /** `namespace/name`, instead of the usual account in the agent's namespace. */
   readonly serviceAccount?: string;
 }
-
-/** In deploy/rbac.yaml. */
-const agentAccount = 'rollout-group-agent';
 
 const deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', isNamespaced: true };
 const scaledObjects: Resource = {
@@ -45,20 +42,17 @@ const scaledObjects: Resource = {
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
   const { namespaces } = scope;
   const list = (resource: Resource) => orUnknown(resource, listIn(cluster, resource, namespaces));
-  const [objects, clock, leases, deployed, autoscalers, scaled, documents, installed] = await Promise.all([
-    readObjects(cluster, namespaces, scope.agentNamespace),
+  const [leases, published] = await Promise.all([readLeases(cluster, scope), readDecisions(cluster, namespaces)]);
+  const agentNamespace = scope.agentNamespace ?? leaseInCharge(leases, published)?.namespace ?? usualAgentNamespace;
+  const [objects, clock, deployed, autoscalers, scaled, documents, installed] = await Promise.all([
+    readObjects(cluster, namespaces, agentNamespace),
     readVersion(cluster, nowMs),
-    readLeases(cluster, scope),
     list(deployments),
     list(resources.horizontalPodAutoscalers),
     list(scaledObjects),
     orUnknown(resources.configMaps, listIn(cluster, resources.configMaps, namespaces, ledgerLabel.key)),
     readKinds(cluster),
   ]);
-  const published = publishedOf(documents, objects.policies);
-  const lease = leaseInCharge(leases, published);
-  const agentNamespace = scope.agentNamespace ?? lease?.namespace ?? usualAgentNamespace;
-  const account = scope.serviceAccount ?? (await accountOf(cluster, agentNamespace, lease)) ?? `${agentNamespace}/${agentAccount}`;
   const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace });
   const groups = resolution.bundle.groups;
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
@@ -68,8 +62,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     leases,
     published,
     kinds: installed,
-    agentUser: account,
-    rights: await readRights(cluster, { account, agentNamespace, namespaces: watched }),
+    accounts: await readAccounts(cluster, { ...scope, watched, leases, published, usualNamespace: agentNamespace }),
     operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
     autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...(isUnknown(scaled) ? [] : scaled)].flatMap(autoscalerOf),
     groups,
@@ -91,20 +84,6 @@ function leaseInCharge(leases: Known<readonly LeaseFact[]>, published: Known<rea
   const held = isUnknown(leases) ? [] : leases.filter(({ holder }) => holder !== '');
   const deciders = new Set(isUnknown(published) ? [] : published.map(({ leader }) => leader));
   return held.find(({ holder }) => deciders.has(holder)) ?? held[0];
-}
-
-/** The account of the agent's pod, whose name its identity begins with; undefined when there is no such pod, or pods may not be read. */
-async function accountOf({ env, timeoutMs }: Cluster, agentNamespace: string, lease: LeaseFact | undefined): Promise<string | undefined> {
-  const pod = lease?.namespace === agentNamespace ? lease.holder.replace(/_[^_]*$/, '') : '';
-  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(pod)) return undefined;
-  try {
-    const object = await getObject(env, resources.pods, { namespace: agentNamespace, name: pod }, { site: 'doctor.agentPod', timeoutMs });
-    const name = fieldAt(object, ['spec', 'serviceAccountName']);
-    return typeof name === 'string' && name !== '' ? `${agentNamespace}/${name}` : undefined;
-  } catch (error) {
-    if (isStatus(error, 403)) return undefined;
-    throw error;
-  }
 }
 
 /** The header Date has whole seconds, and the answer may have been made at any time between question and answer. */
@@ -174,31 +153,6 @@ function leaseOf(object: KubernetesObject): LeaseFact {
     acquiredMs: typeof acquired === 'string' ? instantMs(acquired) : undefined,
     durationMs: (typeof seconds === 'number' ? seconds : 15) * 1000,
   };
-}
-
-/** In the status of a RolloutGroup, or in a ConfigMap where there is no such object. */
-function publishedOf(
-  documents: Known<readonly KubernetesObject[]>,
-  policies: Known<readonly KubernetesObject[]>,
-): Known<readonly PublishedFact[]> {
-  if (isUnknown(documents)) return documents;
-  const stored = [
-    ...documents.flatMap((object) => fieldAt(object, ['data', 'decision']) ?? []).flatMap(parsedJson),
-    ...(isUnknown(policies) ? [] : policies.flatMap((object) => fieldAt(object, ['status', 'decision']) ?? [])),
-  ];
-  return stored.map(readPublished).flatMap((decision): readonly PublishedFact[] => {
-    if (isUnknown(decision)) return [];
-    const { namespace, group, decidedMs, leader } = decision;
-    return [{ namespace, group, decidedMs, ...(leader === undefined ? {} : { leader }) }];
-  });
-}
-
-function parsedJson(text: unknown): readonly unknown[] {
-  try {
-    return [JSON.parse(String(text))];
-  } catch {
-    return [];
-  }
 }
 
 function operatorOf(object: KubernetesObject): readonly OperatorFact[] {

@@ -15,6 +15,7 @@ const doctorRules: readonly Rule[] = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ['list'] },
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: ['list'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
+  { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get'] },
 ];
 
 interface Shown {
@@ -24,6 +25,7 @@ interface Shown {
   readonly code?: string;
 }
 
+const accountsPath = '/api/v1/namespaces/rollout-group/serviceaccounts';
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 
 describeOnControlPlane('doctor', (controlPlane) => {
@@ -35,6 +37,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     group = new TestGroup(client, { namespace, zones: ['a', 'b'], replicas: 1 });
     await group.create();
     await client.create('/api/v1/namespaces', { metadata: { name: 'rollout-group' } });
+    await client.create(accountsPath, { metadata: { name: 'rollout-group-agent' } });
     for (const place of [namespace, 'rollout-group']) await grant(client, identities.agent, place, agentRules());
     await grantNodes(client, identities.agent);
     doctor = await person(controlPlane(), namespace, 'doctor', doctorRules);
@@ -194,7 +197,9 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(skipped.map(({ check }) => check)).toEqual(
       expect.arrayContaining(['agent', 'RBAC', 'operators', 'HPA', 'PDB', 'ledgers', 'foreign pods']),
     );
-    expect(skipped.find(({ check }) => check === 'RBAC')?.message).toContain('no permission to create subjectaccessreviews');
+    expect(skipped.find(({ check }) => check === 'RBAC')?.message).toContain('no permission to get serviceaccounts in rollout-group');
+    const named = await look(['--agent-service-account', account], visitor);
+    expect(named.checks.find(({ check }) => check === 'RBAC')?.message).toContain('no permission to create subjectaccessreviews');
     const nobody = await person(controlPlane(), namespace, 'nobody', []);
     const { status, stderr } = await nobody.run(['doctor']);
     expect({ status, isNamed: stderr.includes('may not list statefulsets in namespace mimir') }).toEqual({ status: 11, isNamed: true });
@@ -208,6 +213,11 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(checks.filter(({ check }) => check === 'RBAC')).toEqual([
       { check: 'RBAC', verdict: 'ok', message: `${account} may do all it needs` },
     ]);
+  });
+
+  it('makes up no account for an agent that has none here', async () => {
+    await controlPlane().client.delete(`${accountsPath}/rollout-group-agent`);
+    expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod tells the account of agent-\d, and there is no/));
   });
 
   it('changes nothing', async () => {

@@ -251,7 +251,7 @@ describe('doctor', () => {
       right('pods', verb).map((one) => ({ right: one, namespace: 'mimir', isAllowed: false })),
     );
     const nodes = right('nodes', 'list').map((one) => ({ right: one, isAllowed: false }));
-    expect(wrong({ rights: [...rights, ...nodes] })).toEqual([
+    expect(wrong({ accounts: [{ name: 'rollout-group/rollout-group-agent', rights: [...rights, ...nodes] }] })).toEqual([
       'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not list, watch pods in mimir: no group can be looked after',
       'warn RBAC RG6007 rollout-group/rollout-group-agent may not list nodes in the cluster: every node counts as ready',
     ]);
@@ -264,7 +264,7 @@ describe('doctor', () => {
         leases: no,
         published: no,
         kinds: no,
-        rights: no,
+        accounts: [{ name: 'rollout-group/rollout-group-agent', rights: no }],
         operators: no,
         autoscalers: no,
         pods: no,
