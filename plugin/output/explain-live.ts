@@ -5,7 +5,7 @@ import type { Subject } from '../live/subject.ts';
 import { ageText } from '../live/when.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import { readingText } from './group-tree.ts';
-import { podTrouble, shortRevision, troubledPods } from './group-words.ts';
+import { podTrouble, shortRevision, troubledPods, unreadZones } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
 import { shortDigest } from './plan-words.ts';
 
@@ -38,6 +38,7 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
     trouble: troubledPods(decision, subject.zone)
       .slice(0, troubleLimit)
       .map((pod) => troubleOf(decision, pod)),
+    unread: unreadZones(decision),
     refused: [],
     nowMs,
     isWhatIf,

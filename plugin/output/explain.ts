@@ -3,6 +3,7 @@ import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/
 import type { Refusal } from '../../engine/plan/document.ts';
 import { describeAction } from '../../engine/plan/simulate.ts';
 import type { Style } from './colour.ts';
+import { goalText, unreadZones } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
 import { paragraph } from './plan-table-layout.ts';
 import { factText, passesText, podsText, sourceText, spanText } from './plan-words.ts';
@@ -30,6 +31,8 @@ export interface Explanation {
   readonly refused: readonly Refusal[];
   /** The instant of the decision; undefined when nothing in it depends on the calendar. */
   readonly nowMs: number | undefined;
+  /** Zones that could not be read, when not all steps are given. */
+  readonly unread?: readonly string[];
   /** Only what would have to change. */
   readonly isWhatIf: boolean;
 }
@@ -45,8 +48,8 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
   const lines = [
     ...headlines(explanation, look),
     '',
-    ...field('goal', decision.goal, look),
-    ...field('zones', zonesText(decision), look),
+    ...field('goal', goalText(decision, explanation.unread ?? unreadZones(decision)), look),
+    ...field('zones', zonesText(explanation), look),
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
@@ -83,9 +86,13 @@ function verdict({ decision, refused, trouble = [] }: Explanation): string {
     : '. Nothing is wrong; it goes on by itself.';
 }
 
-function zonesText(decision: ExplainedDecision): string {
+function zonesText({ decision, unread = unreadZones(decision) }: Explanation): string {
   return decision.zones
-    .map((zone) => `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not whole'}`)
+    .map((zone) =>
+      unread.includes(zone.zone)
+        ? `${zone.zone} could not be read`
+        : `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not whole'}`,
+    )
     .join('; ');
 }
 

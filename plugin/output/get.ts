@@ -1,7 +1,7 @@
 // Groups as a table, one line each.
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
-import { infoText, phaseStyles, podTotals, waveText } from './group-words.ts';
+import { infoText, partText, phaseStyles, podTotals, waveText } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
 import { alignRows, type Column, type Row } from './plan-table-layout.ts';
 import { shortDigest } from './plan-words.ts';
@@ -35,7 +35,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     { title: 'INFO', align: 'left', isFlexible: true },
   ];
   const rows: Row[] = groups.map(({ decision, from }) => {
-    const { desired, updated, available } = podTotals(decision);
+    const totals = podTotals(decision);
     return {
       cells: [
         ...(hasNamespaces ? [decision.namespace] : []),
@@ -43,8 +43,8 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
         decision.phase,
         from === 'here' ? '-' : ageText(decision.phaseSinceMs, nowMs),
         waveText(decision, { isShort }) || '-',
-        `${updated}/${desired}`,
-        `${available}/${desired}`,
+        partText(totals, totals.updated),
+        partText(totals, totals.available),
         from === 'here' ? 'here' : ageText(decision.decidedMs, nowMs),
         ...(look.isWide ? [decision.origin ?? '-', shortDigest(decision.policyDigest) || '-', decision.leader ?? '-'] : []),
         infoText(decision, { isShort }),

@@ -4,7 +4,7 @@ import type { GateReading } from '../../engine/snapshot.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
 import { marks } from './explain.ts';
-import { phaseStyles, podTotals, shortRevision, waveText, zoneProgress } from './group-words.ts';
+import { goalText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import type { ZoneProgress } from './live.ts';
 import type { TableLook } from './plan-table.ts';
 import { alignRows, type Column, paragraph, type Row, shorten } from './plan-table-layout.ts';
@@ -41,15 +41,16 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TableLook): rea
 }
 
 function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook): readonly string[] {
-  const { desired, updated, available } = podTotals(decision);
+  const { desired, updated, available, areKnown } = podTotals(decision);
   const name = `${decision.namespace}/${decision.group}`;
   const phase = decision.phase.toUpperCase();
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const rest = `${wave}   ${updated} of ${desired} updated   ${available} available`;
+  const counts = areKnown ? `${updated} of ${desired} updated   ${available} available` : '? updated   ? available';
+  const rest = `${wave}   ${counts}`;
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const decided = from === 'here' ? 'decided here' : `decided ${ageText(decision.decidedMs, nowMs)} ago`;
   const facts = [
-    decision.goal,
+    goalText(decision, unreadZones(decision)),
     decided,
     ...(decision.leader === undefined ? [] : [`by ${decision.leader}`]),
     ...(decision.origin === undefined ? [] : [`defined by ${decision.origin}`]),
@@ -62,6 +63,7 @@ function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook
 }
 
 function zoneRows(zone: PublishedZone, decision: PublishedDecision, nowMs: number, { glyphs }: TableLook): readonly Row[] {
+  if (unreadZones(decision).includes(zone.zone)) return [{ cells: [zone.zone, 'unknown', '-', '?', '', 'could not be read'] }];
   const pods = decision.pods.filter((pod) => pod.zone === zone.zone);
   const progress = zoneProgress(zone, decision.pods);
   const revisions = zone.revisions.map(({ revision }) => shortRevision(revision, zone.statefulSet));

@@ -5,15 +5,49 @@ import type { ZoneProgress } from './live.ts';
 import { factText } from './plan-words.ts';
 import { plural } from './words.ts';
 
+/** Names of the zones whose StatefulSet or pods could not be read: nothing that is counted of them counts. */
+export function unreadZones({
+  zones,
+  steps,
+}: {
+  readonly zones: readonly { readonly zone: string }[];
+  readonly steps: readonly { readonly id: string }[];
+}): readonly string[] {
+  return zones.map(({ zone }) => zone).filter((zone) => steps.some(({ id }) => id === `view/${zone}`));
+}
+
+/** What the group is to become. Whether anything is left to do cannot be said of zones that could not be read. */
+export function goalText({ goal }: { readonly goal: string }, unread: readonly string[]): string {
+  if (unread.length === 0) return goal;
+  const unknown = `not known of ${unread.length === 1 ? 'zone' : 'zones'} ${unread.join(', ')}, which could not be read`;
+  return goal === nothingToDo ? unknown : `${goal}; ${unknown}`;
+}
+
+/** As the engine says it when no zone that it knows is behind. */
+const nothingToDo = 'nothing to do';
+
 export interface PodTotals {
   readonly desired: number;
   readonly updated: number;
   readonly available: number;
+  /** Whether every zone was read; otherwise the sums mean nothing. */
+  readonly areKnown: boolean;
 }
 
-export function podTotals({ zones }: Pick<PublishedDecision, 'zones'>): PodTotals {
+export function podTotals(decision: Pick<PublishedDecision, 'zones' | 'steps'>): PodTotals {
+  const { zones } = decision;
   const sum = (count: (zone: PublishedZone) => number): number => zones.reduce((total, zone) => total + count(zone), 0);
-  return { desired: sum((zone) => zone.replicas), updated: sum((zone) => zone.updated), available: sum((zone) => zone.available) };
+  return {
+    desired: sum((zone) => zone.replicas),
+    updated: sum((zone) => zone.updated),
+    available: sum((zone) => zone.available),
+    areKnown: unreadZones(decision).length === 0,
+  };
+}
+
+/** `27/60`, or `?` where not every zone was read. */
+export function partText({ desired, areKnown }: PodTotals, part: number): string {
+  return areKnown ? `${part}/${desired}` : '?';
 }
 
 /** Done, in flight and to do of one zone: an unavailable pod is in flight, whichever revision it has. */
@@ -51,7 +85,9 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
 export function infoText(decision: PublishedDecision, { isShort = false } = {}): string {
   if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision, isShort);
   const trouble = troubleText(decision, isShort);
+  const unread = unreadZones(decision);
   const flying = decision.zones
+    .filter(({ zone }) => !unread.includes(zone))
     .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
     .filter(({ count }) => count > 0)
     .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);

@@ -2,7 +2,7 @@
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, secondText } from '../live/when.ts';
-import { infoText, podTotals, troubledPods, waveText, zoneProgress } from './group-words.ts';
+import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import { type Moment, renderFrame } from './live.ts';
 import type { TableLook } from './plan-table.ts';
 
@@ -30,16 +30,17 @@ export function heartbeatLine({ decision }: LiveGroup, nowMs: number): string {
 }
 
 function factsOf(decision: PublishedDecision): readonly string[] {
-  const { desired, updated, available } = podTotals(decision);
+  const totals = podTotals(decision);
+  const unread = unreadZones(decision);
   const { wave } = decision;
   const info = infoText(decision);
-  const working = decision.zones.filter((zone) => zone.available < zone.replicas).map(({ zone }) => zone);
+  const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
   return [
     decision.phase.toLowerCase(),
     ...(wave === undefined ? [] : [`wave=${Math.min(wave.index + 1, wave.count)}/${wave.count}`, `name=${wave.name}`]),
     ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
-    `updated=${updated}/${desired}`,
-    `available=${available}/${desired}`,
+    `updated=${partText(totals, totals.updated)}`,
+    `available=${partText(totals, totals.available)}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
     ...(info === '' || (decision.waits.length === 0 && troubledPods(decision).length === 0) ? [] : [JSON.stringify(info)]),
   ];

@@ -82,6 +82,19 @@ describe('get', () => {
     expect(stdout).not.toContain('DONE');
   });
 
+  it('counts nothing of zones whose pods it could not read', async () => {
+    const options = { ...noKinds, forbidden: ['pods'] };
+    const { stdout } = await ask(adoptedObjects(), 'get', options);
+    const [titles = [], cells = []] = stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
+    expect(['UPDATED', 'READY'].map((title) => cells[titles.indexOf(title)])).toEqual(['?', '?']);
+    const tree = (await ask(adoptedObjects(), 'get ingester', options)).stdout;
+    const explained = (await ask(adoptedObjects(), 'explain ingester', options)).stdout;
+    const zone = (await ask(adoptedObjects(), 'explain ingester-zone-b', options)).stdout;
+    for (const text of [stdout, tree, explained, zone]) expect(text).not.toMatch(/nothing to do|\b0\/|on the way|in flight/);
+    expect(explained).toMatch(/goal +not known of zones a, b, c, which could not be read/);
+    expect(tree).toMatch(/a +unknown +- +\?/);
+  });
+
   it.each([
     ['a group that is not there', 'get nonsense', noKinds, 10],
     ['nothing may be read', 'get', { forbidden: ['configmaps', 'statefulsets', 'rolloutgroups'] }, 11],
