@@ -35,7 +35,9 @@ export function clusterOf({ objects = {}, forbidden = [], reviews = () => ({}) }
           const items = (objects[plural] ?? []).filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
           if (name === undefined) return answer(200, { kind: 'List', metadata: { resourceVersion: '1' }, items });
           const found = items.find(({ metadata }) => metadata.name === name);
-          return found === undefined ? answer(404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name, kind: plural } }) : answer(200, found);
+          return found === undefined
+            ? answer(404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name, kind: plural } })
+            : answer(200, found);
         },
       },
     },
