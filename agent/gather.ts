@@ -42,6 +42,8 @@ export interface GroupMemory {
   readonly forbidden: Refusals;
   /** Evictions in a row that a budget refused. */
   refusals: number;
+  /** Turns in a row whose decision had been overtaken before its first request. */
+  overtaken: number;
 }
 
 export interface GatherParts {
@@ -77,6 +79,7 @@ export function newMemory(caches: CacheView): GroupMemory {
     knownSinceMs: new Map(),
     forbidden: new Refusals(),
     refusals: 0,
+    overtaken: 0,
   };
 }
 

@@ -33,6 +33,8 @@ export interface TurnParts extends GatherParts {
   readonly onReport: (report: TurnReport) => void;
 }
 
+/** How many turns in a row may be overtaken before there is a pause between them. */
+const overtakenAtOnce = 3;
 /** How often a turn begins again at once because somebody else wrote the ledger. */
 const restarts = 3;
 /** A source that cannot be watched is looked at this often. */
@@ -76,6 +78,8 @@ class Turn {
   #performed: readonly Outcome[] = [];
   /** Something of the decision was not begun. */
   #isCut = false;
+  /** What was decided had been overtaken by what the caches show. */
+  #isOvertaken = false;
   /** The least pause that the server asked for when what was done could not be stored. */
   #storePauseMs: number | undefined;
 
@@ -185,6 +189,7 @@ class Turn {
     const ledger = openClaims(gathered.ledger, claimsOf(taken, seen.nowMs, gathered.epoch)) ?? gathered.ledger;
     const violations = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
     if (violations.length === 0) return true;
+    this.#isOvertaken = true;
     env.log.info('what was decided does not hold any more; the group is looked at again', {
       ...this.#name(),
       because: violations.join('; '),
@@ -312,9 +317,12 @@ class Turn {
       isBehind ? longestWaitMs : undefined,
       sources.isFollowed(this.#group) ? undefined : sourceLookMs,
     ];
-    const lookAgainInMs = earliest(looks);
+    // What overtook the decision is seen already, so the next one need not wait; unless each is overtaken, which would be a turn without end.
+    this.#memory.overtaken = this.#isOvertaken ? this.#memory.overtaken + 1 : 0;
+    const isAtOnce = this.#isOvertaken && this.#memory.overtaken <= overtakenAtOnce;
+    const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
     // Nothing tells when this process may act again, or when the ledger is quicker.
-    const needsRetry = isHeld || this.#isCut || this.#performed.some(needsPause);
+    const needsRetry = isHeld || (this.#isCut && !isAtOnce) || this.#performed.some(needsPause);
     const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs ?? this.#storePauseMs;
     return { wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
   }

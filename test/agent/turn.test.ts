@@ -68,6 +68,36 @@ describe('a turn', () => {
     expect(cluster.mostDown().zones).toBe(1);
   });
 
+  it('that was overtaken while the ledger was written is taken again at once, when what overtook it has passed', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    let isSlow = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) => {
+      const isLedgerWrite = request.method !== 'GET' && request.pathname.includes('/configmaps');
+      const answer = serve(request);
+      return isSlow && isLedgerWrite && 'status' in answer ? { ...answer, delayMs: 1000 } : answer;
+    });
+    startProcess({ env: cluster.env, config: { retryMs: 60_000 } });
+    await cluster.env.advance(5000);
+    isSlow = true;
+    const setReady = (status: 'True' | 'False') => {
+      const containerStatuses = [{ name: 'a', ready: status === 'True', state: { running: {} } }];
+      cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', { status: { containerStatuses } });
+    };
+    cluster.rollTo('app:2');
+    const isSent = (site: string) => () => cluster.env.requests.some((request) => request.site === site);
+    await cluster.env.until(() => cluster.env.requests.some(({ method, site }) => method !== 'GET' && site.startsWith('ledger.')));
+    setReady('False');
+    await cluster.env.advance(1500);
+    expect(isSent('act.deletePod')()).toBe(false);
+    setReady('True');
+    isSlow = false;
+    // Far sooner than the pause after a turn that failed.
+    await cluster.env.advance(3000);
+    expect(isSent('act.deletePod')()).toBe(true);
+  });
+
   it('takes no pod away by a cache whose watch has said nothing for a while', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
