@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import { TestGroup } from '../control-plane/group.ts';
-import { agentRules, grant, grantNodes, type Rule, without } from '../control-plane/roles.ts';
+import { agentRules, grant, grantNodes, permissionsOf, type Rule, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { type Person, person, readerRules } from './live-people.ts';
 
@@ -96,6 +96,19 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(checks.find(({ check }) => check === 'RBAC')?.message).toBe(`${account} may do all it needs`);
     expect(checks.find(({ check }) => check === 'CRDs')?.message).toMatch(/^\d+ kinds installed, in our version$/);
     expect(checks.find(({ check }) => check === 'clock')?.verdict).toBe('ok');
+  });
+
+  it.each(permissionsOf(agentRules()))('names "%s" when the agent may not do it', async (permission) => {
+    const { client, identities } = controlPlane();
+    const [verb = '', target = ''] = permission.split(' ');
+    const [resource = '', ...group] = target.split('.');
+    for (const place of [namespace, 'rollout-group']) await grant(client, identities.agent, place, without(agentRules(), permission));
+    const right = `${account} may not ${verb} ${resource}${group.length === 0 ? '' : ` (${group.join('.')})`} in `;
+    try {
+      await expect.poll(problems, { timeout: 10_000 }).toContainEqual(expect.stringContaining(right));
+    } finally {
+      for (const place of [namespace, 'rollout-group']) await grant(client, identities.agent, place, agentRules());
+    }
   });
 
   it('names each right of the agent that is missing, and what follows', async () => {
