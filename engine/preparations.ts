@@ -129,11 +129,10 @@ export function takenOver(
   if (ledger.epoch !== undefined || ledger.preparations.length > 0) return ledger;
   const preparations = group.zones.flatMap((zone): Preparation[] => {
     const set = statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === zone.statefulSet);
-    const calls = (['delayed', 'prepare'] as const).filter((call) => zone[call] !== undefined);
+    // Whoever prepares pods without a delay does so within one request, and leaves none that waits.
+    if (zone.delayed === undefined) return [];
     const ordinals = Array.from({ length: set?.replicas ?? 0 }, (_, index) => (set?.firstOrdinal ?? 0) + index);
-    return calls.flatMap((call) =>
-      ordinals.map((ordinal): Preparation => ({ zone: zone.name, ordinal, podUid: anyPod, call, state: 'asked', seenMs: nowMs })),
-    );
+    return ordinals.map((ordinal) => ({ zone: zone.name, ordinal, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: nowMs }));
   });
   return preparations.length === 0 ? ledger : { ...ledger, preparations };
 }

@@ -41,7 +41,7 @@ export function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, isPauseOutdated } = judged;
   switch (condition.kind) {
     case 'complete':
-      return !isOutdated && decision.outcome === 'done' && isWhole(decision);
+      return !isOutdated && isOver(decision) && isWhole(decision);
     case 'paused':
       return !isPauseOutdated && isPaused(decision);
     case 'zone':
@@ -53,6 +53,11 @@ export function isMet(condition: Condition, judged: Judged): boolean {
 
 function isPaused({ phase, waits }: PublishedDecision): boolean {
   return phase === 'Paused' || waits.some(({ rule, outcome }) => rule === 'paused' && outcome === 'wait');
+}
+
+/** Nothing is left to do but to put traces in order, such as pods that are told again to stay: the rollout does not wait for that. */
+function isOver({ outcome, phase }: PublishedDecision): boolean {
+  return outcome === 'done' || phase === 'Done';
 }
 
 /** Every pod is at the newest revision and available: an old pod never passes for a finished rollout, whatever the phase says. */
@@ -81,7 +86,7 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
       waves.length === 0 ? 'count from 1' : `its waves: ${waves.join(', ')}`,
     );
   }
-  if (decision.outcome === 'done' && isWhole(decision)) return true;
+  if (isOver(decision) && isWhole(decision)) return true;
   if (index < 0 && wave?.name !== wanted) {
     throw usageFailure(
       `the waves of ${namespace}/${group} cannot be read, so ${wanted} is not found among them`,

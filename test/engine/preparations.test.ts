@@ -155,13 +155,14 @@ describe('a group that another operator looked after', () => {
   const taken = (ledger: Ledger, zone: object = delayed) =>
     takenOver(ledger, group({ zones: [{ name: 'a', ...zone }] }), { statefulSets: [statefulSet()], nowMs: kitNowMs });
 
-  it('may have asked every pod of a zone that prepares, and none of another', () => {
+  it('may have asked every pod of a zone that shrinks with a delay, and none of another', () => {
     expect(taken(empty).preparations.map(({ ordinal, call, state }) => `${call} ${ordinal} ${state}`)).toEqual([
       'delayed 0 asked',
       'delayed 1 asked',
       'delayed 2 asked',
     ]);
     expect(taken(empty, {})).toBe(empty);
+    expect(taken(empty, { prepare: { endpoint, onFailure: 'deny' } })).toBe(empty);
   });
 
   it('is taken over once', () => {

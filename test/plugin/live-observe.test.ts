@@ -142,6 +142,8 @@ describe('an agent that is gone', () => {
 describe('status', () => {
   it.each([
     [now(done), 'status ingester', 0],
+    // Pods that do not answer are told again and again to stay; the rollout is over all the same.
+    [{ ...now(done), outcome: 'act' as const }, 'status ingester', 0],
     [now(rolling), 'status ingester --watch=false', 0],
     [now(rolling), 'status ingester --for=zone=a', 0],
     [now(rolling), 'status ingester --for=wave=2', 0],
