@@ -1,26 +1,12 @@
 // From the flags of the connection to an API server that can be asked. Nothing of Kubernetes is loaded before a verb needs it.
 import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
+import type { ConnectionOptions } from '../cluster/kubeconfig.ts';
 import type { CommandContext } from './context.ts';
 import { version } from './version.ts';
 
-/** The values of the flags in verbs/connection.ts. */
-export interface ConnectionFlags {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-  readonly cluster?: string;
-  readonly user?: string;
-  readonly server?: string;
-  readonly token?: string;
-  readonly as?: string;
+/** The values of the flags in verbs/connection.ts: those of the connection, with the names that the command line gives them. */
+export interface ConnectionFlags extends Omit<ConnectionOptions, 'source' | 'asGroups'> {
   readonly asGroup?: readonly string[];
-  readonly asUid?: string;
-  readonly certificateAuthority?: string;
-  readonly clientCertificate?: string;
-  readonly clientKey?: string;
-  readonly insecureSkipTlsVerify?: boolean;
-  readonly tlsServerName?: string;
-  readonly requestTimeout?: string;
-  readonly namespace?: string;
   /** Of verbs that ask for it. */
   readonly agentNamespace?: string;
 }

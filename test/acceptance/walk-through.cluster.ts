@@ -3,10 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-
-const binaries = inject('controlPlaneBinaries');
-const name = 'the walk through a cluster in the README';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeWithBinaries } from '../control-plane/suite.ts';
 
 /** Every line of the section that a person would type, in order. */
 function typedLines(): readonly string[] {
@@ -44,54 +42,50 @@ async function type(lines: readonly string[]): Promise<readonly Typed[]> {
   return lines.map((line, index) => ({ line, output: parts[index * 2] ?? '', status: Number(parts[index * 2 + 1] ?? -1) }));
 }
 
-if (binaries.kind === 'missing') {
-  describe.skip(`SKIPPED: ${name}, for ${binaries.reason}`, () => it('is typed as written', () => undefined));
-} else {
-  describe(name, () => {
-    let cluster: ChildProcess | undefined;
-    let typed: readonly Typed[] = [];
-    const outputOf = (verb: string): string =>
-      typed.find(({ line }) => line.includes(`rollout-group ${verb} `))?.output ?? `${verb} was not typed`;
+describeWithBinaries('the walk through a cluster in the README', () => {
+  let cluster: ChildProcess | undefined;
+  let typed: readonly Typed[] = [];
+  const outputOf = (verb: string): string =>
+    typed.find(({ line }) => line.includes(`rollout-group ${verb} `))?.output ?? `${verb} was not typed`;
 
-    beforeAll(async () => {
-      rmSync('next.plan', { force: true });
-      cluster = spawn(process.execPath, ['scripts/run.mjs', 'scripts/cluster.ts'], { stdio: ['ignore', 'pipe', 'inherit'] });
-      await untilSaid(cluster, 'Ctrl-C stops it');
-      typed = await type(typedLines());
-    });
-
-    afterAll(async () => {
-      const ended = new Promise((settle) => cluster?.on('exit', settle));
-      cluster?.kill('SIGTERM');
-      await ended;
-      rmSync('next.plan', { force: true });
-    });
-
-    it('every command ends with success', () => {
-      expect(typed.length).toBeGreaterThan(10);
-      expect(typed.filter(({ status }) => status !== 0)).toEqual([]);
-    });
-
-    it('shows the group, what a new image leads to, and that it was carried out', () => {
-      expect(outputOf('get')).toMatch(/^store-gateway +Done +\S+ +- +12\/12 +12\/12 /m);
-      expect(outputOf('doctor')).toMatch(/^\d+ checks, 0 failed, 0 warnings$/m);
-      expect(outputOf('plan')).toContain('12 pods restart');
-      expect(outputOf('apply')).toContain('3 objects applied as plan');
-      expect(outputOf('pause')).toContain('mimir/store-gateway paused (reads are slow)');
-      expect(outputOf('explain')).toContain('mimir/store-gateway is ');
-      expect(outputOf('resume')).toContain('mimir/store-gateway resumed');
-      expect(outputOf('status')).toMatch(/done updated=12\/12 available=12\/12\n$/);
-      expect(outputOf('history')).toMatch(/ completed\s*$/m);
-      expect(outputOf('events')).toContain('RolloutFinished');
-    });
-
-    it('refuses the plan once more, since it is stale', async () => {
-      const settings = typedLines().filter((line) => line.startsWith('export '));
-      const again = await type([...settings, 'kubectl rollout-group apply next.plan --auto-approve']);
-      expect(again.at(-1)?.status).toBe(9);
-    });
+  beforeAll(async () => {
+    rmSync('next.plan', { force: true });
+    cluster = spawn(process.execPath, ['scripts/run.mjs', 'scripts/cluster.ts'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await untilSaid(cluster, 'Ctrl-C stops it');
+    typed = await type(typedLines());
   });
-}
+
+  afterAll(async () => {
+    const ended = new Promise((settle) => cluster?.on('exit', settle));
+    cluster?.kill('SIGTERM');
+    await ended;
+    rmSync('next.plan', { force: true });
+  });
+
+  it('every command ends with success', () => {
+    expect(typed.length).toBeGreaterThan(10);
+    expect(typed.filter(({ status }) => status !== 0)).toEqual([]);
+  });
+
+  it('shows the group, what a new image leads to, and that it was carried out', () => {
+    expect(outputOf('get')).toMatch(/^store-gateway +Done +\S+ +- +12\/12 +12\/12 /m);
+    expect(outputOf('doctor')).toMatch(/^\d+ checks, 0 failed, 0 warnings$/m);
+    expect(outputOf('plan')).toContain('12 pods restart');
+    expect(outputOf('apply')).toContain('3 objects applied as plan');
+    expect(outputOf('pause')).toContain('mimir/store-gateway paused (reads are slow)');
+    expect(outputOf('explain')).toContain('mimir/store-gateway is ');
+    expect(outputOf('resume')).toContain('mimir/store-gateway resumed');
+    expect(outputOf('status')).toMatch(/done updated=12\/12 available=12\/12\n$/);
+    expect(outputOf('history')).toMatch(/ completed\s*$/m);
+    expect(outputOf('events')).toContain('RolloutFinished');
+  });
+
+  it('refuses the plan once more, since it is stale', async () => {
+    const settings = typedLines().filter((line) => line.startsWith('export '));
+    const again = await type([...settings, 'kubectl rollout-group apply next.plan --auto-approve']);
+    expect(again.at(-1)?.status).toBe(9);
+  });
+});
 
 function untilSaid(child: ChildProcess, words: string): Promise<void> {
   let said = '';

@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 import { VirtualWatch } from '../kit/virtual-env.ts';
 
 const template = 'rollout-operator.grafana.com/v1/replicatemplates';
+
+/** Writes of ledgers take this long to be answered while the answer says so. */
+function slowLedger(cluster: MemoryCluster, delayMs: number): { isSlow: boolean } {
+  const ledger = { isSlow: false };
+  const { serve } = cluster.api;
+  cluster.env.replaceServer((request) => {
+    const isLedgerWrite = request.method !== 'GET' && request.pathname.includes('/configmaps');
+    const answer = serve(request);
+    return ledger.isSlow && isLedgerWrite && 'status' in answer ? { ...answer, delayMs } : answer;
+  });
+  return ledger;
+}
 
 describe('a turn', () => {
   it('takes no pod away by what it saw before the ledger was slow', async () => {
@@ -41,16 +53,10 @@ describe('a turn', () => {
     const cluster = newCluster();
     if (kind === 'a native') nativeGroup(cluster);
     else adoptedGroup(cluster);
-    let isSlow = false;
-    const { serve } = cluster.api;
-    cluster.env.replaceServer((request) => {
-      const isLedgerWrite = request.method !== 'GET' && request.pathname.includes('/configmaps');
-      const answer = serve(request);
-      return isSlow && isLedgerWrite && 'status' in answer ? { ...answer, delayMs: 3000 } : answer;
-    });
+    const ledger = slowLedger(cluster, 3000);
     startProcess({ env: cluster.env });
     await cluster.env.advance(5000);
-    isSlow = true;
+    ledger.isSlow = true;
     const setReady = (status: 'True' | 'False') => {
       const conditions = [{ type: 'Ready', status }];
       const containerStatuses = [{ name: 'a', ready: status === 'True', state: { running: {} } }];
@@ -63,7 +69,7 @@ describe('a turn', () => {
     setReady('False');
     await cluster.env.advance(20_000);
     setReady('True');
-    isSlow = false;
+    ledger.isSlow = false;
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
     expect(cluster.mostDown().zones).toBe(1);
   });
@@ -71,16 +77,10 @@ describe('a turn', () => {
   it('that was overtaken while the ledger was written is taken again at once, when what overtook it has passed', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
-    let isSlow = false;
-    const { serve } = cluster.api;
-    cluster.env.replaceServer((request) => {
-      const isLedgerWrite = request.method !== 'GET' && request.pathname.includes('/configmaps');
-      const answer = serve(request);
-      return isSlow && isLedgerWrite && 'status' in answer ? { ...answer, delayMs: 1000 } : answer;
-    });
+    const ledger = slowLedger(cluster, 1000);
     startProcess({ env: cluster.env, config: { retryMs: 60_000 } });
     await cluster.env.advance(5000);
-    isSlow = true;
+    ledger.isSlow = true;
     const setReady = (status: 'True' | 'False') => {
       const containerStatuses = [{ name: 'a', ready: status === 'True', state: { running: {} } }];
       cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', { status: { containerStatuses } });
@@ -92,7 +92,7 @@ describe('a turn', () => {
     await cluster.env.advance(1500);
     expect(isSent('act.deletePod')()).toBe(false);
     setReady('True');
-    isSlow = false;
+    ledger.isSlow = false;
     // Far sooner than the pause after a turn that failed.
     await cluster.env.advance(3000);
     expect(isSent('act.deletePod')()).toBe(true);

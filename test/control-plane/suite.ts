@@ -3,6 +3,16 @@ import { afterAll, beforeAll, beforeEach, describe, inject } from 'vitest';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
 
 /**
+ * Describes tests that need the executables, in the folder that `tests` is given. Where there are none to be had, the tests are skipped under
+ * a name that says why, and `tests` gets undefined.
+ */
+export function describeWithBinaries(name: string, tests: (folder: string | undefined) => void): void {
+  const binaries = inject('controlPlaneBinaries');
+  if (binaries.kind === 'missing') describe.skip(`SKIPPED: ${name}, for ${binaries.reason}`, () => tests(undefined));
+  else describe(name, () => tests(binaries.folder));
+}
+
+/**
  * Describes tests that share one control plane, which they get by calling the function that `tests` is given.
  * Where no executables are to be had, the suite is skipped under a name that says why.
  */
@@ -11,12 +21,11 @@ export function describeOnControlPlane(
   tests: (controlPlane: () => ControlPlane) => void,
   options: Omit<ControlPlaneOptions, 'binaries'> = {},
 ): void {
-  const binaries = inject('controlPlaneBinaries');
-  if (binaries.kind === 'missing') {
-    describe.skip(`SKIPPED: ${name}, for ${binaries.reason}`, () => tests(() => neverStarted()));
-    return;
-  }
-  describe(name, () => {
+  describeWithBinaries(name, (binaries) => {
+    if (binaries === undefined) {
+      tests(() => neverStarted());
+      return;
+    }
     let started: ControlPlane | undefined;
     // Until a test begins: what fails before that leaves nothing else to look at.
     let hasFailed = true;
@@ -25,7 +34,7 @@ export function describeOnControlPlane(
     let startMs = 0;
     beforeAll(async () => {
       beganAt = Date.now();
-      started = await startControlPlane({ ...options, binaries: binaries.folder });
+      started = await startControlPlane({ ...options, binaries });
       startMs = Date.now() - beganAt;
     });
     beforeEach(({ onTestFailed }) => {
