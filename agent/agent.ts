@@ -1,19 +1,19 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
 import { sleep } from '../cluster/env.ts';
 import { canonicalJson } from '../engine/hash.ts';
-import { startCaches } from './caches.ts';
-import { countChanges } from './changes.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
-import { type GroupMemory, newMemory } from './gather.ts';
 import { startLeadership } from './leadership.ts';
-import { ledgerStore } from './ledgers.ts';
 import { startLoop } from './loop.ts';
-import { startPolicySource } from './policies.ts';
-import { replicaSources } from './replica-sources.ts';
+import { startPolicySource } from './policies/policies.ts';
 import type { Degradation, TurnListener } from './report.ts';
-import { type TurnParts, takeTurn } from './turn.ts';
+import { type GroupMemory, newMemory } from './turn/gather.ts';
+import { ledgerStore } from './turn/ledgers.ts';
+import { type TurnParts, takeTurn } from './turn/turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
+import { startCaches } from './watched/caches.ts';
+import { countChanges } from './watched/changes.ts';
+import { replicaSources } from './watched/replica-sources.ts';
 
 export interface Agent {
   /** Whether every cache has synced, or is known to be missing or forbidden, and the policies were read once. Never goes back to false. */

@@ -1,4 +1,4 @@
-// What an agent is told to do. Made from flags (flags.ts); tests and simulation make their own.
+// What an agent is told to do. Made from flags (process/flags.ts); tests and simulation make their own.
 
 /** Where groups may be defined, in the order in which the first definition counts. */
 export type PolicySourceName = 'directory' | 'objects' | 'adopted';

@@ -3,7 +3,7 @@ import type { ClusterEnv } from '../cluster/env.ts';
 
 export interface PodRequest {
   readonly method: 'POST' | 'DELETE';
-  /** Built from validated parts (pod-url.ts). */
+  /** Built from validated parts (turn/pod-url.ts). */
   readonly url: string;
   /** Until the whole answer is there. */
   readonly timeoutMs: number;

@@ -1,5 +1,5 @@
 // Whether this process may act: as the holder of the Lease, or alone where there is none.
-import { type Lease, type LeaseProblem, startLease } from '../cluster/lease.ts';
+import { type Lease, type LeaseProblem, startLease } from '../cluster/lease/lease.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { areLeasesRefused } from './lease-proof.ts';

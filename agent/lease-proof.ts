@@ -1,8 +1,8 @@
 // Whether this process may really not use Leases: asked of the API server once more, since what it says while it starts is not what it means.
-import { ApiFailure, isStatus } from '../cluster/failure.ts';
-import { isJsonObject, parseJson } from '../cluster/json.ts';
-import { getObject } from '../cluster/read.ts';
-import { resources } from '../cluster/resource.ts';
+import { ApiFailure, isStatus } from '../cluster/request/failure.ts';
+import { isJsonObject, parseJson } from '../cluster/request/json.ts';
+import { getObject } from '../cluster/request/read.ts';
+import { resources } from '../cluster/request/resource.ts';
 import type { AgentEnv } from './env.ts';
 
 export interface LeaseTarget {

@@ -1,10 +1,10 @@
 // Which groups a change concerns: their members, their budgets, the objects they mirror, and what people said about them.
 import { canonicalJson } from '../engine/hash.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
-import type { CacheChange } from './caches.ts';
-import type { ActivePolicies } from './policies.ts';
-import { sourceKeysOf } from './replica-sources.ts';
+import type { ActivePolicies } from './policies/policies.ts';
 import type { TurnReport } from './report.ts';
+import type { CacheChange } from './watched/caches.ts';
+import { sourceKeysOf } from './watched/replica-sources.ts';
 
 /** The name of a group in the loop. */
 export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): string {

@@ -1,4 +1,4 @@
-// The ports through which time, chance and the API server are reached. The real ones are in process-env.ts; tests and simulation bring their own.
+// The ports through which time, chance and the API server are reached. The real ones are in connection/; tests and simulation bring their own.
 
 export interface Clock {
   /** Wall clock in milliseconds since 1970-01-01T00:00:00Z. May jump in either direction. */

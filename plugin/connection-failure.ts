@@ -1,6 +1,6 @@
 // What an API server that refuses, or that cannot be reached, means for the person at the terminal: an exit code, a reason and a way out.
-import { ConnectionFailure } from '../cluster/connection.ts';
-import { ApiFailure, TransportFailure } from '../cluster/failure.ts';
+import { ConnectionFailure } from '../cluster/connection/connection.ts';
+import { ApiFailure, TransportFailure } from '../cluster/request/failure.ts';
 import { type ExitCode, exitCodes } from './exit-code.ts';
 import { Failure, type FailureDetails } from './failure.ts';
 

@@ -10,7 +10,7 @@ process.on('exit', () => rmSync(outdir, { recursive: true, force: true }));
 const executables = {
   'kubectl-rollout_group': 'plugin/main.ts',
   'kubectl_complete-rollout_group': 'plugin/complete.ts',
-  'rollout-group-agent': 'agent/main.ts',
+  'rollout-group-agent': 'agent/process/main.ts',
 };
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 

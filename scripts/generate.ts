@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { agentMarkdown } from '../agent/agent-docs.ts';
+import { agentMarkdown } from '../agent/process/agent-docs.ts';
 import { planSchema } from '../engine/plan/schema.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';

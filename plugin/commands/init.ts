@@ -72,7 +72,7 @@ async function adoptedLive(context: CommandContext, options: InitOptions): Promi
   const [{ withCluster }, { listIn }, { resources }] = await Promise.all([
     import('../connection.ts'),
     import('../source/cluster.ts'),
-    import('../../cluster/resource.ts'),
+    import('../../cluster/request/resource.ts'),
   ]);
   return withCluster(context, options, 'read', async (cluster) => {
     const namespaces = options.allNamespaces === true ? undefined : [cluster.namespace];

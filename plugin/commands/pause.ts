@@ -1,6 +1,6 @@
 // The verb pause: nothing new starts, until somebody resumes or the time is over.
-import { isStatus } from '../../cluster/failure.ts';
-import type { KubernetesObject } from '../../cluster/resource.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';

@@ -1,8 +1,8 @@
 // The verb restart: a new template for every member, which the group then rolls in its own order.
-import { isStatus } from '../../cluster/failure.ts';
-import { getObject } from '../../cluster/read.ts';
-import { type KubernetesObject, resources } from '../../cluster/resource.ts';
-import { patchObject } from '../../cluster/write.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';

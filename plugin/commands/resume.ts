@@ -1,5 +1,5 @@
 // The verb resume: the pauses of a group are taken back.
-import { isStatus } from '../../cluster/failure.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';

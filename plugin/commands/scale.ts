@@ -1,7 +1,7 @@
 // The verb scale: the number is written where the group takes it from, and who follows is shown.
-import { getObject } from '../../cluster/read.ts';
-import type { KubernetesObject } from '../../cluster/resource.ts';
-import { patchObject } from '../../cluster/write.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';

@@ -1,5 +1,5 @@
 // What doctor looks at, and what a check answers. Checks are pure: everything they need was gathered before, and what could not be is unknown.
-import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

@@ -1,7 +1,7 @@
 // Whose rights count in which namespace: the account of each agent that decides there, as far as it can be told, and what it may do.
-import { isStatus } from '../../cluster/failure.ts';
-import { getObject } from '../../cluster/read.ts';
-import { type Resource, resources } from '../../cluster/resource.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type Resource, resources } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';

@@ -1,5 +1,5 @@
 // What the agent's account may do: asked of the API server right by right, or read from one's own rules when the agent itself asks.
-import { ApiFailure, isStatus } from '../../cluster/failure.ts';
+import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { Known } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';

@@ -1,7 +1,7 @@
 // Everything that doctor's checks look at, read from the cluster. What may not be read is unknown, and says what is missing.
-import { isStatus } from '../../cluster/failure.ts';
-import { getObject, listObjects } from '../../cluster/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../../cluster/resource.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject, listObjects } from '../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { ledgerLabel } from '../../engine/ledger-document.ts';
 import { observePodBudget } from '../../engine/observe/budget.ts';

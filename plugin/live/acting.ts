@@ -1,7 +1,7 @@
 // What the acting verbs have in common: where a dry run ends, what it prints, and who is told why.
-import { ApiFailure, TransportFailure } from '../../cluster/failure.ts';
-import { type KubernetesObject, resources } from '../../cluster/resource.ts';
-import { createObject } from '../../cluster/write.ts';
+import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { createObject } from '../../cluster/request/write.ts';
 import type { Access, Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { usageFailure } from '../failure.ts';

@@ -1,7 +1,7 @@
 // Whether the agent that published a decision is still there: its Lease says it, a decision that nothing had to change does not.
-import { isStatus } from '../../cluster/failure.ts';
-import { listObjects } from '../../cluster/read.ts';
-import { type KubernetesObject, resources } from '../../cluster/resource.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { Cluster } from '../connection.ts';
 
 /** `unseen`: nobody may look, or no Lease is named as usual. */

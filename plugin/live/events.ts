@@ -1,7 +1,7 @@
 // Events about groups: what the agent and this plugin wrote, as the API server keeps it for an hour or so.
-import { listObjects } from '../../cluster/read.ts';
-import { startReflector } from '../../cluster/reflector.ts';
-import { type KubernetesObject, resources } from '../../cluster/resource.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { startReflector } from '../../cluster/watch/reflector.ts';
 import { type Reader, reader } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Cluster } from '../connection.ts';

@@ -1,8 +1,8 @@
 // RolloutIntents of a group: what people asked for, read and written.
-import { isStatus } from '../../cluster/failure.ts';
-import { listObjects } from '../../cluster/read.ts';
-import type { KubernetesObject } from '../../cluster/resource.ts';
-import { applyObject, deleteObject } from '../../cluster/write.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { applyObject, deleteObject } from '../../cluster/request/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';

@@ -1,5 +1,5 @@
 // Our kinds as the API serves them, and what to do where they are not installed.
-import type { Resource } from '../../cluster/resource.ts';
+import type { Resource } from '../../cluster/request/resource.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 

@@ -1,8 +1,8 @@
 // The objects that the live verbs look at: listed once, or kept up to date by watches. What may not be read or is not installed is unknown.
-import { isStatus } from '../../cluster/failure.ts';
-import { listObjects } from '../../cluster/read.ts';
-import { type Reflector, startReflector } from '../../cluster/reflector.ts';
-import { type KubernetesObject, type Resource, resources } from '../../cluster/resource.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
 import type { Known } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { Cluster } from '../connection.ts';

@@ -1,5 +1,5 @@
 // A group as the acting verbs need it: its definition, its StatefulSets as objects, and a snapshot to judge by.
-import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';

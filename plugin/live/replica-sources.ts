@@ -1,8 +1,8 @@
 // The objects that replicas are mirrored from, read once.
-import { discover } from '../../cluster/discovery.ts';
-import { isStatus } from '../../cluster/failure.ts';
-import { getObject } from '../../cluster/read.ts';
-import type { Resource } from '../../cluster/resource.ts';
+import { discover } from '../../cluster/request/discovery.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import type { Resource } from '../../cluster/request/resource.ts';
 import { observeReplicaSource } from '../../engine/observe/source.ts';
 import type { ReplicaSourceView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ReplicasDefinition } from '../../policies/definition.ts';

@@ -1,6 +1,6 @@
 // The records of past rollouts of a group (RolloutRun), the newest first.
-import { isStatus } from '../../cluster/failure.ts';
-import { listObjects } from '../../cluster/read.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { listObjects } from '../../cluster/request/read.ts';
 import type { RolloutRun } from '../../policies/schema/kinds.ts';
 import { schemas } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';

@@ -1,5 +1,5 @@
 // Where the replicas of a group are written: a leading StatefulSet, the object they are mirrored from, or the group itself.
-import { type Resource, resources } from '../../cluster/resource.ts';
+import { type Resource, resources } from '../../cluster/request/resource.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';

@@ -1,5 +1,5 @@
 // What was listed of a cluster as the engine takes it; what may not be read or is not understood is unknown.
-import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';

@@ -1,8 +1,8 @@
 // Where the agent lives that decides about the namespaces in question: policies there may name other namespaces.
 
-import { isStatus } from '../../cluster/failure.ts';
-import { listObjects } from '../../cluster/read.ts';
-import { resources } from '../../cluster/resource.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';

@@ -1,8 +1,8 @@
 // Applies objects one after the other under our field manager, never by force, and says of each what became of it.
-import { ApiFailure, isStatus, TransportFailure } from '../../cluster/failure.ts';
-import { getObject } from '../../cluster/read.ts';
-import type { KubernetesObject, Resource } from '../../cluster/resource.ts';
-import { applyObject } from '../../cluster/write.ts';
+import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { applyObject } from '../../cluster/request/write.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { Cluster } from '../connection.ts';

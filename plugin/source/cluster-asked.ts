@@ -1,7 +1,7 @@
 // What is asked for, as the cluster would store it: the API server is asked to try, and where it may not be asked, the manifests are laid over.
-import { ApiFailure } from '../../cluster/failure.ts';
-import type { KubernetesObject, Resource } from '../../cluster/resource.ts';
-import { createObject, patchObject } from '../../cluster/write.ts';
+import { ApiFailure } from '../../cluster/request/failure.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { createObject, patchObject } from '../../cluster/request/write.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import type { Cluster } from '../connection.ts';

@@ -1,5 +1,5 @@
 // The input of a plan when a cluster stands for what runs: live objects, what is asked for over them, and the policies of both.
-import { resources } from '../../cluster/resource.ts';
+import { resources } from '../../cluster/request/resource.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
 import { groupsToPlan } from '../../engine/plan/groups.ts';

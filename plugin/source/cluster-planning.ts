@@ -1,6 +1,6 @@
 // A plan of what runs in a cluster: made, saved, and made again from what was saved.
-import { getObject } from '../../cluster/read.ts';
-import { resources } from '../../cluster/resource.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
 import { fieldDiff } from '../../engine/diff/field-diff.ts';
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';

@@ -1,8 +1,8 @@
 // Which resource an object belongs to, and the live object of the same name: known kinds at once, others by asking what the server serves.
-import { discover } from '../../cluster/discovery.ts';
-import { isStatus } from '../../cluster/failure.ts';
-import { getObject } from '../../cluster/read.ts';
-import { apiVersionOf, type KubernetesObject, type Resource, resources } from '../../cluster/resource.ts';
+import { discover } from '../../cluster/request/discovery.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { apiVersionOf, type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { Cluster } from '../connection.ts';

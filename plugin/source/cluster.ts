@@ -1,7 +1,7 @@
 // What runs in a cluster, for the verbs that plan: objects as they are, and the snapshot that the engine decides on. What is missing is said.
-import { isStatus } from '../../cluster/failure.ts';
-import { getObject, listObjects } from '../../cluster/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../../cluster/resource.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject, listObjects } from '../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { decodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';

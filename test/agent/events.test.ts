@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createEvents } from '../../agent/events.ts';
-import { GroupObjects } from '../../agent/group-objects.ts';
+import { createEvents } from '../../agent/published/events.ts';
+import { GroupObjects } from '../../agent/published/group-objects.ts';
 import type { PerformedAction } from '../../agent/report.ts';
 import { group } from '../kit/groups.ts';
 import { status } from '../kit/virtual-env.ts';

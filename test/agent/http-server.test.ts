@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type AnsweredRequest, type HttpServer, type HttpServerOptions, startHttpServer } from '../../agent/http-server.ts';
+import { type AnsweredRequest, type HttpServer, type HttpServerOptions, startHttpServer } from '../../agent/process/http-server.ts';
 
 interface Observed {
   readonly answered: AnsweredRequest[];

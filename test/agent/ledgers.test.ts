@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ledgerStore } from '../../agent/ledgers.ts';
+import { ledgerStore } from '../../agent/turn/ledgers.ts';
 import type { Ledger } from '../../engine/snapshot.ts';
 import { newCluster } from '../kit/memory-cluster.ts';
 

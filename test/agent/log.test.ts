@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLog, type LogFormat, type LogLevel } from '../../agent/log.ts';
+import { createLog, type LogFormat, type LogLevel } from '../../agent/process/log.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 20, 0, 0, 5);
 

@@ -1,5 +1,5 @@
 // Plays the part of an API server that keeps objects: create, get, list, replace and merge patch with preconditions, delete with preconditions.
-import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { type Serve, type Served, type ServedRequest, status } from '../kit/virtual-env.ts';
 
 export interface ObjectsServer {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentEnv, PodRequest } from '../../agent/env.ts';
-import { askToPrepare, askToStay } from '../../agent/pod-calls.ts';
+import { askToPrepare, askToStay } from '../../agent/turn/pod-calls.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 const silent = () => undefined;

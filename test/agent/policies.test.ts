@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { startPolicySource } from '../../agent/policies.ts';
+import { startPolicySource } from '../../agent/policies/policies.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 it('policies that take long to work out leave most of the time to everything else', async () => {

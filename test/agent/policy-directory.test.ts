@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openPolicyDirectory } from '../../agent/policy-directory.ts';
-import { processTimers } from '../../cluster/process-env.ts';
+import { openPolicyDirectory } from '../../agent/policies/policy-directory.ts';
+import { processTimers } from '../../cluster/connection/process-env.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {

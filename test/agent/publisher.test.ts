@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { GroupObjects } from '../../agent/group-objects.ts';
-import { createPublisher, mergePatch } from '../../agent/publisher.ts';
+import { GroupObjects } from '../../agent/published/group-objects.ts';
+import { createPublisher, mergePatch } from '../../agent/published/publisher.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide.ts';
 import { readPublished } from '../../engine/publish/decision.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from '../../agent/remember.ts';
+import { isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from '../../agent/turn/remember.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRunRecords } from '../../agent/run-records.ts';
+import { createRunRecords } from '../../agent/published/run-records.ts';
 import { status } from '../kit/virtual-env.ts';
 import { type Turning, writersWorld } from './writers-kit.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LogFields } from '../../agent/env.ts';
-import { turnLog } from '../../agent/turn-log.ts';
+import { turnLog } from '../../agent/process/turn-log.ts';
 import { group } from '../kit/groups.ts';
 import { writersWorld } from './writers-kit.ts';
 

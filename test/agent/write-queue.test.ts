@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { WriteQueue } from '../../agent/write-queue.ts';
-import { ApiFailure } from '../../cluster/failure.ts';
+import { WriteQueue } from '../../agent/published/write-queue.ts';
+import { ApiFailure } from '../../cluster/request/failure.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 /** A queue whose writes are all answered with this status, and the pauses between its attempts in seconds. */

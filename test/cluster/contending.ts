@@ -1,7 +1,7 @@
 // Processes that contend for one Lease, each with its own clock rate, pauses and network.
 import type { ClusterEnv } from '../../cluster/env.ts';
-import { TransportFailure } from '../../cluster/failure.ts';
-import { type Lease, type LeaseOptions, startLease } from '../../cluster/lease.ts';
+import { type Lease, type LeaseOptions, startLease } from '../../cluster/lease/lease.ts';
+import { TransportFailure } from '../../cluster/request/failure.ts';
 import type { FakeApi, FakeObject } from '../kit/fake-api.ts';
 import { seededRandom, type VirtualEnv } from '../kit/virtual-env.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { discover } from '../../cluster/discovery.ts';
-import { resources } from '../../cluster/resource.ts';
+import { discover } from '../../cluster/request/discovery.ts';
+import { resources } from '../../cluster/request/resource.ts';
 import { type Serve, status, virtualEnv } from '../kit/virtual-env.ts';
 
 const typed = (resource: string, kind: string, more: Record<string, unknown> = {}) => ({

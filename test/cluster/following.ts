@@ -1,5 +1,7 @@
 // A reflector on an API server in memory, with everything that it tells written down.
 
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { resources } from '../../cluster/request/resource.ts';
 import {
   type Change,
   type Reflector,
@@ -7,9 +9,7 @@ import {
   type ReflectorOptions,
   type ReflectorState,
   startReflector,
-} from '../../cluster/reflector.ts';
-import type { KubernetesObject } from '../../cluster/resource.ts';
-import { resources } from '../../cluster/resource.ts';
+} from '../../cluster/watch/reflector.ts';
 import { FakeApi } from '../kit/fake-api.ts';
 import { type Serve, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSameJson, parseJson } from '../../cluster/json.ts';
+import { isSameJson, parseJson } from '../../cluster/request/json.ts';
 
 describe('parseJson', () => {
   it.each([

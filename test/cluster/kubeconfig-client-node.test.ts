@@ -1,8 +1,8 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { connectionProblem } from '../../cluster/connection.ts';
-import { type ConnectionProcess, loadConnection } from '../../cluster/kubeconfig.ts';
+import { connectionProblem } from '../../cluster/connection/connection.ts';
+import { type ConnectionProcess, loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { type KubeconfigFolder, kubeconfig, kubeconfigFolder } from './kubeconfig-folder.ts';
 import { ask, authority, serveHttp, serveHttps, serveTcp, transportTo } from './loopback.ts';
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { ConnectionProcess } from '../../cluster/kubeconfig.ts';
+import type { ConnectionProcess } from '../../cluster/connection/kubeconfig.ts';
 
 export interface KubeconfigFolder {
   readonly path: (name: string) => string;

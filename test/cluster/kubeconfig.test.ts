@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ConnectionFailure } from '../../cluster/connection.ts';
-import { type ConnectionOptions, type ConnectionProcess, loadConnection } from '../../cluster/kubeconfig.ts';
+import { ConnectionFailure } from '../../cluster/connection/connection.ts';
+import { type ConnectionOptions, type ConnectionProcess, loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { kubeconfig, kubeconfigFolder } from './kubeconfig-folder.ts';
 
 async function refusal(options: ConnectionOptions, process: ConnectionProcess): Promise<string> {

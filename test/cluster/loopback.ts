@@ -6,10 +6,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTcpServer } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
-import type { Authorization, Connection, TlsMaterial } from '../../cluster/connection.ts';
+import type { Authorization, Connection, TlsMaterial } from '../../cluster/connection/connection.ts';
+import { createKubernetesHttp, type KubernetesTransport, type TransportOptions } from '../../cluster/connection/transport.ts';
 import type { KubernetesRequest, Timers } from '../../cluster/env.ts';
-import { TransportFailure } from '../../cluster/failure.ts';
-import { createKubernetesHttp, type KubernetesTransport, type TransportOptions } from '../../cluster/transport.ts';
+import { TransportFailure } from '../../cluster/request/failure.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../control-plane/certificates.ts';
 
 export interface Seen {

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { processClock, processRandom, processTimers } from '../../cluster/process-env.ts';
+import { processClock, processRandom, processTimers } from '../../cluster/connection/process-env.ts';
 
 describe('the real environment', () => {
   it('has timers that go off once, not before their time, however long that is', () => {

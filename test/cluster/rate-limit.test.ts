@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { apiGroupOf, RateLimiter } from '../../cluster/rate-limit.ts';
+import { apiGroupOf, RateLimiter } from '../../cluster/connection/rate-limit.ts';
 import { ManualTimers } from './loopback.ts';
 
 function limiter(qps: number, burst: number) {

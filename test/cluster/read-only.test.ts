@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesHttp, KubernetesRequest } from '../../cluster/env.ts';
-import { readOnly } from '../../cluster/read-only.ts';
+import { readOnly } from '../../cluster/request/read-only.ts';
 import { ask } from './loopback.ts';
 
 function server() {

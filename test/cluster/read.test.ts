@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ApiFailure, TransportFailure } from '../../cluster/failure.ts';
-import { getObject, listObjects, listProjected } from '../../cluster/read.ts';
-import { resources } from '../../cluster/resource.ts';
+import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { getObject, listObjects, listProjected } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
 import { FakeApi } from '../kit/fake-api.ts';
 import { list, type Served, type ServedRequest, status, virtualEnv } from '../kit/virtual-env.ts';
 

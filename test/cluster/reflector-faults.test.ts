@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { list, type Served, type ServedRequest, status, VirtualWatch } from '../kit/virtual-env.ts';
 import { collection, follow } from './following.ts';
 

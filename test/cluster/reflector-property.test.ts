@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Change, startReflector } from '../../cluster/reflector.ts';
-import { resources } from '../../cluster/resource.ts';
-import { compareResourceVersions } from '../../cluster/resource-version.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { type Change, startReflector } from '../../cluster/watch/reflector.ts';
 import { FakeApi } from '../kit/fake-api.ts';
 import { type Serve, type Served, seededRandom, status, type VirtualEnv, VirtualWatch, virtualEnv } from '../kit/virtual-env.ts';
 import { collection, type View, viewOf } from './following.ts';

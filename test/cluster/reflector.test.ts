@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubernetesObject } from '../../cluster/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { list, VirtualWatch } from '../kit/virtual-env.ts';
 import { collection, follow, viewOf } from './following.ts';
 

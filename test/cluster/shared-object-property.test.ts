@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { resources } from '../../cluster/resource.ts';
-import { SharedObject } from '../../cluster/shared-object.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { FakeApi } from '../kit/fake-api.ts';
 import { type Serve, seededRandom, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 

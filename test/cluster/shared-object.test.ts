@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type KubernetesObject, resources } from '../../cluster/resource.ts';
-import { ObjectTooLarge, SharedObject, type SharedObjectOptions } from '../../cluster/shared-object.ts';
-import { WriteRefused } from '../../cluster/write.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { WriteRefused } from '../../cluster/request/write.ts';
+import { ObjectTooLarge, SharedObject, type SharedObjectOptions } from '../../cluster/shared/shared-object.ts';
 import { FakeApi } from '../kit/fake-api.ts';
 import { type Serve, type Served, type ServedRequest, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 

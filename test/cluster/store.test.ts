@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Entries, type Entry } from '../../cluster/store.ts';
+import { Entries, type Entry } from '../../cluster/watch/store.ts';
 
 function entry(
   namespace: string,

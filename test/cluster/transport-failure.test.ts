@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { connectionProblem } from '../../cluster/connection.ts';
+import { connectionProblem } from '../../cluster/connection/connection.ts';
 import { createCertificateAuthority } from '../control-plane/certificates.ts';
 import { ask, authority, connectionTo, failure, ManualTimers, serveHttps, serveTcp, transportTo } from './loopback.ts';
 

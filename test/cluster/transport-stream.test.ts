@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
-import { TransportFailure } from '../../cluster/failure.ts';
-import type { KubernetesTransport } from '../../cluster/transport.ts';
+import type { KubernetesTransport } from '../../cluster/connection/transport.ts';
+import { TransportFailure } from '../../cluster/request/failure.ts';
 import { ask, connectionTo, ManualTimers, serveHttps, transportTo } from './loopback.ts';
 
 /** Opens a stream on a server that writes what the test tells it. */

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
-import type { Authorization } from '../../cluster/connection.ts';
-import type { Answered } from '../../cluster/transport.ts';
+import type { Authorization } from '../../cluster/connection/connection.ts';
+import type { Answered } from '../../cluster/connection/transport.ts';
 import { ask, authority, connectionTo, failure, serveHttp, serveHttps, transportTo } from './loopback.ts';
 
 describe('a request', () => {

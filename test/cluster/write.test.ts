@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type KubernetesObject, type Resource, resources } from '../../cluster/resource.ts';
-import { applyObject, createObject, deleteObject, evictPod, patchObject, replaceObject, WriteRefused } from '../../cluster/write.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import {
+  applyObject,
+  createObject,
+  deleteObject,
+  evictPod,
+  patchObject,
+  replaceObject,
+  WriteRefused,
+} from '../../cluster/request/write.ts';
 import { status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 
 const site = 'test.write';

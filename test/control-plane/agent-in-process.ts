@@ -3,12 +3,12 @@
 import { type Agent, startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { PolicyDirectory } from '../../agent/env.ts';
-import { createLog } from '../../agent/log.ts';
-import { createPodHttp } from '../../agent/pod-http.ts';
+import { createLog } from '../../agent/process/log.ts';
+import { createPodHttp } from '../../agent/process/pod-http.ts';
 import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
-import { loadConnection } from '../../cluster/kubeconfig.ts';
-import { connectionProcess, processEnv } from '../../cluster/process-env.ts';
-import { createKubernetesHttp } from '../../cluster/transport.ts';
+import { loadConnection } from '../../cluster/connection/kubeconfig.ts';
+import { connectionProcess, processEnv } from '../../cluster/connection/process-env.ts';
+import { createKubernetesHttp } from '../../cluster/connection/transport.ts';
 import { type Call, type MortalEnv, mortal } from './crash.ts';
 import type { Identity } from './identities.ts';
 

@@ -61,7 +61,7 @@ async function bundleInto(folder: string): Promise<string> {
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const outfile = join(folder, 'agent.mjs');
   await build({
-    entryPoints: ['agent/main.ts'],
+    entryPoints: ['agent/process/main.ts'],
     outfile,
     bundle: true,
     platform: 'node',

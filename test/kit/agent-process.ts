@@ -4,7 +4,7 @@ import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, LogFields, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
 import type { Degradation, TurnReport } from '../../agent/report.ts';
 import type { KubernetesRequest, KubernetesStream } from '../../cluster/env.ts';
-import { TransportFailure } from '../../cluster/failure.ts';
+import { TransportFailure } from '../../cluster/request/failure.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import type { VirtualEnv } from './virtual-env.ts';
 

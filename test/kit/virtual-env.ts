@@ -1,6 +1,6 @@
 // A ClusterEnv without a real clock: time stands still until a test lets it pass, chance has a seed, and a function plays the API server.
 import type { ClusterEnv, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
-import { TransportFailure } from '../../cluster/failure.ts';
+import { TransportFailure } from '../../cluster/request/failure.ts';
 
 /** A request as the function that plays the server sees it. */
 export interface ServedRequest extends KubernetesRequest {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env.ts';
-import { TransportFailure } from '../../../cluster/failure.ts';
-import { type KubernetesObject, resources } from '../../../cluster/resource.ts';
+import { TransportFailure } from '../../../cluster/request/failure.ts';
+import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import type { Cluster } from '../../../plugin/connection.ts';
 import { applyAll, type ReadyObject, tryAll } from '../../../plugin/source/cluster-apply.ts';
 

@@ -1,0 +1,146 @@
+// What the metrics know of groups between two scrapes: the last decision of each, and what was counted since the process started.
+import { unavailableLimit } from '../../engine/amount.ts';
+import type { GroupDecision, Phase, RuleResult } from '../../engine/decision.ts';
+import { reasonOf } from '../../engine/publish/reason.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { TurnReport } from '../report.ts';
+import type { ownMetrics } from './catalog.ts';
+import type { InstrumentsOf } from './registry.ts';
+
+/** Beyond this many groups none gets series of its own. */
+export const groupSeriesLimit = 1000;
+
+/** The most rules of a group that are shown as holding it. */
+const waitSeriesLimit = 50;
+
+const phases: readonly Phase[] = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'];
+
+/** Instants on both clocks: the one is shown, the other measures. */
+export interface Instant {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+/** Of the last decision; not the snapshot, which holds the whole namespace. */
+interface Last {
+  readonly group: GroupDefinition;
+  readonly decision: GroupDecision;
+  readonly snapshotMs: number;
+}
+
+interface KnownGroup {
+  readonly namespace: string;
+  readonly name: string;
+  last?: Last;
+  phase?: { readonly name: Phase; readonly since: Instant };
+  readonly phaseMs: Map<Phase, number>;
+  readonly waitsSinceMs: Map<string, number>;
+  readonly turns: { ok: number; failed: number };
+  /** By kind and result. */
+  readonly actions: Map<string, { readonly kind: string; readonly result: string; count: number }>;
+}
+
+/** Every series of a group is written anew for each scrape, so that none outlives its group. */
+export class GroupMetrics {
+  readonly #groups = new Map<string, KnownGroup>();
+  #defined = 0;
+
+  /** Groups that are gone lose their series. */
+  setGroups(groups: readonly GroupDefinition[]): void {
+    this.#defined = groups.length;
+    const keys = new Set(groups.map(keyOf));
+    for (const key of this.#groups.keys()) if (!keys.has(key)) this.#groups.delete(key);
+    for (const group of groups) this.#known(group);
+  }
+
+  turnEnded(report: TurnReport, now: Instant): void {
+    const known = this.#known(report.group);
+    if (known === undefined) return;
+    known.turns[report.error === undefined ? 'ok' : 'failed'] += 1;
+    for (const { action, result } of report.performed) {
+      const key = `${action.kind} ${result}`;
+      const counted = known.actions.get(key) ?? { kind: action.kind, result, count: 0 };
+      counted.count += 1;
+      known.actions.set(key, counted);
+    }
+    const { decision } = report;
+    if (decision === undefined) return;
+    known.last = { group: report.group, decision, snapshotMs: report.snapshot.nowMs };
+    if (known.phase?.name !== decision.phase) {
+      if (known.phase !== undefined) known.phaseMs.set(known.phase.name, timeIn(known, known.phase.name, now));
+      known.phase = { name: decision.phase, since: now };
+    }
+    const holding = new Set(decision.waits.map(({ rule }) => rule));
+    for (const rule of known.waitsSinceMs.keys()) if (!holding.has(rule)) known.waitsSinceMs.delete(rule);
+    for (const rule of holding) if (!known.waitsSinceMs.has(rule)) known.waitsSinceMs.set(rule, now.wallMs);
+  }
+
+  #known(group: GroupDefinition): KnownGroup | undefined {
+    const key = keyOf(group);
+    const known = this.#groups.get(key);
+    if (known !== undefined || this.#groups.size >= groupSeriesLimit) return known;
+    const { namespace, name } = group;
+    const made: KnownGroup = {
+      ...{ namespace, name, phaseMs: new Map(), waitsSinceMs: new Map(), turns: { ok: 0, failed: 0 }, actions: new Map() },
+    };
+    this.#groups.set(key, made);
+    return made;
+  }
+
+  /** Sets the instruments to what is known now. */
+  show(instruments: InstrumentsOf<typeof ownMetrics>, now: Instant): void {
+    const { state, phaseStarted, phaseSeconds, waits, waitStarted, budgetLimit, budgetUsed, pods, turns, actions, snapshotAge } =
+      instruments;
+    for (const one of [state, phaseStarted, waits, waitStarted, budgetLimit, budgetUsed, pods, snapshotAge]) one.reset();
+    for (const one of [phaseSeconds, turns, actions]) one.reset();
+    instruments.groups.set(this.#defined);
+    instruments.groupsUncounted.set(Math.max(0, this.#defined - this.#groups.size));
+    for (const known of this.#groups.values()) {
+      const labels = { namespace: known.namespace, group: known.name };
+      for (const result of ['ok', 'failed'] as const) turns.inc({ ...labels, result }, known.turns[result]);
+      for (const { kind, result, count } of known.actions.values()) actions.inc({ ...labels, kind, result }, count);
+      if (known.phase === undefined || known.last === undefined) continue;
+      for (const phase of phases) {
+        state.set({ ...labels, phase }, phase === known.phase.name ? 1 : 0);
+        const ms = timeIn(known, phase, now);
+        if (ms > 0) phaseSeconds.inc({ ...labels, phase }, ms / 1000);
+      }
+      phaseStarted.set(labels, known.phase.since.wallMs / 1000);
+      snapshotAge.set(labels, Math.max(0, now.wallMs - known.last.snapshotMs) / 1000);
+      for (const { rule, outcome } of heldBy(known.last)) {
+        waits.set({ ...labels, rule, reason: reasonOf(rule), outcome }, 1);
+        waitStarted.set({ ...labels, rule }, (known.waitsSinceMs.get(rule) ?? now.wallMs) / 1000);
+      }
+      showZones(known.last, labels, { budgetLimit, budgetUsed, pods });
+    }
+  }
+}
+
+function keyOf({ namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+function timeIn(known: KnownGroup, phase: Phase, now: Instant): number {
+  const running = known.phase?.name === phase ? now.monotonicMs - known.phase.since.monotonicMs : 0;
+  return (known.phaseMs.get(phase) ?? 0) + running;
+}
+
+function heldBy({ decision }: Last): readonly RuleResult[] {
+  const byRule = new Map(decision.waits.map((wait) => [wait.rule, wait]));
+  return [...byRule.values()].slice(0, waitSeriesLimit);
+}
+
+function showZones(
+  { group, decision }: Last,
+  labels: { readonly namespace: string; readonly group: string },
+  { budgetLimit, budgetUsed, pods }: Pick<InstrumentsOf<typeof ownMetrics>, 'budgetLimit' | 'budgetUsed' | 'pods'>,
+): void {
+  for (const { zone, replicas, updated, available } of decision.zones) {
+    pods.set({ ...labels, zone, state: 'desired' }, replicas);
+    pods.set({ ...labels, zone, state: 'updated' }, updated);
+    pods.set({ ...labels, zone, state: 'available' }, available);
+    budgetUsed.set({ ...labels, zone }, Math.max(0, replicas - available));
+    const limit = group.zones.find(({ name }) => name === zone)?.maxUnavailable ?? 'fromBudget';
+    if (limit !== 'fromBudget') budgetLimit.set({ ...labels, zone }, unavailableLimit(limit, replicas));
+  }
+}

@@ -1,0 +1,36 @@
+// Makes the metrics of a catalog, and keeps the number of their series bounded.
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { MetricSpec } from './catalog.ts';
+
+type InstrumentOf<Spec extends MetricSpec> = Spec['type'] extends 'counter' ? Counter : Spec['type'] extends 'gauge' ? Gauge : Histogram;
+
+export type InstrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>> = { readonly [Key in keyof Specs]: InstrumentOf<Specs[Key]> };
+
+/** One instrument for each metric, registered. */
+export function instrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>>(registry: Registry, specs: Specs): InstrumentsOf<Specs> {
+  const made = Object.entries(specs).map(([key, { name, type, labels, help, buckets }]) => {
+    const options = { name, help, labelNames: [...labels], registers: [registry] };
+    if (type === 'counter') return [key, new Counter(options)] as const;
+    if (type === 'gauge') return [key, new Gauge(options)] as const;
+    return [key, new Histogram({ ...options, ...(buckets === undefined ? {} : { buckets: [...buckets] }) })] as const;
+  });
+  // Each key has the instrument of its type, which the compiler cannot see through the list.
+  return Object.fromEntries(made) as InstrumentsOf<Specs>;
+}
+
+/** A label whose values come from outside: the first `limit` different ones are kept, all later ones are `other`. */
+export class BoundedLabel {
+  readonly #seen = new Set<string>();
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  of(value: string): string {
+    if (this.#seen.has(value)) return value;
+    if (this.#seen.size >= this.#limit || value.length > 256) return 'other';
+    this.#seen.add(value);
+    return value;
+  }
+}

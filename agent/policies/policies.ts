@@ -1,0 +1,234 @@
+// The policies in force: from the directory, objects and adopted StatefulSets. What becomes invalid stays as it was; what never was valid holds.
+
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import type { IntentView, Known } from '../../engine/snapshot.ts';
+import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { holdingAll } from '../../policies/live/holding.ts';
+import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
+import type { PolicyFile } from '../../policies/load.ts';
+import type { Kind } from '../../policies/schema/kinds.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { Degradation } from '../report.ts';
+import type { Caches } from '../watched/caches.ts';
+
+type KubernetesObject = ReturnType<Caches['policyObjects']>['objects'][number];
+
+export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'findings' | 'digest'> {
+  readonly intents: Known<readonly IntentView[]>;
+}
+
+export interface PolicySource {
+  /** undefined until everything that defines policies has been read once. */
+  readonly current: () => ActivePolicies | undefined;
+  /** Something that policies are made from has changed. Several calls at once are one. */
+  readonly refresh: () => void;
+  readonly degradation: () => Degradation | undefined;
+  readonly stop: () => void;
+}
+
+export interface PolicyListener {
+  /** The policies were resolved anew, whether they differ or not. */
+  readonly onChange: (now: ActivePolicies) => void;
+  /** What can be read may have changed. */
+  readonly onState: () => void;
+}
+
+const engineRules: readonly string[] = ruleCatalog.map(({ id }) => id);
+
+/** A directory that cannot be read is tried again after this long. */
+const rereadAfterMs = 10_000;
+
+/** A manifest applied to hundreds of StatefulSets changes one after another; at most a tenth of the time goes into what they say, or the Lease suffers. */
+const restFactor = 9;
+
+/** Reads the directory at once and whenever it changes; resolves whenever `refresh` asks for it and everything has been read. */
+export function startPolicySource(
+  env: AgentEnv,
+  config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces'>,
+  caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
+  listener: PolicyListener,
+): PolicySource {
+  const directory = followDirectory(env, config.policySources.includes('directory'), () => {
+    listener.onState();
+    refresh();
+  });
+  const lastGood = new Map<string, KubernetesObject>();
+  let goodFiles: readonly PolicyFile[] | undefined;
+  let current: ActivePolicies | undefined;
+  /** Why what is written down cannot be worked out at all. */
+  let defect: string | undefined;
+  let isAsked = false;
+  let isStopped = false;
+  /** Monotonic: not again before. */
+  let restsUntilMs = 0;
+  let cancelRest = (): void => undefined;
+
+  const refresh = (): void => {
+    if (isAsked || isStopped) return;
+    isAsked = true;
+    const restMs = restsUntilMs - env.clock.monotonicMs();
+    if (restMs > 0) cancelRest = env.timers.after(restMs, refreshNow);
+    else void Promise.resolve().then(refreshNow);
+  };
+
+  const refreshNow = (): void => {
+    isAsked = false;
+    if (isStopped) return;
+    const beganMs = env.clock.monotonicMs();
+    const resolved = resolveSafely();
+    const endedMs = env.clock.monotonicMs();
+    restsUntilMs = endedMs + restFactor * (endedMs - beganMs);
+    if (resolved === undefined) return;
+    current = resolved;
+    listener.onChange(resolved);
+  };
+
+  /** A defect in what reads policies must not end the process: then nobody would look after anything. */
+  const resolveSafely = (): ActivePolicies | undefined => {
+    let message: string | undefined;
+    let resolved: ActivePolicies | undefined;
+    try {
+      resolved = resolve();
+    } catch (error) {
+      message = error instanceof Error ? error.message : 'they cannot be worked out';
+    }
+    if (message !== defect) {
+      defect = message;
+      if (message !== undefined) env.log.error('the policies cannot be worked out', { problem: message });
+      listener.onState();
+    }
+    return resolved;
+  };
+
+  const resolve = (): ActivePolicies | undefined => {
+    // Groups do not vanish because StatefulSets cannot be read for a while; where they never could, those that are written down say why they wait.
+    const statefulSets = caches.manifests() ?? (current === undefined ? [] : undefined);
+    const files = directory.files();
+    if (statefulSets === undefined || files === undefined || !caches.isSettled()) return undefined;
+    const { objects, unread } = caches.policyObjects();
+    const { policySources: order, agentNamespace, namespaces } = config;
+    const watched = namespaces === undefined ? {} : { namespaces };
+    const common = { statefulSets, order, agentNamespace, ...watched, engineRules };
+    const read = resolveLive({ ...common, directory: files, objects });
+    if (read.isDirectorySound) goodFiles = files;
+    const broken = brokenObjects(objects, read);
+    keepGood(lastGood, objects, broken);
+    const kept = objects.map((object) => (broken.has(keyOf(object)) ? (lastGood.get(keyOf(object)) ?? object) : object));
+    const isAsRead = broken.size === 0 && (read.isDirectorySound || goodFiles === undefined);
+    const used = isAsRead ? read : resolveLive({ ...common, directory: goodFiles ?? files, objects: kept });
+    const holds = holdsOf(used.groups, unread);
+    return {
+      groups: used.groups,
+      policies: [...used.policies, ...holds],
+      exceptions: used.exceptions,
+      intents: unread.includes('RolloutIntent') ? { unknown: 'RolloutIntent objects cannot be read' } : used.intents,
+      // What is wrong now, not what was right before.
+      findings: read.findings,
+      digest: holds.length === 0 ? used.digest : `${used.digest}-held`,
+    };
+  };
+
+  return {
+    current: () => current,
+    refresh,
+    degradation: () => (defect === undefined ? directory.degradation() : degradationOf(defect, current !== undefined)),
+    stop: () => {
+      isStopped = true;
+      cancelRest();
+      directory.stop();
+    },
+  };
+}
+
+function degradationOf(defect: string, hasPolicies: boolean): Degradation {
+  const consequence = hasPolicies ? 'what they said last is kept' : 'nothing is done until they can';
+  return { id: 'policies', reason: 'invalid', message: `the policies cannot be worked out (${defect}): ${consequence}` };
+}
+
+/** Objects that define something and cannot be used. */
+function brokenObjects(objects: readonly KubernetesObject[], read: LivePolicies): ReadonlyMap<string, KubernetesObject> {
+  const defined = new Set([
+    ...read.groups.map(({ namespace, name }) => `RolloutGroup ${namespace}/${name}`),
+    ...read.policies.map(({ namespace, name }) => `RolloutPolicy ${namespace}/${name}`),
+    ...read.exceptions.map(({ namespace, name }) => `RolloutException ${namespace}/${name}`),
+    ...read.intents.map(({ namespace, name }) => `RolloutIntent ${namespace}/${name}`),
+  ]);
+  const wrong = new Set(read.findings.filter(({ file, severity }) => file === '' && severity === 'error').map(({ object }) => object));
+  return new Map(
+    objects.map((object): [string, KubernetesObject] => [keyOf(object), object]).filter(([key]) => wrong.has(key) && !defined.has(key)),
+  );
+}
+
+function keepGood(
+  lastGood: Map<string, KubernetesObject>,
+  objects: readonly KubernetesObject[],
+  broken: ReadonlyMap<string, unknown>,
+): void {
+  const present = new Set(objects.map(keyOf));
+  for (const key of lastGood.keys()) if (!present.has(key)) lastGood.delete(key);
+  for (const object of objects) if (!broken.has(keyOf(object))) lastGood.set(keyOf(object), object);
+}
+
+function keyOf({ kind = '', metadata }: KubernetesObject): string {
+  return `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/** Kinds without which nobody knows what is forbidden. Without exceptions nothing is permitted in addition, which is safe. */
+function holdsOf(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
+  const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
+  return kinds.length === 0 ? [] : holdingAll(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
+}
+
+interface DirectoryFollower {
+  /** undefined until it was read; none when there is no directory. */
+  readonly files: () => readonly PolicyFile[] | undefined;
+  readonly degradation: () => Degradation | undefined;
+  readonly stop: () => void;
+}
+
+/** The files as they were when they could last be read. */
+function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boolean, onChange: () => void): DirectoryFollower {
+  if (policyDirectory === undefined || !isUsed) return { files: () => [], degradation: () => undefined, stop: () => undefined };
+  let files: readonly PolicyFile[] | undefined;
+  let problem: string | undefined;
+  let reading = 0;
+  let cancelRetry = (): void => undefined;
+
+  const read = async (): Promise<void> => {
+    cancelRetry();
+    reading += 1;
+    const turn = reading;
+    try {
+      const found = await policyDirectory.read();
+      if (turn !== reading) return;
+      files = found;
+      problem = undefined;
+    } catch (error) {
+      if (turn !== reading) return;
+      problem = error instanceof Error ? error.message : 'it cannot be read';
+      log.error('the policy directory cannot be read', { problem });
+      cancelRetry = timers.after(rereadAfterMs, () => void read());
+    }
+    onChange();
+  };
+  const unwatch = policyDirectory.watch(() => void read());
+  void read();
+  return {
+    files: () => files,
+    degradation: () => {
+      if (problem === undefined) return undefined;
+      const consequence = files === undefined ? 'nothing is done until it can' : 'what it said last is kept';
+      return {
+        id: 'policies/directory',
+        reason: 'unreachable',
+        message: `the policy directory cannot be read (${problem}): ${consequence}`,
+      };
+    },
+    stop: () => {
+      reading += 1;
+      unwatch();
+      cancelRetry();
+    },
+  };
+}

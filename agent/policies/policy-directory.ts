@@ -1,0 +1,148 @@
+// The directory of policy files: read whole and at once, and watched through the swaps of symbolic links that git-sync and ConfigMap volumes make.
+import { createHash } from 'node:crypto';
+import { type FSWatcher, watch as watchFiles } from 'node:fs';
+import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Timers } from '../../cluster/env.ts';
+import type { PolicyDirectory } from '../env.ts';
+
+export interface PolicyDirectoryOptions {
+  readonly path: string;
+  /** How often the files are read even though nothing said that they changed. */
+  readonly rereadMs: number;
+  readonly timers: Timers;
+}
+
+type PolicyFiles = Awaited<ReturnType<PolicyDirectory['read']>>;
+
+const fileLimit = 1000;
+const byteLimit = 16 * 1024 * 1024;
+const depthLimit = 8;
+/** A directory that is swapped while it is read is read again, this often at most. */
+const readLimit = 3;
+/** Several files are written one after the other. */
+const settleMs = 200;
+
+/** Files that end with .yaml, .yml or .json, in all folders below; names that begin with a dot are passed over. */
+export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryOptions): PolicyDirectory {
+  /** Of what was read last, or the reason for which nothing could be. */
+  let lastSeen: string | undefined;
+  const read = async (): Promise<PolicyFiles> => {
+    try {
+      const files = await readAtOnce(path);
+      lastSeen = digest(files);
+      return files;
+    } catch (error) {
+      lastSeen = `unreadable: ${messageOf(error)}`;
+      throw error;
+    }
+  };
+  return {
+    read,
+    watch: (onChange) => {
+      const watchers: FSWatcher[] = [];
+      let isStopped = false;
+      let cancelTimer = (): void => undefined;
+      const look = async (): Promise<void> => {
+        const before = lastSeen;
+        await read().catch(() => undefined);
+        if (isStopped) return;
+        await listen();
+        plan(rereadMs);
+        if (before !== undefined && before !== lastSeen) onChange();
+      };
+      const plan = (delayMs: number): void => {
+        cancelTimer();
+        if (!isStopped) cancelTimer = timers.after(delayMs, () => void look());
+      };
+      /** Anew each time: after a swap the directory is another one, and the watch would stay with the old. */
+      const listen = async (): Promise<void> => {
+        for (const watcher of watchers.splice(0)) watcher.close();
+        const real = await realpath(path).catch(() => path);
+        if (isStopped) return;
+        for (const one of new Set([real, dirname(path)])) {
+          const watcher = watching(one, () => plan(settleMs));
+          if (watcher !== undefined) watchers.push(watcher);
+        }
+      };
+      // Soon, since what changed before the first watch was there is told by none.
+      void listen();
+      plan(Math.min(settleMs, rereadMs));
+      return () => {
+        isStopped = true;
+        cancelTimer();
+        for (const watcher of watchers.splice(0)) watcher.close();
+      };
+    },
+  };
+}
+
+/** Undefined when the system has no watch to give; then the files are found changed when they are read again. */
+function watching(path: string, onEvent: () => void): FSWatcher | undefined {
+  try {
+    const watcher = watchFiles(path, { persistent: false }, onEvent);
+    watcher.on('error', () => watcher.close());
+    return watcher;
+  } catch {
+    return undefined;
+  }
+}
+
+/** All files of one state: if a link was swapped meanwhile, they are read again. */
+async function readAtOnce(path: string): Promise<PolicyFiles> {
+  for (let attempt = 1; ; attempt += 1) {
+    const before = await stateOf(path);
+    const files: { name: string; text: string }[] = [];
+    try {
+      await collect(before, { folder: '', depth: 0 }, files);
+    } catch (error) {
+      if (attempt < readLimit && (await stateOf(path)).mark !== before.mark) continue;
+      throw error;
+    }
+    if ((await stateOf(path)).mark === before.mark || attempt === readLimit) {
+      return files.sort((a, b) => (a.name < b.name ? -1 : 1));
+    }
+  }
+}
+
+interface DirectoryState {
+  readonly root: string;
+  /** Changes with every swap of a link. */
+  readonly mark: string;
+}
+
+async function stateOf(path: string): Promise<DirectoryState> {
+  const root = await realpath(path);
+  // In a ConfigMap volume every file is a link through this one.
+  const data = await readlink(join(root, '..data')).catch(() => '');
+  return { root, mark: `${root}\n${data}` };
+}
+
+async function collect(
+  state: DirectoryState,
+  { folder, depth }: { readonly folder: string; readonly depth: number },
+  files: { name: string; text: string }[],
+): Promise<void> {
+  if (depth > depthLimit) throw new Error(`folders are nested deeper than ${depthLimit} in the policy directory`);
+  for (const entry of await readdir(join(state.root, folder))) {
+    if (entry.startsWith('.')) continue;
+    const name = folder === '' ? entry : `${folder}/${entry}`;
+    const found = await stat(join(state.root, name));
+    if (found.isDirectory()) await collect(state, { folder: name, depth: depth + 1 }, files);
+    if (!found.isFile() || !/\.(?:ya?ml|json)$/.test(entry)) continue;
+    const bytes = files.reduce((sum, file) => sum + file.text.length, found.size);
+    if (files.length >= fileLimit) throw new Error(`the policy directory holds more than ${fileLimit} files`);
+    if (bytes > byteLimit) throw new Error(`the policy directory holds more than ${byteLimit / 1024 / 1024} MiB`);
+    files.push({ name, text: await readFile(join(state.root, name), 'utf8') });
+  }
+}
+
+function digest(files: PolicyFiles): string {
+  const hash = createHash('sha256');
+  for (const { name, text } of files) hash.update(`${name.length}:${name}${text.length}:${text}`);
+  return hash.digest('hex');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

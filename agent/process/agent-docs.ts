@@ -1,0 +1,84 @@
+// The page docs/agent.md: flags, HTTP paths, metrics and events of the agent, from the same lists that the agent works by.
+
+import { metricTables } from '../metrics/catalog.ts';
+import { flagTables } from './flags-help.ts';
+
+/** Events with what they say; reasons of waits are the names of rules. */
+const events: readonly (readonly [string, string, string])[] = [
+  ['RolloutStarted', 'Normal', 'a new target is rolled out, or rolled back'],
+  ['ZoneOpened', 'Normal', 'pods of this zone are replaced from now on'],
+  ['PodReplaced', 'Normal', 'pods were deleted or evicted, so that they come back at the new revision'],
+  ['RolloutFinished', 'Normal', 'every pod runs the target'],
+  ['RolloutSuperseded', 'Normal', 'another target takes the place of a rollout that was under way'],
+  ['RolloutFailed', 'Warning', 'a gate or a deadline failed the rollout; a person or the policy says what follows'],
+  ['ScaledUp, ScaledDown', 'Normal', 'the replicas of a StatefulSet were written'],
+  ['PodNotReplaced, ScalingFailed', 'Warning', 'the API server refused it, or did not answer'],
+  ['PreparationFailed', 'Warning', 'a pod that is to leave did not prepare, so its StatefulSet does not shrink'],
+  ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],
+  ['LeaseLost', 'Warning', 'on the Lease: this process may not act any more'],
+  ['PolicyInvalid', 'Warning', 'on the Lease: an error in the definitions, with its code'],
+];
+
+/** The whole page. */
+export function agentMarkdown(): string {
+  return [
+    '# The agent',
+    '',
+    'Generated from `agent/process/flags.ts`, `agent/metrics/catalog.ts` and `agent/process/agent-docs.ts` by `npm run generate`.',
+    '',
+    '`rollout-group-agent -kubernetes.namespace NAMESPACE [flags]` moves groups of StatefulSets, one zone at a time. It takes the place of',
+    'grafana/rollout-operator: its flags, labels, annotations and metrics keep their names and meanings.',
+    '',
+    '## Flags',
+    '',
+    'One dash or two, the value after `=` or as the next word; booleans take theirs only after `=`. The last of several counts. Durations are',
+    'written as in Go (`90s`, `1h30m`). A flag that does not exist, a value that cannot be read and a word that belongs to no flag end the',
+    'process with exit code 2 and the usage; a setting that is refused ends it with one line on standard error and exit code 1.',
+    '',
+    ...flagTables(),
+    '## HTTP',
+    '',
+    'On `-server.port`, with any method:',
+    '',
+    '| Path | Answer |',
+    '|---|---|',
+    '| `/ready` | 500 until every cache has synced or is known to be missing and the policies were read; 200 from then on. No body. |',
+    '| `/healthz` | 200 while the process works; one that hangs does not answer. |',
+    '| `/metrics` | The metrics below, and nothing of the process or the runtime. |',
+    '| anything else | 404 |',
+    '',
+    '`HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` hold for calls to pods, as in Go. Redirects are not followed.',
+    '',
+    '## Log',
+    '',
+    'One line per entry on standard error, with `ts`, `level` and `msg` first. Control characters are escaped, credentials never written.',
+    '',
+    '## What is published',
+    '',
+    'The decision of each group, when it changed and every `-publish.every` at most: into `status` of its RolloutGroup where there is such an',
+    'object, otherwise into the ConfigMap `rollout-status-GROUP`, key `decision`. A group that is quiet, waits or is blocked writes nothing.',
+    'Rollouts and changes of replicas are recorded as RolloutRun objects where that kind is installed; of each group the last ten are kept.',
+    '',
+    '## Events',
+    '',
+    'On the RolloutGroup where there is such an object, otherwise on the StatefulSet concerned. The same fact is told once in ten minutes.',
+    'A rule that has held a group for five seconds is told with its own name as reason: `other-zones-ready` is `OtherZonesReady`.',
+    '',
+    '| Reason | Type | Says |',
+    '|---|---|---|',
+    ...events.map(
+      ([reason, type, text]) =>
+        `| ${reason
+          .split(', ')
+          .map((one) => `\`${one}\``)
+          .join(', ')} | ${type} | ${text} |`,
+    ),
+    '',
+    '## Metrics',
+    '',
+    'Groups of grafana/rollout-operator keep its metrics: those of reconciles exist for every group whose StatefulSets carry the label',
+    '`rollout-group`. At most 1000 groups have series; labels with values from outside have 200 values at most, the rest is `other`.',
+    '',
+    ...metricTables(),
+  ].join('\n');
+}

@@ -1,0 +1,96 @@
+// Reads the words of the command line as Go's flag package does: one dash or two, `=` or the next word, booleans only with `=`.
+import { didYouMean } from '../../policies/did-you-mean.ts';
+import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
+import { type FlagKind, type FlagSpec, type FlagValues, flagNamed, flags } from './flags.ts';
+
+export type ParsedFlags =
+  | { readonly kind: 'values'; readonly values: FlagValues }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  /** One sentence; the usage follows it, and the exit code is 2. */
+  | { readonly kind: 'wrong'; readonly message: string };
+
+/**
+ * The values of all flags. The last of several counts. A word that belongs to no flag is refused: Go would stop there and leave the flags
+ * after it unread.
+ */
+export function parseFlags(words: readonly string[]): ParsedFlags {
+  const texts = new Map<string, string>(flags.map((flag) => [flag.name, flag.default]));
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? '';
+    const match = /^--?([^-=][^=]*)(?:=([\s\S]*))?$/.exec(word);
+    if (match === null) return wrong(word.startsWith('-') && word !== '-' ? `bad flag syntax: ${word}` : `unexpected argument: ${word}`);
+    const [, name = '', given] = match;
+    if (name === 'help' || name === 'h') return { kind: 'help' };
+    if (name === 'version') return { kind: 'version' };
+    const flag = flagNamed(name);
+    if (flag === undefined) return wrong(`flag provided but not defined: -${name}${hint(name)}`);
+    let text = given;
+    if (text === undefined && flag.kind === 'boolean') text = 'true';
+    if (text === undefined) {
+      index += 1;
+      text = words[index];
+    }
+    if (text === undefined) return wrong(`flag needs an argument: -${name}`);
+    if (readValue(flag.kind, text) === undefined) return wrong(`invalid value "${text}" for flag -${name}: ${expected[flag.kind]}`);
+    texts.set(flag.name, text);
+  }
+  const values = Object.fromEntries(flags.map((flag: FlagSpec) => [flag.name, readValue(flag.kind, texts.get(flag.name) ?? '')]));
+  // Every flag has a value of its kind by now, which the compiler cannot see.
+  return { kind: 'values', values: values as FlagValues };
+}
+
+const expected: Readonly<Record<FlagKind, string>> = {
+  text: '',
+  list: '',
+  boolean: 'true or false is expected',
+  integer: 'a whole number is expected',
+  number: 'a number is expected',
+  duration: 'a duration such as 90s or 5m is expected',
+  prometheusDuration: 'a duration such as 12h, 30d or 1y is expected',
+};
+
+function readValue(kind: FlagKind, text: string): string | readonly string[] | boolean | number | undefined {
+  switch (kind) {
+    case 'text':
+      return text;
+    case 'list':
+      return text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '');
+    case 'boolean':
+      return booleanOf(text);
+    case 'integer':
+      return /^[+-]?(?:\d+|0[xX][\da-fA-F]+)$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
+    case 'number':
+      return numberOf(text);
+    case 'duration':
+      return goDurationMs(text);
+    case 'prometheusDuration':
+      return prometheusDurationMs(text);
+  }
+}
+
+/** As Go's strconv.ParseBool. */
+function booleanOf(text: string): boolean | undefined {
+  if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true;
+  return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text) ? false : undefined;
+}
+
+function numberOf(text: string): number | undefined {
+  if (/^\+?inf(?:inity)?$/i.test(text)) return Number.POSITIVE_INFINITY;
+  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
+function hint(name: string): string {
+  const found = didYouMean(
+    name,
+    flags.map((flag) => flag.name),
+  );
+  return found === undefined ? '' : ` (did you mean -${found}?)`;
+}
+
+function wrong(message: string): ParsedFlags {
+  return { kind: 'wrong', message };
+}

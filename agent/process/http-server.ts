@@ -1,0 +1,165 @@
+// The plain HTTP server: /ready, /healthz and /metrics, for the kubelet and for Prometheus.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../../cluster/env.ts';
+import type { Log } from '../env.ts';
+import type { ClusterValidation } from './flags-settings.ts';
+
+export interface AnsweredRequest {
+  readonly method: string;
+  /** `metrics`, `ready`, `healthz`; `other` for every path that there is not. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+}
+
+/** Hears of requests, for the metrics. */
+export interface HttpServerObserver {
+  readonly inflight: (method: string, route: string, change: 1 | -1) => void;
+  readonly answered: (request: AnsweredRequest) => void;
+  /** `given` is what the header said, empty when there was none or more than one. */
+  readonly wrongCluster: (request: { readonly route: string; readonly wanted: string; readonly given: string }) => void;
+}
+
+export interface HttpServerOptions {
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** All interfaces when left out. */
+  readonly address?: string;
+  readonly isReady: () => boolean;
+  /** Whether waiting still makes sense; false lets the kubelet start the process again. */
+  readonly isAlive: () => boolean;
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  readonly clusterValidation?: ClusterValidation;
+  readonly observer: HttpServerObserver;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly log: Log;
+}
+
+export interface HttpServer {
+  readonly port: number;
+  /** Takes no new connection and ends those that are open. */
+  readonly close: () => Promise<void>;
+}
+
+/** To read a request, and to write an answer. */
+const exchangeTimeoutMs = 10_000;
+/** A connection may be idle for this long between two requests. */
+const idleTimeoutMs = 180_000;
+/** Nobody but the kubelet and a few collectors asks. */
+const mostConnections = 256;
+
+/** Resolves when the server listens; rejects when it cannot. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const server = createServer((request, response) => void answer(options, request, response));
+  server.headersTimeout = exchangeTimeoutMs;
+  server.requestTimeout = exchangeTimeoutMs;
+  server.setTimeout(exchangeTimeoutMs);
+  server.keepAliveTimeout = idleTimeoutMs;
+  server.maxConnections = mostConnections;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port: options.port, ...(options.address === undefined ? {} : { host: options.address }) }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  server.on('error', ({ message }) => options.log.warn('the HTTP server failed', { error: message }));
+  return { port: portOf(server), close: () => close(server) };
+}
+
+function portOf(server: Server): number {
+  const address: AddressInfo | string | null = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function close(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+interface Answer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly body: string;
+}
+
+type Route = (options: HttpServerOptions) => Answer | Promise<Answer>;
+
+const text = 'text/plain; charset=utf-8';
+
+const routes: Readonly<Record<string, Route>> = {
+  '/ready': ({ isReady }) => ({ status: isReady() ? 200 : 500, body: '' }),
+  '/healthz': ({ isAlive }) =>
+    isAlive() ? { status: 200, contentType: text, body: 'ok\n' } : { status: 500, contentType: text, body: 'stuck\n' },
+  '/metrics': async ({ metrics }) => {
+    const { contentType, text: body } = await metrics();
+    return { status: 200, contentType, body };
+  },
+};
+
+async function answer(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { observer, clock, log } = options;
+  const startedMs = clock.monotonicMs();
+  const method = request.method ?? 'GET';
+  const path = (request.url ?? '/').replace(/[?#][\s\S]*$/, '');
+  const known = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  const route = known === undefined ? 'other' : path.slice(1);
+  observer.inflight(method, route, 1);
+  let requestBytes = 0;
+  // Whatever is sent is read and forgotten, so that the connection can be used again.
+  request.on('data', (chunk: Buffer) => {
+    requestBytes += chunk.length;
+  });
+  let given: Answer;
+  try {
+    given =
+      refusal(options, request, { path, route: known === undefined ? '<unknown-route>' : route }) ?? (await (known ?? missing)(options));
+  } catch (error) {
+    log.error('an HTTP request could not be answered', { route, error: error instanceof Error ? error.message : String(error) });
+    given = { status: 500, contentType: text, body: 'internal error\n' };
+  }
+  const body = Buffer.from(given.body);
+  response.once('close', () => {
+    observer.inflight(method, route, -1);
+    observer.answered({
+      ...{ method, route, status: given.status, requestBytes, responseBytes: method === 'HEAD' ? 0 : body.length },
+      durationMs: clock.monotonicMs() - startedMs,
+    });
+  });
+  response.writeHead(given.status, {
+    ...(given.contentType === undefined ? {} : { 'Content-Type': given.contentType }),
+    'Content-Length': body.length,
+    'X-Content-Type-Options': 'nosniff',
+  });
+  response.end(body);
+}
+
+const missing: Route = () => ({ status: 404, contentType: text, body: '404 page not found\n' });
+
+/** The answer to a request that is meant for another installation; undefined when it is not, or when that is only counted. */
+function refusal(
+  { clusterValidation, observer, log }: HttpServerOptions,
+  request: IncomingMessage,
+  { path, route }: { readonly path: string; readonly route: string },
+): Answer | undefined {
+  if (clusterValidation === undefined || isExempt(clusterValidation, path, request.headers['user-agent'] ?? '')) return undefined;
+  const { label: wanted, isSoft } = clusterValidation;
+  const values = request.headersDistinct['x-cluster'] ?? [];
+  const given = values.length === 1 ? (values[0] ?? '') : '';
+  if (given === wanted) return undefined;
+  observer.wrongCluster({ route, wanted, given });
+  log.warn('a request carries another X-Cluster than ours', { route, wanted, given, isRefused: !isSoft });
+  if (isSoft) return undefined;
+  const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
+  return { status: 511, contentType: 'application/json', body: JSON.stringify({ cluster_validation_error_message: message, route }) };
+}
+
+function isExempt({ excludedPaths, excludedUserAgents }: ClusterValidation, path: string, userAgent: string): boolean {
+  const fragments = ['metrics', 'debug/pprof', 'ready', 'healthz', ...excludedPaths];
+  return fragments.some((fragment) => path.includes(`/${fragment}`)) || excludedUserAgents.some((pattern) => pattern.test(userAgent));
+}

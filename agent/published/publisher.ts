@@ -1,0 +1,219 @@
+// Publishes decisions: into the status of the RolloutGroup where there is one, otherwise into a ConfigMap beside the ledger; only what changed.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { isJsonObject } from '../../cluster/request/json.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { createObject, patchObject, replaceObject, type Target } from '../../cluster/request/write.ts';
+import { ledgerLabel } from '../../engine/ledger-document.ts';
+import { publishedDecision, readPublished, samePublished } from '../../engine/publish/decision.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { groupStatus, scaleTargetOf } from '../../engine/publish/status.ts';
+import { statusMapName } from '../../engine/publish/status-map.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { TurnListener, TurnReport } from '../report.ts';
+import { type GroupName, type GroupObjects, rolloutGroups } from './group-objects.ts';
+import { WriteQueue } from './write-queue.ts';
+
+export interface PublisherOptions {
+  readonly env: AgentEnv;
+  readonly config: Pick<AgentConfig, 'publishEveryMs' | 'identity' | 'kubernetesTimeoutMs'>;
+  readonly objects: GroupObjects;
+  /** Where a group is defined, for those who look: `directory`, `objects` or `adopted`. */
+  readonly originOf?: (group: GroupName) => string | undefined;
+  readonly onWrite?: (result: 'done' | 'failed') => void;
+}
+
+export interface Publisher {
+  readonly listener: TurnListener;
+  /** From now on a lost leadership is a hand-over: what is waiting is still to be written. To be called before the agent is stopped. */
+  readonly beginHandOver: () => void;
+  /** Writes what is waiting, and nothing more. */
+  readonly close: () => Promise<void>;
+}
+
+/** Key in `data` of the ConfigMap. */
+const decisionKey = 'decision';
+/** Tells our ConfigMaps from ledgers, whose label has another value. */
+const labelValue = 'decision';
+/** Longer waits for an answer would hold the other groups up. */
+const longestTimeoutMs = 30_000;
+
+interface Published {
+  report: TurnReport;
+  /** As it was last written, or found. */
+  last?: PublishedDecision;
+}
+
+/** A decision as the cluster has it, with what a write of the next one needs. */
+interface Stored {
+  readonly kind: 'status' | 'configMap';
+  /** Absent while there is no ConfigMap. */
+  readonly object?: KubernetesObject;
+  readonly decision?: PublishedDecision;
+}
+
+/** Publishes while this process leads. */
+export function createPublisher({ env, config, objects, originOf, onWrite }: PublisherOptions): Publisher {
+  const groups = new Map<string, Published>();
+  const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
+  let isLeader = false;
+  let isHandingOver = false;
+
+  const decisionOf = ({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined => {
+    const { group, snapshot, decision, ledger, performed } = report;
+    if (decision === undefined) return undefined;
+    const origin = originOf?.(group);
+    return publishedDecision({
+      ...{ group, decision, snapshot, performed, atMs: snapshot.nowMs, leader: config.identity },
+      ...(ledger === undefined ? {} : { ledger }),
+      ...(previous === undefined ? {} : { previous }),
+      ...(origin === undefined ? {} : { origin }),
+    });
+  };
+
+  const read = async (group: GroupName): Promise<Stored> => {
+    const object = await objects.read(group, 'publish.getGroup');
+    if (object !== undefined) return { kind: 'status', object, ...storedDecision(fieldOf(object['status'], decisionKey)) };
+    const target = { namespace: group.namespace, name: statusMapName(group.name) };
+    const map = await getObject(env, resources.configMaps, target, { site: 'publish.getConfigMap', timeoutMs });
+    if (map === undefined) return { kind: 'configMap' };
+    if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not ours to write`);
+    return { kind: 'configMap', object: map, ...storedDecision(parsed(fieldOf(map['data'], decisionKey))) };
+  };
+
+  const write = async (key: string): Promise<'written' | 'unchanged'> => {
+    const known = groups.get(key);
+    if (known === undefined) return 'unchanged';
+    const { report } = known;
+    const stored = await read(report.group);
+    const decision = decisionOf(known, stored.decision);
+    if (decision === undefined) return 'unchanged';
+    if (stored.decision !== undefined && (samePublished(stored.decision, decision) || isSuperseded(stored.decision, decision))) {
+      known.last = stored.decision;
+      return 'unchanged';
+    }
+    await (stored.kind === 'status' ? writeStatus(report, decision, stored) : writeConfigMap(report.group, decision, stored));
+    known.last = decision;
+    return 'written';
+  };
+
+  /** What was left to write after the Lease was given away must not hide what the next leader says. */
+  const isSuperseded = (stored: PublishedDecision, decision: PublishedDecision): boolean =>
+    !isLeader && stored.leader !== config.identity && stored.decidedMs >= decision.decidedMs;
+
+  const writeStatus = async ({ group, snapshot }: TurnReport, decision: PublishedDecision, { object }: Stored): Promise<void> => {
+    const target = targetOf(object);
+    const scale = scaleTargetOf(group, snapshot);
+    const { generation } = object?.metadata ?? {};
+    const previous = object?.['status'];
+    const status = groupStatus(decision, {
+      ...(generation === undefined ? {} : { generation }),
+      ...(previous === undefined ? {} : { previous }),
+      ...(scale === undefined ? {} : { scale }),
+    });
+    const patch = { status: mergePatch(previous, status) };
+    await patchObject(env, rolloutGroups, target, { patch, subresource: 'status', site: 'publish.patchStatus', timeoutMs });
+  };
+
+  const writeConfigMap = async ({ namespace, name }: GroupName, decision: PublishedDecision, { object }: Stored): Promise<void> => {
+    const data = { [decisionKey]: JSON.stringify(decision) };
+    if (object !== undefined) {
+      await replaceObject(env, resources.configMaps, { ...object, data }, { site: 'publish.replaceConfigMap', timeoutMs });
+      return;
+    }
+    const metadata = { namespace, name: statusMapName(name), labels: { [ledgerLabel.key]: labelValue } };
+    const made = { apiVersion: apiVersionOf(resources.configMaps), kind: 'ConfigMap', metadata, data };
+    await createObject(env, resources.configMaps, made, { site: 'publish.createConfigMap', timeoutMs });
+  };
+
+  const failed = new Set<string>();
+  const queue = new WriteQueue({
+    env,
+    everyMs: config.publishEveryMs,
+    write,
+    onWritten: (key) => {
+      failed.delete(key);
+      onWrite?.('done');
+    },
+    onFailure: (key, error) => {
+      onWrite?.('failed');
+      // Somebody else wrote it; it is read anew and written again.
+      if (isStatus(error, 409) || failed.has(key)) return;
+      failed.add(key);
+      const [namespace = '', group = ''] = key.split('/');
+      env.log.warn('a decision could not be published', {
+        namespace,
+        group,
+        error: error instanceof Error ? error.message : String(error),
+      });
+    },
+  });
+
+  const listener: TurnListener = {
+    turnEnded: (report) => {
+      if (!isLeader || report.decision === undefined) return;
+      const key = `${report.group.namespace}/${report.group.name}`;
+      const known = groups.get(key);
+      const next: Published = { ...known, report };
+      groups.set(key, next);
+      const decision = known?.last === undefined ? undefined : decisionOf(next, known.last);
+      if (known?.last === undefined || decision === undefined || !samePublished(known.last, decision)) queue.want(key);
+    },
+    groupsChanged: (all) => {
+      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
+      for (const key of groups.keys()) {
+        if (keys.has(key)) continue;
+        groups.delete(key);
+        failed.delete(key);
+        queue.forget(key);
+      }
+    },
+    leadershipChanged: (state) => {
+      isLeader = state.isLeader;
+      if (isLeader || isHandingOver) return;
+      // The next leader publishes what it decides; what was last here may be old by then.
+      queue.clear();
+      groups.clear();
+    },
+  };
+  return {
+    listener,
+    beginHandOver: () => {
+      isHandingOver = true;
+    },
+    close: () => queue.close(),
+  };
+}
+
+function storedDecision(value: unknown): Pick<Stored, 'decision'> {
+  const decision = value === undefined ? undefined : readPublished(value);
+  return decision === undefined || isUnknown(decision) ? {} : { decision };
+}
+
+function targetOf(object: KubernetesObject | undefined): Target {
+  const { namespace, name = '', uid = '', resourceVersion = '' } = object?.metadata ?? {};
+  return { namespace, name, uid, resourceVersion };
+}
+
+function fieldOf(value: unknown, key: string): unknown {
+  return isJsonObject(value) ? value[key] : undefined;
+}
+
+function parsed(text: unknown): unknown {
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What makes `after` of `before` when it is merged: fields that are gone are named with null. */
+export function mergePatch(before: unknown, after: object): Readonly<Record<string, unknown>> {
+  const patch: Record<string, unknown> = {};
+  const old = isJsonObject(before) ? before : {};
+  for (const key of Object.keys(old)) if (!(key in after)) patch[key] = null;
+  for (const [key, value] of Object.entries(after)) patch[key] = isJsonObject(value) ? mergePatch(old[key], value) : value;
+  return patch;
+}

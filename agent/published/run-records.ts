@@ -1,0 +1,242 @@
+// RolloutRun objects where the kind is installed: one per rollout and per change of replicas, kept up while it goes on, bounded in number.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject, listObjects } from '../../cluster/request/read.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { createObject, deleteObject, patchObject, type Target } from '../../cluster/request/write.ts';
+import { runRecord } from '../../engine/publish/run-record.ts';
+import { apiGroup, type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { TurnListener, TurnReport } from '../report.ts';
+import { mergePatch } from './publisher.ts';
+import { WriteQueue } from './write-queue.ts';
+
+export interface RunRecordsOptions {
+  readonly env: AgentEnv;
+  readonly config: Pick<AgentConfig, 'publishEveryMs' | 'kubernetesTimeoutMs'>;
+  readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
+}
+
+export interface RunRecords {
+  readonly listener: TurnListener;
+  /** To be called before the agent is stopped: what is waiting is still to be written. */
+  readonly beginHandOver: () => void;
+  readonly close: () => Promise<void>;
+}
+
+const rolloutRuns: Resource = { group: apiGroup, version: 'v1alpha1', plural: 'rolloutruns', kind: 'RolloutRun', isNamespaced: true };
+
+/** Turns of a group that wait until its records were read. */
+const mostTurnsWaiting = 100;
+const longestTimeoutMs = 30_000;
+/** Whether the kind was installed meanwhile is looked at this often. */
+const missingMs = 300_000;
+/** After the records could not be read for another reason. */
+const reloadMs = 5000;
+
+/** One record as it is to be, and as it was last written. */
+interface Kept {
+  record: RolloutRun;
+  written?: { readonly target: Target; readonly spec: unknown };
+}
+
+interface GroupRuns {
+  /** The record under way, or the last one, of rollouts and of changes of replicas. */
+  rollout?: RolloutRun;
+  scale?: RolloutRun;
+  readonly turns: TurnReport[];
+  /** Finished records that are kept; until a turn says so, none goes. */
+  historyLimit?: number;
+}
+
+/** Records while this process leads. Nothing waits for a record; failures are tried again. */
+export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): RunRecords {
+  const groups = new Map<string, GroupRuns>();
+  /** By namespace and name of the object. */
+  const kept = new Map<string, Kept>();
+  const loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();
+  const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
+  let isLeader = false;
+  let isHandingOver = false;
+  /** Changes with the leadership, so that what was asked for before it is not believed. */
+  let term = 0;
+  let hasWarned = false;
+  let isClosed = false;
+
+  const load = async (namespace: string): Promise<void> => {
+    const mine = term;
+    loading.set(namespace, { state: 'loading' });
+    try {
+      const { items } = await listObjects(env, rolloutRuns, { namespace, site: 'runs.list', timeoutMs });
+      if (mine !== term) return;
+      for (const object of items) keep(object);
+      loading.set(namespace, { state: 'loaded' });
+      for (const [key, runs] of groups) {
+        if (key.startsWith(`${namespace}/`)) for (const report of runs.turns.splice(0)) record(key, runs, report);
+      }
+    } catch (error) {
+      if (mine !== term || isClosed) return;
+      if (!isStatus(error, 403, 404)) {
+        warn(error);
+        env.timers.after(reloadMs, () => void (mine === term && load(namespace)));
+        return;
+      }
+      loading.set(namespace, { state: 'missing', untilMs: env.clock.monotonicMs() + missingMs });
+      for (const [key, runs] of groups) if (key.startsWith(`${namespace}/`)) runs.turns.length = 0;
+    }
+  };
+
+  const keep = (object: KubernetesObject): void => {
+    const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
+    const read = schemas.RolloutRun.safeParse({
+      apiVersion: object.apiVersion,
+      kind: 'RolloutRun',
+      metadata: { namespace, name },
+      spec: object['spec'],
+    });
+    if (!read.success) return;
+    const record = read.data;
+    kept.set(`${namespace}/${name}`, { record, written: { target: { namespace, name, uid, resourceVersion }, spec: record.spec } });
+    const key = `${namespace}/${record.spec.group}`;
+    const runs: GroupRuns = groups.get(key) ?? { turns: [] };
+    groups.set(key, runs);
+    const lane = record.spec.kind === 'scale' ? 'scale' : 'rollout';
+    const known = runs[lane];
+    if (known === undefined || known.spec.startedAt < record.spec.startedAt) runs[lane] = record;
+  };
+
+  const record = (key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void => {
+    runs.historyLimit = group.rollout.historyLimit;
+    const turn = { group, snapshot, performed, startedMs, ...(decision === undefined ? {} : { decision }) };
+    for (const lane of ['rollout', 'scale'] as const) {
+      // A record that ends may be followed by the next one in the same turn.
+      for (let follows = 0; follows < 2; follows += 1) {
+        const before = runs[lane];
+        const next = runRecord(before, turn, lane);
+        if (next === undefined || next === before) break;
+        runs[lane] = next;
+        const name = `${key.split('/')[0]}/${next.metadata.name}`;
+        const known = kept.get(name);
+        kept.set(name, { ...known, record: next });
+        queue.want(name);
+      }
+    }
+  };
+
+  const write = async (key: string): Promise<'written' | 'unchanged'> => {
+    const one = kept.get(key);
+    if (one === undefined) return 'unchanged';
+    const { record: wanted } = one;
+    const object = one.written === undefined ? await create(wanted) : await update(wanted, one.written);
+    const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
+    one.written = { target: { namespace, name, uid, resourceVersion }, spec: wanted.spec };
+    if (wanted.spec.outcome !== 'running') await prune(namespace, wanted.spec.group);
+    return 'written';
+  };
+
+  const create = async (record: RolloutRun): Promise<KubernetesObject> => {
+    try {
+      return await createObject(env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs });
+    } catch (error) {
+      if (!isStatus(error, 409)) throw error;
+      // Its answer was lost, or an earlier leader made it: names follow from the run.
+      return await refreshed(record);
+    }
+  };
+
+  const update = async (record: RolloutRun, { target, spec }: NonNullable<Kept['written']>): Promise<KubernetesObject> => {
+    try {
+      const patch = { spec: mergePatch(spec, record.spec) };
+      return await patchObject(env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs });
+    } catch (error) {
+      if (isStatus(error, 404)) return await create(record);
+      if (!isStatus(error, 409)) throw error;
+      return await refreshed(record);
+    }
+  };
+
+  /** Over whatever is there. */
+  const refreshed = async (record: RolloutRun): Promise<KubernetesObject> => {
+    const { namespace = '', name } = record.metadata;
+    const found = await getObject(env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs });
+    if (found === undefined) return await createObject(env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs });
+    const { uid = '', resourceVersion = '' } = found.metadata;
+    const patch = { spec: mergePatch(found['spec'], record.spec) };
+    return await patchObject(env, rolloutRuns, { namespace, name, uid, resourceVersion }, { patch, site: 'runs.patch', timeoutMs });
+  };
+
+  /** The oldest finished records beyond the limit go. */
+  const prune = async (namespace: string, group: string): Promise<void> => {
+    const finished = [...kept]
+      .filter(([key, { record: one }]) => key.startsWith(`${namespace}/`) && one.spec.group === group && one.spec.outcome !== 'running')
+      .sort(([, a], [, b]) => ((a.record.spec.endedAt ?? '') < (b.record.spec.endedAt ?? '') ? 1 : -1));
+    const limit = groups.get(`${namespace}/${group}`)?.historyLimit ?? finished.length;
+    for (const [key, { written }] of finished.slice(limit)) {
+      kept.delete(key);
+      if (written === undefined) continue;
+      try {
+        await deleteObject(env, rolloutRuns, written.target, { site: 'runs.delete', timeoutMs });
+      } catch (error) {
+        // Who changed it may have a reason to keep it.
+        if (!isStatus(error, 404, 409)) warn(error);
+      }
+    }
+  };
+
+  const warn = (error: unknown): void => {
+    if (!hasWarned) env.log.warn('runs could not be recorded', { error: error instanceof Error ? error.message : String(error) });
+    hasWarned = true;
+  };
+
+  const queue = new WriteQueue({
+    env,
+    everyMs: config.publishEveryMs,
+    write,
+    onWritten: () => onWrite?.('done'),
+    onFailure: (_, error) => {
+      onWrite?.('failed');
+      warn(error);
+    },
+  });
+
+  const listener: TurnListener = {
+    turnEnded: (report) => {
+      if (!isLeader || report.decision === undefined) return;
+      const { namespace, name } = report.group;
+      const key = `${namespace}/${name}`;
+      const runs: GroupRuns = groups.get(key) ?? { turns: [] };
+      groups.set(key, runs);
+      const known = loading.get(namespace);
+      if (known?.state === 'loaded') return record(key, runs, report);
+      if (known?.state === 'missing' && env.clock.monotonicMs() < known.untilMs) return;
+      if (runs.turns.length < mostTurnsWaiting) runs.turns.push(report);
+      else onWrite?.('dropped');
+      if (known?.state !== 'loading') void load(namespace);
+    },
+    groupsChanged: (all) => {
+      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
+      for (const key of groups.keys()) if (!keys.has(key)) groups.delete(key);
+    },
+    leadershipChanged: (state) => {
+      isLeader = state.isLeader;
+      if (isLeader || isHandingOver) return;
+      term += 1;
+      for (const one of [groups, kept, loading]) one.clear();
+      queue.clear();
+    },
+  };
+  return {
+    listener,
+    beginHandOver: () => {
+      isHandingOver = true;
+    },
+    close: async () => {
+      isClosed = true;
+      await queue.close();
+    },
+  };
+}
+
+function objectOf({ apiVersion, kind, metadata: { name, namespace }, spec }: RolloutRun): KubernetesObject {
+  return { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, spec };
+}

@@ -1,0 +1,115 @@
+// Writes beside the acting path: one at a time, the latest of each key only, never sooner than allowed, and again after a failure.
+import type { ClusterEnv } from '../../cluster/env.ts';
+import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
+
+export interface WriteQueueOptions {
+  readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
+  /** Between two writes of one key, in milliseconds. */
+  readonly everyMs: number;
+  /** Writes what is wanted of the key now. `unchanged`: nothing had to be written. A rejection is tried again. */
+  readonly write: (key: string) => Promise<'written' | 'unchanged'>;
+  readonly onWritten?: (key: string) => void;
+  readonly onFailure: (key: string, error: unknown) => void;
+}
+
+interface Wanted {
+  isWanted: boolean;
+  /** Monotonic. */
+  notBeforeMs: number;
+  failures: number;
+}
+
+const firstPauseMs = 1000;
+const longestPauseMs = 300_000;
+/** Nobody tells that a right was granted or a kind installed: one that is missing is often on its way, and later tried for now and then. */
+const firstForbiddenPauseMs = 30_000;
+
+/** Keys with something to write. The number of keys is bounded by those who use it. */
+export class WriteQueue {
+  readonly #options: WriteQueueOptions;
+  readonly #keys = new Map<string, Wanted>();
+  #cancelTimer = (): void => undefined;
+  #running: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(options: WriteQueueOptions) {
+    this.#options = options;
+  }
+
+  /** Something of the key is to be written, as soon as it may. */
+  want(key: string): void {
+    if (this.#isClosed) return;
+    const known = this.#keys.get(key) ?? { isWanted: false, notBeforeMs: 0, failures: 0 };
+    known.isWanted = true;
+    this.#keys.set(key, known);
+    this.#plan();
+  }
+
+  /** Nothing of the key is to be written any more. */
+  forget(key: string): void {
+    this.#keys.delete(key);
+  }
+
+  clear(): void {
+    this.#keys.clear();
+  }
+
+  /** Writes what is wanted without waiting for its time, each key once, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelTimer();
+    await this.#running;
+    for (const [key, wanted] of [...this.#keys]) if (wanted.isWanted) await this.#write(key, wanted);
+    this.#keys.clear();
+  }
+
+  #plan(): void {
+    if (this.#running !== undefined || this.#isClosed) return;
+    this.#cancelTimer();
+    const nowMs = this.#options.env.clock.monotonicMs();
+    let due = Number.POSITIVE_INFINITY;
+    for (const [key, one] of this.#keys) {
+      if (one.isWanted) due = Math.min(due, one.notBeforeMs);
+      // Keys may be names of things that are written once.
+      else if (one.notBeforeMs <= nowMs) this.#keys.delete(key);
+    }
+    if (due === Number.POSITIVE_INFINITY) return;
+    this.#cancelTimer = this.#options.env.timers.after(Math.max(0, due - nowMs), () => {
+      this.#running = this.#writeDue().finally(() => {
+        this.#running = undefined;
+        this.#plan();
+      });
+    });
+  }
+
+  async #writeDue(): Promise<void> {
+    for (const [key, wanted] of [...this.#keys]) {
+      if (this.#isClosed) return;
+      if (wanted.isWanted && wanted.notBeforeMs <= this.#options.env.clock.monotonicMs()) await this.#write(key, wanted);
+    }
+  }
+
+  async #write(key: string, wanted: Wanted): Promise<void> {
+    const { env, everyMs, write, onWritten, onFailure } = this.#options;
+    wanted.isWanted = false;
+    try {
+      const done = await write(key);
+      wanted.failures = 0;
+      if (done === 'unchanged') return;
+      wanted.notBeforeMs = env.clock.monotonicMs() + everyMs;
+      onWritten?.(key);
+    } catch (error) {
+      wanted.isWanted = true;
+      wanted.failures += 1;
+      wanted.notBeforeMs = env.clock.monotonicMs() + this.#pauseAfter(error, wanted.failures);
+      onFailure(key, error);
+    }
+  }
+
+  #pauseAfter(error: unknown, failures: number): number {
+    const first = isStatus(error, 401, 403, 404) ? firstForbiddenPauseMs : firstPauseMs;
+    const grown = Math.min(longestPauseMs, first * 2 ** Math.min(failures - 1, 20));
+    const asked = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
+    return Math.max(asked, grown * (0.5 + this.#options.env.random() / 2));
+  }
+}

@@ -1,0 +1,84 @@
+// The objects of one group as the API server has them now: for a leader that begins, and after a reply was lost.
+import type { ClusterEnv } from '../../cluster/env.ts';
+import { getObject, listProjected } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import type { ObservedPod } from '../../engine/observe/objects.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { type CachedStatefulSet, cachedPod, cachedStatefulSet, type FreshObjects } from '../watched/caches.ts';
+import type { ChangedObject } from '../watched/freshness.ts';
+
+export interface FreshRead extends FreshObjects {
+  /** What the caches must show before they may be believed again. */
+  readonly read: readonly ChangedObject[];
+}
+
+interface Member {
+  readonly name: string;
+  readonly set: CachedStatefulSet | undefined;
+  readonly pods: readonly ObservedPod[];
+}
+
+/** Reads every StatefulSet of the group and its pods from the quorum. Rejects when one of them cannot be read. */
+export async function readFresh(env: Pick<ClusterEnv, 'kubernetes'>, group: GroupDefinition, timeoutMs: number): Promise<FreshRead> {
+  const { namespace } = group;
+  const objects = await Promise.all(
+    group.zones.map(async ({ statefulSet: name }) => {
+      const object = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'fresh.statefulSet', timeoutMs });
+      return { name, object };
+    }),
+  );
+  const members: Member[] = [];
+  // One after the other, so that the pages of one list are in memory at a time.
+  for (const { name, object } of objects) {
+    if (object === undefined) members.push({ name, set: undefined, pods: [] });
+    else {
+      const labelSelector = selectorText(asRecord(object['spec'])['selector']);
+      const { items } = await listProjected(env, resources.pods, {
+        namespace,
+        labelSelector,
+        project: cachedPod,
+        site: 'fresh.pods',
+        timeoutMs,
+      });
+      members.push({ name, set: cachedStatefulSet(object), pods: items });
+    }
+  }
+  const statefulSets = new Map(members.map(({ name, set }) => [name, set]));
+  const pods = distinct(members.flatMap((member) => member.pods));
+  return { statefulSets, pods, read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)] };
+}
+
+function readSet(set: CachedStatefulSet | undefined): readonly ChangedObject[] {
+  if (set === undefined) return [];
+  const { namespace, name, uid, resourceVersion } = set.view;
+  return [{ kind: 'statefulSet', namespace, name, uid, resourceVersion }];
+}
+
+function readPod({ namespace, name, uid, resourceVersion }: ObservedPod): ChangedObject {
+  return { kind: 'pod', namespace, name, uid, resourceVersion };
+}
+
+/** Two StatefulSets may select the same pods. */
+function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
+  return [...new Map(pods.map((pod) => [pod.uid, pod])).values()];
+}
+
+/** A label selector of an object as the query of a list. A StatefulSet cannot change its selector, so it holds for pods of every revision. */
+function selectorText(selector: unknown): string {
+  const { matchLabels, matchExpressions } = asRecord(selector);
+  const labels = Object.entries(asRecord(matchLabels)).map(([key, value]) => `${key}=${String(value)}`);
+  const expressions = Array.isArray(matchExpressions) ? matchExpressions.map(expressionText) : [];
+  return [...labels, ...expressions].join(',');
+}
+
+function expressionText(expression: unknown): string {
+  const { key, operator, values } = asRecord(expression);
+  const set = `(${Array.isArray(values) ? values.join(',') : ''})`;
+  if (operator === 'Exists') return String(key);
+  if (operator === 'DoesNotExist') return `!${String(key)}`;
+  return `${String(key)} ${operator === 'NotIn' ? 'notin' : 'in'} ${set}`;
+}
+
+function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
+}

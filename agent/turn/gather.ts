@@ -1,0 +1,238 @@
+// Everything that one decision is made from: the ledger first, then the objects, so that what is seen is not older than what was announced.
+
+import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { canonicalJson } from '../../engine/hash.ts';
+import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
+import { type Observed, snapshotOf } from '../../engine/observe/cluster.ts';
+import type { ObservedPod } from '../../engine/observe/objects.ts';
+import { takenOver } from '../../engine/preparations.ts';
+import { type Claim, isUnknown, type Known, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { policiesFor } from '../../policies/join.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { Leadership } from '../leadership.ts';
+import type { ActivePolicies } from '../policies/policies.ts';
+import type { Caches, FreshObjects } from '../watched/caches.ts';
+import { type CacheView, Freshness } from '../watched/freshness.ts';
+import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
+import { type FreshRead, readFresh } from './fresh.ts';
+import { type Ledgers, LedgerUnusable } from './ledgers.ts';
+import { Refusals } from './refusals.ts';
+
+/** What this process knows of a group between its turns, in one leadership. */
+export interface GroupMemory {
+  readonly freshness: Freshness;
+  /** `current` differs from `stored` only by what is not worth writing. Absent: to be read. */
+  ledger?: { readonly stored: Ledger; readonly current: Ledger } | undefined;
+  /** The leadership under which this group is written; at least that of the Lease. */
+  epoch?: number;
+  /** The objects are to be read past the caches. */
+  isFreshWanted: boolean;
+  /** Monotonic: since when the caches have been behind. */
+  behindSinceMs?: number | undefined;
+  /** UIDs of objects whose disruption the server confirmed. */
+  confirmed: ReadonlySet<string>;
+  /** UIDs of objects whose disruption this process has asked for. */
+  sent: ReadonlySet<string>;
+  /** Claims that this process has written, or tried to, as text. */
+  announced: ReadonlySet<string>;
+  /** Monotonic: since when this process has known each claim, by its text. */
+  readonly knownSinceMs: Map<string, number>;
+  readonly forbidden: Refusals;
+  /** Evictions in a row that a budget refused. */
+  refusals: number;
+  /** Turns in a row whose decision had been overtaken before its first request. */
+  overtaken: number;
+}
+
+export interface GatherParts {
+  readonly env: AgentEnv;
+  readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen'>;
+  readonly policies: () => ActivePolicies | undefined;
+  readonly sources: Pick<ReplicaSources, 'read'>;
+  readonly ledgers: Pick<Ledgers, 'read'>;
+  readonly leadership: Pick<Leadership, 'epoch'>;
+}
+
+export interface Gathered {
+  readonly snapshot: Snapshot;
+  /** After a look at the objects; unknown when what is stored cannot be used. */
+  readonly ledger: Known<Ledger>;
+  readonly epoch: number;
+  readonly sources: readonly ReadSource[];
+  /** Monotonic: everything that had happened to StatefulSets and pods by then is in the snapshot. */
+  readonly asOfMs: number;
+  /** The objects as they were read past the caches, when they were. */
+  readonly fresh?: FreshRead | undefined;
+}
+
+/** Of a group that nothing is known of yet. */
+export function newMemory(caches: CacheView): GroupMemory {
+  return {
+    freshness: new Freshness(caches),
+    isFreshWanted: true,
+    confirmed: new Set(),
+    sent: new Set(),
+    announced: new Set(),
+    knownSinceMs: new Map(),
+    forbidden: new Refusals(),
+    refusals: 0,
+    overtaken: 0,
+  };
+}
+
+/** How long the caches may be behind the group's own writes before the objects are read past them. */
+const patienceMs = 5_000;
+
+/** Whether the caches still show a state before the group's own last writes. After some time the group is read past them instead. */
+export function mustWait(memory: GroupMemory, nowMs: number): boolean {
+  if (memory.isFreshWanted || !memory.freshness.isBehind()) {
+    memory.behindSinceMs = undefined;
+    return false;
+  }
+  memory.behindSinceMs ??= nowMs;
+  if (nowMs - memory.behindSinceMs < patienceMs) return true;
+  memory.behindSinceMs = undefined;
+  memory.isFreshWanted = true;
+  return false;
+}
+
+/** How long until `mustWait` gives up, at most. */
+export const longestWaitMs: number = patienceMs;
+
+/** Gathers. Rejects when the ledger or the objects cannot be read, and when this process does not lead. */
+export async function gather(parts: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Gathered> {
+  const { env, config, caches } = parts;
+  const stored = await currentLedger(parts, group, memory);
+  const askedMs = env.clock.monotonicMs();
+  const [sources, fresh] = await Promise.all([
+    parts.sources.read(group),
+    memory.isFreshWanted ? readFresh(env, group, config.kubernetesTimeoutMs) : undefined,
+  ]);
+  if (fresh !== undefined) noteFresh(memory, fresh);
+  const asOfMs = fresh === undefined ? env.clock.monotonicMs() - caches.ageMs(group.namespace) : askedMs;
+  const read = { sources, asOfMs, fresh };
+  const unread = isUnknown(stored)
+    ? [{ kind: 'Ledger' as const, namespace: group.namespace, name: group.name, unknown: stored.unknown }]
+    : [];
+  const snapshot = snapshotFrom(parts, group, { sources, fresh, unread });
+  const epoch = memory.epoch ?? 0;
+  if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
+  const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
+  // What this process announced and never asked for cannot be on its way. The number alone does not tell: who works alone counts from what
+  // he has read, and two may have read the same.
+  const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
+  const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
+  const ledger = observeLedger(takenOver(asked, group, snapshot), snapshot, {
+    keepDownscalesMs: longestDelayMs(group, bound),
+    openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
+  });
+  return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };
+}
+
+/**
+ * For how long this process has known each claim. Who announced it may have had another clock, and clocks are set: by the instants alone one
+ * could be dropped while its request is on the way, or hold the group for as long as a clock was wrong.
+ */
+function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs: number): (claim: Claim) => number {
+  const open = new Set(claims.map(canonicalJson));
+  for (const text of sinceMs.keys()) if (!open.has(text)) sinceMs.delete(text);
+  for (const text of open) if (!sinceMs.has(text)) sinceMs.set(text, nowMs);
+  return (claim) => nowMs - (sinceMs.get(canonicalJson(claim)) ?? nowMs);
+}
+
+/**
+ * What is known now of the objects that were gathered, by the caches alone and without the ledger. Where they are still behind what was read
+ * past them the later state of each object counts.
+ */
+export function observeAgain(
+  parts: GatherParts,
+  group: GroupDefinition,
+  { freshness }: GroupMemory,
+  { sources, fresh }: Gathered,
+): Snapshot {
+  const known = fresh === undefined || !freshness.isBehind() ? undefined : latest(fresh, parts.caches, group.namespace);
+  return snapshotFrom(parts, group, { sources, fresh: known, unread: [] });
+}
+
+interface Looked {
+  readonly sources: readonly ReadSource[];
+  readonly fresh: FreshObjects | undefined;
+  readonly unread: NonNullable<Observed['unread']>;
+}
+
+/** Without I/O. Throws while policies have not been read. */
+function snapshotFrom({ env, config, caches, ...parts }: GatherParts, group: GroupDefinition, looked: Looked): Snapshot {
+  const policies = parts.policies();
+  if (policies === undefined) throw new Error('the policies have not been read yet');
+  const { unread = [], ...view } = caches.observe(group.namespace, looked.fresh);
+  return snapshotOf({
+    // Instants are stored as whole milliseconds.
+    nowMs: Math.floor(env.clock.nowMs()),
+    policyDigest: policies.digest,
+    agentNamespace: config.agentNamespace,
+    groups: policies.groups,
+    policies: policies.policies,
+    exceptions: policies.exceptions,
+    intents: policies.intents,
+    ...view,
+    unread: [...unread, ...looked.unread],
+    replicaSources: looked.sources.map((source) => source.view),
+    gateReadings: [],
+    metrics: [],
+    ledgers: [],
+  });
+}
+
+/** Each object as it was read or as the caches have it, whichever is later. */
+function latest({ statefulSets, pods }: FreshObjects, caches: GatherParts['caches'], namespace: string): FreshObjects {
+  const cached = caches.observe(namespace).pods;
+  const known = new Map(isUnknown(cached) ? [] : cached.map((pod) => [pod.uid, pod]));
+  const isGone = ({ uid, resourceVersion }: ObservedPod): boolean => !known.has(uid) && caches.hasSeen('pod', namespace, resourceVersion);
+  return {
+    statefulSets: new Map(
+      [...statefulSets].map(([name, set]) => {
+        const other = caches.statefulSet(namespace, name);
+        const isLater = set?.view.uid === other?.view.uid && isNewer(other?.view.resourceVersion, set?.view.resourceVersion);
+        return [name, isLater ? other : set];
+      }),
+    ),
+    pods: pods
+      .filter((pod) => !isGone(pod))
+      .map((pod) => {
+        const other = known.get(pod.uid);
+        return other !== undefined && isNewer(other.resourceVersion, pod.resourceVersion) ? other : pod;
+      }),
+  };
+}
+
+function isNewer(a: string | undefined, b: string | undefined): boolean {
+  return a !== undefined && b !== undefined && (compareResourceVersions(a, b) ?? 0) > 0;
+}
+
+/** The ledger as this process knows it, or as it is stored. What a later leader has written is never overwritten. */
+async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Known<Ledger>> {
+  const leading = leadership.epoch();
+  if (leading === undefined) throw new Error('this process does not lead');
+  if (memory.ledger !== undefined) return memory.ledger.current;
+  let stored: Ledger;
+  try {
+    stored = await ledgers.read(group);
+  } catch (error) {
+    if (error instanceof LedgerUnusable) return { unknown: error.message };
+    throw error;
+  }
+  // A Lease that was deleted begins to count anew; what is stored never goes back.
+  memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
+  if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader has written the ledger');
+  memory.ledger = { stored, current: stored };
+  return stored;
+}
+
+function noteFresh(memory: GroupMemory, fresh: FreshRead): void {
+  memory.isFreshWanted = false;
+  memory.freshness.clear();
+  memory.freshness.expect(fresh.read);
+}

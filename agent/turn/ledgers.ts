@@ -1,0 +1,168 @@
+// The ledgers of all groups: one ConfigMap each, written by compare-and-swap; in memory where ConfigMaps are forbidden.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { SharedObject } from '../../cluster/shared/shared-object.ts';
+import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
+import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
+import type { AgentEnv } from '../env.ts';
+import type { Degradation } from '../report.ts';
+
+/** Somebody else wrote the ledger since it was read: what was decided from it is void. */
+export class LedgerChanged extends Error {
+  override readonly name = 'LedgerChanged';
+}
+
+/** What is stored is not a ledger that this version understands, or would grow too large. */
+export class LedgerUnusable extends Error {
+  override readonly name = 'LedgerUnusable';
+}
+
+export interface LedgerIdentity {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Ledgers {
+  /** As it is stored now, read from the quorum. Rejects when it cannot be read; with LedgerUnusable when it is not understood. */
+  readonly read: (group: LedgerIdentity) => Promise<Ledger>;
+  /** Stores `next` if the ledger is still `base`. Rejects with LedgerChanged when it is not. */
+  readonly write: (group: LedgerIdentity, base: Ledger, next: Ledger) => Promise<void>;
+  /** Forgets what is held for other groups than these, but for ledgers that are nowhere else and still say something. */
+  readonly keep: (groups: readonly LedgerIdentity[]) => void;
+  readonly degradation: () => Degradation | undefined;
+}
+
+export interface LedgersOptions {
+  /** Of each request, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Whether a ledger that nobody else can read is better than none: only for an agent that works alone, or may do so. */
+  readonly mayUseMemory: () => boolean;
+  /** Asked before each write is sent. */
+  readonly mayWrite: () => boolean;
+  readonly onDegraded: () => void;
+}
+
+/** The store of ledgers. */
+export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, onDegraded }: LedgersOptions): Ledgers {
+  const shared = new Map<string, SharedObject<Ledger>>();
+  const memory = new Map<string, Ledger>();
+  let forbidden: string | undefined;
+
+  const objectOf = (group: LedgerIdentity): SharedObject<Ledger> => {
+    const key = keyOf(group);
+    const known = shared.get(key);
+    if (known !== undefined) return known;
+    const name = ledgerName(group.name);
+    const site = 'ledger';
+    const codec = { decode: (object: KubernetesObject | undefined) => decode(object, group), encode };
+    const created = new SharedObject<Ledger>({
+      env,
+      resource: resources.configMaps,
+      namespace: group.namespace,
+      name,
+      ...codec,
+      mayWrite,
+      // A turn that waits here waits with its place among all turns; the loop makes its pauses.
+      retries: 0,
+      timeoutMs,
+      site,
+    });
+    shared.set(key, created);
+    return created;
+  };
+
+  /** Falls back to memory when the server says that ConfigMaps are not for us, and that is better than nothing. */
+  const orMemory = async <Value>(attempt: () => Promise<Value>, inMemory: () => Value): Promise<Value> => {
+    try {
+      const value = await attempt();
+      if (forbidden !== undefined) {
+        forbidden = undefined;
+        onDegraded();
+      }
+      return value;
+    } catch (error) {
+      if (!isStatus(error, 403)) throw error;
+      const isNews = forbidden === undefined;
+      forbidden = error.message;
+      if (isNews) {
+        env.log.error('ledgers cannot be stored', { problem: error.message });
+        onDegraded();
+      }
+      if (!mayUseMemory()) throw error;
+      return inMemory();
+    }
+  };
+
+  return {
+    read: (group) =>
+      orMemory(
+        async () => {
+          const { value } = await objectOf(group).read();
+          // What was kept while the server refused is still true after it has changed its mind.
+          return memory.get(keyOf(group)) ?? value;
+        },
+        () => memory.get(keyOf(group)) ?? emptyLedger(group),
+      ),
+    write: (group, base, next) =>
+      orMemory(
+        async () => {
+          const expected = memory.has(keyOf(group)) ? undefined : textOf(base);
+          await objectOf(group).update((current) => {
+            if (expected !== undefined && textOf(current) !== expected) throw new LedgerChanged('another process wrote the ledger');
+            return next;
+          });
+          memory.delete(keyOf(group));
+        },
+        () => void memory.set(keyOf(group), next),
+      ),
+    keep: (groups) => {
+      const keys = new Set(groups.map(keyOf));
+      for (const key of shared.keys()) if (!keys.has(key)) shared.delete(key);
+      for (const [key, { claims, preparations, downscales }] of memory) {
+        if (!keys.has(key) && claims.length + preparations.length + downscales.length === 0) memory.delete(key);
+      }
+    },
+    degradation: () => {
+      if (forbidden === undefined) return undefined;
+      const consequence = mayUseMemory()
+        ? 'what is announced is kept in memory alone and lost with this process, which must be the only one'
+        : 'nothing is done, because what is announced must be known to whoever leads next';
+      return { id: 'ledger', reason: 'forbidden', message: `ledgers cannot be stored in ConfigMaps (${forbidden}): ${consequence}` };
+    },
+  };
+}
+
+function keyOf({ namespace, name }: LedgerIdentity): string {
+  return `${namespace}/${name}`;
+}
+
+function emptyLedger({ namespace, name }: LedgerIdentity): Ledger {
+  return { namespace, group: name, claims: [], downscales: [], preparations: [] };
+}
+
+function decode(object: KubernetesObject | undefined, { namespace, name }: LedgerIdentity): Ledger {
+  const data = object?.['data'];
+  const text: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, ledgerKey) : undefined;
+  const ledger = decodeLedger(typeof text === 'string' ? text : undefined, { namespace, group: name });
+  if (isUnknown(ledger)) throw new LedgerUnusable(ledger.unknown);
+  return ledger;
+}
+
+function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
+  const text = textOf(ledger);
+  const data = existing?.['data'];
+  const labels = { ...existing?.metadata.labels, [ledgerLabel.key]: ledgerLabel.value };
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { labels },
+    data: { ...(typeof data === 'object' ? data : {}), [ledgerKey]: text },
+  };
+}
+
+/** The text that is stored; the order of lists does not matter in it. */
+function textOf(ledger: Ledger): string {
+  const text = encodeLedger(ledger);
+  if (isUnknown(text)) throw new LedgerUnusable(text.unknown);
+  return text;
+}

@@ -1,0 +1,114 @@
+// Calls to pods that leave or stay: prepare for your removal, or take it back. Pods may refuse, hang and lie.
+import type { PodAnswer } from '../../engine/preparations.ts';
+import type { AgentEnv } from '../env.ts';
+
+/** How many pods are asked at a time. */
+const parallelCalls = 32;
+const maxBodyBytes = 65_536;
+/** How far ahead of ours a pod's clock may be. */
+const clockErrorMs = 30_000;
+
+/** One pod to be asked. */
+export interface CalledPod {
+  readonly ordinal: number;
+  readonly uid: string;
+  readonly name: string;
+  /** Or why no address can be built. */
+  readonly url: string | { readonly problem: string };
+}
+
+export interface CallOptions {
+  readonly call: 'delayed' | 'prepare';
+  readonly timeoutMs: number;
+  /** Asked before each call: how long it may take at most, in milliseconds, so that it has ended before anybody else may act. */
+  readonly leftMs: () => number;
+}
+
+/** No call is begun for which there is less time than this, unless its own time-out is shorter. */
+const shortestCallMs = 1_000;
+
+/**
+ * Asks pods to prepare (POST), in their order and 32 at a time. After the first failure no other pod is asked; those under way finish, since
+ * they may prepare all the same. A pod that is to say since when it is prepared (`delayed`) must answer `{"timestamp": <unix seconds>}`; a
+ * time that is missing, not positive or more than 30 s ahead is a failure. Answers only for the pods that were asked.
+ */
+export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
+  let hasFailed = false;
+  return await inParallel(pods, async (pod) => {
+    const timeoutMs = allowedMs(options);
+    if (hasFailed || timeoutMs === undefined) return undefined;
+    const answer = await ask(env, pod, { ...options, timeoutMs, method: 'POST', site: 'pods.prepare' });
+    hasFailed ||= answer.result === 'failed';
+    return answer;
+  });
+}
+
+/** Tells pods to stay (DELETE). Every pod is told, whatever others answer; 404 and 409 mean that there was nothing to take back. */
+export async function askToStay(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
+  return await inParallel(pods, async (pod) => {
+    const timeoutMs = allowedMs(options);
+    return timeoutMs === undefined ? undefined : await ask(env, pod, { ...options, timeoutMs, method: 'DELETE', site: 'pods.withdraw' });
+  });
+}
+
+/** The time-out of a call that is sent now; undefined when none may be. A call must not reach a pod when somebody else leads. */
+function allowedMs({ timeoutMs, leftMs }: CallOptions): number | undefined {
+  const allowed = Math.min(timeoutMs, Math.floor(leftMs()));
+  return allowed >= Math.min(timeoutMs, shortestCallMs) ? allowed : undefined;
+}
+
+interface Request extends Omit<CallOptions, 'leftMs'> {
+  readonly method: 'POST' | 'DELETE';
+  readonly site: string;
+}
+
+async function ask({ pods, clock, log }: AgentEnv, pod: CalledPod, { method, site, call, timeoutMs }: Request): Promise<PodAnswer> {
+  const identity = { ordinal: pod.ordinal, podUid: pod.uid };
+  const failed = (message: string): PodAnswer => {
+    log.error('a pod did not answer as it should', { pod: pod.name, method, call, problem: message });
+    return { ...identity, result: 'failed', message };
+  };
+  if (typeof pod.url !== 'string') return failed(pod.url.problem);
+  try {
+    const { status, body } = await pods.call({ method, url: pod.url, timeoutMs, maxBodyBytes, site });
+    if (method === 'DELETE' && (status === 409 || status === 404)) {
+      log.info('a pod had nothing to take back', { pod: pod.name, call, status });
+      return { ...identity, result: 'done' };
+    }
+    if (status < 200 || status > 299) return failed(`it answered ${status}`);
+    if (method === 'DELETE' || call === 'prepare') return { ...identity, result: 'done' };
+    const reportedMs = reportedTime(body, clock.nowMs());
+    return typeof reportedMs === 'string' ? failed(reportedMs) : { ...identity, result: 'done', reportedMs };
+  } catch (error) {
+    return failed(error instanceof Error ? error.message.slice(0, 256) : 'no answer came');
+  }
+}
+
+/** Milliseconds of the time that a pod reports, or what is wrong with it. The body itself is never repeated. */
+function reportedTime(body: string, nowMs: number): number | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return 'its answer is no JSON';
+  }
+  const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
+  if (typeof timestamp !== 'number' || !Number.isFinite(timestamp)) return 'its answer has no timestamp';
+  if (timestamp <= 0) return `its timestamp is ${timestamp}`;
+  const reportedMs = Math.floor(timestamp * 1000);
+  return reportedMs > nowMs + clockErrorMs ? 'its timestamp lies in the future' : reportedMs;
+}
+
+/** What the tasks answered, in the order of the items; a bounded number of tasks at a time, begun in that order. */
+async function inParallel<Item, Result>(
+  items: readonly Item[],
+  task: (item: Item) => Promise<Result | undefined>,
+): Promise<readonly Result[]> {
+  const results: (Result | undefined)[] = [];
+  const queue = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of queue) results[index] = await task(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(parallelCalls, items.length) }, worker));
+  return results.filter((result) => result !== undefined);
+}

@@ -1,0 +1,51 @@
+// What the server forbade a group: asked for again after pauses that grow, whatever happens meanwhile, since each attempt is announced in the ledger.
+import type { Action } from '../../engine/decision.ts';
+import type { LogFields } from '../env.ts';
+
+/** What may be forbidden by itself. */
+export type Verb = Exclude<Action['kind'], 'callPods'> | 'touchPod';
+
+const firstPauseMs = 5_000;
+/** Soon enough for a person who has granted the permission and waits. */
+const longestPauseMs = 60_000;
+
+interface Refusal {
+  readonly message: string;
+  readonly pauseMs: number;
+  /** Monotonic. */
+  readonly untilMs: number;
+}
+
+export interface RefusalPorts {
+  /** Monotonic, in milliseconds. */
+  readonly nowMs: () => number;
+  readonly warn: (message: string, fields: LogFields) => void;
+}
+
+/** Refusals of one group. Each is logged when it is new, or says something else. */
+export class Refusals {
+  readonly #refusals = new Map<Verb, Refusal>();
+
+  /** Whether it is too soon to ask for it again. */
+  isHeld(verb: Verb, nowMs: number): boolean {
+    return (this.#refusals.get(verb)?.untilMs ?? nowMs) > nowMs;
+  }
+
+  refused(verb: Verb, message: string, { nowMs, warn }: RefusalPorts): void {
+    const before = this.#refusals.get(verb);
+    const pauseMs = before === undefined ? firstPauseMs : Math.min(longestPauseMs, before.pauseMs * 2);
+    this.#refusals.set(verb, { message, pauseMs, untilMs: nowMs() + pauseMs });
+    if (before?.message !== message) warn('the API server forbids what has to be done', { verb, problem: message });
+  }
+
+  permitted(verb: Verb): void {
+    this.#refusals.delete(verb);
+  }
+
+  /** Until the first of the verbs may be asked for again, in milliseconds. */
+  nextInMs(verbs: readonly Verb[], nowMs: number): number | undefined {
+    const pauses = verbs.flatMap((verb) => this.#refusals.get(verb)?.untilMs ?? []).map((untilMs) => untilMs - nowMs);
+    const left = pauses.filter((pauseMs) => pauseMs > 0);
+    return left.length === 0 ? undefined : Math.min(...left);
+  }
+}

@@ -1,0 +1,65 @@
+// What of a group's ledger must be stored, and what may be forgotten: the stored text changes only when something has happened.
+import type { Action } from '../../engine/decision.ts';
+import { canonicalJson } from '../../engine/hash.ts';
+import { unappliedClaimMs } from '../../engine/ledger.ts';
+import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+
+/**
+ * Whether whoever reads the stored ledger would decide otherwise than with this one. Instants that only age with the clock, such as the time
+ * in which the group was free to move, follow from what is stored; records that have grown too old are dropped again by the next reader.
+ */
+export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
+  const known = new Set(stored.downscales.map(canonicalJson));
+  if (next.downscales.some((record) => !known.has(canonicalJson(record)))) return true;
+  return canonicalJson(essence(stored)) !== canonicalJson(essence(next));
+}
+
+function essence({ claims, preparations, run }: Ledger): unknown {
+  return {
+    claims: sorted(claims),
+    preparations: sorted(preparations.map(essenceOfPreparation)),
+    run: run === undefined ? null : essenceOfRun(run),
+  };
+}
+
+/** While it stays free to move, or not, the time since is counted from what is stored. What is in flight after the end counts for nothing. */
+function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, inFlightSinceMs, ...run }: RunState): unknown {
+  return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
+}
+
+/** Of a pod that did not answer as it should only one thing matters later: it may be prepared, and must be asked again or told to stay. */
+function essenceOfPreparation(entry: Preparation): unknown {
+  if (entry.state === 'prepared') return entry;
+  const { zone, ordinal, podUid, call, isWithdrawn = false } = entry;
+  return { zone, ordinal, podUid, call, isWithdrawn, state: 'open' };
+}
+
+function sorted(values: readonly unknown[]): readonly string[] {
+  return values.map(canonicalJson).sort();
+}
+
+/** The ledger without the claims of actions that were certainly not carried out. */
+export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[]): Ledger {
+  const undone = new Set(actions.flatMap((action) => ('uid' in action ? [`${verbOf(action.kind)} ${action.uid}`] : [])));
+  const claims = ledger.claims.filter(({ verb, uid }) => !undone.has(`${verb} ${uid}`));
+  return claims.length === ledger.claims.length ? ledger : { ...ledger, claims };
+}
+
+/** The claims, as text, that this process added to the ledger, now or before, as far as they may still be stored. */
+export function announcedIn(next: Ledger, stored: Ledger, before: ReadonlySet<string>): ReadonlySet<string> {
+  const known = new Set(stored.claims.map(canonicalJson));
+  const added = next.claims.map(canonicalJson).filter((claim) => !known.has(claim));
+  return new Set([...added, ...[...before].filter((claim) => known.has(claim))]);
+}
+
+function verbOf(kind: Action['kind']): string {
+  return kind === 'scaleStatefulSet' ? 'scaleDown' : kind;
+}
+
+/** In how many milliseconds the next claim ends by time, if nothing is seen of what it announced. `sinceMs`: since when each one is known, by its text. */
+export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string, number>, nowMs: number): number | undefined {
+  const ends = claims
+    .map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1 - nowMs)
+    .filter((inMs) => inMs > 0);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}

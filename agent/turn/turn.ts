@@ -1,0 +1,393 @@
+// One turn of one group: gather, decide, check, announce in the ledger, act, remember, report.
+import { askedPauseMs } from '../../cluster/request/failure.ts';
+import { decideGroup } from '../../engine/decide.ts';
+import { type Action, type GroupDecision, isReplacement } from '../../engine/decision.ts';
+import { violationsOf } from '../../engine/invariants.ts';
+import { claimsOf, ledgerOfEpoch, openClaims } from '../../engine/ledger.ts';
+import { noteAsked } from '../../engine/preparations.ts';
+import { earliest } from '../../engine/rule.ts';
+import { unmoved } from '../../engine/run.ts';
+import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { AgentConfig } from '../config.ts';
+import type { Leadership } from '../leadership.ts';
+import type { NextTurn } from '../loop.ts';
+import type { TurnReport } from '../report.ts';
+import type { ReplicaSources } from '../watched/replica-sources.ts';
+import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
+import { LedgerChanged, type Ledgers } from './ledgers.ts';
+import { calledPods, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
+import type { RefusalPorts } from './refusals.ts';
+import { announcedIn, isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from './remember.ts';
+import { openRevocations, revoke } from './revoke.ts';
+
+export interface TurnParts extends GatherParts {
+  readonly config: AgentConfig;
+  readonly sources: Pick<ReplicaSources, 'read' | 'isFollowed'>;
+  readonly ledgers: Pick<Ledgers, 'read' | 'write'>;
+  readonly leadership: Pick<Leadership, 'epoch' | 'mayAct' | 'leftMs'>;
+  /** Of each request of the acting path, in milliseconds. */
+  readonly actTimeoutMs: number;
+  /** Whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
+  readonly isStopping: () => boolean;
+  readonly onReport: (report: TurnReport) => void;
+}
+
+/** How many turns in a row may be overtaken before there is a pause between them. */
+const overtakenAtOnce = 3;
+/** How often a turn begins again at once because somebody else wrote the ledger. */
+const restarts = 3;
+/** A source that cannot be watched is looked at this often. */
+const sourceLookMs = 30_000;
+/** After something that another writer, or a budget, stood in the way of, when no event tells more. */
+const conflictLookMs = 5_000;
+const refusalLookMs = 10_000;
+const longestLookMs = 300_000;
+/** A pod that fails while a watch is dead, or while the ledger is slow to be written, is one that the decision knows nothing of. */
+const longestSnapshotAgeMs = 10_000;
+
+/** Has the group's turn. Never rejects: what goes wrong is reported, and tried again later. */
+export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number): Promise<NextTurn> {
+  const { clock } = parts.env;
+  if (parts.isStopping() || parts.leadership.epoch() === undefined) return {};
+  if (mustWait(memory, clock.monotonicMs())) return { lookAgainInMs: longestWaitMs };
+  const turn = new Turn(parts, group, memory, askedMs);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await turn.run();
+    } catch (error) {
+      memory.ledger = undefined;
+      if (error instanceof LedgerChanged && attempt < restarts) continue;
+      memory.isFreshWanted = true;
+      turn.report(error instanceof Error ? error.message : 'the turn failed');
+      return { retry: { afterMs: askedPauseMs(error) } };
+    }
+  }
+}
+
+class Turn {
+  readonly #parts: TurnParts;
+  readonly #group: GroupDefinition;
+  readonly #memory: GroupMemory;
+  readonly #askedMs: number;
+  readonly #startedMs: number;
+  readonly #startedMonotonicMs: number;
+  #reactionMs: number | undefined;
+  #snapshot: Snapshot;
+  #decision: GroupDecision | undefined;
+  #performed: readonly Outcome[] = [];
+  /** Something of the decision was not begun. */
+  #isCut = false;
+  /** What was decided had been overtaken by what the caches show. */
+  #isOvertaken = false;
+  /** The least pause that the server asked for when what was done could not be stored. */
+  #storePauseMs: number | undefined;
+
+  constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
+    this.#parts = parts;
+    this.#group = group;
+    this.#memory = memory;
+    this.#askedMs = askedMs;
+    this.#startedMs = parts.env.clock.nowMs();
+    this.#startedMonotonicMs = parts.env.clock.monotonicMs();
+    this.#snapshot = emptySnapshot(this.#startedMs);
+  }
+
+  async run(): Promise<NextTurn> {
+    const gathered = await gather(this.#parts, this.#group, this.#memory);
+    const { ledger } = gathered;
+    this.#snapshot = gathered.snapshot;
+    if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
+    if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
+
+    const decision = decideGroup(gathered.snapshot, this.#group);
+    this.#decision = decision;
+    if (decision.actions.some(isDestructive) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
+      // A watch that is silent may be quiet, or dead without anybody having noticed.
+      this.#memory.isFreshWanted = true;
+      return await this.run();
+    }
+    const violations = this.#violations(gathered.snapshot, decision);
+    const safe = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
+    const actions = safe.filter((action) => !this.#isForbidden(action));
+    const announced = this.#announce(ledger, decision, actions, gathered.epoch);
+    // Before anything goes, the store itself says that nobody else has written since. Who is asked is known there, or worth writing.
+    await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
+
+    this.#performed = await this.#perform(decision, actions, gathered);
+    this.#isCut = this.#performed.length < actions.length;
+    const unstored = await this.#remember(announced, { actions, before: ledger.run }, gathered);
+    const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
+    this.report(problem);
+    return this.#next(decision, problem !== undefined);
+  }
+
+  /** What is announced there is not known, so nothing is done; the decision tells why. */
+  #withoutLedger({ snapshot }: Gathered, reason: string): NextTurn {
+    this.#decision = decideGroup(snapshot, this.#group);
+    this.report(`the ledger cannot be used: ${reason}`);
+    return { retry: {} };
+  }
+
+  /** Whether pods had to be touched: then what was seen of them is old. */
+  async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
+    const { env, actTimeoutMs } = this.#parts;
+    const { confirmed, forbidden } = this.#memory;
+    const revocations = openRevocations(ledger, snapshot, { epoch, confirmed });
+    if (revocations.length === 0) return false;
+    if (forbidden.isHeld('touchPod', env.clock.monotonicMs())) return false;
+    const touched = await revoke(env, revocations, {
+      timeoutMs: actTimeoutMs,
+      mayAct: () => this.#mayAct(),
+      onForbidden: (message) => forbidden.refused('touchPod', message, this.#refusalPorts()),
+    });
+    if (touched.length > 0) forbidden.permitted('touchPod');
+    this.#memory.freshness.expect(touched);
+    return touched.length > 0;
+  }
+
+  /** What must never be done, asked once more. Whether a wait is well explained stops nothing. */
+  #violations(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
+    if (!decision.actions.some(isDestructive)) return [];
+    const violations = this.#unsafe(snapshot, decision);
+    for (const violation of violations) {
+      this.#parts.env.log.error('a decision violates an invariant; nothing destructive is done', { ...this.#name(), violation });
+    }
+    return violations;
+  }
+
+  #isForbidden({ kind }: Action): boolean {
+    return kind !== 'callPods' && this.#memory.forbidden.isHeld(kind, this.#parts.env.clock.monotonicMs());
+  }
+
+  #noteForbidden(outcomes: readonly Outcome[]): void {
+    const { forbidden } = this.#memory;
+    for (const { action, result, status, message = '' } of outcomes) {
+      if (action.kind === 'callPods') continue;
+      if (status === 403) forbidden.refused(action.kind, message, this.#refusalPorts());
+      else if (result === 'done') forbidden.permitted(action.kind);
+    }
+  }
+
+  #refusalPorts(): RefusalPorts {
+    const { clock, log } = this.#parts.env;
+    return { nowMs: clock.monotonicMs, warn: (message, fields) => log.warn(message, { ...this.#name(), ...fields }) };
+  }
+
+  #unsafe(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
+    return violationsOf({ snapshot, group: this.#group, decision }).filter((violation) => violation.startsWith('S'));
+  }
+
+  /**
+   * Whether the rest of the decision still holds: a pod may have failed while the ledger was written or a pod was asked, and the caches show it.
+   * `taken` is what was asked for already.
+   */
+  #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
+    const { env } = this.#parts;
+    if (!this.#isRecent(gathered) || isUnknown(gathered.ledger)) return false;
+    const seen = observeAgain(this.#parts, this.#group, this.#memory, gathered);
+    const ledger = openClaims(gathered.ledger, claimsOf(taken, seen.nowMs, gathered.epoch)) ?? gathered.ledger;
+    const violations = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
+    if (violations.length === 0) return true;
+    this.#isOvertaken = true;
+    env.log.info('what was decided does not hold any more; the group is looked at again', {
+      ...this.#name(),
+      because: violations.join('; '),
+    });
+    return false;
+  }
+
+  /** The ledger with everything that is about to be done. A run whose step is not taken has not moved. */
+  #announce(ledger: Ledger, decision: GroupDecision, actions: readonly Action[], epoch: number): Ledger {
+    const { nowMs } = this.#snapshot;
+    const isTaken = actions.length === decision.actions.length;
+    const withRun = isTaken && decision.run !== undefined ? { ...ledger, run: decision.run } : ledger;
+    const claimed = openClaims(withRun, claimsOf(actions, nowMs, epoch));
+    if (claimed === undefined) throw new Error('more disruptions would be announced than the ledger holds');
+    let announced = claimed;
+    for (const action of actions) {
+      if (action.kind === 'callPods') announced = noteAsked(announced, action, calledPods(action, this.#snapshot), nowMs);
+    }
+    return announced;
+  }
+
+  /** Stores the ledger if it is still the one that was read. Rejects with LedgerChanged when it is not. */
+  async #store(next: Ledger, epoch: number, when: 'always' | 'whenWorthIt'): Promise<void> {
+    const { stored } = this.#known();
+    if (when === 'whenWorthIt' && !isWorthWriting(stored, next)) {
+      this.#memory.ledger = { stored, current: next };
+      return;
+    }
+    const written = ledgerOfEpoch(next, epoch);
+    if (written === undefined) throw new Error('a later leader has written the ledger');
+    this.#memory.ledger = undefined;
+    const before = this.#memory.announced;
+    this.#memory.announced = announcedIn(written, stored, before);
+    try {
+      await this.#parts.ledgers.write(this.#group, stored, written);
+    } catch (error) {
+      // Certainly not stored: what stands there and looks the same is somebody else's.
+      if (error instanceof LedgerChanged) this.#memory.announced = before;
+      throw error;
+    }
+    this.#memory.ledger = { stored: written, current: written };
+  }
+
+  #known(): { readonly stored: Ledger } {
+    const { ledger } = this.#memory;
+    if (ledger === undefined) throw new Error('the ledger was not read');
+    return ledger;
+  }
+
+  #isRecent({ asOfMs }: Gathered): boolean {
+    return this.#parts.env.clock.monotonicMs() - asOfMs <= longestSnapshotAgeMs;
+  }
+
+  async #perform(decision: GroupDecision, actions: readonly Action[], gathered: Gathered): Promise<readonly Outcome[]> {
+    const { snapshot, sources } = gathered;
+    const { env, config, actTimeoutMs } = this.#parts;
+    return await perform(actions, {
+      env,
+      config,
+      group: this.#group,
+      snapshot,
+      references: sources.flatMap(({ reference }) => reference ?? []),
+      timeoutMs: actTimeoutMs,
+      mayAct: () => this.#mayAct(),
+      leftMs: () => (this.#parts.isStopping() ? 0 : this.#parts.leadership.leftMs()),
+      mayDisrupt: (remaining) => {
+        const taken = actions.slice(0, actions.length - remaining.length);
+        return this.#mayDisrupt(decision, remaining, taken, gathered);
+      },
+      onFirst: () => {
+        this.#reactionMs = env.clock.monotonicMs() - this.#askedMs;
+      },
+    });
+  }
+
+  /**
+   * What became of it: answers of pods into the ledger, and out of it what was certainly not done. Answers why it could not be stored; then
+   * the ledger says more than has happened, and the next turn finds out.
+   */
+  async #remember(
+    announced: Ledger,
+    { actions, before }: { readonly actions: readonly Action[]; readonly before: RunState | undefined },
+    { epoch }: Gathered,
+  ): Promise<string | undefined> {
+    const memory = this.#memory;
+    const outcomes = this.#performed;
+    this.#noteForbidden(outcomes);
+    const begun = new Set(outcomes.map(({ action }) => action));
+    const refused = outcomes.filter(({ result }) => result === 'conflict' || result === 'refused' || result === 'failed');
+    const undone = [...actions.filter((action) => !begun.has(action)), ...refused.map(({ action }) => action)];
+    memory.freshness.expect(outcomes.flatMap(({ changed }) => changed ?? []));
+    memory.isFreshWanted ||= outcomes.some(({ result }) => result === 'unknown');
+    const done = outcomes.flatMap(({ action, result }) => (result === 'done' && 'uid' in action ? [action.uid] : []));
+    const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
+    const { run } = announced;
+    const hasReplaced = outcomes.some(({ action, result }) => isReplacement(action) && (result === 'done' || result === 'unknown'));
+    const isStill = run !== undefined && !hasReplaced && actions.some(isReplacement);
+    const known = isStill ? { ...announced, run: unmoved(run, before) } : announced;
+    const after = withAnswers(withoutClaimsOf(known, undone), outcomes, Math.floor(this.#parts.env.clock.nowMs()));
+    const claimed = new Set(after.claims.map(({ uid }) => uid));
+    memory.confirmed = new Set([...memory.confirmed, ...done].filter((uid) => claimed.has(uid)));
+    memory.sent = new Set([...memory.sent, ...sent].filter((uid) => claimed.has(uid)));
+    try {
+      await this.#store(after, epoch, 'whenWorthIt');
+      return undefined;
+    } catch (error) {
+      memory.isFreshWanted = true;
+      this.#storePauseMs = askedPauseMs(error);
+      return `what was done could not be remembered: ${error instanceof Error ? error.message : 'the ledger was not written'}`;
+    }
+  }
+
+  #next(decision: GroupDecision, isHeld: boolean): NextTurn {
+    const { env, sources } = this.#parts;
+    const { ledger } = this.#memory;
+    const { knownSinceMs } = this.#memory;
+    const claimEndInMs = ledger === undefined ? undefined : nextClaimEndInMs(ledger.current, knownSinceMs, env.clock.monotonicMs());
+    const { wakeAtMs } = decision;
+    // A watch that has fallen silent tells nothing of our own writes either: then the group is read past it.
+    const isBehind = this.#memory.freshness.isBehind();
+    const looks = [
+      this.#lookAfter(),
+      claimEndInMs,
+      this.#permissionLookMs(decision),
+      isBehind ? longestWaitMs : undefined,
+      sources.isFollowed(this.#group) ? undefined : sourceLookMs,
+    ];
+    // What overtook the decision is seen already, so the next one need not wait; unless each is overtaken, which would be a turn without end.
+    this.#memory.overtaken = this.#isOvertaken ? this.#memory.overtaken + 1 : 0;
+    const isAtOnce = this.#isOvertaken && this.#memory.overtaken <= overtakenAtOnce;
+    const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
+    // Nothing tells when this process may act again, or when the ledger is quicker.
+    const needsRetry = isHeld || (this.#isCut && !isAtOnce) || this.#performed.some(needsPause);
+    const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs ?? this.#storePauseMs;
+    return { wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
+  }
+
+  /** When what was forbidden may be asked for again. */
+  #permissionLookMs({ actions }: GroupDecision): number | undefined {
+    const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
+    return this.#memory.forbidden.nextInMs(verbs, this.#parts.env.clock.monotonicMs());
+  }
+
+  /** When to look again although nothing may be heard of what this turn did. */
+  #lookAfter(): number | undefined {
+    const outcomes = this.#performed;
+    const isBudget = outcomes.some(isRefusedByBudget);
+    this.#memory.refusals = isBudget ? this.#memory.refusals + 1 : 0;
+    // The ledger has changed by what the pods said, and no watch tells of that.
+    if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
+    if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
+    if (isBudget) {
+      const asked = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
+      return Math.max(asked, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(this.#memory.refusals - 1, 10)));
+    }
+    return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
+  }
+
+  #mayAct(): boolean {
+    const { leadership, actTimeoutMs, isStopping } = this.#parts;
+    return !isStopping() && leadership.mayAct(actTimeoutMs);
+  }
+
+  #name(): { readonly namespace: string; readonly group: string } {
+    return { namespace: this.#group.namespace, group: this.#group.name };
+  }
+
+  report(error: string | undefined): void {
+    const { env, onReport } = this.#parts;
+    const ledger = this.#memory.ledger?.current;
+    onReport({
+      group: this.#group,
+      snapshot: this.#snapshot,
+      performed: this.#performed.map(({ action, result, message }) => ({ action, result, ...(message === undefined ? {} : { message }) })),
+      startedMs: this.#startedMs,
+      durationMs: env.clock.monotonicMs() - this.#startedMonotonicMs,
+      ...(this.#decision === undefined ? {} : { decision: this.#decision }),
+      ...(ledger === undefined ? {} : { ledger }),
+      ...(this.#reactionMs === undefined ? {} : { reactionMs: this.#reactionMs }),
+      ...(error === undefined ? {} : { error }),
+    });
+  }
+}
+
+function asksToPrepare(action: Action): boolean {
+  return action.kind === 'callPods' && action.method === 'POST';
+}
+
+/** A budget that does not let a pod go now is no failure: events tell when it does. */
+function isRefusedByBudget({ action, status }: Outcome): boolean {
+  return action.kind === 'evictPod' && status === 429;
+}
+
+/** Whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
+function needsPause(outcome: Outcome): boolean {
+  const { action, result, status } = outcome;
+  // What is forbidden has a pause of its own.
+  if (status === 403 && action.kind !== 'callPods') return false;
+  if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome)) return false;
+  return !asksToPrepare(action);
+}

@@ -1,0 +1,274 @@
+// What the agent watches, and what it keeps of each object: only what decisions and policies read.
+import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import type { Change } from '../../cluster/watch/reflector.ts';
+import type { InvalidObject } from '../../cluster/watch/store.ts';
+import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
+import type { Observed } from '../../engine/observe/cluster.ts';
+import { type ObservedPod, observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
+import {
+  isUnknown,
+  type Known,
+  type PodBudgetView,
+  type StatefulSetView,
+  type UnreadObject,
+  type ZoneBudgetView,
+} from '../../engine/snapshot.ts';
+import { apiGroup, apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { Degradation } from '../report.ts';
+import type { CacheView } from './freshness.ts';
+import { servedKinds } from './served-kinds.ts';
+import { type Watched, watch } from './watched.ts';
+
+/** A StatefulSet with the part of its manifest that policies are adopted from. */
+export interface CachedStatefulSet {
+  readonly view: StatefulSetView;
+  readonly manifest: KubernetesObject;
+}
+
+type NodeView = ReturnType<typeof observeNode>;
+
+/** A PodDisruptionBudget, with the evictions that its controller says are allowed. */
+interface CachedPodBudget {
+  readonly budget: Known<PodBudgetView>;
+  readonly allowed: unknown;
+}
+
+/** What has changed, as far as anybody needs to know. */
+export type CacheChange =
+  | { readonly kind: 'statefulSet'; readonly change: Change<CachedStatefulSet> }
+  | { readonly kind: 'pod'; readonly change: Change<ObservedPod> }
+  | { readonly kind: 'budget'; readonly namespace: string }
+  | { readonly kind: 'node' }
+  /** An object of our own kinds. */
+  | { readonly kind: 'policy' }
+  /** Whether something can be read. */
+  | { readonly kind: 'state' };
+
+/** Objects that were read past the caches; they take the place of what the caches hold of the same StatefulSets. */
+export interface FreshObjects {
+  readonly statefulSets: ReadonlyMap<string, CachedStatefulSet | undefined>;
+  readonly pods: readonly ObservedPod[];
+}
+
+export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
+
+export interface Caches extends CacheView {
+  /** What is known of a namespace, its cluster-wide surroundings included. */
+  readonly observe: (namespace: string, fresh?: FreshObjects) => NamespaceView;
+  /** How long ago, in milliseconds, a change of a StatefulSet or a pod of the namespace would certainly have been heard of. */
+  readonly ageMs: (namespace: string) => number;
+  readonly statefulSet: (namespace: string, name: string) => CachedStatefulSet | undefined;
+  /** The manifests that groups may be adopted from; undefined while they cannot be read. */
+  readonly manifests: () => readonly KubernetesObject[] | undefined;
+  /** Objects of our kinds. Those of a kind that cannot be read are `unread`. */
+  readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
+  readonly isSettled: () => boolean;
+  readonly degradations: () => readonly Degradation[];
+  readonly stop: () => void;
+}
+
+const zoneBudgetResource: Resource = {
+  group: 'rollout-operator.grafana.com',
+  version: 'v1',
+  plural: 'zoneawarepoddisruptionbudgets',
+  kind: 'ZoneAwarePodDisruptionBudget',
+  isNamespaced: true,
+};
+
+/** The kinds that people write and the agent reads. */
+const policyKinds = ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent'] as const satisfies readonly Kind[];
+
+function policyResource(kind: Kind): Resource {
+  const version = apiVersion.slice(apiGroup.length + 1);
+  return { group: apiGroup, version, plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
+}
+
+/** Starts every watch. What is optional and missing is known to be missing; nothing waits for it. */
+export function startCaches(
+  env: AgentEnv,
+  { namespaces, agentNamespace }: Pick<AgentConfig, 'namespaces' | 'agentNamespace'>,
+  onChange: (change: CacheChange) => void,
+): Caches {
+  const all: Watched<unknown>[] = [];
+  const served = servedKinds(env, () => onChange({ kind: 'state' }));
+  const onState = (): void => {
+    if (all.some((watched) => watched.degradation()?.reason === 'forbidden')) served.learn();
+    onChange({ kind: 'state' });
+  };
+  const common = { env, namespaces, onState };
+  // Policies of the agent's own namespace may name the others.
+  const policyNamespaces = namespaces === undefined ? undefined : [...new Set([...namespaces, agentNamespace])];
+
+  const statefulSets = watch<CachedStatefulSet>({
+    ...common,
+    resource: resources.statefulSets,
+    project: cachedStatefulSet,
+    onChange: (change) => onChange({ kind: 'statefulSet', change }),
+    withoutIt: 'no group can be looked after',
+  });
+  const pods = watch<ObservedPod>({
+    ...common,
+    resource: resources.pods,
+    project: cachedPod,
+    onChange: (change) => onChange({ kind: 'pod', change }),
+    withoutIt: 'no group can be looked after',
+  });
+  const nodes = watch<NodeView>({
+    ...common,
+    resource: resources.nodes,
+    project: observeNode,
+    onChange: ({ view, before }) => {
+      if (view?.isReady !== before?.isReady) onChange({ kind: 'node' });
+    },
+    withoutIt: 'every node is taken as ready',
+    outlivesContact: true,
+  });
+  const podBudgets = watch<CachedPodBudget>({
+    ...common,
+    resource: resources.podDisruptionBudgets,
+    project: (object) => ({ budget: observePodBudget(object), allowed: disruptionsAllowed(object) }),
+    onChange: ({ namespace, view, before }) => {
+      if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
+    },
+    withoutIt: 'pods are not evicted, since nobody knows what their budgets allow',
+    outlivesContact: true,
+  });
+  const zoneBudgets = watch<Known<ZoneBudgetView>>({
+    ...common,
+    resource: zoneBudgetResource,
+    project: (object) => observeZoneBudget(object),
+    onChange: ({ namespace, view, before }) => {
+      if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
+    },
+    withoutIt: 'no pod is replaced, since nobody knows what the budgets allow',
+    mayBeMissing: true,
+    isNotServed: () => served.isMissing(zoneBudgetResource),
+    outlivesContact: true,
+  });
+  const policies = policyKinds.map((kind) => ({
+    kind,
+    watched: watch<KubernetesObject>({
+      ...common,
+      namespaces: policyNamespaces,
+      resource: policyResource(kind),
+      project: withoutStatus,
+      onChange: ({ view, before }) => {
+        // Our own status writes change nothing that policies are made from.
+        if (!isSameJson(withoutVersion(view), withoutVersion(before))) onChange({ kind: 'policy' });
+      },
+      withoutIt: `what ${kind} objects say is not known`,
+      mayBeMissing: true,
+      isNotServed: () => served.isMissing(policyResource(kind)),
+      outlivesContact: true,
+    }),
+  }));
+  all.push(statefulSets, pods, nodes, podBudgets, zoneBudgets, ...policies.map(({ watched }) => watched));
+
+  return {
+    observe: (namespace, fresh) => {
+      const sets = membersOf(statefulSets, namespace, fresh);
+      const replaced = new Set(fresh === undefined ? [] : ownersOf(sets, fresh));
+      const others = fresh === undefined ? pods.list(namespace) : pods.list(namespace).filter((pod) => !replaced.has(pod.owner?.uid ?? ''));
+      return {
+        statefulSets: statefulSets.problem(namespace) ?? sets.map(({ view }) => view),
+        pods: pods.problem(namespace) ?? (fresh === undefined ? others : [...others, ...fresh.pods]),
+        nodes: nodes.problem() ?? new Map(nodes.list().map(({ name, isReady }) => [name, isReady])),
+        zoneBudgets: zoneBudgets.problem(namespace) ?? allKnown(zoneBudgets.list(namespace)),
+        podBudgets: podBudgets.problem(namespace) ?? allKnown(podBudgets.list(namespace).map(({ budget }) => budget)),
+        unread: unreadObjects(statefulSets, pods),
+      };
+    },
+    ageMs: (namespace) => Math.max(statefulSets.silentMs(namespace), pods.silentMs(namespace)),
+    statefulSet: (namespace, name) => statefulSets.get(namespace, name),
+    manifests: () => (statefulSets.problem() === undefined ? statefulSets.list().map(({ manifest }) => manifest) : undefined),
+    policyObjects: () => ({
+      objects: policies.flatMap(({ watched }) => watched.list()),
+      unread: policies.filter(({ watched }) => watched.problem() !== undefined).map(({ kind }) => kind),
+    }),
+    lookUp: (kind, namespace, name) => (kind === 'pod' ? pods.get(namespace, name) : statefulSets.get(namespace, name)?.view),
+    hasSeen: (kind, namespace, resourceVersion) => (kind === 'pod' ? pods : statefulSets).hasSeen(namespace, resourceVersion),
+    isSettled: () => all.every((watched) => watched.isSettled()),
+    degradations: () => all.map((watched) => watched.degradation()).filter((degradation) => degradation !== undefined),
+    stop: () => {
+      for (const watched of all) watched.stop();
+    },
+  };
+}
+
+/** What is kept of a pod. Throws for one that cannot be understood, which its cache then says. */
+export function cachedPod(object: KubernetesObject): ObservedPod {
+  return understood(observePod(object));
+}
+
+function understood<View>(view: Known<View>): View {
+  if (isUnknown(view)) throw new Error(view.unknown);
+  return view;
+}
+
+/** What is kept of a StatefulSet. The pod template is most of a manifest, and only its labels are read. */
+export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
+  const { apiVersion: version = 'apps/v1', kind = 'StatefulSet', metadata, spec } = object;
+  const { name, namespace, labels, annotations } = metadata;
+  const { serviceName, updateStrategy, selector, template } = asJsonObject(spec);
+  const podLabels = asJsonObject(asJsonObject(template)['metadata'])['labels'];
+  const manifest = {
+    apiVersion: version,
+    kind,
+    metadata: { name, namespace, labels, annotations: withoutLastApplied(annotations) },
+    spec: { serviceName, updateStrategy, selector, template: { metadata: { labels: podLabels } } },
+  };
+  const view = understood(observeStatefulSet(object));
+  return { view: { ...view, annotations: withoutLastApplied(view.annotations) }, manifest: JSON.parse(JSON.stringify(manifest)) };
+}
+
+/** kubectl keeps the whole manifest here once more. */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+function withoutLastApplied(annotations: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const { [lastApplied]: _lastApplied, ...rest } = annotations;
+  return rest;
+}
+
+function withoutStatus(object: KubernetesObject): KubernetesObject {
+  const { status: _status, metadata, ...rest } = object;
+  const { managedFields: _managedFields, annotations, ...kept } = metadata;
+  return { ...rest, metadata: { ...kept, ...(annotations === undefined ? {} : { annotations: withoutLastApplied(annotations) }) } };
+}
+
+function withoutVersion(object: KubernetesObject | undefined): unknown {
+  if (object === undefined) return undefined;
+  const { resourceVersion: _resourceVersion, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function membersOf(watched: Watched<CachedStatefulSet>, namespace: string, fresh: FreshObjects | undefined): readonly CachedStatefulSet[] {
+  const cached = watched.list(namespace);
+  if (fresh === undefined) return cached;
+  const others = cached.filter(({ view }) => !fresh.statefulSets.has(view.name));
+  return [...others, ...[...fresh.statefulSets.values()].filter((set) => set !== undefined)];
+}
+
+/** The UIDs of the StatefulSets that were read anew, whose pods were too. */
+function ownersOf(sets: readonly CachedStatefulSet[], fresh: FreshObjects): readonly string[] {
+  return sets.filter(({ view }) => fresh.statefulSets.has(view.name)).map(({ view }) => view.uid);
+}
+
+/** One budget that cannot be understood may be the one that counts. */
+function allKnown<View>(views: readonly Known<View>[]): Known<readonly View[]> {
+  const unknown = views.find(isUnknown);
+  return unknown ?? views.filter((view): view is View => !isUnknown(view));
+}
+
+function unreadObjects(statefulSets: Watched<unknown>, pods: Watched<unknown>): readonly UnreadObject[] {
+  const named =
+    (kind: UnreadObject['kind']) =>
+    ({ namespace, name, message }: InvalidObject): UnreadObject => ({ kind, namespace, name, unknown: message });
+  return [...statefulSets.invalid().map(named('StatefulSet')), ...pods.invalid().map(named('Pod'))];
+}
+
+function disruptionsAllowed(object: KubernetesObject): unknown {
+  return asJsonObject(object['status'])['disruptionsAllowed'];
+}

@@ -1,0 +1,158 @@
+// The objects that replicas are mirrored from: read before each decision that asks for them, and watched where that is permitted.
+import { type Discovery, discover } from '../../cluster/request/discovery.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { observeReplicaSource } from '../../engine/observe/source.ts';
+import type { ReplicaSourceView } from '../../engine/snapshot.ts';
+import type { GroupDefinition, ReplicasDefinition } from '../../policies/definition.ts';
+import type { AgentEnv } from '../env.ts';
+import { type Watched, watch } from './watched.ts';
+
+type Mirror = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
+
+/** A mirrored object as it was read. */
+export interface SourceReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly resource: Resource;
+}
+
+export interface ReadSource {
+  readonly view: ReplicaSourceView;
+  /** Absent when it could not be read. */
+  readonly reference?: SourceReference;
+}
+
+export interface ReplicaSources {
+  /** Every source of the group as it is now. What cannot be read is unknown with the reason; never rejects. */
+  readonly read: (group: GroupDefinition) => Promise<readonly ReadSource[]>;
+  /** Watches the sources of these groups and of no others. */
+  readonly follow: (groups: readonly GroupDefinition[]) => void;
+  /** Whether a change of one of its sources wakes the group; without it, somebody must look. */
+  readonly isFollowed: (group: GroupDefinition) => boolean;
+  readonly stop: () => void;
+}
+
+/** What discovery said is asked again after this long, when a kind was not found. */
+const rediscoverAfterMs = 30_000;
+
+/** Sources of replicas. `onChange` names the namespace and the key of the object that has changed. */
+export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key: string) => void): ReplicaSources {
+  const watches = new Map<string, { readonly kind: string; readonly watched: Watched<string> }>();
+  let discovered: { readonly atMs: number; readonly discovery: Promise<Discovery> } | undefined;
+
+  const discovery = (): Promise<Discovery> => {
+    if (discovered === undefined) {
+      const found = { atMs: env.clock.monotonicMs(), discovery: discover(env, { timeoutMs }) };
+      found.discovery.catch(() => {
+        if (discovered === found) discovered = undefined;
+      });
+      discovered = found;
+    }
+    return discovered.discovery;
+  };
+
+  /** Every mapping of the kind, whatever version is named: grafana/rollout-operator tries them all, too. */
+  const resourcesOf = async ({ apiVersion, resourceKind: kind }: Mirror): Promise<readonly Resource[]> => {
+    const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+    const found = (await discovery()).find({ group, kind });
+    const isOld = discovered !== undefined && env.clock.monotonicMs() - discovered.atMs >= rediscoverAfterMs;
+    if (found.length > 0 || !isOld) return found;
+    discovered = undefined;
+    return (await discovery()).find({ group, kind });
+  };
+
+  const readOne = async (namespace: string, mirror: Mirror): Promise<ReadSource> => {
+    const { apiVersion, resourceKind: kind, name, read, fieldPath } = mirror;
+    const reference = { namespace, apiVersion, kind, name, read, fieldPath };
+    const unknown = (reason: string): ReadSource => ({ view: { namespace, apiVersion, kind, name, replicas: { unknown: reason } } });
+    let failure: unknown;
+    try {
+      const resources = await resourcesOf(mirror);
+      if (resources.length === 0) return unknown(`the API server serves no kind ${kind} of ${apiVersion || 'the core group'}`);
+      for (const resource of resources) {
+        try {
+          const subresource = read === 'scale' ? { subresource: 'scale' } : {};
+          const object = await getObject(env, resource, { namespace, name }, { site: 'sources.read', timeoutMs, ...subresource });
+          if (object === undefined) continue;
+          followOne(namespace, mirror, resource);
+          return { view: observeReplicaSource(reference, object), ...referenceOf(object, resource, namespace, name) };
+        } catch (error) {
+          failure ??= error;
+        }
+      }
+      if (failure === undefined) return { view: observeReplicaSource(reference, undefined) };
+    } catch (error) {
+      failure ??= error;
+    }
+    return unknown(failure instanceof Error ? failure.message : 'it could not be read');
+  };
+
+  const followOne = (namespace: string, mirror: Mirror, resource: Resource): void => {
+    const key = sourceKey(namespace, mirror);
+    if (watches.has(key)) return;
+    const watched = watch<string>({
+      env,
+      resource,
+      namespaces: [namespace],
+      fieldSelector: `metadata.name=${mirror.name}`,
+      project: (object) => JSON.stringify([object['spec'], object['status']]),
+      onChange: ({ view, before }) => {
+        if (view !== before) onChange(key);
+      },
+      onState: () => undefined,
+      withoutIt: `${mirror.resourceKind} ${mirror.name} is looked at every half minute`,
+    });
+    watches.set(key, { kind: mirror.resourceKind, watched });
+  };
+
+  return {
+    read: (group) => Promise.all(mirrorsOf(group).map((mirror) => readOne(group.namespace, mirror))),
+    follow: (groups) => {
+      const wanted = new Set(groups.flatMap((group) => mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror))));
+      for (const [key, { watched }] of watches) {
+        if (wanted.has(key)) continue;
+        watched.stop();
+        watches.delete(key);
+      }
+    },
+    isFollowed: (group) =>
+      mirrorsOf(group).every((mirror) => {
+        const followed = watches.get(sourceKey(group.namespace, mirror));
+        return followed !== undefined && followed.watched.problem() === undefined;
+      }),
+    stop: () => {
+      for (const { watched } of watches.values()) watched.stop();
+    },
+  };
+}
+
+/** The keys of the sources of a group, as `onChange` names them. */
+export function sourceKeysOf(group: GroupDefinition): readonly string[] {
+  return mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror));
+}
+
+/** The objects that zones of the group mirror, each once; those of zones that follow another are not asked for. */
+function mirrorsOf(group: GroupDefinition): readonly Mirror[] {
+  const mirrors = new Map<string, Mirror>();
+  for (const { replicas, follows } of group.zones) {
+    if (replicas.kind === 'mirror' && follows === undefined) mirrors.set(sourceKey(group.namespace, replicas), replicas);
+  }
+  return [...mirrors.values()];
+}
+
+function sourceKey(namespace: string, { apiVersion, resourceKind, name, read, fieldPath = [] }: Mirror): string {
+  return JSON.stringify([namespace, apiVersion, resourceKind, name, read, fieldPath]);
+}
+
+function referenceOf(
+  object: KubernetesObject,
+  resource: Resource,
+  namespace: string,
+  name: string,
+): { readonly reference?: SourceReference } {
+  const { uid, resourceVersion } = object.metadata;
+  return uid === undefined || resourceVersion === undefined ? {} : { reference: { namespace, name, uid, resourceVersion, resource } };
+}

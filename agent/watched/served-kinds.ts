@@ -1,0 +1,36 @@
+// Which kinds the server does not serve at all, asked only when it forbids to read some: it asks for permission before it looks for the kind.
+import { type Discovery, discover } from '../../cluster/request/discovery.ts';
+import type { Resource } from '../../cluster/request/resource.ts';
+import type { AgentEnv } from '../env.ts';
+
+export interface ServedKinds {
+  /** Asks the server, at most once a minute. */
+  readonly learn: () => void;
+  /** Whether the kind is known not to be served. */
+  readonly isMissing: (resource: Resource) => boolean;
+}
+
+const timeoutMs = 30_000;
+const askAgainAfterMs = 60_000;
+
+/** `onLearned` is called when the answer is there. */
+export function servedKinds(env: AgentEnv, onLearned: () => void): ServedKinds {
+  let known: Discovery | undefined;
+  let askedMs = Number.NEGATIVE_INFINITY;
+  const ask = async (): Promise<void> => {
+    try {
+      known = await discover(env, { timeoutMs });
+      onLearned();
+    } catch (error) {
+      env.log.warn('the kinds that the server serves cannot be listed', { problem: error instanceof Error ? error.message : undefined });
+    }
+  };
+  return {
+    learn: () => {
+      if (env.clock.monotonicMs() - askedMs < askAgainAfterMs) return;
+      askedMs = env.clock.monotonicMs();
+      void ask();
+    },
+    isMissing: (resource) => known?.knows(resource) === true && !known.has(resource),
+  };
+}

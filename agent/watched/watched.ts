@@ -1,0 +1,112 @@
+// One kind of object in all the namespaces that the agent looks at: a reflector each, seen as one.
+
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { type Change, type Reflector, type ReflectorState, startReflector } from '../../cluster/watch/reflector.ts';
+import type { InvalidObject } from '../../cluster/watch/store.ts';
+import type { Unknown } from '../../engine/snapshot.ts';
+import type { AgentEnv } from '../env.ts';
+import type { Degradation } from '../report.ts';
+
+export interface WatchedOptions<View> {
+  readonly env: AgentEnv;
+  readonly resource: Resource;
+  /** undefined: the whole cluster, in one watch. */
+  readonly namespaces: readonly string[] | undefined;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly project: (object: KubernetesObject) => View;
+  readonly onChange: (change: Change<View>) => void;
+  readonly onState: () => void;
+  /** What follows when the objects cannot be read, as the end of a sentence. */
+  readonly withoutIt: string;
+  /** Whether a kind that the server does not serve means that there are no such objects. */
+  readonly mayBeMissing?: boolean;
+  /** Whether a server that forbids to read the kind is known not to serve it at all: permissions are asked before existence. */
+  readonly isNotServed?: () => boolean;
+  /** Whether what was seen last is still good for a while after contact was lost. */
+  readonly outlivesContact?: boolean;
+}
+
+/** Everything that is known of one kind. */
+export interface Watched<View> {
+  readonly get: (namespace: string, name: string) => View | undefined;
+  readonly list: (namespace?: string) => readonly View[];
+  /** Why the list of a namespace, or of all of them, cannot be believed; undefined when it can. */
+  readonly problem: (namespace?: string) => Unknown | undefined;
+  readonly invalid: () => readonly InvalidObject[];
+  readonly hasSeen: (namespace: string, resourceVersion: string) => boolean;
+  /** Milliseconds since the server last said anything about the namespace, on the monotonic clock; infinite when it never did. */
+  readonly silentMs: (namespace: string) => number;
+  /** Whether everything is known, or known not to be readable. */
+  readonly isSettled: () => boolean;
+  readonly degradation: () => Degradation | undefined;
+  readonly stop: () => void;
+}
+
+/** How long what outlives the contact to the server does so, in milliseconds. */
+const longestSilenceMs = 90_000;
+
+/** Starts to watch. */
+export function watch<View>(options: WatchedOptions<View>): Watched<View> {
+  const { env, resource, namespaces, labelSelector, fieldSelector, project, onChange, onState } = options;
+  const selectors = { labelSelector, fieldSelector };
+  const site = `watch.${resource.plural}`;
+  const start = (namespace?: string): Reflector<View> =>
+    startReflector<View>({ env, resource, namespace, ...selectors, project, onChange, onState, site });
+  const isOne = namespaces === undefined || !resource.isNamespaced;
+  const reflectors = new Map<string | undefined, Reflector<View>>(
+    isOne ? [[undefined, start()]] : namespaces.map((namespace) => [namespace, start(namespace)]),
+  );
+  const reflectorOf = (namespace: string): Reflector<View> | undefined => reflectors.get(isOne ? undefined : namespace);
+  const all = (): readonly Reflector<View>[] => [...reflectors.values()];
+
+  const problemOf = (reflector: Reflector<View>): Unknown | undefined => {
+    const state = stateOf(options, reflector);
+    if (state.kind === 'starting') return { unknown: `${resource.plural} have not been read yet` };
+    if (state.kind === 'synced' || (state.reason === 'missing' && options.mayBeMissing)) return undefined;
+    if (state.reason === 'invalid' && state.hasSynced) return undefined;
+    const isUsable = options.outlivesContact && state.hasSynced && (reflector.silentMs() ?? longestSilenceMs) < longestSilenceMs;
+    return state.reason === 'unreachable' && isUsable ? undefined : { unknown: `${resource.plural} cannot be read: ${state.message}` };
+  };
+  return {
+    get: (namespace, name) => reflectorOf(namespace)?.store.get(namespace, name),
+    list: (namespace) =>
+      namespace === undefined ? all().flatMap(({ store }) => store.list()) : (reflectorOf(namespace)?.store.list(namespace) ?? []),
+    problem: (namespace) => {
+      const asked = namespace === undefined || isOne ? all() : [reflectorOf(namespace)].filter((reflector) => reflector !== undefined);
+      return asked.map(problemOf).find((problem) => problem !== undefined);
+    },
+    invalid: () => all().flatMap(({ store }) => store.invalid()),
+    hasSeen: (namespace, resourceVersion) => reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false,
+    silentMs: (namespace) => reflectorOf(namespace)?.silentMs() ?? Number.POSITIVE_INFINITY,
+    isSettled: () => all().every((reflector) => isSettled(reflector.state())),
+    degradation: () => degradationOf(options, all()),
+    stop: () => {
+      for (const reflector of all()) reflector.stop();
+    },
+  };
+}
+
+function isSettled(state: ReflectorState): boolean {
+  return (
+    state.kind === 'synced' || (state.kind === 'failing' && (state.hasSynced || state.reason === 'forbidden' || state.reason === 'missing'))
+  );
+}
+
+function stateOf<View>({ isNotServed }: WatchedOptions<View>, reflector: Reflector<View>): ReflectorState {
+  const state = reflector.state();
+  return state.kind === 'failing' && state.reason === 'forbidden' && isNotServed?.() ? { ...state, reason: 'missing' } : state;
+}
+
+function degradationOf<View>(options: WatchedOptions<View>, reflectors: readonly Reflector<View>[]): Degradation | undefined {
+  const { resource, mayBeMissing, withoutIt } = options;
+  for (const reflector of reflectors) {
+    const state = stateOf(options, reflector);
+    if (state.kind !== 'failing') continue;
+    const { reason, message } = state;
+    const id = `watch/${resource.plural}`;
+    if (reason === 'missing' && mayBeMissing) return { id, reason, message: `${resource.plural} are not installed: there are none` };
+    return { id, reason, message: `${resource.plural} cannot be watched (${message}): ${withoutIt}` };
+  }
+  return undefined;
+}

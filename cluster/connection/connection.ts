@@ -1,0 +1,73 @@
+// How the API server is reached and as whom, and the ways in which that can fail before any request is answered.
+import type { Agent } from 'node:http';
+import type { AgentOptions } from 'node:https';
+import { ApiFailure, TransportFailure } from '../request/failure.ts';
+
+/**
+ * `configuration`: a file, a flag or an environment variable must be changed. `unauthenticated`: no credentials are to be had, or the server
+ * does not accept them. `unreachable`: nobody answers.
+ */
+export type ConnectionProblem = 'configuration' | 'unauthenticated' | 'unreachable';
+
+/** The connection cannot be used. The message says what, where and what to do, and holds no secret. */
+export class ConnectionFailure extends Error {
+  override readonly name = 'ConnectionFailure';
+  readonly kind: ConnectionProblem;
+
+  constructor(kind: ConnectionProblem, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** Why the cluster cannot be talked to, if the error says that; undefined for every other error. Status 403 is an answer, and not among them. */
+export function connectionProblem(error: unknown): ConnectionProblem | undefined {
+  if (error instanceof ConnectionFailure) return error.kind;
+  if (error instanceof TransportFailure) return error.cause instanceof ConnectionFailure ? error.cause.kind : 'unreachable';
+  return error instanceof ApiFailure && error.status === 401 ? 'unauthenticated' : undefined;
+}
+
+/** Certificates and keys are PEM. */
+export interface TlsMaterial {
+  /** The authorities to believe; those of Node.js when absent. */
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  /** The name in the server's certificate, when it is not the host of the address. */
+  readonly serverName?: string;
+  /** False: the server's certificate is not looked at. */
+  readonly isVerified: boolean;
+}
+
+/** What one request carries. Secret. */
+export interface Authorization {
+  /** Names in the case in which they are sent. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** The same object until its bytes change. */
+  readonly tls: TlsMaterial;
+}
+
+export interface Connection {
+  /** `http:` or `https:`, host, port and perhaps a path; no slash at the end, no credentials. */
+  readonly server: string;
+  /** Absent in a cluster, and when only `--server` is given. */
+  readonly contextName?: string;
+  readonly clusterName?: string;
+  readonly userName?: string;
+  /** That of the flag, of the context or of the pod; `default` when none says any. */
+  readonly namespace: string;
+  /** `--request-timeout`; absent when there is none. */
+  readonly requestTimeoutMs?: number;
+  /** For messages: where all this was read, such as `context "prod" of /home/me/.kube/config`. */
+  readonly origin: string;
+  /**
+   * Credentials for the next request; cheap when nothing has to be read again. Files are read again every minute, plugins run again when what
+   * they gave has expired. Rejects with ConnectionFailure. A plugin may ask a person to log in, which takes longer than a request may: whoever
+   * serves a person calls this once before the first request.
+   */
+  readonly authorize: () => Promise<Authorization>;
+  /** The server refused these: whatever can be newer is made anew at the next `authorize`. False when nothing can. */
+  readonly forget: (refused: Authorization) => boolean;
+  /** Through the proxy that the configuration or the environment names; absent when there is none. */
+  readonly createProxyAgent?: (options: AgentOptions) => Promise<Agent>;
+}

@@ -1,0 +1,220 @@
+// Requests to the API server over HTTP/1.1: connections that are kept, one deadline each, and the truth about what may have been carried out.
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Clock, KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream, Timers } from '../env.ts';
+import { TransportFailure } from '../request/failure.ts';
+import { AgentPool } from './agent-pool.ts';
+import type { Authorization, Connection } from './connection.ts';
+import { Deadline } from './deadline.ts';
+import { ExchangeFailure, exchange } from './exchange.ts';
+import { processClock, processTimers } from './process-env.ts';
+import { type RateLimit, RateLimiter } from './rate-limit.ts';
+import { headersOf, type Lines, readBody, readLines } from './response-body.ts';
+import { explain, isDistrust } from './transport-failure.ts';
+
+export interface Answered {
+  readonly method: KubernetesRequest['method'];
+  /** With its query. */
+  readonly path: string;
+  /** HTTP status code, or `error` when no whole answer came. */
+  readonly status: number | 'error';
+  /** Without the time spent waiting for the rate limiter. */
+  readonly durationMs: number;
+}
+
+export interface TransportOptions {
+  readonly userAgent: string;
+  /** None when absent. Clients that shall not hold each other up have one each. */
+  readonly rateLimit?: RateLimit;
+  /** Sent with every request. */
+  readonly extraHeaders?: Readonly<Record<string, string>>;
+  /** Whether long answers may come compressed, as over slow networks; false when absent. */
+  readonly isCompressed?: boolean;
+  /** Once for each exchange with the server; of a watch, when it opens. */
+  readonly onAnswer?: (answered: Answered) => void;
+  /** A request was not sent because the rate limiter had no room before its deadline. */
+  readonly onThrottled?: (apiGroup: string) => void;
+  /** The real ones when absent. */
+  readonly clock?: Clock;
+  readonly timers?: Timers;
+}
+
+export interface KubernetesTransport extends KubernetesHttp {
+  /** Closes every connection; what is under way fails, and what comes later too. */
+  readonly close: () => void;
+}
+
+/**
+ * Talks to the API server of a connection. Redirects are never followed. Only a GET is repeated, and once: when the kept connection that it was
+ * given turned out to be closed, and when the server refused credentials that can be renewed.
+ */
+export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
+  const transport = new Transport(connection, options);
+  return {
+    request: (request) => transport.request(request),
+    stream: (request, onLine) => transport.stream(request, onLine),
+    close: () => transport.close(),
+  };
+}
+
+/** Takes the answer once its headers are there. */
+type Receive<Result> = (response: IncomingMessage, sent: ClientRequest) => Promise<Result>;
+
+interface Attempt {
+  readonly request: KubernetesRequest;
+  readonly deadline: Deadline;
+  readonly isCompressed: boolean;
+}
+
+interface Attempted<Result> {
+  readonly result: Result;
+  readonly authorization: Authorization;
+}
+
+class Transport {
+  readonly #connection: Connection;
+  readonly #options: TransportOptions;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  readonly #pool: AgentPool;
+  readonly #limiter: RateLimiter | undefined;
+  readonly #server: URL;
+  readonly #underWay = new Set<ClientRequest>();
+  readonly #open = new Set<Lines>();
+  #isClosed = false;
+
+  constructor(connection: Connection, options: TransportOptions) {
+    const { clock = processClock, timers = processTimers, rateLimit, onThrottled } = options;
+    this.#connection = connection;
+    this.#options = options;
+    this.#clock = clock;
+    this.#timers = timers;
+    this.#pool = new AgentPool(connection);
+    this.#server = new URL(connection.server);
+    this.#limiter = rateLimit && new RateLimiter({ ...rateLimit, clock, timers, ...(onThrottled && { onThrottled }) });
+  }
+
+  request(request: KubernetesRequest): Promise<KubernetesResponse> {
+    const isCompressed = this.#options.isCompressed === true && request.method === 'GET';
+    return this.#ask(request, isCompressed, async (response) => ({
+      status: response.statusCode ?? 0,
+      headers: headersOf(response),
+      body: await readBody(response),
+    }));
+  }
+
+  stream(request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> {
+    return this.#ask(request, false, async (response, sent) => {
+      const status = response.statusCode ?? 0;
+      if (status !== 200) {
+        const body = await readBody(response);
+        return { status, body, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
+      }
+      const lines = readLines(response, onLine);
+      this.#open.add(lines);
+      const ended = lines.ended.finally(() => {
+        this.#open.delete(lines);
+        sent.destroy();
+      });
+      return { status, body: '', ended, close: lines.close };
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const sent of this.#underWay) sent.destroy(new Error('the client was closed'));
+    for (const lines of this.#open) lines.close();
+    this.#pool.close();
+  }
+
+  /** From the turn at the rate limiter to the whole answer, under one deadline. */
+  async #ask<Result extends Pick<KubernetesResponse, 'status'>>(
+    request: KubernetesRequest,
+    isCompressed: boolean,
+    receive: Receive<Result>,
+  ): Promise<Result> {
+    const { requestTimeoutMs = Number.POSITIVE_INFINITY } = this.#connection;
+    const deadline = new Deadline(this.#timers, Math.min(request.timeoutMs, requestTimeoutMs));
+    const attempt: Attempt = { request, deadline, isCompressed };
+    try {
+      await this.#turn(attempt);
+      const { result, authorization } = await this.#attempt(attempt, receive);
+      const isRenewable = result.status === 401 && this.#connection.forget(authorization);
+      return isRenewable && request.method === 'GET' ? (await this.#attempt(attempt, receive)).result : result;
+    } catch (error) {
+      throw error instanceof TransportFailure ? error : this.#failure(error, attempt);
+    } finally {
+      deadline.cancel();
+    }
+  }
+
+  async #turn({ request, deadline }: Attempt): Promise<void> {
+    const turn = this.#limiter?.turn(request.path, deadline.timeoutMs);
+    if (turn !== undefined) await deadline.during(turn);
+  }
+
+  async #attempt<Result extends Pick<KubernetesResponse, 'status'>>(
+    attempt: Attempt,
+    receive: Receive<Result>,
+  ): Promise<Attempted<Result>> {
+    const { request, deadline } = attempt;
+    const authorization = await deadline.during(this.#connection.authorize());
+    const agent = await deadline.during(this.#pool.agentFor(authorization.tls)).catch((error: unknown) => {
+      // Perhaps a certificate was read before its key was replaced.
+      this.#connection.forget(authorization);
+      throw error;
+    });
+    const headers = this.#headers(attempt, authorization);
+    const send = (): Promise<Result> => {
+      if (this.#isClosed) throw new Error('the client was closed');
+      return this.#measured(
+        request,
+        exchange({ server: this.#server, agent, request, headers, deadline, underWay: this.#underWay }, receive),
+      );
+    };
+    try {
+      return { result: await send(), authorization };
+    } catch (error) {
+      // What may have changed: certificates of the server that the files know already.
+      if (isDistrust(error)) this.#connection.forget(authorization);
+      if (!(error instanceof ExchangeFailure && error.isStale) || request.method !== 'GET') throw error;
+      // The next one would be as old.
+      this.#pool.closeIdle();
+      return { result: await send(), authorization };
+    }
+  }
+
+  async #measured<Result extends Pick<KubernetesResponse, 'status'>>(
+    { method, path }: KubernetesRequest,
+    answered: Promise<Result>,
+  ): Promise<Result> {
+    const { onAnswer } = this.#options;
+    const startMs = this.#clock.monotonicMs();
+    let status: number | 'error' = 'error';
+    try {
+      const result = await answered;
+      status = result.status;
+      return result;
+    } finally {
+      onAnswer?.({ method, path, status, durationMs: this.#clock.monotonicMs() - startMs });
+    }
+  }
+
+  #headers({ request, isCompressed }: Attempt, { headers }: Authorization): OutgoingHttpHeaders {
+    const { userAgent, extraHeaders } = this.#options;
+    const { accept = 'application/json', contentType = 'application/json', body } = request;
+    return {
+      Accept: accept,
+      'User-Agent': userAgent,
+      ...(isCompressed && { 'Accept-Encoding': 'gzip' }),
+      ...(body !== undefined && { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }),
+      ...extraHeaders,
+      ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]])),
+    };
+  }
+
+  #failure(error: unknown, { request, deadline }: Attempt): TransportFailure {
+    const mayBeApplied = error instanceof ExchangeFailure && error.hasLeft;
+    const { message, cause } = explain(error, { connection: this.#connection, timeoutMs: deadline.timeoutMs, mayBeApplied });
+    return new TransportFailure(message, { site: request.site, mayBeApplied, cause });
+  }
+}

@@ -1,0 +1,330 @@
+// Which process may act: a Lease as client-go keeps it, with the time limits that make it safe to believe.
+import type { ClusterEnv } from '../env.ts';
+import { isStatus, TransportFailure } from '../request/failure.ts';
+import { getObject } from '../request/read.ts';
+import { type KubernetesObject, resources } from '../request/resource.ts';
+import { createObject, replaceObject } from '../request/write.ts';
+import { LeaseClock } from './lease-clock.ts';
+import { type LeaseRecord, leaseRecordOf, leaseSpec, type NewRecord } from './lease-record.ts';
+
+/** While permission or namespace are missing, a person has to do something first. */
+const refusedPeriodMs = 30_000;
+/** Between renewals while the holding is not believed. */
+const doubtPauseMs = 100;
+/** A request that takes longer than this is given up, so that there is time for another one before the deadline. */
+const longestRequestMs = 5000;
+/** In one turn, after somebody else has written in between. */
+const conflictLimit = 3;
+
+export interface LeaseOptions {
+  readonly env: ClusterEnv;
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique for each process, also across restarts. */
+  readonly identity: string;
+  /** 15 s, as a rule: how long others wait after the last renewal that they saw. */
+  readonly durationMs: number;
+  /** 10 s, as a rule: how long after the last successful renewal was sent the holder still acts. Less than `durationMs`. */
+  readonly renewDeadlineMs: number;
+  /** 2 s, as a rule: between renewals, and between looks at somebody else's Lease. */
+  readonly retryPeriodMs: number;
+  readonly onAcquired: (epoch: number) => void;
+  /** From here on `mayAct` is false. */
+  readonly onLost: (reason: string) => void;
+  /** Somebody else, nobody (undefined), or this process holds it now. */
+  readonly onHolder?: (holder: string | undefined) => void;
+  /** Why the Lease cannot be read or written; undefined when it can again. */
+  readonly onProblem?: (problem: LeaseProblem | undefined) => void;
+}
+
+export interface LeaseProblem {
+  readonly reason: 'forbidden' | 'missing' | 'unreachable';
+  readonly message: string;
+}
+
+export interface Lease {
+  /**
+   * Whether a request that takes up to `requestTimeoutMs` may be sent now: it ends before anybody else could hold the Lease. To be asked
+   * immediately before each request that changes something.
+   */
+  readonly mayAct: (requestTimeoutMs: number) => boolean;
+  /** The longest time that a request may take which is sent now, in milliseconds; 0 or less when none may be. */
+  readonly leftMs: () => number;
+  /** leaseTransitions of the holding; grows with each change of holder. Undefined while this process does not hold the Lease. */
+  readonly epoch: () => number | undefined;
+  /** As last seen; undefined when nobody does or nothing is known. */
+  readonly holder: () => string | undefined;
+  readonly problem: () => LeaseProblem | undefined;
+  /** Gives the Lease to whoever comes next and ends. Whatever was sent under it must be over. Never rejects. */
+  readonly release: () => Promise<void>;
+  /** Ends without giving it away, as a crash would. */
+  readonly stop: () => void;
+}
+
+/** Starts at once. Never throws and never gives up by itself. */
+export function startLease(options: LeaseOptions): Lease {
+  const contender = new Contender(options);
+  contender.start();
+  return {
+    mayAct: (requestTimeoutMs) => contender.mayAct(requestTimeoutMs),
+    leftMs: () => contender.leftMs(),
+    epoch: () => contender.epoch(),
+    holder: () => contender.holder(),
+    problem: () => contender.problem(),
+    release: () => contender.release(),
+    stop: () => contender.stop('stopped'),
+  };
+}
+
+class Contender {
+  readonly #options: LeaseOptions;
+  readonly #clock: LeaseClock;
+  readonly #timeoutMs: number;
+  /** As last read or written; undefined when there is none, or when a write may have changed it. */
+  #object: KubernetesObject | undefined;
+  #record: LeaseRecord | undefined;
+  /** Monotonic: when the record was last seen to change. */
+  #observedMs = 0;
+  #leading: { readonly epoch: number } | undefined;
+  #highestEpoch = 0;
+  #problem: LeaseProblem | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #isTurning = false;
+  #isEnded = false;
+  #cancelTurn: () => void = () => undefined;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+    this.#timeoutMs = Math.min(longestRequestMs, options.renewDeadlineMs / 2);
+    this.#clock = new LeaseClock({
+      ...options,
+      onDoubt: () => this.#schedule(0),
+      onExpired: () => this.#lose(`the Lease was not renewed for ${options.renewDeadlineMs} ms`),
+    });
+  }
+
+  start(): void {
+    this.#schedule(0);
+  }
+
+  mayAct(requestTimeoutMs: number): boolean {
+    return this.#leading !== undefined && this.#clock.mayAct(requestTimeoutMs);
+  }
+
+  leftMs(): number {
+    return this.#leading === undefined ? 0 : this.#clock.leftMs();
+  }
+
+  epoch(): number | undefined {
+    return this.#leading?.epoch;
+  }
+
+  holder(): string | undefined {
+    return this.#record?.holder || undefined;
+  }
+
+  problem(): LeaseProblem | undefined {
+    return this.#problem;
+  }
+
+  stop(reason: string): void {
+    this.#isEnded = true;
+    this.#cancelTurn();
+    this.#lose(reason);
+  }
+
+  async release(): Promise<void> {
+    if (this.#isEnded) return;
+    this.stop('released');
+    await this.#turn;
+    for (let attempt = 0; attempt < conflictLimit && this.#record?.holder === this.#options.identity; attempt++) {
+      try {
+        const object = this.#object ?? (await this.#read());
+        if (object === undefined || this.#record?.holder !== this.#options.identity) return;
+        // A duration of a second, as client-go writes it: nobody has to wait for a holder that left.
+        const record = { holder: '', durationMs: 1000, transitions: this.#record.transitions, isRenewal: false };
+        await this.#write(object, record, 'lease.release');
+        return;
+      } catch {
+        // It expires by itself when it cannot be given away.
+        this.#object = undefined;
+      }
+    }
+  }
+
+  #schedule(delayMs: number): void {
+    this.#cancelTurn();
+    if (this.#isEnded || this.#isTurning) return;
+    this.#cancelTurn = this.#options.env.timers.after(delayMs, () => {
+      this.#isTurning = true;
+      this.#turn = this.#takeTurn();
+    });
+  }
+
+  async #takeTurn(): Promise<void> {
+    const startMs = this.#options.env.clock.monotonicMs();
+    try {
+      await (this.#leading === undefined ? this.#contend() : this.#renew(this.#leading.epoch));
+      this.#setProblem(undefined);
+    } catch (error) {
+      this.#object = undefined;
+      this.#setProblem(problemOf(error));
+    }
+    this.#isTurning = false;
+    this.#schedule(this.#pauseMs(startMs));
+  }
+
+  #pauseMs(startMs: number): number {
+    const { env, retryPeriodMs } = this.#options;
+    const nowMs = env.clock.monotonicMs();
+    if (this.#leading !== undefined) {
+      return this.#clock.isInDoubt() && this.#problem === undefined ? doubtPauseMs : startMs + retryPeriodMs - nowMs;
+    }
+    if (this.#problem !== undefined && this.#problem.reason !== 'unreachable') return refusedPeriodMs * (1 + env.random());
+    const pauseMs = startMs + retryPeriodMs * (1 + 0.2 * env.random()) - nowMs;
+    // Whoever waits for a dead holder looks again at the very moment at which it has expired.
+    const expiresInMs = this.#isForeign() ? this.#expiresMs() - nowMs : Number.POSITIVE_INFINITY;
+    return expiresInMs > 0 ? Math.min(pauseMs, expiresInMs) : pauseMs;
+  }
+
+  async #contend(): Promise<void> {
+    for (let attempt = 0; attempt < conflictLimit && !this.#isEnded; attempt++) {
+      const object = await this.#read();
+      const nowMs = this.#options.env.clock.monotonicMs();
+      // Also when somebody has deleted the Lease: its holder may not know yet.
+      if (this.#isEnded || (this.#isForeign() && nowMs < this.#expiresMs())) return;
+      const transitions = this.#nextEpoch(object);
+      const record = object === undefined ? undefined : leaseRecordOf(object);
+      const isRenewal = record?.holder === this.#options.identity && record.transitions === transitions;
+      if (await this.#claim(object, { transitions, isRenewal })) return;
+    }
+  }
+
+  /** An own record is from a write whose answer was lost, or from before a deadline was missed; nobody held the Lease since. */
+  #nextEpoch(object: KubernetesObject | undefined): number {
+    const record = object === undefined ? undefined : leaseRecordOf(object);
+    const known = this.#highestEpoch;
+    return record?.holder === this.#options.identity && record.transitions > 0 && record.transitions >= known
+      ? record.transitions
+      : known + 1;
+  }
+
+  async #renew(epoch: number): Promise<void> {
+    for (let attempt = 0; attempt < conflictLimit; attempt++) {
+      const object = this.#object ?? (await this.#read());
+      if (this.#leading === undefined) return;
+      const reason = this.#whyNotOurs(object, epoch);
+      if (reason !== undefined) return this.#lose(reason);
+      if (await this.#claim(object, { transitions: epoch, isRenewal: true })) return;
+    }
+  }
+
+  #whyNotOurs(object: KubernetesObject | undefined, epoch: number): string | undefined {
+    if (object === undefined) return 'the Lease was deleted';
+    const { holder, transitions } = leaseRecordOf(object);
+    if (holder === '') return 'somebody has taken the holder out of the Lease';
+    if (holder !== this.#options.identity) return `${holder} holds the Lease`;
+    return transitions === epoch ? undefined : `somebody has edited the Lease: leaseTransitions is ${transitions}, not ${epoch}`;
+  }
+
+  /** Writes this process in as the holder. False when somebody else has written since; then the object is to be read again. */
+  async #claim(
+    existing: KubernetesObject | undefined,
+    { transitions, isRenewal }: Pick<NewRecord, 'transitions' | 'isRenewal'>,
+  ): Promise<boolean> {
+    const { identity, durationMs } = this.#options;
+    const sent = this.#clock.beforeSending();
+    try {
+      const record = { holder: identity, durationMs, transitions, isRenewal };
+      await this.#write(existing, record, isRenewal ? 'lease.renew' : 'lease.acquire');
+    } catch (error) {
+      if (!isStatus(error, 409) && !(isStatus(error, 404) && existing !== undefined)) throw error;
+      this.#object = undefined;
+      return false;
+    }
+    if (this.#isEnded) return true;
+    this.#clock.renewed(sent);
+    if (this.#leading === undefined && this.#clock.mayAct(0)) {
+      this.#leading = { epoch: transitions };
+      call(() => this.#options.onAcquired(transitions));
+    }
+    return true;
+  }
+
+  async #read(): Promise<KubernetesObject | undefined> {
+    const { env, namespace, name } = this.#options;
+    const object = await getObject(env, resources.leases, { namespace, name }, { site: 'lease.read', timeoutMs: this.#timeoutMs });
+    this.#observe(object);
+    return object;
+  }
+
+  async #write(
+    existing: KubernetesObject | undefined,
+    record: Omit<NewRecord, 'nowMs'>,
+    site: 'lease.acquire' | 'lease.renew' | 'lease.release',
+  ): Promise<void> {
+    const { env, namespace, name } = this.#options;
+    const spec = leaseSpec(existing, { ...record, nowMs: env.clock.nowMs() });
+    const options = { site, timeoutMs: this.#timeoutMs };
+    // Until the answer is there nobody knows what the object is.
+    this.#object = undefined;
+    const written =
+      existing === undefined
+        ? await createObject(env, resources.leases, { ...typed, metadata: { namespace, name }, spec }, options)
+        : await replaceObject(env, resources.leases, { ...existing, spec }, options);
+    this.#observe(written);
+  }
+
+  /** A record that vanished still counts until it would have expired. */
+  #observe(object: KubernetesObject | undefined): void {
+    this.#object = object;
+    if (object === undefined) return;
+    const record = leaseRecordOf(object);
+    const before = this.#record;
+    if (record.fingerprint === before?.fingerprint) return;
+    this.#record = record;
+    this.#observedMs = this.#options.env.clock.monotonicMs();
+    this.#highestEpoch = Math.max(this.#highestEpoch, record.transitions);
+    if (record.holder !== (before?.holder ?? '') && !this.#isEnded) call(() => this.#options.onHolder?.(record.holder || undefined));
+  }
+
+  #isForeign(): boolean {
+    return this.#record !== undefined && this.#record.holder !== '' && this.#record.holder !== this.#options.identity;
+  }
+
+  /** By our own clock since the record last changed: clocks of two machines are never compared. */
+  #expiresMs(): number {
+    return this.#observedMs + Math.max(this.#options.durationMs, this.#record?.durationMs ?? 0);
+  }
+
+  #lose(reason: string): void {
+    this.#clock.stop();
+    if (this.#leading === undefined) return;
+    this.#leading = undefined;
+    call(() => this.#options.onLost(reason));
+  }
+
+  #setProblem(problem: LeaseProblem | undefined): void {
+    if (problem?.reason === this.#problem?.reason && problem?.message === this.#problem?.message) return;
+    this.#problem = problem;
+    if (!this.#isEnded) call(() => this.#options.onProblem?.(problem));
+  }
+}
+
+const typed = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+
+function problemOf(error: unknown): LeaseProblem {
+  const message = error instanceof Error ? error.message : String(error);
+  if (isStatus(error, 403)) return { reason: 'forbidden', message };
+  if (isStatus(error, 404) && !(error instanceof TransportFailure)) return { reason: 'missing', message };
+  return { reason: 'unreachable', message };
+}
+
+/** A listener that throws must not cost the Lease. */
+function call(listener: () => void): void {
+  try {
+    listener();
+  } catch {
+    // It has been told; what it makes of it is its own affair.
+  }
+}

@@ -1,0 +1,39 @@
+// A door that only looks: what plan, diff and doctor are given, so that no defect of theirs can change a cluster.
+import type { KubernetesHttp, KubernetesRequest } from '../env.ts';
+import { TransportFailure } from './failure.ts';
+
+/** Questions that are asked by POST and leave nothing behind. */
+const reviews = new Set([
+  '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+  '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+  '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
+  '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+]);
+
+/** Passes on reads, dry runs and questions about rights; rejects everything else before it is sent. */
+export function readOnly(http: KubernetesHttp): KubernetesHttp {
+  return {
+    request: async (request) => {
+      refuseWrite(request);
+      return http.request(request);
+    },
+    stream: async (request, onLine) => {
+      refuseWrite(request);
+      return http.stream(request, onLine);
+    },
+  };
+}
+
+function refuseWrite({ method, path, site }: KubernetesRequest): void {
+  const { pathname, searchParams } = new URL(path, 'http://localhost');
+  // A subresource such as proxy or exec acts on a GET.
+  const isRead = method === 'GET' && !/\/(?:proxy|exec|attach|portforward)(?:\/|$)/.test(pathname);
+  // The server takes several values as one list, and refuses a list that holds anything but All; refused here, nothing rests on that.
+  const dryRuns = searchParams.getAll('dryRun');
+  const isDryRun = method !== 'GET' && dryRuns.length === 1 && dryRuns[0] === 'All';
+  if (isRead || isDryRun || (method === 'POST' && reviews.has(pathname))) return;
+  throw new TransportFailure(`${method} ${pathname} would change the cluster and is not sent by a command that only reads`, {
+    site,
+    mayBeApplied: false,
+  });
+}

@@ -1,0 +1,175 @@
+// Reads: one object, or a whole collection in pages. Always from the API server's quorum, never from a cache of it.
+import type { ClusterEnv } from '../env.ts';
+import { ApiFailure, isStatus, TransportFailure } from './failure.ts';
+import { isJsonObject, type JsonObject, parseJson } from './json.ts';
+import { type ListText, splitList } from './list-text.ts';
+import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type Resource } from './resource.ts';
+
+/** How long a read may take when its caller does not say, in milliseconds. */
+const defaultTimeoutMs = 30_000;
+/** Objects in one page of a list: half of what kubectl asks for, so that a page of large pods is some 3 MiB of text. */
+const pageSize = 250;
+/** A list whose continuation expired under way starts again at most this often; then the server is too slow for it. */
+const restarts = 3;
+
+export interface ReadOptions {
+  /** The place in the code that asks. */
+  readonly site: string;
+  /** Of each request. */
+  readonly timeoutMs?: number;
+}
+
+export interface ListOptions extends ReadOptions {
+  /** Every namespace when left out. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+export interface ListResult<Item> {
+  readonly items: readonly Item[];
+  /** Of the collection: a watch from here misses nothing. */
+  readonly resourceVersion: string;
+}
+
+/** An object as it is now; undefined when there is none of that name. Rejects with ApiFailure or TransportFailure. */
+export async function getObject(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  resource: Resource,
+  target: { readonly namespace?: string | undefined; readonly name: string },
+  { site, timeoutMs = defaultTimeoutMs, subresource }: ReadOptions & { readonly subresource?: string },
+): Promise<KubernetesObject | undefined> {
+  const response = await env.kubernetes.request({ method: 'GET', path: objectPath(resource, target, subresource), timeoutMs, site });
+  if (response.status === 200) return named(parseBody(response.body, site), resource, site);
+  const failure = new ApiFailure(response, site);
+  if (response.status === 404 && !isResourceMissing(failure)) return undefined;
+  throw failure;
+}
+
+/** Every object of a collection, as of one moment. Rejects with ApiFailure or TransportFailure; never answers a part of the list. */
+export function listObjects(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  resource: Resource,
+  options: ListOptions,
+): Promise<ListResult<KubernetesObject>> {
+  return listProjected(env, resource, { ...options, project: (object) => object });
+}
+
+/**
+ * As `listObjects`, keeping of each object only what `project` takes from it, one by one, so that no more than the text of a page is in memory.
+ * What `project` throws is thrown on.
+ */
+export async function listProjected<Item>(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  resource: Resource,
+  options: ListOptions & { readonly project: (object: KubernetesObject) => Item },
+): Promise<ListResult<Item>> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await listOnce(env, resource, options);
+    } catch (error) {
+      // The snapshot behind the continuation was compacted away: what was read so far belongs to no list any more.
+      if (!isStatus(error, 410) || attempt === restarts) throw error;
+    }
+  }
+}
+
+async function listOnce<Item>(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  resource: Resource,
+  options: ListOptions & { readonly project: (object: KubernetesObject) => Item },
+): Promise<ListResult<Item>> {
+  const { site, timeoutMs = defaultTimeoutMs } = options;
+  const items: Item[] = [];
+  let token = '';
+  for (;;) {
+    const query = selectorQuery(options);
+    query.set('limit', String(pageSize));
+    if (token !== '') query.set('continue', token);
+    const path = `${collectionPath(resource, options.namespace)}?${query}`;
+    const response = await env.kubernetes.request({ method: 'GET', path, timeoutMs, site });
+    if (response.status !== 200) throw new ApiFailure(response, site);
+    const page = pageOf(response.body, resource, site);
+    for (const object of page.items) items.push(options.project(object));
+    if (page.token === '') return { items, resourceVersion: page.resourceVersion };
+    if (page.token === token) throw malformed(site, 'the list does not advance');
+    token = page.token;
+  }
+}
+
+/** The selectors of a list or a watch as a query. */
+export function selectorQuery({ labelSelector, fieldSelector }: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>): URLSearchParams {
+  const query = new URLSearchParams();
+  if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
+  if (fieldSelector !== undefined) query.set('fieldSelector', fieldSelector);
+  return query;
+}
+
+/** Items of lists come without apiVersion and kind; here every object has both. Throws TransportFailure for what is no object with a name. */
+export function named(value: unknown, resource: Resource, site: string): KubernetesObject {
+  if (!isJsonObject(value) || !isJsonObject(value['metadata']) || typeof value['metadata']['name'] !== 'string') {
+    throw malformed(site, 'an object has no name');
+  }
+  const { apiVersion, kind, ...rest } = value;
+  return {
+    apiVersion: typeof apiVersion === 'string' ? apiVersion : apiVersionOf(resource),
+    kind: typeof kind === 'string' ? kind : resource.kind,
+    ...(rest as JsonObject & Pick<KubernetesObject, 'metadata'>),
+  };
+}
+
+/** The JSON object in the body of an answer. Throws TransportFailure when it is cut short or something else. */
+export function parseBody(body: string, site: string): JsonObject {
+  let value: unknown;
+  try {
+    value = parseJson(body);
+  } catch (cause) {
+    throw malformed(site, 'it is no JSON', cause);
+  }
+  if (!isJsonObject(value)) throw malformed(site, 'it is no JSON object');
+  return value;
+}
+
+interface Page {
+  /** To be taken once, one by one. */
+  readonly items: Iterable<KubernetesObject>;
+  readonly resourceVersion: string;
+  readonly token: string;
+}
+
+/** A list without items is one that was not understood: an empty one would read as if everything had been deleted. */
+function pageOf(body: string, resource: Resource, site: string): Page {
+  const split = splitList(body);
+  const list = parseBody(split?.list ?? body, site);
+  const { items, metadata } = list;
+  // Go writes an empty list as null in a few places.
+  const entries = items === null ? [] : items;
+  if (!Array.isArray(entries) || !isJsonObject(metadata)) throw malformed(site, 'it is no list');
+  if (typeof list['kind'] === 'string' && !list['kind'].endsWith('List')) throw malformed(site, `it is a ${list['kind']}, no list`);
+  const { resourceVersion, continue: token = '' } = metadata;
+  if (typeof resourceVersion !== 'string' || resourceVersion === '') throw malformed(site, 'the list has no resourceVersion');
+  if (typeof token !== 'string') throw malformed(site, 'its continue token is no text');
+  return { items: eachItem(body, split?.items ?? [], entries, { resource, site }), resourceVersion, token };
+}
+
+function* eachItem(
+  body: string,
+  places: ListText['items'],
+  entries: readonly unknown[],
+  { resource, site }: { readonly resource: Resource; readonly site: string },
+): Generator<KubernetesObject> {
+  for (const item of entries) yield named(item, resource, site);
+  for (const [begin, end] of places) yield named(parseBody(body.slice(begin, end), site), resource, site);
+}
+
+/**
+ * 404 is said of an object and of a resource that is not served, such as that of a CRD that is not installed. The Status of the first names
+ * the object in `details`.
+ */
+function isResourceMissing(failure: ApiFailure): boolean {
+  return failure.reason !== 'NotFound' || typeof failure.details['name'] !== 'string';
+}
+
+function malformed(site: string, what: string, cause?: unknown): TransportFailure {
+  return new TransportFailure(`the answer of the API server was not understood: ${what}`, { site, mayBeApplied: true, cause });
+}

@@ -1,0 +1,195 @@
+// One batch of changes on its way into an object: read, apply, write, and find out what became of it.
+
+import { type ClusterEnv, sleep } from '../env.ts';
+import { Backoff } from '../request/backoff.ts';
+import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
+import type { KubernetesObject } from '../request/resource.ts';
+import { WriteRefused } from '../request/write.ts';
+
+/** Each round one of the competing writers succeeds, so this many rounds serve as many of them. */
+const conflictLimit = 30;
+/** Between rounds, at random up to this: doubled from round to round. */
+const firstPauseMs = 10;
+const lastPauseMs = 1000;
+
+export interface Stored<Value> {
+  readonly value: Value;
+  /** Absent when the object does not exist. */
+  readonly resourceVersion?: string;
+}
+
+export interface Waiting<Value> {
+  readonly change: (value: Value) => Value;
+  readonly resolve: (stored: Stored<Value>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Seen {
+  /** Undefined: there is none. */
+  readonly object: KubernetesObject | undefined;
+  /** Read for the changes at hand, not left over from an earlier write. */
+  readonly isFresh: boolean;
+}
+
+/** What becomes of the object by the changes that wait. */
+export interface Plan<Value> {
+  readonly value: Value;
+  /** Absent when nothing is to be written. */
+  readonly body?: KubernetesObject;
+  readonly kept: readonly Waiting<Value>[];
+  readonly refused: readonly { readonly waiting: Waiting<Value>; readonly error: unknown }[];
+}
+
+/** What one batch needs of its object. */
+export interface Steps<Value> {
+  readonly env: ClusterEnv;
+  readonly firstSequence: number;
+  readonly guess: KubernetesObject | undefined;
+  readonly decode: (object: KubernetesObject | undefined) => Value;
+  readonly mayWrite: () => boolean;
+  /** How often what may pass is tried again. */
+  readonly retries: number;
+  readonly read: () => Promise<KubernetesObject | undefined>;
+  readonly plan: (object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]) => Plan<Value>;
+  readonly write: (body: KubernetesObject, existing: KubernetesObject | undefined) => Promise<KubernetesObject>;
+  readonly lastWrite: (object: KubernetesObject | undefined) => number;
+  readonly keep: (object: KubernetesObject | undefined) => void;
+}
+
+/**
+ * Brings one batch of changes into the object. The batch stays as it is until its end: when a write whose answer was lost turns out to have
+ * landed, all of it has.
+ */
+export class Commit<Value> {
+  readonly #steps: Steps<Value>;
+  readonly #pause: Backoff;
+  #open: readonly Waiting<Value>[];
+  #seen: Seen | undefined;
+  #value: { readonly last: Value } | undefined;
+  /** The states from which a write was sent that may still land; empty text for a creation. */
+  readonly #uncertain = new Set<string>();
+  #conflicts = 0;
+  #failures = 0;
+
+  constructor(batch: readonly Waiting<Value>[], steps: Steps<Value>) {
+    this.#open = batch;
+    this.#steps = steps;
+    this.#seen = steps.guess === undefined ? undefined : { object: steps.guess, isFresh: false };
+    this.#pause = new Backoff(steps.env.random, { firstMs: 200, lastMs: 10_000 });
+  }
+
+  async run(): Promise<void> {
+    while (this.#open.length > 0) {
+      try {
+        if (await this.#attempt()) return;
+      } catch (error) {
+        if (!(await this.#mayGoOn(error))) return this.#giveUp(error);
+      }
+    }
+  }
+
+  /** Whether all that waited has its answer. */
+  async #attempt(): Promise<boolean> {
+    this.#seen ??= { object: await this.#steps.read(), isFresh: true };
+    const { object, isFresh } = this.#seen;
+    if (isFresh && this.#hasLanded(object)) return this.#resolve(this.#decoded(object), object);
+    const plan = this.#planned(object, isFresh);
+    if (plan === undefined) return false;
+    this.#value = { last: plan.value };
+    for (const { waiting, error } of plan.refused) waiting.reject(error);
+    this.#open = plan.kept;
+    if (plan.body === undefined) return this.#resolve(plan.value, object);
+    if (!this.#steps.mayWrite()) throw new WriteRefused('this process may not write now');
+    const written = await this.#send(plan.body, object);
+    return this.#resolve(plan.value, written);
+  }
+
+  /** What comes of it without a write (nothing to do, a refusal, an unreadable object) is only true of a state that was just read. */
+  #planned(object: KubernetesObject | undefined, isFresh: boolean): Plan<Value> | undefined {
+    try {
+      const plan = this.#steps.plan(object, this.#open);
+      if (isFresh || (plan.body !== undefined && plan.refused.length === 0)) return plan;
+    } catch (error) {
+      if (isFresh) throw error;
+    }
+    this.#seen = undefined;
+    return undefined;
+  }
+
+  async #send(body: KubernetesObject, existing: KubernetesObject | undefined): Promise<KubernetesObject> {
+    try {
+      return await this.#steps.write(body, existing);
+    } catch (error) {
+      // A server that fails may have stored the object before it did.
+      const mayBeApplied = error instanceof TransportFailure ? error.mayBeApplied : error instanceof ApiFailure && error.status >= 500;
+      if (mayBeApplied) this.#uncertain.add(versionOf(existing));
+      this.#seen = undefined;
+      throw error;
+    }
+  }
+
+  /** A write carries the version that it was made from: once the object has another one, a write that has not landed never will. */
+  #hasLanded(object: KubernetesObject | undefined): boolean {
+    if (this.#uncertain.size === 0) return false;
+    if (this.#steps.lastWrite(object) >= this.#steps.firstSequence) return true;
+    if (!this.#uncertain.has(versionOf(object))) this.#uncertain.clear();
+    return false;
+  }
+
+  /** Waits before the next attempt. False when the error is final. */
+  async #mayGoOn(error: unknown): Promise<boolean> {
+    const isConflict = isStatus(error, 409) || (isStatus(error, 404) && error.site.endsWith('.replace'));
+    if (isConflict) {
+      this.#conflicts++;
+      // The first time at once: what has changed is only to be read. Later the writers must get out of step.
+      const limitMs = this.#conflicts === 1 ? 0 : Math.min(lastPauseMs, firstPauseMs * 2 ** this.#conflicts);
+      await sleep(this.#steps.env, limitMs * this.#steps.env.random());
+      return this.#conflicts < conflictLimit;
+    }
+    const isPassing = error instanceof TransportFailure || (error instanceof ApiFailure && (error.status === 429 || error.status >= 500));
+    if (!isPassing || ++this.#failures > this.#steps.retries) return false;
+    const askedMs = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
+    await sleep(this.#steps.env, Math.max(askedMs, this.#pause.nextMs()));
+    return true;
+  }
+
+  #decoded(object: KubernetesObject | undefined): Value {
+    try {
+      return this.#steps.decode(object);
+    } catch (error) {
+      // Somebody made it unreadable after our write; the changes are in it all the same.
+      if (this.#value === undefined) throw error;
+      return this.#value.last;
+    }
+  }
+
+  #resolve(value: Value, object: KubernetesObject | undefined): true {
+    this.#steps.keep(object);
+    for (const { resolve } of this.#open) resolve(stored(value, object));
+    this.#open = [];
+    return true;
+  }
+
+  #giveUp(error: unknown): void {
+    this.#steps.keep(undefined);
+    for (const { reject } of this.#open) reject(this.#certain(error));
+    this.#open = [];
+  }
+
+  /** The error with the truth about whether the changes may be stored. */
+  #certain(error: unknown): unknown {
+    const mayBeApplied = this.#uncertain.size > 0;
+    if (error instanceof TransportFailure ? error.mayBeApplied === mayBeApplied : !mayBeApplied) return error;
+    const site = error instanceof TransportFailure || error instanceof ApiFailure ? error.site : '';
+    return new TransportFailure(error instanceof Error ? error.message : String(error), { site, mayBeApplied, cause: error });
+  }
+}
+
+function versionOf(object: KubernetesObject | undefined): string {
+  return object?.metadata.resourceVersion ?? '';
+}
+
+export function stored<Value>(value: Value, object: KubernetesObject | undefined): Stored<Value> {
+  const resourceVersion = object?.metadata.resourceVersion;
+  return resourceVersion === undefined ? { value } : { value, resourceVersion };
+}

@@ -1,0 +1,202 @@
+// One API object that several processes change: by compare-and-swap, each change exactly once, all that wait in one write.
+
+import type { ClusterEnv } from '../env.ts';
+import { isSameJson } from '../request/json.ts';
+import { getObject } from '../request/read.ts';
+import { apiVersionOf, type KubernetesObject, type ObjectMeta, type Resource } from '../request/resource.ts';
+import { createObject, replaceObject } from '../request/write.ts';
+import { Commit, type Plan, type Steps, type Stored, stored, type Waiting } from './commit.ts';
+import { lastWriteOf, withWrite, writerId, writersAnnotation } from './writer-marks.ts';
+
+const defaultTimeoutMs = 10_000;
+const defaultRetries = 5;
+/** etcd takes 1.5 MiB and a ConfigMap 1 MiB. */
+const defaultMaxBytes = 900 * 1024;
+
+export type { Stored } from './commit.ts';
+
+export interface SharedObjectOptions<Value> {
+  readonly env: ClusterEnv;
+  /** ConfigMap, in practice. */
+  readonly resource: Resource;
+  readonly namespace: string;
+  readonly name: string;
+  /** What the object says; of undefined when there is none. What it throws, readers and writers get. */
+  readonly decode: (object: KubernetesObject | undefined) => Value;
+  /** The fields that say it. Fields, labels and annotations that it leaves out stay as they are. */
+  readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
+  /** The whole object as JSON may have this many bytes; 900 KiB when left out. */
+  readonly maxBytes?: number;
+  /** Asked before each write is sent, retries included; false refuses it. */
+  readonly mayWrite?: () => boolean;
+  /**
+   * How often a failure that may pass (no answer, 429, 5xx) is tried again, after the pause that the server asks for; 5 when left out. With 0 it
+   * rejects the update at once, for callers that keep the pauses themselves. Conflicts are always tried again.
+   */
+  readonly retries?: number;
+  /** Of each request, in milliseconds; 10 s when left out. */
+  readonly timeoutMs?: number;
+  /** The place in the code that asks; `.read`, `.create` and `.replace` are appended. */
+  readonly site: string;
+}
+
+export interface EncodedObject {
+  readonly metadata?: Pick<ObjectMeta, 'labels' | 'annotations' | 'ownerReferences'>;
+  readonly [field: string]: unknown;
+}
+
+/** The object would be larger than it may be. Nothing was sent. */
+export class ObjectTooLarge extends Error {
+  override readonly name = 'ObjectTooLarge';
+}
+
+export class SharedObject<Value> {
+  readonly #options: SharedObjectOptions<Value>;
+  readonly #writer: string;
+  #sequence = 0;
+  #waiting: Waiting<Value>[] = [];
+  #isWriting = false;
+  /** As of our last write or read: a first guess that the server corrects. */
+  #last: KubernetesObject | undefined;
+
+  constructor(options: SharedObjectOptions<Value>) {
+    this.#options = options;
+    this.#writer = writerId(options.env.random);
+  }
+
+  /** As it is now, from a quorum. Rejects with ApiFailure, TransportFailure, or what `decode` threw. */
+  async read(): Promise<Stored<Value>> {
+    const object = await this.#get();
+    return stored(this.#options.decode(object), object);
+  }
+
+  /**
+   * Stores what `change` makes of the value. It may be called several times, each time with a newer value, and must have no effect of its own;
+   * it takes effect exactly once. The same value (or one that encodes to the same object) writes nothing. What it throws rejects this update
+   * only. Rejects with ApiFailure when the server refuses, ObjectTooLarge and WriteRefused before anything is sent, and TransportFailure; that
+   * says in `mayBeApplied` whether the change may have been stored, or may yet be.
+   */
+  update(change: (value: Value) => Value): Promise<Stored<Value>> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change, resolve, reject });
+      void this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    // Whoever asks in the same moment shares the write.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      await new Commit(batch, this.#steps()).run();
+    }
+    this.#isWriting = false;
+  }
+
+  #steps(): Steps<Value> {
+    const { env, decode, mayWrite = () => true, retries = defaultRetries } = this.#options;
+    return {
+      env,
+      firstSequence: this.#sequence + 1,
+      guess: this.#last,
+      decode,
+      mayWrite,
+      retries,
+      read: () => this.#get(),
+      plan: (object, batch) => this.#plan(object, batch),
+      write: (body, existing) => this.#write(body, existing),
+      lastWrite: (object) => lastWriteOf(object, this.#writer),
+      keep: (object) => {
+        this.#last = object;
+      },
+    };
+  }
+
+  async #get(): Promise<KubernetesObject | undefined> {
+    const { env, resource, namespace, name, site, timeoutMs = defaultTimeoutMs } = this.#options;
+    return getObject(env, resource, { namespace, name }, { site: `${site}.read`, timeoutMs });
+  }
+
+  async #write(body: KubernetesObject, existing: KubernetesObject | undefined): Promise<KubernetesObject> {
+    const { env, resource, site, timeoutMs = defaultTimeoutMs } = this.#options;
+    const annotations = { ...body.metadata.annotations, [writersAnnotation]: withWrite(existing, this.#writer, ++this.#sequence) };
+    const marked = { ...body, metadata: { ...body.metadata, annotations } };
+    return existing === undefined
+      ? createObject(env, resource, marked, { site: `${site}.create`, timeoutMs })
+      : replaceObject(env, resource, marked, { site: `${site}.replace`, timeoutMs });
+  }
+
+  /** Throws what `decode` throws. */
+  #plan(object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]): Plan<Value> {
+    const before = this.#options.decode(object);
+    const whole = applyAll(before, batch, () => undefined);
+    const body = this.#bodyOf(whole.value, before, object);
+    if (body === undefined || this.#sizeProblem(body) === undefined) return body === undefined ? whole : { ...whole, body };
+    // Together they are too large: those that still fit, in their order, are not to suffer for the others.
+    const fitting = applyAll(before, batch, (value) => {
+      const one = this.#bodyOf(value, before, object);
+      return one === undefined ? undefined : this.#sizeProblem(one);
+    });
+    const rest = this.#bodyOf(fitting.value, before, object);
+    return rest === undefined ? fitting : { ...fitting, body: rest };
+  }
+
+  #bodyOf(value: Value, before: Value, existing: KubernetesObject | undefined): KubernetesObject | undefined {
+    if (Object.is(value, before)) return undefined;
+    const { resource, namespace, name, encode } = this.#options;
+    const { metadata = {}, ...fields } = encode(value, existing);
+    const { managedFields: _, ...known } = existing?.metadata ?? {};
+    const body: KubernetesObject = {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      ...existing,
+      ...fields,
+      metadata: {
+        ...known,
+        ...metadata,
+        name,
+        namespace,
+        ...merged('labels', existing, metadata),
+        ...merged('annotations', existing, metadata),
+      },
+    };
+    return existing !== undefined && isSameJson({ ...existing, metadata: known }, body) ? undefined : body;
+  }
+
+  #sizeProblem(body: KubernetesObject): ObjectTooLarge | undefined {
+    const { maxBytes = defaultMaxBytes, resource, name } = this.#options;
+    const bytes = Buffer.byteLength(JSON.stringify(body));
+    return bytes > maxBytes ? new ObjectTooLarge(`${resource.kind} ${name} would have ${bytes} bytes, more than ${maxBytes}`) : undefined;
+  }
+}
+
+/** Applies the changes one after the other. What throws, or leads to a value with a problem, is left out. */
+function applyAll<Value>(
+  before: Value,
+  batch: readonly Waiting<Value>[],
+  problemOf: (value: Value) => Error | undefined,
+): Omit<Plan<Value>, 'body'> {
+  const kept: Waiting<Value>[] = [];
+  const refused: { waiting: Waiting<Value>; error: unknown }[] = [];
+  let value = before;
+  for (const waiting of batch) {
+    try {
+      const next = waiting.change(value);
+      const problem = problemOf(next);
+      if (problem !== undefined) throw problem;
+      value = next;
+      kept.push(waiting);
+    } catch (error) {
+      refused.push({ waiting, error });
+    }
+  }
+  return { value, kept, refused };
+}
+
+function merged(field: 'labels' | 'annotations', existing: KubernetesObject | undefined, metadata: EncodedObject['metadata']) {
+  const both = { ...existing?.metadata[field], ...metadata?.[field] };
+  return Object.keys(both).length === 0 ? {} : { [field]: both };
+}

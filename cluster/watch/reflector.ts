@@ -1,0 +1,381 @@
+// Follows one collection of the API server: lists it, watches it, and keeps a store that is never silently out of date.
+
+import { type ClusterEnv, sleep } from '../env.ts';
+import { Backoff, slow, soon } from '../request/backoff.ts';
+import { ApiFailure, isStatus } from '../request/failure.ts';
+import { listProjected, selectorQuery } from '../request/read.ts';
+import { collectionPath, type KubernetesObject, type Resource } from '../request/resource.ts';
+import { compareResourceVersions, HighWaterMark } from '../request/resource-version.ts';
+import { type Change, Entries, type Entry, type Store } from './store.ts';
+import { watchOnce } from './watch.ts';
+import { parseWatchLine, type WatchLine } from './watch-line.ts';
+
+export type { Change } from './store.ts';
+
+/** Servers send a bookmark about once a minute; longer silence means that nobody is there. */
+const idleMs = 90_000;
+/** A watch is opened again this long after the last opening at the earliest, and up to twice as long. */
+const reopenMs = 1000;
+/** A watch that stayed open for this long was no failure, even if nothing happened. */
+const settledMs = 10_000;
+/** Every so often the whole list is compared with the store, in case a watch has swallowed an event. */
+const relistMs = 1_800_000;
+const timeoutMs = 30_000;
+
+export type ReflectorState =
+  /** Nothing is known yet. */
+  | { readonly kind: 'starting' }
+  /** The store follows the server. `atMs`: wall clock when it became so. */
+  | { readonly kind: 'synced'; readonly atMs: number }
+  | {
+      readonly kind: 'failing';
+      /**
+       * `forbidden` and `missing` are tried again slowly. `unreachable`, soon: no answer, an error, or a list of the past. `invalid`: the store
+       * follows the server, but for the objects in it that were not understood (`store.invalid()`).
+       */
+      readonly reason: FailureReason;
+      readonly message: string;
+      /** The store holds what was there at the last contact. */
+      readonly hasSynced: boolean;
+      /** Wall clock of the last sign of life from the server; of the start when there was none. */
+      readonly lastContactMs: number;
+    };
+
+type FailureReason = 'forbidden' | 'missing' | 'unreachable' | 'invalid';
+
+/** Something that was survived and that somebody may want to count. */
+export type ReflectorFault = 'unparsable-line' | 'stale-event' | 'stale-list' | 'expired' | 'stalled' | 'missed-change' | 'callback';
+
+export interface ReflectorOptions<View> {
+  readonly env: ClusterEnv;
+  readonly resource: Resource;
+  /** Every namespace when left out. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** What is kept of an object. When it throws, the object is invalid; the others are not touched. */
+  readonly project: (object: KubernetesObject) => View;
+  /** Called once for each change, after the store has it. Must only take note: what it throws is counted and dropped. */
+  readonly onChange: (change: Change<View>) => void;
+  /** Called after each change of the state. */
+  readonly onState?: (state: ReflectorState) => void;
+  readonly onFault?: (fault: ReflectorFault, message: string) => void;
+  /** The place in the code that asks; `.list` and `.watch` are appended. */
+  readonly site: string;
+}
+
+export interface Reflector<View> {
+  readonly store: Store<View>;
+  readonly state: () => ReflectorState;
+  /** Up to where the store is complete; undefined before the first list. */
+  readonly resourceVersion: () => string | undefined;
+  /** Whether the store includes that version, such as that of our own last write. */
+  readonly hasSeen: (resourceVersion: string) => boolean;
+  /** Milliseconds on the monotonic clock since the last sign of life from the server; undefined before the first. */
+  readonly silentMs: () => number | undefined;
+  /** Ends it: nothing is called back any more, and no timer and no watch is left. The answer to a list under way is dropped. */
+  readonly stop: () => void;
+}
+
+/** Starts at once. Never gives up by itself, and never throws. */
+export function startReflector<View>(options: ReflectorOptions<View>): Reflector<View> {
+  const following = new Following(options);
+  void following.run();
+  return {
+    store: following.entries,
+    state: () => following.state(),
+    resourceVersion: () => following.resourceVersion(),
+    hasSeen: (resourceVersion) => following.hasSeen(resourceVersion),
+    silentMs: () => following.silentMs(),
+    stop: () => following.stop(),
+  };
+}
+
+interface Failure {
+  readonly reason: FailureReason;
+  readonly message: string;
+}
+
+/** Why a watch ended by what it said. */
+type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { readonly kind: 'error'; readonly error: ApiFailure };
+
+class Following<View> {
+  readonly entries = new Entries<View>();
+  readonly #options: ReflectorOptions<View>;
+  readonly #stopped = new AbortController();
+  readonly #soon: Backoff;
+  readonly #slow: Backoff;
+  /** The newest version that was ever seen, and up to where the store is complete. */
+  readonly #mark: HighWaterMark;
+  #failure: Failure | undefined;
+  #reported = '';
+  #syncedMs: number | undefined;
+  #listedMs = 0;
+  #contactMs: number | undefined;
+  #contactWallMs: number;
+
+  constructor(options: ReflectorOptions<View>) {
+    this.#options = options;
+    this.#soon = new Backoff(options.env.random, soon);
+    this.#slow = new Backoff(options.env.random, slow);
+    this.#mark = new HighWaterMark();
+    this.#contactWallMs = options.env.clock.nowMs();
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      if (await this.#list()) await this.#follow();
+    }
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  state(): ReflectorState {
+    const failure = this.#failure ?? this.#invalidObjects();
+    if (failure !== undefined) {
+      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined, lastContactMs: this.#contactWallMs };
+    }
+    return this.#syncedMs === undefined ? { kind: 'starting' } : { kind: 'synced', atMs: this.#syncedMs };
+  }
+
+  resourceVersion(): string | undefined {
+    return this.#syncedMs === undefined ? undefined : this.#mark.value;
+  }
+
+  hasSeen(resourceVersion: string): boolean {
+    return this.#syncedMs !== undefined && this.#mark.covers(resourceVersion);
+  }
+
+  silentMs(): number | undefined {
+    return this.#contactMs === undefined ? undefined : this.#options.env.clock.monotonicMs() - this.#contactMs;
+  }
+
+  /** Takes in the whole collection. False when that failed; then enough time has passed to try again. */
+  async #list(): Promise<boolean> {
+    const { env, resource, namespace, labelSelector, fieldSelector, site } = this.#options;
+    try {
+      const selection = { namespace, labelSelector, fieldSelector, timeoutMs, site: `${site}.list` };
+      const listed = await listProjected(env, resource, { ...selection, project: (object) => this.#entryOf(object) });
+      if (this.#stopped.signal.aborted) return false;
+      if (this.#mark.isBehind(listed.resourceVersion)) {
+        await this.#refuseList(listed.resourceVersion);
+        return false;
+      }
+      this.#slow.reset();
+      this.#listedMs = env.clock.monotonicMs();
+      this.#takeIn(listed.items, listed.resourceVersion);
+      return true;
+    } catch (error) {
+      await this.#fail(error);
+      return false;
+    }
+  }
+
+  #takeIn(items: readonly Entry<View>[], resourceVersion: string): void {
+    if (this.#syncedMs !== undefined) this.#countMissed(items);
+    const changes = this.entries.replace(items);
+    this.#mark.raise(resourceVersion);
+    this.#hear();
+    this.#succeed();
+    for (const change of changes) this.#notify(change);
+    this.#report();
+  }
+
+  /** A watch that reached a version has told everything up to it: what is new in the list and older than that, the watch had swallowed. */
+  #countMissed(items: readonly Entry<View>[]): void {
+    for (const { namespace, name, uid, resourceVersion } of items) {
+      const known = this.entries.entry(namespace, name);
+      const isKnown = known?.uid === uid && known.resourceVersion === resourceVersion;
+      const isOld = (compareResourceVersions(resourceVersion, this.#mark.value ?? '') ?? 1) <= 0;
+      if (!isKnown && isOld) this.#count('missed-change', `the watch did not tell of ${namespace}/${name} at ${resourceVersion}`);
+    }
+  }
+
+  async #refuseList(resourceVersion: string): Promise<void> {
+    const message = `the API server answered with a list of the past: resourceVersion ${resourceVersion} after ${this.#mark.value}`;
+    this.#count('stale-list', message);
+    this.#failure = { reason: 'unreachable', message };
+    this.#report();
+    await this.#wait(this.#soon.nextMs());
+  }
+
+  /** Watches from where the store is, again and again, until only a list can help. */
+  async #follow(): Promise<void> {
+    const { env } = this.#options;
+    while (!this.#stopped.signal.aborted) {
+      const openedMs = env.clock.monotonicMs();
+      const from = this.#mark.value;
+      const end = await this.#watch();
+      if (this.#stopped.signal.aborted) return;
+      const livedMs = env.clock.monotonicMs() - openedMs;
+      const hasAdvanced = this.#mark.value !== from;
+      if (hasAdvanced || livedMs >= settledMs) this.#soon.reset();
+      switch (end.kind) {
+        case 'failed':
+          if (await this.#refused(end.error)) return;
+          break;
+        case 'verdict':
+          if (await this.#judged(end.verdict)) return;
+          break;
+        case 'stalled':
+          this.#count('stalled', `the watch said nothing for ${idleMs} ms`);
+          break;
+        case 'closed':
+          // A server that closes at once without a word is in trouble; one that closes after some work is asked again soon.
+          if (livedMs < reopenMs) await this.#wait(hasAdvanced ? reopenMs * (1 + env.random()) - livedMs : this.#soon.nextMs());
+          break;
+        default:
+          end satisfies never;
+      }
+      if (env.clock.monotonicMs() - this.#listedMs >= relistMs) return;
+    }
+  }
+
+  #watch() {
+    const { env, resource, namespace, site } = this.#options;
+    const query = selectorQuery(this.#options);
+    query.set('watch', '1');
+    query.set('allowWatchBookmarks', 'true');
+    query.set('resourceVersion', this.#mark.value ?? '');
+    // Random, so that the watches of many processes do not all end together.
+    query.set('timeoutSeconds', String(Math.floor(300 + 300 * env.random())));
+    return watchOnce<Verdict>({
+      env,
+      path: `${collectionPath(resource, namespace)}?${query}`,
+      site: `${site}.watch`,
+      openTimeoutMs: timeoutMs,
+      idleMs,
+      signal: this.#stopped.signal,
+      onOpen: () => {
+        this.#hear();
+        this.#succeed();
+        this.#report();
+      },
+      onLine: (line) => this.#read(line),
+    });
+  }
+
+  /** Whether a list must follow the end of the watch. */
+  async #refused(error: unknown): Promise<boolean> {
+    if (isStatus(error, 410)) {
+      // Many watchers expire together, when a server restarts: hence not at once.
+      this.#count('expired', error.message);
+      await this.#wait(this.#soon.nextMs());
+      return true;
+    }
+    await this.#fail(error);
+    return isStatus(error, 400, 403, 404, 405);
+  }
+
+  async #judged(verdict: Verdict): Promise<boolean> {
+    if (verdict.kind === 'error') return this.#refused(verdict.error);
+    this.#count('unparsable-line', verdict.message);
+    await this.#wait(this.#soon.nextMs());
+    return true;
+  }
+
+  #read(text: string): Verdict | undefined {
+    if (text === '') return undefined;
+    const { resource, site } = this.#options;
+    const line: WatchLine = parseWatchLine(text, resource, `${site}.watch`);
+    if (line.kind === 'unparsable' || line.kind === 'error') return line;
+    this.#hear();
+    const { resourceVersion } = line;
+    // Events of one collection come in the order of their versions; one that is not newer was sent twice, or by a server that lags behind.
+    const order = compareResourceVersions(resourceVersion, this.#mark.value ?? '');
+    if (order !== undefined && order <= 0) {
+      if (line.kind !== 'bookmark') this.#count('stale-event', `an event of ${resourceVersion} came after ${this.#mark.value}`);
+      return undefined;
+    }
+    this.#mark.raise(resourceVersion);
+    if (line.kind === 'bookmark') return undefined;
+    const { namespace = '', name } = line.object.metadata;
+    const changes = line.kind === 'gone' ? this.entries.remove(namespace, name) : this.entries.put(this.#entryOf(line.object));
+    for (const change of changes) this.#notify(change);
+    if (changes.length > 0) this.#report();
+    return undefined;
+  }
+
+  #entryOf(object: KubernetesObject): Entry<View> {
+    const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
+    const key = { namespace, name, uid, resourceVersion };
+    try {
+      return { ...key, content: { kind: 'view', view: this.#options.project(object) } };
+    } catch (error) {
+      return { ...key, content: { kind: 'invalid', message: messageOf(error) } };
+    }
+  }
+
+  /** Takes note of the failure and waits as long as it asks for. */
+  async #fail(error: unknown): Promise<void> {
+    if (this.#stopped.signal.aborted) return;
+    const reason = reasonOf(error);
+    this.#failure = { reason, message: messageOf(error) };
+    this.#report();
+    const delayMs = reason === 'unreachable' ? this.#soon.nextMs() : this.#slow.nextMs();
+    const askedMs = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
+    await this.#wait(Math.max(delayMs, askedMs));
+  }
+
+  #succeed(): void {
+    if (this.#syncedMs === undefined || this.#failure !== undefined) this.#syncedMs = this.#options.env.clock.nowMs();
+    this.#failure = undefined;
+  }
+
+  #hear(): void {
+    this.#contactMs = this.#options.env.clock.monotonicMs();
+    this.#contactWallMs = this.#options.env.clock.nowMs();
+  }
+
+  #invalidObjects(): Failure | undefined {
+    const [first, ...others] = this.entries.invalid();
+    if (first === undefined) return undefined;
+    const place = first.namespace === '' ? first.name : `${first.namespace}/${first.name}`;
+    const more = others.length === 0 ? '' : `, and ${others.length} more`;
+    return { reason: 'invalid', message: `${this.#options.resource.kind} ${place} is not understood: ${first.message}${more}` };
+  }
+
+  #notify(change: Change<View>): void {
+    this.#call(() => this.#options.onChange(change));
+  }
+
+  #report(): void {
+    const state = this.state();
+    const summary = state.kind === 'failing' ? `${state.kind} ${state.reason} ${state.hasSynced} ${state.message}` : state.kind;
+    if (summary === this.#reported) return;
+    this.#reported = summary;
+    this.#call(() => this.#options.onState?.(state));
+  }
+
+  #count(fault: ReflectorFault, message: string): void {
+    this.#call(() => this.#options.onFault?.(fault, message));
+  }
+
+  #call(callback: () => void): void {
+    if (this.#stopped.signal.aborted) return;
+    try {
+      callback();
+    } catch (error) {
+      try {
+        this.#options.onFault?.('callback', messageOf(error));
+      } catch {
+        // Whoever counts faults has one: nobody is left to tell.
+      }
+    }
+  }
+
+  #wait(delayMs: number): Promise<void> {
+    return sleep(this.#options.env, delayMs, this.#stopped.signal);
+  }
+}
+
+function reasonOf(error: unknown): FailureReason {
+  if (isStatus(error, 403)) return 'forbidden';
+  return isStatus(error, 404, 405) ? 'missing' : 'unreachable';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,129 @@
+// What a reflector knows of its collection: one view per object, kept by namespace and name, never replaced by an older state.
+import { compareResourceVersions } from '../request/resource-version.ts';
+
+/** Read-only to everybody but the reflector. */
+export interface Store<View> {
+  /** Objects without a namespace are under the empty one. */
+  readonly get: (namespace: string, name: string) => View | undefined;
+  /** In no particular order; of every namespace when none is named. */
+  readonly list: (namespace?: string) => readonly View[];
+  /** Objects that exist and could not be understood. They are in no list: whoever asks about them must take the answer as unknown. */
+  readonly invalid: () => readonly InvalidObject[];
+  /** Objects that are there, invalid ones included. */
+  readonly size: () => number;
+}
+
+export interface InvalidObject {
+  readonly namespace: string;
+  readonly name: string;
+  /** What was wrong with it. */
+  readonly message: string;
+}
+
+export interface Change<View> {
+  /** An object that takes the name of another (a new UID) is `deleted`, then `added`. */
+  readonly kind: 'added' | 'modified' | 'deleted';
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent when it was deleted, or cannot be understood. */
+  readonly view?: View;
+  /** What was known before. */
+  readonly before?: View;
+}
+
+/** One object as it is kept. */
+export interface Entry<View> {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly content: { readonly kind: 'view'; readonly view: View } | { readonly kind: 'invalid'; readonly message: string };
+}
+
+/** The reflector's side of the store. */
+export class Entries<View> implements Store<View> {
+  readonly #namespaces = new Map<string, Map<string, Entry<View>>>();
+  readonly #invalid = new Map<Entry<View>, InvalidObject>();
+  #size = 0;
+
+  readonly get = (namespace: string, name: string): View | undefined => viewOf(this.entry(namespace, name)).view;
+
+  readonly list = (namespace?: string): readonly View[] => {
+    const views: View[] = [];
+    const inside =
+      namespace === undefined ? this.#namespaces.values() : [this.#namespaces.get(namespace) ?? new Map<string, Entry<View>>()];
+    for (const entries of inside) {
+      for (const { content } of entries.values()) if (content.kind === 'view') views.push(content.view);
+    }
+    return views;
+  };
+
+  readonly invalid = (): readonly InvalidObject[] => [...this.#invalid.values()];
+
+  readonly size = (): number => this.#size;
+
+  entry(namespace: string, name: string): Entry<View> | undefined {
+    return this.#namespaces.get(namespace)?.get(name);
+  }
+
+  /** Takes in the state of one object. Nothing changes when it is the known state or an older one of the same object. */
+  put(entry: Entry<View>): readonly Change<View>[] {
+    const { namespace, name, uid, resourceVersion } = entry;
+    const known = this.entry(namespace, name);
+    if (known === undefined) {
+      this.#set(entry);
+      return [{ kind: 'added', namespace, name, ...viewOf(entry) }];
+    }
+    if (known.uid !== uid) return [...this.remove(namespace, name), ...this.put(entry)];
+    const order = compareResourceVersions(resourceVersion, known.resourceVersion);
+    if (order !== undefined && order <= 0) return [];
+    this.#unset(known);
+    this.#set(entry);
+    return [{ kind: 'modified', namespace, name, ...viewOf(entry), ...beforeOf(known) }];
+  }
+
+  remove(namespace: string, name: string): readonly Change<View>[] {
+    const known = this.entry(namespace, name);
+    if (known === undefined) return [];
+    this.#unset(known);
+    return [{ kind: 'deleted', namespace, name, ...beforeOf(known) }];
+  }
+
+  /** Takes in a whole list: what is not in it is gone. */
+  replace(entries: readonly Entry<View>[]): readonly Change<View>[] {
+    const listed = new Map<string, Set<string>>();
+    for (const { namespace, name } of entries) {
+      const names = listed.get(namespace);
+      if (names === undefined) listed.set(namespace, new Set([name]));
+      else names.add(name);
+    }
+    const gone = [...this.#namespaces.values()]
+      .flatMap((known) => [...known.values()])
+      .filter(({ namespace, name }) => !listed.get(namespace)?.has(name));
+    return [...gone.flatMap(({ namespace, name }) => this.remove(namespace, name)), ...entries.flatMap((entry) => this.put(entry))];
+  }
+
+  #set(entry: Entry<View>): void {
+    const { namespace, name, content } = entry;
+    const inside = this.#namespaces.get(namespace) ?? new Map<string, Entry<View>>();
+    this.#namespaces.set(namespace, inside.set(name, entry));
+    this.#size++;
+    if (content.kind === 'invalid') this.#invalid.set(entry, { namespace, name, message: content.message });
+  }
+
+  #unset(entry: Entry<View>): void {
+    const inside = this.#namespaces.get(entry.namespace);
+    inside?.delete(entry.name);
+    if (inside?.size === 0) this.#namespaces.delete(entry.namespace);
+    this.#size--;
+    this.#invalid.delete(entry);
+  }
+}
+
+function viewOf<View>(entry: Entry<View> | undefined): { readonly view?: View } {
+  return entry?.content.kind === 'view' ? { view: entry.content.view } : {};
+}
+
+function beforeOf<View>(entry: Entry<View>): { readonly before?: View } {
+  return entry.content.kind === 'view' ? { before: entry.content.view } : {};
+}

@@ -1,0 +1,85 @@
+// One watch, from its opening to its end, whatever ends it.
+import type { ClusterEnv, KubernetesStream } from '../env.ts';
+import { ApiFailure } from '../request/failure.ts';
+
+export interface WatchOptions<Verdict> {
+  readonly env: ClusterEnv;
+  /** Path and query. */
+  readonly path: string;
+  readonly site: string;
+  /** Until the headers of the stream are there. */
+  readonly openTimeoutMs: number;
+  /** A stream that says nothing for this long is given up: a connection may be dead without anybody having closed it. */
+  readonly idleMs: number;
+  /** Aborting it ends the watch. */
+  readonly signal: AbortSignal;
+  readonly onOpen: () => void;
+  /** Anything but undefined ends the watch; no further line is read. */
+  readonly onLine: (line: string) => Verdict | undefined;
+}
+
+export type WatchEnd<Verdict> =
+  /** By the server, by the network, or by the signal. */
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'stalled' }
+  /** It never began: ApiFailure, TransportFailure. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'verdict'; readonly verdict: Verdict };
+
+/** Resolves when the watch is over and nothing of it is left. Never rejects. */
+export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promise<WatchEnd<Verdict>> {
+  const { env, signal } = options;
+  let end: WatchEnd<Verdict> | undefined;
+  let conclude: () => void = () => undefined;
+  const concluded = new Promise<void>((resolve) => {
+    conclude = resolve;
+  });
+  const finish = (reason: WatchEnd<Verdict>): void => {
+    end ??= reason;
+    conclude();
+  };
+  const abort = (): void => finish({ kind: 'closed' });
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+
+  let heardMs = env.clock.monotonicMs();
+  let cancelIdle: () => void = () => undefined;
+  // One timer that looks at the last line, instead of a new timer for each line.
+  const watchIdle = (delayMs: number): void => {
+    cancelIdle = env.timers.after(delayMs, () => {
+      const silentMs = env.clock.monotonicMs() - heardMs;
+      if (silentMs >= options.idleMs) finish({ kind: 'stalled' });
+      else watchIdle(options.idleMs - silentMs);
+    });
+  };
+  const onLine = (line: string): void => {
+    if (end !== undefined || signal.aborted) return;
+    heardMs = env.clock.monotonicMs();
+    const verdict = options.onLine(line);
+    if (verdict !== undefined) finish({ kind: 'verdict', verdict });
+  };
+
+  const open = async (): Promise<KubernetesStream | undefined> => {
+    const { path, site, openTimeoutMs: timeoutMs } = options;
+    const stream = await env.kubernetes.stream({ method: 'GET', path, timeoutMs, site }, onLine);
+    if (stream.status !== 200) {
+      finish({ kind: 'failed', error: new ApiFailure({ status: stream.status, headers: {}, body: stream.body }, site) });
+    } else if (end === undefined) {
+      options.onOpen();
+      watchIdle(options.idleMs);
+      void stream.ended.then(() => finish({ kind: 'closed' }));
+    }
+    return stream;
+  };
+
+  const opening = open().catch((error: unknown) => {
+    finish({ kind: 'failed', error });
+    return undefined;
+  });
+  // A stream that opens after it was given up is closed when it arrives.
+  void opening.then((stream) => concluded.then(() => stream?.close()));
+  await concluded;
+  cancelIdle();
+  signal.removeEventListener('abort', abort);
+  return end ?? { kind: 'closed' };
+}
