@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { type Agent, startAgent } from '../../../agent/agent.ts';
 import type { PodHttp } from '../../../agent/env.ts';
-import { createLog } from '../../../agent/log.ts';
-import { createMetrics } from '../../../agent/metrics.ts';
+import { createMetrics } from '../../../agent/metrics/metrics.ts';
+import { createLog } from '../../../agent/process/log.ts';
 import type { TurnListener, TurnReport } from '../../../agent/report.ts';
-import { loadConnection } from '../../../cluster/kubeconfig.ts';
-import { connectionProcess, processEnv } from '../../../cluster/process-env.ts';
-import { createKubernetesHttp } from '../../../cluster/transport.ts';
+import { loadConnection } from '../../../cluster/connection/kubeconfig.ts';
+import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
+import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
 import { scaledConfig } from '../../control-plane/agent-in-process.ts';
 import type { KubernetesObject } from '../../control-plane/client.ts';
 import { installReplicaTemplates } from '../../control-plane/replica-template.ts';
@@ -59,7 +59,11 @@ describeOnControlPlane(
       const found = async () => ({ writes: await seen(), calls: scenario.calls === undefined ? undefined : pods.calls() });
       // A write that is still to come is waited for; one that should not be there is not waited away.
       await turns.quiet();
-      await changeTemplates(client, namespace, scenario.laterTemplates);
+      if (scenario.later !== undefined) {
+        const { after, templates } = scenario.later;
+        await turns.until(() => after.every((call) => pods.calls().includes(call)), `the calls ${after.join(', ')}`);
+        await changeTemplates(client, namespace, templates);
+      }
       let last = await found();
       for (const endsAt = Date.now() + patienceMs; JSON.stringify(last) !== JSON.stringify(wanted) && Date.now() < endsAt; ) {
         await turns.next(patienceMs);
@@ -124,13 +128,16 @@ class Turns implements TurnListener {
     });
   }
 
-  async quiet(): Promise<void> {
-    for (const endsAt = Date.now() + 15_000; Date.now() < endsAt; ) {
-      const last = this.all.at(-1);
-      if (last !== undefined && last.performed.length === 0) return;
+  quiet(): Promise<void> {
+    return this.until(() => this.all.at(-1)?.performed.length === 0, 'a turn in which nothing was done');
+  }
+
+  /** Looks after each turn; rejects when it is not so within 15 s. */
+  async until(isSo: () => boolean, what: string): Promise<void> {
+    for (const endsAt = Date.now() + 15_000; !isSo(); ) {
+      if (Date.now() > endsAt) throw new Error(`never came: ${what}`);
       await this.next(1000);
     }
-    throw new Error('no turn ended in which nothing was done');
   }
 }
 

@@ -156,7 +156,7 @@ export const delayedDownscale: readonly Scenario[] = [
     name: 'an upscale takes the preparation back, from the pods that were asked',
     sets: zones(delayed()),
     templates: two,
-    laterTemplates: { ingester: 6 },
+    later: { after: call('POST', 2, 3), templates: { ingester: 6 } },
     answers: [{ pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 }],
     calls: [...stay(0, 1), ...call('POST', 2, 3), ...stay(2, 3)],
     writes: [shrinkTo(6), writeBack(6)],
@@ -166,7 +166,7 @@ export const delayedDownscale: readonly Scenario[] = [
     name: 'a downscale that is called off takes the preparation back, whatever the pods answer',
     sets: zones(delayed()),
     templates: two,
-    laterTemplates: { ingester: 4 },
+    later: { after: call('POST', 2, 3), templates: { ingester: 4 } },
     answers: [
       { pods: /./, method: 'POST', status: 200, preparedSecondsAgo: 10 },
       { pods: /./, method: 'DELETE', status: 409 },

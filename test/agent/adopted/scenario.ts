@@ -43,8 +43,8 @@ export interface Scenario {
   readonly templates?: Readonly<Record<string, { readonly spec: number; readonly status?: number }>>;
   /** `spec` of ZoneAwarePodDisruptionBudgets by name. */
   readonly budgets?: Readonly<Record<string, object>>;
-  /** What the templates ask for after the agent has done what it had to do. */
-  readonly laterTemplates?: Readonly<Record<string, number>>;
+  /** What the templates ask for as soon as the agent has made these calls. */
+  readonly later?: { readonly after: readonly string[]; readonly templates: Readonly<Record<string, number>> };
   /** A pod of another workload that carries the label `name` of a StatefulSet. */
   readonly foreignPods?: readonly { readonly name: string; readonly label: string; readonly pod?: PodState }[];
   readonly answers?: readonly PodAnswer[];

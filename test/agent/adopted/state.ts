@@ -51,7 +51,7 @@ export async function putState(client: ApiClient, namespace: string, scenario: S
 }
 
 /** Templates that ask for other numbers from now on. */
-export async function changeTemplates(client: ApiClient, namespace: string, templates: Scenario['laterTemplates'] = {}): Promise<void> {
+export async function changeTemplates(client: ApiClient, namespace: string, templates: Readonly<Record<string, number>>): Promise<void> {
   for (const [name, replicas] of Object.entries(templates)) {
     await client.patch(`/apis/${templatesGroup}/v1/namespaces/${namespace}/replicatemplates/${name}`, 'merge', { spec: { replicas } });
   }

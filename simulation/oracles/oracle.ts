@@ -1,0 +1,58 @@
+// Who judges a run: each oracle hears of everything that happens, at once, and says what must not have been. None of them shares code with what it judges.
+import type { TurnReport } from '../../agent/report.ts';
+import type { GroupShape } from '../scenario.ts';
+import type { Answered, Commit, ModelObject } from '../server/request.ts';
+
+export interface Violation {
+  /** Of the list of invariants in docs/simulation.md, such as `S1` or `L2`. */
+  readonly invariant: string;
+  readonly atMs: number;
+  /** Names the object, and the process when there is one. */
+  readonly message: string;
+}
+
+/** What oracles may look at. Reads only; never the agents' memory. */
+export interface Scene {
+  readonly nowMs: () => number;
+  /** `safety` until faults end, `healing` then. */
+  readonly phase: () => 'safety' | 'healing';
+  readonly group: GroupShape;
+  readonly namespace: string;
+  /** Names of the StatefulSets, in the order of the zones. */
+  readonly statefulSets: readonly string[];
+  readonly agentUser: string;
+  /** The newest state of the storage, by name. */
+  readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
+  readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
+  readonly violated: (invariant: string, message: string) => void;
+}
+
+/** A call of a pod by an agent, when it arrives there. */
+export interface PodCalled {
+  readonly process: string;
+  readonly atMs: number;
+  readonly sentAtMs: number;
+  readonly namespace: string;
+  readonly pod: string;
+  /** Of the pod that has heard it. */
+  readonly uid: string;
+  readonly method: 'POST' | 'DELETE';
+  readonly path: string;
+}
+
+export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
+
+export interface Oracle {
+  readonly committed?: (commit: Commit) => void;
+  readonly answered?: (answered: Answered) => void;
+  readonly turnEnded?: (process: string, report: TurnReport) => void;
+  readonly podCalled?: (call: PodCalled) => void;
+  readonly processChanged?: (process: string, change: ProcessChange) => void;
+  /** Faults are over, everything broken is mended and every agent runs. */
+  readonly healingBegan?: () => void;
+  /** The run is over; the agents still run. */
+  readonly ended?: () => void;
+}
+
+/** Makes the oracle for one run. */
+export type OracleFactory = (scene: Scene) => Oracle;
