@@ -38,4 +38,7 @@ export interface RunResult {
 }
 
 /** Plays the scenario with the agent's own loop. Never rejects for what the agent does: that is in the result. */
-export declare function runScenario(scenario: Scenario, options?: RunOptions): Promise<RunResult>;
+export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
+  await Promise.resolve();
+  throw new Error(`the parts of the run are not joined yet: seed ${scenario.seed}, ${options.isTold === true ? 'told' : 'untold'}`);
+}

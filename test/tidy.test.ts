@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-const folders = ['policies', 'engine', 'cluster', 'agent', 'webhook', 'plugin'] as const;
+const folders = ['policies', 'engine', 'cluster', 'agent', 'simulation', 'webhook', 'plugin'] as const;
 type Folder = (typeof folders)[number];
 
 /** What each part may import of ours (ARCHITECTURE.md). */
@@ -11,15 +11,16 @@ const mayImport: Readonly<Record<Folder, readonly Folder[]>> = {
   engine: ['policies'],
   cluster: [],
   agent: ['policies', 'engine', 'cluster'],
+  simulation: ['policies', 'engine', 'cluster', 'agent'],
   webhook: ['policies', 'engine', 'cluster'],
-  plugin: ['policies', 'engine', 'cluster'],
+  plugin: ['policies', 'engine', 'cluster', 'simulation'],
 };
 
 /** Packages that only some parts may import. */
 const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
-  yaml: ['policies', 'plugin', 'agent', 'cluster'],
+  yaml: ['policies', 'plugin', 'agent', 'cluster', 'simulation'],
   'json-logic-js': ['policies'],
-  zod: ['policies', 'engine'],
+  zod: ['policies', 'engine', 'simulation'],
   croner: ['policies'],
   luxon: ['policies'],
   commander: ['plugin', 'agent'],
@@ -41,6 +42,14 @@ const impure: readonly (readonly [RegExp, string])[] = [
   [/\bconsole\./, 'findings and results are values'],
   [/\bfetch\(/, 'inputs are gathered beforehand'],
   [/\bperformance\./, 'time is a parameter'],
+];
+
+/** What a simulated run may not touch, or it would not be the same the next time. */
+const unrepeatable: readonly (readonly [RegExp, string])[] = [
+  [/\bDate\.now\(|\bnew Date\(\)/, "time is the scheduler's"],
+  [/\bMath\.random\(|\brandomUUID\(|\brandomBytes\(/, 'chance is drawn by seed and name'],
+  [/\bset(?:Timeout|Interval)\(/, "time is the scheduler's"],
+  [/\bperformance\./, "time is the scheduler's"],
 ];
 
 function sources(folder: string): readonly string[] {
@@ -84,6 +93,15 @@ describe('the import rule', () => {
     for (const file of [...sources('policies'), ...sources('engine')]) {
       const text = readFileSync(file, 'utf8').replace(/\/\/.*$|\/\*[\s\S]*?\*\//gm, '');
       for (const [pattern, instead] of impure) if (pattern.test(text)) broken.push(`${file}: ${pattern.source}: ${instead}`);
+    }
+    expect(broken).toEqual([]);
+  });
+
+  it('simulation/ reads no clock and no randomness but its own', () => {
+    const broken: string[] = [];
+    for (const file of sources('simulation')) {
+      const text = readFileSync(file, 'utf8').replace(/\/\/.*$|\/\*[\s\S]*?\*\//gm, '');
+      for (const [pattern, instead] of unrepeatable) if (pattern.test(text)) broken.push(`${file}: ${pattern.source}: ${instead}`);
     }
     expect(broken).toEqual([]);
   });

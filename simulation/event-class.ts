@@ -1,0 +1,69 @@
+// Which class of the fault catalogue an event of a scenario belongs to, and what it says in a timeline.
+import type { FaultClass } from './faults/fault.ts';
+import type { ScenarioEvent } from './scenario.ts';
+
+type Kind = ScenarioEvent['kind'];
+
+/** Undefined: nothing is wrong with it, it is what people have the tool for. */
+const classOfKind: Readonly<Record<Kind, FaultClass | undefined>> = {
+  setImage: undefined,
+  setReplicas: undefined,
+  pause: undefined,
+  resume: undefined,
+  deletePod: 'F17',
+  scaleByHand: 'F17',
+  recreateStatefulSet: 'F18',
+  leaveGroup: 'F18',
+  setStrategy: 'F18',
+  podFails: 'F17',
+  podFlaps: 'F15',
+  podDies: 'F17',
+  slowKubelet: 'F15',
+  stuckTerminating: 'F15',
+  nodeLost: 'F15',
+  nodeDrained: 'F17',
+  controllerLags: 'F16',
+  controllerIsStale: 'F16',
+  crash: 'F11',
+  stop: undefined,
+  pauseProcess: 'F12',
+  jumpWallClock: 'F14',
+  deleteLease: 'F13',
+  editLease: 'F13',
+  frontEndLags: 'F10',
+  frontEndRestarts: 'F10',
+};
+
+/**
+ * The class that an event counts for; undefined when it is no fault. A rollout or a new number of replicas counts when something of the kind
+ * has been before it: a change of the template in the middle of a rollout is F18, a number written again by an autoscaler F17.
+ */
+export function classOfEvent(event: ScenarioEvent, before: readonly ScenarioEvent[]): FaultClass | undefined {
+  if (event.kind === 'setImage') return before.some((other) => other.kind === 'setImage') ? 'F18' : undefined;
+  if (event.kind === 'setReplicas') return before.some((other) => other.kind === 'setReplicas') ? 'F17' : undefined;
+  return classOfKind[event.kind];
+}
+
+/** One line: the kind and its parameters, such as `deletePod zone=a ordinal=2`. */
+export function eventText(event: ScenarioEvent): string {
+  const parameters = Object.entries(event)
+    .filter(([name]) => name !== 'kind' && name !== 'atMs')
+    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`);
+  return [event.kind, ...parameters].join(' ');
+}
+
+/** Whose event it is, as a timeline names it. */
+export function eventAuthor(event: ScenarioEvent): string {
+  const people: readonly Kind[] = [
+    'setImage',
+    'setReplicas',
+    'pause',
+    'resume',
+    'deletePod',
+    'scaleByHand',
+    'recreateStatefulSet',
+    'leaveGroup',
+    'setStrategy',
+  ];
+  return people.includes(event.kind) ? 'people' : 'fault';
+}
