@@ -1,0 +1,16 @@
+// What the models around the agents need of the API server: reads of the newest state, writes without preconditions, and to hear of every commit.
+import type { Actor, Json, ModelObject, ServerObserver } from '../server/request.ts';
+
+/** The part of the model server that controllers, kubelets and people use. Resources are named as in Commit, such as `statefulsets.apps`. */
+export interface ClusterApi {
+  readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
+  readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
+  readonly create: (actor: Actor, resource: string, object: Json) => unknown;
+  readonly change: (actor: Actor, resource: string, namespace: string, name: string, patch: Json, subresource?: string) => unknown;
+  readonly remove: (actor: Actor, resource: string, namespace: string, name: string) => unknown;
+  /** As a DELETE with the pod's own grace period would. */
+  readonly terminate: (actor: Actor, namespace: string, pod: string, graceSeconds?: number) => unknown;
+  /** The HTTP status of an eviction. */
+  readonly evict: (actor: Actor, namespace: string, pod: string) => number;
+  readonly observe: (observer: ServerObserver) => unknown;
+}
