@@ -24,6 +24,36 @@ export interface PodHttp {
   readonly call: (request: PodRequest) => Promise<PodResponse>;
 }
 
+/** One instant query, for the provider that a gate names. */
+export interface GateQuery {
+  /** Of the group that asks: a provider may be there for some namespaces only. */
+  readonly namespace: string;
+  /** The provider's name. Where it is and what it is shown as credentials is known to whoever answers, and is in no object of a group. */
+  readonly source: string;
+  /** PromQL as the gate has it, to be asked without an instant: what counts is the provider's own now. */
+  readonly query: string;
+  /** Until the whole answer is there. */
+  readonly timeoutMs: number;
+  /** A longer body is a failure. */
+  readonly maxBodyBytes: number;
+  /** The place in the code that asks. */
+  readonly site: string;
+}
+
+export interface GateAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Providers of gates, with the HTTP API of Prometheus (`/api/v1/query`). Redirects are not followed. */
+export interface GateHttp {
+  /**
+   * Resolves with any answer. Rejects when no whole answer came within `timeoutMs`, and when the provider is unknown or not there for the
+   * namespace, with an Error that says so and names neither an address nor a credential.
+   */
+  readonly query: (query: GateQuery) => Promise<GateAnswer>;
+}
+
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Structured log: a constant message and values beside it. */
@@ -45,6 +75,8 @@ export interface PolicyDirectory {
 export interface AgentEnv extends ClusterEnv {
   readonly pods: PodHttp;
   readonly log: Log;
+  /** Absent: no gate is ever read, so those that enforce hold. */
+  readonly gates?: GateHttp;
   /** Absent without `--policies`. */
   readonly policyDirectory?: PolicyDirectory;
 }

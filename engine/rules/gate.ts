@@ -62,6 +62,21 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   };
 }
 
+/** Failures that are kept although the gate never fails by their number, so that people see that there were some. */
+const toldFailures = 10;
+
+/**
+ * The readings, oldest first, that a verdict may still depend on: the newest, as many as must succeed in a row, and of those before them the
+ * failures that count towards the limit. What is left out changes no verdict, so whoever gathers readings needs to keep no others.
+ */
+export function countedReadings(gate: GateDefinition, readings: readonly GateReading[]): readonly GateReading[] {
+  const begin = Math.max(0, readings.length - gate.consecutive);
+  const newest = readings.slice(begin);
+  const isFailure = (reading: GateReading): boolean => judgeReading(gate, reading, reading.atMs) === 'failure';
+  const failures = readings.slice(0, begin).filter(isFailure);
+  return [...failures.slice(-Math.max(gate.failureLimit, toldFailures)), ...newest];
+}
+
 /** A reading that is overdue may come at any moment, and looking again would not bring it. */
 function ahead({ nowMs }: GroupContext, instant: number): number | undefined {
   return instant > nowMs ? instant : undefined;
