@@ -1,0 +1,208 @@
+// Where faults come from: drawn by chance at each place, or looked up by their place; and the record of those that happened.
+import { draw } from '../random.ts';
+import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, RequestFault, WatchFault } from './fault.ts';
+
+type Rates = Readonly<Partial<Record<FaultClass, number>>>;
+
+export interface FaultLimits {
+  /** Nothing that lasts (a request on its way, a stalled watch, a pause, a restart) lasts longer, in milliseconds. */
+  readonly longestMs: number;
+  /** Between two drawn crashes of one process, whatever lives it is in, in milliseconds: one that dies all the time does nothing wrong. */
+  readonly crashGapMs: number;
+  /** Between two drawn pauses of one process, in milliseconds. */
+  readonly pauseGapMs: number;
+}
+
+export const usualLimits: FaultLimits = { longestMs: 600_000, crashGapMs: 20_000, pauseGapMs: 20_000 };
+
+/**
+ * Draws at each place, class by class; the first that is drawn happens. What is drawn for one class and place depends on the seed alone, except
+ * that crashes and pauses keep their gap. Ranges: the fault catalogue (docs/simulation.md).
+ */
+export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = usualLimits): Faults {
+  const isDrawn = (kind: FaultClass, key: string): boolean => {
+    const rate = rates[kind] ?? 0;
+    return rate > 0 && draw(seed, `${kind} ${key}`) < rate;
+  };
+  const lot = (name: string): number => draw(seed, name);
+  const lasting = (name: string, fromMs: number, toMs: number): number => Math.min(limits.longestMs, skewed(lot(name), fromMs, toMs));
+  const crashGap = gap(limits.crashGapMs);
+  const pauseGap = gap(limits.pauseGapMs);
+
+  const ofProcess = (point: Point): RequestFault | undefined => {
+    const { key } = point;
+    if (isDrawn('F11', key) && crashGap(point)) {
+      const moment = pick(lot(`F11 moment ${key}`), ['beforeSend', 'afterApply', 'afterReply'] as const);
+      return { class: 'F11', kind: 'crash', moment, restartAfterMs: lasting(`F11 restart ${key}`, 500, 60_000) };
+    }
+    if (isDrawn('F12', key) && pauseGap(point))
+      return { class: 'F12', kind: 'pause', durationMs: lasting(`F12 for ${key}`, 1_000, 120_000) };
+    return undefined;
+  };
+  const ofRequest = (point: Point, verb: string): RequestFault | undefined => {
+    const { key } = point;
+    const ofItself = ofProcess(point);
+    // A pod has faults of its own.
+    if (ofItself !== undefined || verb === podVerb) return ofItself;
+    if (isDrawn('F1', key)) return { class: 'F1', kind: 'lost', isSilent: lot(`F1 silent ${key}`) < 0.3 };
+    if (isDrawn('F2', key)) return { class: 'F2', kind: 'replyLost', isSilent: lot(`F2 silent ${key}`) < 0.3 };
+    if (isDrawn('F3', key)) return { class: 'F3', kind: 'held', delayMs: lasting(`F3 for ${key}`, 1_000, 60_000) };
+    if (isChange(point, verb) && isDrawn('F4', key)) return { class: 'F4', kind: 'foreignWrite' };
+    if (isDrawn('F5', key)) return drawnAnswer(key, lot);
+    if ((verb === 'list' || verb === 'watch') && isDrawn('F6', key)) {
+      return { class: 'F6', kind: lot(`F6 kind ${key}`) < 0.5 ? 'expired' : 'tooLarge' };
+    }
+    return undefined;
+  };
+  const ofLine = ({ key }: Point): WatchFault | undefined => {
+    if (isDrawn('F6', key)) return { class: 'F6', kind: 'gone' };
+    if (isDrawn('F7', key)) return { class: 'F7', kind: 'stall', durationMs: lasting(`F7 for ${key}`, 5_000, 600_000) };
+    if (isDrawn('F8', key)) {
+      const kind = pick(lot(`F8 kind ${key}`), ['duplicate', 'coalesce', 'reconnectToPast'] as const);
+      if (kind !== 'reconnectToPast') return { class: 'F8', kind };
+      return { class: 'F8', kind, behindMs: lasting(`F8 behind ${key}`, 500, 120_000) };
+    }
+    return isDrawn('F9', key) ? { class: 'F9', kind: 'lose' } : undefined;
+  };
+  const ofPodCall = ({ key }: Point): PodFault | undefined => {
+    if (!isDrawn('F21', key)) return undefined;
+    const kind = pick(lot(`F21 kind ${key}`), podKinds);
+    if (kind !== 'lie') return { class: 'F21', kind };
+    const size = skewed(lot(`F21 by ${key}`), 1_000, 86_400_000);
+    return { class: 'F21', kind, byMs: lot(`F21 sign ${key}`) < 0.5 ? -size : size };
+  };
+  const ofGate = ({ key }: Point): GateFault | undefined =>
+    isDrawn('F22', key) ? { class: 'F22', kind: pick(lot(`F22 kind ${key}`), gateKinds) } : undefined;
+  return { ofRequest, ofLine, ofPodCall, ofGate };
+}
+
+/** The verb under which calls of pods are asked about: of what can happen to a request only what happens to the process happens there. */
+export const podVerb = 'call';
+
+/** Faults at these places and nowhere else. Of two at one place the first counts. */
+export function placedFaults(placed: readonly PlacedFault[]): Faults {
+  const requests = new Map<string, RequestFault>();
+  const lines = new Map<string, WatchFault>();
+  const pods = new Map<string, PodFault>();
+  const gates = new Map<string, GateFault>();
+  for (const one of [...placed].reverse()) {
+    if (one.port === 'request') requests.set(one.at, one.fault);
+    else if (one.port === 'line') lines.set(one.at, one.fault);
+    else if (one.port === 'pod') pods.set(one.at, one.fault);
+    else gates.set(one.at, one.fault);
+  }
+  return {
+    ofRequest: ({ key }) => requests.get(key),
+    ofLine: ({ key }) => lines.get(key),
+    ofPodCall: ({ key }) => pods.get(key),
+    ofGate: ({ key }) => gates.get(key),
+  };
+}
+
+/** What the first source says, else what the next one says. */
+export function eitherFaults(first: Faults, second: Faults): Faults {
+  return {
+    ofRequest: (point, verb) => first.ofRequest(point, verb) ?? second.ofRequest(point, verb),
+    ofLine: (point) => first.ofLine(point) ?? second.ofLine(point),
+    ofPodCall: (point) => first.ofPodCall(point) ?? second.ofPodCall(point),
+    ofGate: (point) => first.ofGate(point) ?? second.ofGate(point),
+  };
+}
+
+export interface RecordedFaults extends Faults {
+  /** A fault without a place has happened, such as an event of the scenario. */
+  readonly happened: (kind: FaultClass) => void;
+  readonly counts: () => Readonly<Partial<Record<FaultClass, number>>>;
+  /** In the order in which they happened. */
+  readonly placed: () => readonly PlacedFault[];
+  /** How often each `site moment` was hit by a crash. */
+  readonly crashes: () => Readonly<Record<string, number>>;
+}
+
+/** Records what the source injects; nothing is injected once `isOver()`. `onFault` hears of each. */
+export function recordedFaults(
+  source: Faults,
+  isOver: () => boolean,
+  onFault?: (placed: PlacedFault, point: Point) => void,
+): RecordedFaults {
+  const counts: Partial<Record<FaultClass, number>> = {};
+  const placed: PlacedFault[] = [];
+  const crashes: Record<string, number> = {};
+  const happened = (kind: FaultClass): void => {
+    counts[kind] = (counts[kind] ?? 0) + 1;
+  };
+  const record = (one: PlacedFault, point: Point): void => {
+    happened(one.fault.class);
+    placed.push(one);
+    if (one.fault.class === 'F11') {
+      const place = `${point.site} ${one.fault.moment}`;
+      crashes[place] = (crashes[place] ?? 0) + 1;
+    }
+    onFault?.(one, point);
+  };
+  return {
+    ofRequest: (point, verb) => {
+      const fault = isOver() ? undefined : source.ofRequest(point, verb);
+      if (fault !== undefined) record({ at: point.key, port: 'request', fault }, point);
+      return fault;
+    },
+    ofLine: (point) => {
+      const fault = isOver() ? undefined : source.ofLine(point);
+      if (fault !== undefined) record({ at: point.key, port: 'line', fault }, point);
+      return fault;
+    },
+    ofPodCall: (point) => {
+      const fault = isOver() ? undefined : source.ofPodCall(point);
+      if (fault !== undefined) record({ at: point.key, port: 'pod', fault }, point);
+      return fault;
+    },
+    ofGate: (point) => {
+      const fault = isOver() ? undefined : source.ofGate(point);
+      if (fault !== undefined) record({ at: point.key, port: 'gate', fault }, point);
+      return fault;
+    },
+    happened,
+    counts: () => ({ ...counts }),
+    placed: () => [...placed],
+    crashes: () => ({ ...crashes }),
+  };
+}
+
+const podKinds = ['refuse', 'hang', 'replyLost', 'error', 'redirect', 'hugeBody', 'lie', 'noTimestamp'] as const;
+const gateKinds = ['empty', 'nan', 'stale', 'partial', 'flip', 'unauthorized', 'hang'] as const;
+const answers = [429, 500, 502, 503, 504, 'malformed', 'truncated', 'tls'] as const;
+
+function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
+  const what = pick(lot(`F5 what ${key}`), answers);
+  // Who is told to come back later was turned away; who could not shake hands has said nothing; what was cut off was an answer.
+  const isApplied = what === 'truncated' || (what !== 429 && what !== 'tls' && lot(`F5 applied ${key}`) < 0.5);
+  const asksForPause = what === 429 || (what === 503 && lot(`F5 pause ${key}`) < 0.5);
+  const retryAfterSeconds = Math.round(skewed(lot(`F5 after ${key}`), 1_000, 30_000) / 1000);
+  return { class: 'F5', kind: 'answer', what, isApplied, ...(asksForPause ? { retryAfterSeconds } : {}) };
+}
+
+/** Whether an object that is there already is to be changed. */
+function isChange({ site }: Point, verb: string): boolean {
+  return verb === 'update' || verb === 'patch' || verb === 'delete' || site === 'act.evictPod';
+}
+
+/** A whole number between the two, as often in the lower as in the upper half of their magnitudes: most things take short, some take long. */
+function skewed(lot: number, from: number, to: number): number {
+  return Math.round(from * (to / from) ** lot);
+}
+
+function pick<const Items extends readonly unknown[]>(lot: number, items: Items): Items[number] {
+  return items[Math.floor(lot * items.length)];
+}
+
+/** Whether so much time has passed since the last one of the same process; if so, this is the next one. */
+function gap(gapMs: number): (point: Point) => boolean {
+  const lastMs = new Map<string, number>();
+  return ({ process, atMs }) => {
+    const letter = process.replace(/\d+$/, '');
+    const last = lastMs.get(letter);
+    if (last !== undefined && atMs - last < gapMs) return false;
+    lastMs.set(letter, atMs);
+    return true;
+  };
+}

@@ -1,0 +1,31 @@
+// The providers of gates as one process reaches them: a network that takes time, between it and the model of the metric server.
+import type { GateAnswer, GateHttp } from '../../agent/env.ts';
+import type { GateServer } from '../cluster/gate-server.ts';
+import { podVerb } from '../faults/source.ts';
+import { type Life, makeCall, sendingLatencyMs } from './life.ts';
+
+export interface GatePortOptions {
+  readonly life: Life;
+  readonly server: GateServer;
+}
+
+/** A port whose faults (F22) have the key `PROCESS/gate.read#N`; the process may die or stand still there as at any other place. */
+export function gateHttp({ life, server }: GatePortOptions): GateHttp {
+  return {
+    query: ({ source, query, site, timeoutMs, maxBodyBytes }) =>
+      makeCall<GateAnswer>(life, {
+        ...{ site, verb: podVerb, timeoutMs },
+        timedOut: () => new Error(`no answer came within ${timeoutMs} ms`),
+        send: (sending) => {
+          const { point } = sending;
+          const fault = life.faults.ofGate(point);
+          life.scheduler.after(sendingLatencyMs(life, point), () => {
+            const answer = server.answer({ source, query }, fault);
+            if (sending.hasDied() || answer === 'silence') return;
+            if (answer.body.length > maxBodyBytes) sending.failed(new Error(`the answer is longer than ${maxBodyBytes} bytes`));
+            else sending.replied(answer);
+          });
+        },
+      }),
+  };
+}

@@ -1,0 +1,196 @@
+// The lines of one watch on their way from the server to the process: in order, some time later, and with everything that a watch can suffer.
+import type { KubernetesStream } from '../../cluster/env.ts';
+import type { WatchFault } from '../faults/fault.ts';
+import { type Random, streamOf } from '../random.ts';
+import type { ModelWatch, WatchSink } from '../server/request.ts';
+import { goneLine } from './answers.ts';
+import { type Life, latencyMs } from './life.ts';
+
+export interface LinesOptions {
+  readonly life: Life;
+  readonly site: string;
+  /** Of the request that opened it. */
+  readonly key: string;
+  /** The next watch of this site shall be served by a server that is so far behind. */
+  readonly onReconnectToPast: (behindMs: number) => void;
+}
+
+export interface Lines {
+  readonly sink: WatchSink;
+  /** The server has opened it. */
+  readonly opened: (watch: ModelWatch) => void;
+  /** The process has heard that it is open. */
+  readonly connect: (onLine: (line: string) => void) => KubernetesStream;
+  /** The process will never hear of it, or is over: the server closes it. */
+  readonly abandon: () => void;
+}
+
+interface Coming {
+  readonly kind: 'line' | 'end';
+  /** A line, or why it ended. */
+  readonly text: string;
+  readonly dueMs: number;
+  /** What happens to it has been decided. */
+  readonly isDecided: boolean;
+}
+
+/** Nobody waits longer for the next line of an object before the one that it would replace is delivered. */
+const longestCoalesceMs = 5_000;
+
+export function createLines({ life, site, key, onReconnectToPast }: LinesOptions): Lines {
+  const { scheduler, time, holds } = life;
+  const random: Random = streamOf(life.seed, `${key} lines`);
+  let coming: Coming[] = [];
+  let lastDueMs = 0;
+  let server: ModelWatch | undefined;
+  let onLine: ((line: string) => void) | undefined;
+  let resolveEnded: (reason: string) => void = () => undefined;
+  let state: 'opening' | 'open' | 'ended' = 'opening';
+  let isServed = true;
+  /** A stall, or the wait for the line that replaces the first one. */
+  let isBlocked = false;
+  let isPlanned = false;
+  let awaited: { readonly object: string; readonly found: () => void } | undefined;
+
+  const enqueue = (kind: Coming['kind'], text: string): void => {
+    if (!isServed || state === 'ended') return;
+    // In the order in which they were sent, whatever the network does.
+    lastDueMs = Math.max(lastDueMs, scheduler.nowMs() + latencyMs(random()));
+    coming.push({ kind, text, dueMs: lastDueMs, isDecided: false });
+    if (kind === 'line' && awaited !== undefined && objectOf(text) === awaited.object) awaited.found();
+    plan();
+  };
+  const plan = (): void => {
+    const first = coming[0];
+    if (first === undefined || isPlanned || isBlocked || state !== 'open') return;
+    isPlanned = true;
+    scheduler.after(Math.max(0, first.dueMs - scheduler.nowMs()), () => {
+      isPlanned = false;
+      while (state === 'open' && !isBlocked && coming[0] !== undefined && coming[0].dueMs <= scheduler.nowMs())
+        arrive(coming.shift() as Coming);
+      plan();
+    });
+  };
+  const arrive = (one: Coming): void => {
+    const fault = one.kind === 'end' || one.isDecided ? undefined : life.faults.ofLine(life.places.next('line', site));
+    if (one.kind === 'end') end(one.text);
+    else if (fault === undefined) deliver(one.text);
+    else suffer(fault, one);
+  };
+  const suffer = (fault: WatchFault, one: Coming): void => {
+    switch (fault.kind) {
+      case 'gone':
+        deliver(goneLine);
+        end('the server closed the watch');
+        break;
+      case 'stall':
+        block(one, fault.durationMs);
+        break;
+      case 'duplicate':
+        deliver(one.text);
+        deliver(one.text);
+        break;
+      case 'coalesce':
+        coalesce(one);
+        break;
+      case 'reconnectToPast':
+        onReconnectToPast(fault.behindMs);
+        end('the connection was closed');
+        break;
+      case 'lose':
+        break;
+      default:
+        fault satisfies never;
+    }
+  };
+  /** Nothing comes before this line, which comes then. The answer goes on at once, without it. */
+  const block = (one: Coming, durationMs: number): (() => void) => {
+    isBlocked = true;
+    coming.unshift({ ...one, isDecided: true });
+    const goOn = (): void => {
+      cancel();
+      isBlocked = false;
+      awaited = undefined;
+      plan();
+    };
+    const cancel = holds.after(durationMs, goOn);
+    return () => {
+      coming.shift();
+      goOn();
+    };
+  };
+  const coalesce = (one: Coming): void => {
+    const object = objectOf(one.text);
+    // When the next one is on its way already, this one is as good as never sent.
+    const isReplaced = coming.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
+    if (object === undefined) deliver(one.text);
+    else if (!isReplaced) awaited = { object, found: block(one, longestCoalesceMs) };
+  };
+  const deliver = (text: string): void =>
+    time.take(() => {
+      if (state !== 'open') return;
+      life.note('line', key, text);
+      onLine?.(text);
+    });
+  const closeServer = (): void => {
+    if (!isServed) return;
+    isServed = false;
+    coming = [];
+    life.onEnd.delete(closeServer);
+    server?.close();
+  };
+  const end = (reason: string): void => {
+    closeServer();
+    time.take(() => finish(reason));
+  };
+  const finish = (reason: string): void => {
+    if (state !== 'open') return;
+    state = 'ended';
+    life.open.watches -= 1;
+    life.note('ended', key);
+    resolveEnded(reason);
+  };
+  life.onEnd.add(closeServer);
+
+  return {
+    sink: { line: (text) => enqueue('line', text), end: (reason) => enqueue('end', reason) },
+    opened: (watch) => {
+      server = watch;
+      if (!isServed) watch.close();
+    },
+    connect: (listener) => {
+      state = 'open';
+      life.open.watches += 1;
+      onLine = listener;
+      const ended = new Promise<string>((resolve) => {
+        resolveEnded = resolve;
+      });
+      plan();
+      return {
+        ...{ status: 200, body: '', ended },
+        close: () => {
+          closeServer();
+          finish('closed by the client');
+        },
+      };
+    },
+    abandon: () => {
+      closeServer();
+      state = 'ended';
+    },
+  };
+}
+
+/** Which object a line is about; undefined when it is about none, as a bookmark. */
+function objectOf(line: string): string | undefined {
+  try {
+    const { type, object } = JSON.parse(line) as {
+      readonly type?: unknown;
+      readonly object?: { readonly metadata?: Record<string, unknown> };
+    };
+    const { namespace = '', name } = object?.metadata ?? {};
+    return type === 'BOOKMARK' || typeof name !== 'string' ? undefined : `${String(namespace)}/${name}`;
+  } catch {
+    return undefined;
+  }
+}

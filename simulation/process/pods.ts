@@ -1,0 +1,99 @@
+// Pods as one process reaches them over HTTP, and what can go wrong with a pod that is asked to prepare.
+import type { PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
+import type { PodFault } from '../faults/fault.ts';
+import { podVerb } from '../faults/source.ts';
+import type { PodCalled } from '../oracles/oracle.ts';
+import { type Life, makeCall, sendingLatencyMs } from './life.ts';
+
+/** What a pod says, and which pod it was. */
+export interface PodAnswered {
+  readonly status: number;
+  readonly body: string;
+  readonly uid: string;
+  readonly pod: string;
+  readonly namespace: string;
+}
+
+export interface PodCall {
+  readonly method: 'POST' | 'DELETE';
+  /** Without the port. */
+  readonly host: string;
+  /** With the query. */
+  readonly path: string;
+}
+
+export interface PodsOptions {
+  readonly life: Life;
+  /** The model of the pods; undefined when nobody listens there. What the call changes has happened when it returns. */
+  readonly podAnswer: (call: PodCall) => PodAnswered | undefined;
+  readonly podCalled: (call: PodCalled) => void;
+}
+
+/** Calls to pods: they take time, and fail as `PodFault` says; a process may die or stand still at each. */
+export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
+  const hear = (request: PodRequest, sentAtMs: number): PodAnswered | undefined => {
+    const url = new URL(request.url);
+    const path = url.pathname + url.search;
+    const answer = podAnswer({ method: request.method, host: url.hostname, path });
+    if (answer === undefined) return undefined;
+    const { namespace, pod, uid } = answer;
+    podCalled({ process: life.name, atMs: life.scheduler.nowMs(), sentAtMs, namespace, pod, uid, method: request.method, path });
+    return answer;
+  };
+  return {
+    call: (request) =>
+      makeCall<PodResponse>(life, {
+        ...{ site: request.site, verb: podVerb, timeoutMs: request.timeoutMs },
+        timedOut: () => new Error(`no whole answer within ${request.timeoutMs} ms`),
+        send: (sending) => {
+          const sentAtMs = life.scheduler.nowMs();
+          const fault = life.faults.ofPodCall(life.places.next('pod', request.site));
+          if (fault?.kind === 'hang') return;
+          if (fault?.kind === 'refuse') {
+            sending.failed(new Error('connect ECONNREFUSED'));
+            return;
+          }
+          life.scheduler.after(sendingLatencyMs(life, sending.point), () => {
+            const answer = hear(request, sentAtMs);
+            if (sending.hasDied()) return;
+            const told = answer === undefined ? new Error('connect ECONNREFUSED') : toldBy(answer, fault, request.maxBodyBytes);
+            if (told instanceof Error) sending.failed(told);
+            else if (told !== undefined) sending.replied(told);
+          });
+        },
+      }),
+  };
+}
+
+/** What reaches the caller of what the pod has answered; undefined when nothing does. */
+function toldBy({ status, body }: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error | undefined {
+  switch (fault?.kind) {
+    case 'replyLost':
+      return new Error('socket hang up');
+    case 'error':
+      return { status: 500, body: 'injected: internal error' };
+    case 'redirect':
+      return { status: 302, body: '' };
+    case 'hugeBody':
+      return new Error(`the answer is longer than ${maxBodyBytes} bytes`);
+    case 'lie':
+      return { status, body: lying(body, fault.byMs ?? 0) };
+    case 'noTimestamp':
+      return { status, body: '{}' };
+    default:
+      return Buffer.byteLength(body) > maxBodyBytes ? new Error(`the answer is longer than ${maxBodyBytes} bytes`) : { status, body };
+  }
+}
+
+/** The body with another `timestamp`, in seconds; as it is when there is none. */
+function lying(body: string, byMs: number): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return body;
+  }
+  const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
+  if (typeof timestamp !== 'number') return body;
+  return JSON.stringify({ ...(value as object), timestamp: timestamp + Math.round(byMs / 1000) });
+}

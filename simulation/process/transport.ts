@@ -1,0 +1,185 @@
+// The API server as one process reaches it: a network that takes time, loses, holds and garbles, between it and the model of the server.
+import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
+import { TransportFailure } from '../../cluster/request/failure.ts';
+import { draw } from '../random.ts';
+import type { ModelRequest, ModelResponse, ModelWatch, WatchSink } from '../server/request.ts';
+import { faultyAnswer, versionAnswer } from './answers.ts';
+import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
+import { createLines, type Lines } from './lines.ts';
+
+/** What the transport needs of the model of the API server (server/server.ts). */
+export interface ServedModel {
+  readonly handle: (request: ModelRequest, frontEnd?: number) => ModelResponse | Promise<ModelResponse>;
+  readonly watch: (request: ModelRequest, sink: WatchSink, frontEnd?: number) => ModelWatch | ModelResponse;
+}
+
+export interface TransportOptions {
+  readonly life: Life;
+  readonly server: ServedModel;
+  /** As whom the server knows the process. */
+  readonly user: string;
+  /** How many there are, 1 or more. */
+  readonly frontEnds: number;
+  /** Somebody else changes the object that the request is about (F4). */
+  readonly touch: (request: ModelRequest) => void;
+  /** A front end that shows, from now on and for so long, nothing new (F8). */
+  readonly frontEndOfPast: (behindMs: number) => number;
+}
+
+/**
+ * A client with connections of its own, as the agent has two: one that acts and one that publishes. Connections stay with one front end until
+ * something fails; a watch now and then finds another.
+ */
+export function createTransport(options: TransportOptions, connection: 'acting' | 'writing'): KubernetesHttp {
+  const { life, server, user, frontEnds } = options;
+  let connections = 0;
+  let frontEnd = 0;
+  const past = new Map<string, number>();
+  const connect = (): void => {
+    connections += 1;
+    frontEnd = Math.floor(draw(life.seed, `${life.name} ${connection} connection ${connections}`) * frontEnds);
+  };
+  connect();
+
+  const modelOf = ({ method, path, contentType, accept, body, site }: KubernetesRequest): ModelRequest => ({
+    ...{ method, path },
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(accept === undefined ? {} : { accept }),
+    ...(body === undefined ? {} : { body }),
+    actor: { user, process: life.name, site, sentAtMs: life.scheduler.nowMs() },
+  });
+  const call = <Answer>(request: KubernetesRequest, verb: string, exchange: Exchange<Answer>): Promise<Answer> => {
+    const { site, timeoutMs } = request;
+    const failure = (message: string, mayBeApplied: boolean) => new TransportFailure(message, { site, mayBeApplied });
+    return makeCall<Answer>(life, {
+      ...{ site, verb, timeoutMs },
+      timedOut: () => {
+        connect();
+        return failure(`no answer within ${timeoutMs} ms`, true);
+      },
+      unheard: exchange.unheard,
+      send: (sending) => {
+        const failed = (message: string, mayBeApplied: boolean): void => {
+          connect();
+          sending.failed(failure(message, mayBeApplied));
+        };
+        sendThrough({ life, sending, exchange, failed, model: modelOf(request), touch: options.touch });
+      },
+    });
+  };
+
+  return {
+    request: (request) => {
+      const at = frontEnd;
+      return call<KubernetesResponse>(request, verbOf(request), {
+        ask: (model) => server.handle(model, at),
+        made: (response) => response,
+        responseOf: (answer) => answer,
+        unheard: () => undefined,
+      });
+    },
+    stream: async (request, onLine) => {
+      const opened = await call<Opened>(request, 'watch', {
+        ask: (model, key) => {
+          const behindMs = past.get(request.site);
+          past.delete(request.site);
+          if (draw(life.seed, `${key} elsewhere`) < 0.25) connect();
+          const at = behindMs === undefined ? frontEnd : options.frontEndOfPast(behindMs);
+          const lines = createLines({ life, site: request.site, key, onReconnectToPast: (ms) => past.set(request.site, ms) });
+          const answer = server.watch(model, lines.sink, at);
+          if ('status' in answer) {
+            lines.abandon();
+            return { response: answer };
+          }
+          lines.opened(answer);
+          return { response: opening, lines };
+        },
+        made: (response) => ({ response }),
+        responseOf: ({ response }) => response,
+        unheard: ({ lines }) => lines?.abandon(),
+      });
+      return streamOf(opened, onLine);
+    },
+  };
+}
+
+interface Opened {
+  readonly response: ModelResponse;
+  /** Absent when the server opened none. */
+  readonly lines?: Lines;
+}
+
+const opening: ModelResponse = { status: 200, headers: { 'content-type': 'application/json' }, body: '' };
+
+function streamOf({ response, lines }: Opened, onLine: (line: string) => void): KubernetesStream {
+  if (lines !== undefined) return lines.connect(onLine);
+  const { status, body } = response;
+  // A stream that is over when it begins, as when a proxy answers with a page.
+  if (status === 200) for (const line of body.split('\n')) onLine(line);
+  return { status, body: status === 200 ? '' : body, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
+}
+
+interface Exchange<Answer> {
+  readonly ask: (request: ModelRequest, key: string) => Answer | Promise<Answer>;
+  readonly made: (response: ModelResponse) => Answer;
+  readonly responseOf: (answer: Answer) => ModelResponse;
+  /** The answer reaches nobody. */
+  readonly unheard: (answer: Answer) => void;
+}
+
+interface SendOptions<Answer> {
+  readonly life: Life;
+  readonly sending: Sending<Answer>;
+  readonly exchange: Exchange<Answer>;
+  readonly model: ModelRequest;
+  readonly failed: (message: string, mayBeApplied: boolean) => void;
+  readonly touch: (request: ModelRequest) => void;
+}
+
+/** To the server and back, with the fault of this place. What is on its way arrives whether or not its sender lives. */
+function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: SendOptions<Answer>): void {
+  const { point, fault } = sending;
+  const garbled = (response?: ModelResponse): void => {
+    if (fault?.kind !== 'answer') return;
+    const { what } = fault;
+    if (what === 'tls') failed('the TLS connection failed', response !== undefined);
+    else sending.replied(exchange.made(faultyAnswer({ ...fault, what }, response)));
+  };
+  const applied = (answer: Answer): void => {
+    if (sending.hasDied()) exchange.unheard(answer);
+    else if (fault?.kind === 'replyLost') {
+      exchange.unheard(answer);
+      if (!fault.isSilent) failed('the connection was reset', true);
+    } else if (fault?.kind === 'answer') {
+      exchange.unheard(answer);
+      garbled(exchange.responseOf(answer));
+    } else sending.replied(answer);
+  };
+  const arrive = (): void => {
+    if (fault?.kind === 'foreignWrite') touch(model);
+    if (fault?.kind === 'answer' && (!fault.isApplied || fault.what === 429)) garbled();
+    else if (fault?.kind === 'expired' || fault?.kind === 'tooLarge') sending.replied(exchange.made(versionAnswer(fault.kind)));
+    else {
+      const answer = exchange.ask(model, point.key);
+      if (answer instanceof Promise) void answer.then(applied);
+      else applied(answer);
+    }
+  };
+  const onTheWayMs = sendingLatencyMs(life, point);
+  if (fault?.kind === 'lost') {
+    if (!fault.isSilent) failed('the connection was refused', false);
+  } else if (fault?.kind === 'held') life.holds.after(onTheWayMs + fault.delayMs, arrive);
+  else life.scheduler.after(onTheWayMs, arrive);
+}
+
+/** As the API server would log it, of a request that is no watch. */
+export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'path'>): string {
+  if (method === 'POST') return 'create';
+  if (method === 'PUT') return 'update';
+  if (method === 'PATCH') return 'patch';
+  if (method === 'DELETE') return 'delete';
+  const parts = path.replace(/\?.*$/, '').split('/').slice(1);
+  const below = parts.slice(parts[0] === 'api' ? 2 : 3);
+  const [first, , ...inNamespace] = below;
+  return (first === 'namespaces' && inNamespace.length > 0 ? inNamespace : below).length === 1 ? 'list' : 'get';
+}
