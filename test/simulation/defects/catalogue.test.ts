@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { defects } from './catalogue.ts';
+import { byFile, edited } from './defect.ts';
+
+describe('the catalogue of defects', () => {
+  it('has at least 36 of them, each with a name of its own', () => {
+    expect(defects.length).toBeGreaterThanOrEqual(36);
+    expect(new Set(defects.map(({ id }) => id)).size).toBe(defects.length);
+    expect(defects.filter(({ id }) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id))).toEqual([]);
+  });
+
+  it('edits the agent, the engine and the cluster layer, and not what judges them', () => {
+    const others = defects.flatMap(({ id, edits }) => edits.filter(({ file }) => !/^(?:agent|engine|cluster)\//.test(file)).map(() => id));
+    expect(others).toEqual([]);
+  });
+
+  it('says what each one breaks', () => {
+    expect(defects.filter(({ breaks }) => breaks.length === 0)).toEqual([]);
+  });
+
+  for (const { id, edits } of defects) {
+    it(`${id} replaces what stands in the sources exactly once`, () => {
+      for (const [file, ofFile] of byFile(edits)) {
+        const text = readFileSync(file, 'utf8');
+        expect(edited(text, ofFile)).not.toBe(text);
+      }
+    });
+  }
+
+  it('refuses an edit whose passage is gone, or stands there twice', () => {
+    const edit = { file: 'some.ts', find: 'one', replace: 'two' };
+    expect(() => edited('nothing', [edit])).toThrow('some.ts has 0 times what a defect replaces once: one');
+    expect(() => edited('one one', [edit])).toThrow('some.ts has 2 times what a defect replaces once: one');
+    expect(() => edited('one', [edit, { ...edit, find: 'one', replace: 'three' }])).toThrow('two edits of some.ts overlap');
+    expect(edited('one $& three', [edit])).toBe('two $& three');
+  });
+});

@@ -1,0 +1,21 @@
+// Every defect that the simulation must find.
+import { countingDefects } from './catalogue/counting.ts';
+import { leadershipDefects } from './catalogue/leadership.ts';
+import { ledgerDefects } from './catalogue/ledger.ts';
+import { preparingDefects } from './catalogue/preparing.ts';
+import { requestDefects } from './catalogue/requests.ts';
+import { ruleDefects } from './catalogue/rules.ts';
+import { sightDefects } from './catalogue/sight.ts';
+import { wakingDefects } from './catalogue/waking.ts';
+import type { Defect } from './defect.ts';
+
+export const defects: readonly Defect[] = [
+  ...requestDefects,
+  ...ledgerDefects,
+  ...sightDefects,
+  ...countingDefects,
+  ...ruleDefects,
+  ...preparingDefects,
+  ...leadershipDefects,
+  ...wakingDefects,
+];

@@ -1,0 +1,150 @@
+// Mistakes in counting: pods that are taken as available, as members, as outdated or as free to go and are not.
+import type { Defect, Edit } from '../defect.ts';
+
+const view = 'engine/view.ts';
+const invariants = 'engine/invariants.ts';
+const budget = 'engine/rules/budget.ts';
+
+/** What an invariant says of a decision is not asked. */
+const silent = (find: string, replace: string): Edit => ({ file: invariants, find, replace });
+
+/** The budget of a zone is not asked again. */
+const noBudgetInvariant = silent(
+  'return down > limit ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
+  'return down < 0 ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
+);
+const noFlightInvariant = silent('going.length + view.inFlight > Math.max(1, limit)', 'going.length + view.inFlight > 1_000');
+
+const availability = 'return pod.isReady && pod.nodeReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;';
+
+export const countingDefects: readonly Defect[] = [
+  {
+    id: 'terminating-as-available',
+    title: 'a pod that is going counts as available as long as it is ready',
+    edits: [
+      {
+        file: view,
+        find: "if (pod.phase !== 'Running' || pod.isTerminating) return false;",
+        replace: "if (pod.phase !== 'Running') return false;",
+      },
+    ],
+    breaks: ['S1', 'S2', 'S8'],
+  },
+  {
+    id: 'unready-as-available',
+    title: 'a pod that runs counts as available, ready or not',
+    edits: [
+      {
+        file: view,
+        find: availability,
+        replace: 'return pod.nodeReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;',
+      },
+    ],
+    breaks: ['S1', 'S2', 'S8'],
+  },
+  {
+    id: 'min-ready-seconds-ignored',
+    title: 'a pod counts as available as soon as it is ready',
+    edits: [{ file: view, find: availability, replace: 'return pod.isReady && pod.nodeReady && nowMs >= minReadySeconds;' }],
+    breaks: ['S1', 'S2', 'S8'],
+  },
+  {
+    id: 'lost-node-as-ready',
+    title: 'a pod on a node that is lost counts as available',
+    edits: [{ file: view, find: availability, replace: 'return pod.isReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;' }],
+    breaks: ['S1', 'S2', 'S8'],
+  },
+  {
+    id: 'missing-pods-not-counted',
+    title: 'only pods that exist can be unavailable',
+    edits: [
+      {
+        file: view,
+        find: 'for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) if (!available.has(ordinal)) unavailable.add(ordinal);',
+        replace: 'for (const { ordinal } of pods) if (ordinal < end && !available.has(ordinal)) unavailable.add(ordinal);',
+      },
+      { file: view, find: 'inFlight: starting + (set.replicas - present),', replace: 'inFlight: starting + 0 * present,' },
+      { file: 'engine/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' },
+    ],
+    alsoWithout: 'the claim that stays open until there is a successor',
+    breaks: ['S1', 'S2', 'S8'],
+  },
+  {
+    id: 'pods-by-name',
+    title: 'pods belong to whichever StatefulSet has the name of their owner, whatever its UID',
+    edits: [
+      {
+        file: 'engine/observe/cluster.ts',
+        find: "const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.uid : '';",
+        replace: "const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.name : '';",
+      },
+      { file: 'engine/observe/cluster.ts', find: 'owned.get(set.uid) ?? []', replace: 'owned.get(set.name) ?? []' },
+    ],
+    breaks: ['S1', 'S2', 'S22'],
+  },
+  {
+    id: 'updated-pods-replaced',
+    title: 'a pod that runs the update revision already is replaced all the same',
+    edits: [
+      {
+        file: view,
+        find: 'if (pod.revision !== target) outdated.push(pod);\n    else updated += 1;',
+        replace: 'outdated.push(pod);\n    if (pod.revision === target) updated += 1;',
+      },
+      {
+        file: invariants,
+        find: 'const wrong = pod.revision === view?.set?.status.updateRevision ? [`${action.pod} is at the update revision`] : [];',
+        replace: "const wrong = pod.revision === '' ? [`${action.pod} is at the update revision`] : [];",
+      },
+    ],
+    alsoWithout: 'the invariant S6, which the agent asks once more before each deletion',
+    breaks: ['S6'],
+  },
+  {
+    id: 'terminating-pods-deleted',
+    title: 'a pod that is going already is deleted again',
+    edits: [
+      {
+        file: budget,
+        find: 'if (pod.isTerminating || isClaimed(question, pod)) continue;',
+        replace: 'if (isClaimed(question, pod)) continue;',
+      },
+      {
+        file: invariants,
+        find: '.filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)',
+        replace: '.filter((action) => zoneNamed(context, action.zone) === undefined)',
+      },
+      { file: budget, find: 'let room = cap - question.zone.view.inFlight;', replace: 'let room = cap;' },
+      noBudgetInvariant,
+      noFlightInvariant,
+    ],
+    alsoWithout: 'the invariants S2, S7 and S9, and the limit of pods in flight',
+    breaks: ['S7'],
+  },
+  {
+    id: 'own-failures-not-counted',
+    title: 'pods that are down by themselves do not use up the budget of their zone',
+    edits: [
+      {
+        file: budget,
+        find: 'const free = Math.max(0, limit - view.unavailableCount);',
+        replace: 'const free = Math.max(0, limit - view.claims.length);',
+      },
+      noBudgetInvariant,
+    ],
+    alsoWithout: 'the invariant S2, which the agent asks once more before each deletion',
+    breaks: ['S2'],
+  },
+  {
+    id: 'budget-not-spent',
+    title: 'the pods that go in one turn do not count against one another',
+    edits: [
+      { file: budget, find: 'if (isUp(question, pod)) left -= 1;', replace: '' },
+      { file: budget, find: 'let room = cap - question.zone.view.inFlight;', replace: 'let room = cap + 1_000;' },
+      noBudgetInvariant,
+      noFlightInvariant,
+    ],
+    alsoWithout: 'the invariants S2 and S9, and the limit of pods in flight',
+    breaks: ['S2'],
+  },
+];

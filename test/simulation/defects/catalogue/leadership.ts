@@ -1,0 +1,104 @@
+// Mistakes about who may act, and until when.
+import type { Defect, Edit } from '../defect.ts';
+
+const leadership = 'agent/leadership.ts';
+const lease = 'cluster/lease/lease.ts';
+const clock = 'cluster/lease/lease-clock.ts';
+
+const alwaysMayAct: readonly Edit[] = [
+  {
+    file: leadership,
+    find: 'mayAct: (timeoutMs) => !isOver && (isAlone || lease?.mayAct(timeoutMs) === true),',
+    replace: 'mayAct: () => !isOver,',
+  },
+  {
+    file: leadership,
+    find: 'leftMs: () => (isOver ? 0 : isAlone ? Number.POSITIVE_INFINITY : (lease?.leftMs() ?? 0)),',
+    replace: 'leftMs: () => (isOver ? 0 : Number.POSITIVE_INFINITY),',
+  },
+];
+
+export const leadershipDefects: readonly Defect[] = [
+  {
+    id: 'lease-not-asked',
+    title: 'nobody asks before a request whether the Lease still holds',
+    edits: alwaysMayAct,
+    breaks: ['S17'],
+  },
+  {
+    id: 'ledger-written-without-lease',
+    title: 'the ledger is written whether or not the Lease still holds',
+    edits: [
+      { file: 'agent/agent.ts', find: 'mayWrite: () => leadership.mayAct(actTimeoutMs),', replace: 'mayWrite: () => actTimeoutMs > 0,' },
+    ],
+    breaks: ['S17'],
+  },
+  {
+    id: 'pods-called-without-lease',
+    title: 'pods are called whether or not the Lease still holds',
+    edits: [
+      {
+        file: 'agent/turn/turn.ts',
+        find: 'leftMs: () => (this.#parts.isStopping() ? 0 : this.#parts.leadership.leftMs()),',
+        replace: 'leftMs: () => (this.#parts.isStopping() ? 0 : Number.POSITIVE_INFINITY),',
+      },
+    ],
+    breaks: ['S17'],
+  },
+  {
+    id: 'lease-from-the-reply',
+    title: 'the Lease is counted from the answer to its renewal instead of from the question',
+    edits: [{ file: clock, find: 'this.#renewal = sent;', replace: 'this.#renewal = { ...sent, sentMs: this.#nowMs() };' }],
+    breaks: ['S17'],
+  },
+  {
+    id: 'request-time-not-subtracted',
+    title: 'a request may be sent although it could still be on its way when the Lease ends',
+    edits: [
+      { file: clock, find: 'return requestTimeoutMs < this.leftMs();', replace: 'return requestTimeoutMs >= 0 && this.leftMs() > 0;' },
+    ],
+    breaks: ['S17'],
+  },
+  {
+    id: 'standstill-not-noticed',
+    title: 'a process that stood still for longer than a retry period goes on as if nothing had been',
+    edits: [{ file: clock, find: 'if (!isStalled && !hasJumped) return;', replace: 'if (!hasJumped) return;' }],
+    breaks: ['S17'],
+  },
+  {
+    id: 'clock-jump-not-noticed',
+    title: 'a Lease is believed after the wall clock and the monotonic clock have drifted apart',
+    edits: [{ file: clock, find: 'if (!isStalled && !hasJumped) return;', replace: 'if (!isStalled) return;' }],
+    breaks: ['S17'],
+  },
+  {
+    id: 'lease-taken-before-its-end',
+    title: 'a Lease is taken before its holder has had its time',
+    edits: [
+      {
+        file: lease,
+        find: 'if (this.#isEnded || (this.#isForeign() && nowMs < this.#expiresMs())) return;',
+        replace: 'if (this.#isEnded || (this.#isForeign() && nowMs < 0)) return;',
+      },
+    ],
+    breaks: ['S17', 'S18', 'unfinished'],
+  },
+  {
+    id: 'lost-lease-is-kept',
+    title: 'a holder that finds somebody else in the Lease writes itself in again',
+    edits: [
+      {
+        file: lease,
+        find: 'if (reason !== undefined) return this.#lose(reason);',
+        replace: 'if (reason === "") return this.#lose(reason);',
+      },
+    ],
+    breaks: ['S17', 'S18', 'unfinished'],
+  },
+  {
+    id: 'epoch-not-counted',
+    title: 'a new holder does not count the change, so that two leaderships have the same epoch',
+    edits: [{ file: lease, find: ': known + 1;', replace: ': Math.max(1, known);' }],
+    breaks: ['S18', 'S19', 'unfinished'],
+  },
+];

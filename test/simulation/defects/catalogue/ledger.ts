@@ -1,0 +1,171 @@
+// Mistakes in what is announced and remembered: claims that come late, end early, end never, or are not counted.
+import type { Defect, Edit } from '../defect.ts';
+
+const ledger = 'engine/ledger.ts';
+const turn = 'agent/turn/turn.ts';
+const gather = 'agent/turn/gather.ts';
+
+const isAsked = '(claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid)';
+
+/** Nothing is written before what it announces is done. */
+export const noWriteAhead: Edit = {
+  file: turn,
+  find: "await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');",
+  replace: '',
+};
+
+/** What somebody else announced, or what got no answer, counts for nothing. */
+export const foreignClaimsDropped: Edit = { file: gather, find: isAsked, replace: '(claim) => memory.confirmed.has(claim.uid)' };
+
+/** No pod is touched. */
+export const noTouch: Edit = {
+  file: turn,
+  find: 'if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };',
+  replace: '',
+};
+
+/** Announced pods count as available. */
+export const claimsNotCounted: Edit = {
+  file: 'engine/view.ts',
+  find: 'const claimed = new Set(claims.map((claim) => claim.uid));',
+  replace: 'const claimed = new Set(claims.filter(() => false).map((claim) => claim.uid));',
+};
+
+/** Whoever writes last wins: neither the text nor the version of the ledger is compared. */
+export const noCompareAndSwap: readonly Edit[] = [
+  {
+    file: 'agent/turn/ledgers.ts',
+    find: "if (expected !== undefined && textOf(current) !== expected) throw new LedgerChanged('another process wrote the ledger');",
+    replace: "if (expected !== undefined && textOf(current) === '') throw new LedgerChanged('another process wrote the ledger');",
+  },
+  {
+    file: 'cluster/shared/shared-object.ts',
+    find: ': replaceObject(env, resource, marked, { site: `${site}.replace`, timeoutMs });',
+    replace: `: this.#get().then((now) =>
+          replaceObject(env, resource, { ...marked, metadata: { ...marked.metadata, ...(now === undefined ? {} : { resourceVersion: now.metadata.resourceVersion ?? '' }) } }, { site: \`\${site}.replace\`, timeoutMs }),
+        );`,
+  },
+];
+
+export const ledgerDefects: readonly Defect[] = [
+  {
+    id: 'no-write-ahead',
+    title: 'pods are deleted before the ledger says so',
+    edits: [noWriteAhead],
+    breaks: ['S19'],
+  },
+  {
+    id: 'claims-cleared-when-confirmed',
+    title: 'a claim is dropped as soon as the server has confirmed the request, while the pod is still going',
+    edits: [
+      {
+        file: turn,
+        find: "const refused = outcomes.filter(({ result }) => result === 'conflict' || result === 'refused' || result === 'failed');",
+        replace: "const refused = outcomes.filter(({ result }) => result !== 'unknown');",
+      },
+    ],
+    breaks: ['S19'],
+  },
+  {
+    id: 'claims-cleared-while-terminating',
+    title: 'a claim is dropped when its pod is seen to terminate, before it is gone',
+    edits: [
+      {
+        file: ledger,
+        find: 'if (claimed !== undefined) return claimed.isTerminating || !(isOverdue || isVoid(claim, claimed));',
+        replace: 'if (claimed !== undefined) return !(isOverdue || isVoid(claim, claimed));',
+      },
+    ],
+    breaks: ['S19'],
+  },
+  {
+    id: 'claims-cleared-without-successor',
+    title: 'a claim ends when its pod is gone, before there is another one in its place',
+    edits: [{ file: ledger, find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' }],
+    breaks: ['S19', 'S8'],
+  },
+  {
+    id: 'claims-never-cleared',
+    title: 'claims stay in the ledger for ever',
+    edits: [
+      {
+        file: ledger,
+        find: ': isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }),',
+        replace: ': isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }) || claim.atMs > 0,',
+      },
+    ],
+    breaks: ['unfinished'],
+  },
+  {
+    id: 'claims-not-counted',
+    title: 'pods whose disruption is announced count as available',
+    edits: [claimsNotCounted],
+    breaks: ['S1', 'S2', 'S8'],
+  },
+  {
+    id: 'claims-overdue-early',
+    title: 'a claim that nothing is seen of ends after 5 s, while its request may still arrive',
+    edits: [{ file: ledger, find: 'export const unappliedClaimMs = 120_000;', replace: 'export const unappliedClaimMs = 5_000;' }, noTouch],
+    alsoWithout: 'the touch that makes a DELETE without an answer impossible',
+    breaks: ['S19'],
+  },
+  {
+    id: 'claims-aged-by-wall-clock',
+    title: 'the age of a claim is taken from the wall clock, which may jump',
+    edits: [{ file: gather, find: 'openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),', replace: '' }, noTouch],
+    alsoWithout: 'the touch that makes a DELETE without an answer impossible',
+    breaks: ['S19'],
+  },
+  {
+    id: 'foreign-claims-dropped',
+    title: 'what a former leader announced, and what got no answer, is forgotten without a touch',
+    edits: [foreignClaimsDropped, noTouch],
+    breaks: ['S19'],
+  },
+  {
+    id: 'epoch-begins-anew',
+    title: 'after somebody deleted the Lease the epoch begins anew, below that of the ledger',
+    edits: [
+      {
+        file: gather,
+        find: 'memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;',
+        replace: 'memory.epoch ??= leading;',
+      },
+    ],
+    breaks: ['unfinished'],
+  },
+  {
+    id: 'epoch-not-compared',
+    title: 'the ledger is written under an epoch below the one that it has',
+    edits: [
+      {
+        file: gather,
+        find: 'memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;',
+        replace: 'memory.epoch ??= leading;',
+      },
+      {
+        file: gather,
+        find: "if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader has written the ledger');",
+        replace: '',
+      },
+      {
+        file: ledger,
+        find: 'return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };',
+        replace: 'return { ...ledger, epoch };',
+      },
+    ],
+    breaks: ['S18'],
+  },
+  {
+    id: 'ledger-without-compare-and-swap',
+    title: 'the ledger is written over whatever somebody else has stored meanwhile',
+    edits: noCompareAndSwap,
+    breaks: ['S18', 'S19', 'S20'],
+  },
+  {
+    id: 'memory-kept',
+    title: 'a process that leads again goes on from what it remembered',
+    edits: [{ file: 'agent/agent.ts', find: 'memories.clear();', replace: '' }],
+    breaks: ['unfinished'],
+  },
+];

@@ -1,0 +1,139 @@
+// Mistakes in the two-phase downscale: pods that leave too early, that were never asked, or that are never told to stay.
+import type { Defect, Edit } from '../defect.ts';
+
+const prepare = 'engine/rules/prepare.ts';
+const preparations = 'engine/preparations.ts';
+const invariants = 'engine/invariants.ts';
+
+/** A pod need not have been prepared for the whole delay when it leaves. */
+const noDelayInvariant: Edit = {
+  file: invariants,
+  find: 'if (!isRipe) return [`${pod.name} leaves without having been prepared for the whole delay`];',
+  replace: 'if (!isRipe) return [];',
+};
+const noAnswerInvariant: Edit = {
+  file: invariants,
+  find: ': [`${pod.name} leaves without having been asked again`];',
+  replace: ': [];',
+};
+
+export const preparingDefects: readonly Defect[] = [
+  {
+    id: 'pod-clock-trusted',
+    title: 'the delay of a pod is counted from the time that the pod reports',
+    edits: [
+      {
+        file: prepare,
+        find: 'return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;',
+        replace: 'return reported;',
+      },
+      noDelayInvariant,
+      noAnswerInvariant,
+    ],
+    alsoWithout: 'the invariant S11, which the agent asks once more before each decrease',
+    breaks: ['S11'],
+  },
+  {
+    id: 'delay-not-waited',
+    title: 'a pod leaves as soon as it has answered',
+    edits: [
+      {
+        file: prepare,
+        find: 'const unripe = leaving.find((pod) => context.nowMs - since(pod) < afterMs);',
+        replace: 'const unripe = leaving.find((pod) => context.nowMs - since(pod) < -afterMs);',
+      },
+      {
+        file: prepare,
+        find: 'return entry !== undefined && since !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + afterMs });',
+        replace: 'return entry !== undefined && since !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since });',
+      },
+      noDelayInvariant,
+      noAnswerInvariant,
+    ],
+    alsoWithout: 'the invariant S11, which the agent asks once more before each decrease',
+    breaks: ['S11'],
+  },
+  {
+    id: 'no-fresh-answer',
+    title: 'pods are not asked again before they go, so one that has lost its preparation leaves',
+    edits: [
+      {
+        file: prepare,
+        find: 'if (ripe.permitted === from) return { ...ripe, actions: [] };',
+        replace: 'if (ripe.permitted <= from) return { ...ripe, actions: [] };',
+      },
+      noAnswerInvariant,
+    ],
+    alsoWithout: 'the invariant S11, which the agent asks once more before each decrease',
+    breaks: ['S11'],
+  },
+  {
+    id: 'replaced-pod-as-prepared',
+    title: 'what a pod has answered counts for the one that took its place',
+    edits: [
+      {
+        file: prepare,
+        find: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod.uid,',
+        replace: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && pod.uid !== "",',
+      },
+      {
+        file: preparations,
+        find: 'isSameReport || (before.podUid === answer.podUid && !isLater)',
+        replace: 'isSameReport || !isLater || before.podUid !== answer.podUid',
+      },
+      noDelayInvariant,
+      noAnswerInvariant,
+    ],
+    alsoWithout: 'the invariant S11, and the rule that the delay begins again with an answer that names a later time',
+    breaks: ['S11'],
+  },
+  {
+    id: 'never-told-to-stay',
+    title: 'pods of a downscale that was called off are not told to stay',
+    edits: [
+      {
+        file: prepare,
+        find: "if (distinct.length > 0) actions.push(callPods(question, call, 'DELETE', distinct));",
+        replace: '',
+      },
+    ],
+    breaks: ['L5', 'unfinished'],
+  },
+  {
+    id: 'asked-without-a-note',
+    title: 'pods are asked to prepare before the ledger says so',
+    edits: [
+      {
+        file: 'agent/turn/turn.ts',
+        find: "if (action.kind === 'callPods') announced = noteAsked(announced, action, calledPods(action, this.#snapshot), nowMs);",
+        replace:
+          "if (action.kind === 'callPods' && nowMs < 0) announced = noteAsked(announced, action, calledPods(action, this.#snapshot), nowMs);",
+      },
+    ],
+    breaks: ['L5', 'S19', 'unfinished'],
+  },
+  {
+    id: 'failed-preparation-forgotten',
+    title: 'a pod whose answer was lost counts as not asked, and is never told to stay',
+    edits: [
+      {
+        file: preparations,
+        find: 'return { ...ledger, preparations: [...others, ...answered] };',
+        replace: "return { ...ledger, preparations: [...others, ...answered.filter(({ state }) => state === 'prepared')] };",
+      },
+    ],
+    breaks: ['L5', 'unfinished'],
+  },
+  {
+    id: 'failed-withdrawal-forgotten',
+    title: 'a pod that did not hear that it stays counts as told',
+    edits: [
+      {
+        file: preparations,
+        find: "const heard = call.method === 'DELETE' ? answers.filter(({ result }) => result === 'done') : answers;",
+        replace: 'const heard = answers;',
+      },
+    ],
+    breaks: ['L5', 'unfinished'],
+  },
+];

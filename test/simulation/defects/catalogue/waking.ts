@@ -1,0 +1,119 @@
+// Mistakes in waiting: what is not woken, what never sleeps, and what is left behind.
+import type { Defect } from '../defect.ts';
+
+const loop = 'agent/loop.ts';
+
+export const wakingDefects: readonly Defect[] = [
+  {
+    id: 'wake-up-lost',
+    title: 'an event that comes while the group has its turn is forgotten',
+    edits: [
+      {
+        file: loop,
+        find: 'group.askedMs ??= clock.monotonicMs();\n    if (!group.isRunning) request(key, group);',
+        replace: 'if (group.isRunning) return;\n    group.askedMs ??= clock.monotonicMs();\n    request(key, group);',
+      },
+    ],
+    breaks: ['unfinished', 'L10'],
+  },
+  {
+    id: 'long-timer-trusted',
+    title: 'one long timer is trusted to end when the wall clock says so',
+    edits: [
+      {
+        file: loop,
+        find: 'group.cancelTimer = timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
+        replace: 'group.cancelTimer = timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
+      },
+    ],
+    breaks: ['unfinished'],
+  },
+  {
+    id: 'no-pause-after-failure',
+    title: 'a turn that failed is tried again at once, and again',
+    edits: [
+      {
+        file: loop,
+        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + random() / 2));',
+        replace: 'const pauseMs = 0 * grown * random();',
+      },
+    ],
+    breaks: ['unfinished', 'S36', 'L7', 'L8'],
+  },
+  {
+    id: 'never-looks-again',
+    title: 'the group is not looked at again at the instant that its decision names',
+    edits: [{ file: loop, find: 'group.wakeAtMs = wakeAtMs;', replace: 'group.wakeAtMs = wakeAtMs === undefined ? wakeAtMs : undefined;' }],
+    breaks: ['unfinished'],
+  },
+  {
+    id: 'waits-for-itself',
+    title: 'the group waits for ever for its caches to show what it has written',
+    edits: [
+      {
+        file: 'agent/turn/gather.ts',
+        find: 'if (nowMs - memory.behindSinceMs < patienceMs) return true;',
+        replace: 'if (nowMs >= memory.behindSinceMs) return true;',
+      },
+    ],
+    breaks: ['unfinished'],
+  },
+  {
+    id: 'new-leader-is-not-woken',
+    title: 'a process that begins to lead waits for the next event',
+    edits: [{ file: 'agent/agent.ts', find: 'if (isLeader) loop.wakeAll();', replace: '' }],
+    breaks: ['unfinished', 'L3'],
+  },
+  {
+    id: 'pods-wake-nobody',
+    title: 'a change of a pod wakes no group',
+    edits: [{ file: 'agent/wake-index.ts', find: 'return [...own, ...shared];', replace: 'return own.length > 1_000 ? own : shared;' }],
+    breaks: ['unfinished', 'L10'],
+  },
+  {
+    id: 'published-every-turn',
+    title: 'the decision is published after every turn, also when it says the same',
+    edits: [
+      {
+        file: 'agent/published/publisher.ts',
+        find: 'if (known?.last === undefined || decision === undefined || !samePublished(known.last, decision)) queue.want(key);',
+        replace: 'if (decision !== null) queue.want(key);',
+      },
+      {
+        file: 'agent/published/publisher.ts',
+        find: 'if (stored.decision !== undefined && (samePublished(stored.decision, decision) || isSuperseded(stored.decision, decision))) {',
+        replace: 'if (stored.decision !== undefined && isSuperseded(stored.decision, decision)) {',
+      },
+    ],
+    breaks: ['unfinished', 'L2'],
+  },
+  {
+    id: 'woken-by-its-own-ledger',
+    title: 'every turn asks for the next one',
+    edits: [
+      {
+        file: 'agent/turn/turn.ts',
+        find: 'const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);',
+        replace: 'const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : 1000]);',
+      },
+      {
+        file: 'agent/turn/turn.ts',
+        find: "actions.some(isDestructive) ? 'always' : 'whenWorthIt');",
+        replace: "actions.some(isDestructive) || actions.length === 0 ? 'always' : 'whenWorthIt');",
+      },
+    ],
+    breaks: ['unfinished', 'L2'],
+  },
+  {
+    id: 'timer-left-behind',
+    title: 'an agent that has stopped leaves a timer behind',
+    edits: [{ file: 'agent/agent.ts', find: 'patience.abort();', replace: '' }],
+    breaks: ['unfinished'],
+  },
+  {
+    id: 'watch-left-behind',
+    title: 'an agent that has stopped leaves its watches open',
+    edits: [{ file: 'agent/agent.ts', find: 'caches.stop();', replace: '' }],
+    breaks: ['unfinished'],
+  },
+];
