@@ -27,8 +27,10 @@ export interface RunResult {
   readonly placed: readonly PlacedFault[];
   /** How often each `site moment` was hit by a crash. */
   readonly crashes: Readonly<Record<string, number>>;
-  /** Requests of agents that change something, by `verb resource[/subresource]`, Leases left out. */
+  /** Requests of agents that have changed something, by `verb resource[/subresource]`, Leases left out. */
   readonly writes: Readonly<Record<string, number>>;
+  /** What has become of each StatefulSet and of what the group mirrors, by name. */
+  readonly endState: Readonly<Record<string, string>>;
   readonly events: number;
   /** On the scheduler's clock, when it was over. */
   readonly endMs: number;

@@ -1,0 +1,76 @@
+// What a soak is asked to do, read from the words of the command line.
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+
+export interface SoakArguments {
+  readonly seeds: number;
+  readonly from: number;
+  readonly workers: number;
+  /** No new seed is begun after so long. */
+  readonly minutes?: number;
+  /** One seed, told whole. */
+  readonly seed?: number;
+  /** The file of a scenario or plan, told whole. */
+  readonly plan?: string;
+  readonly isShrinking: boolean;
+  /** Where the report goes as JSON. */
+  readonly json?: string;
+}
+
+export const soakUsage = `usage: npm run soak -- [--seeds N] [--from S] [--workers N] [--minutes M] [--no-shrink] [--json FILE]
+       npm run soak -- --seed S [--no-shrink]
+       npm run soak -- --plan FILE [--no-shrink]`;
+
+const options = {
+  seeds: { type: 'string' },
+  from: { type: 'string' },
+  workers: { type: 'string' },
+  minutes: { type: 'string' },
+  seed: { type: 'string' },
+  plan: { type: 'string' },
+  json: { type: 'string' },
+  'no-shrink': { type: 'boolean' },
+} as const;
+
+/** What a value of each must look like. */
+const forms = {
+  seeds: [/^[1-9]\d{0,8}$/, 'a whole number above 0'],
+  from: [/^\d{1,9}$/, 'a whole number'],
+  workers: [/^[1-9]\d?$/, 'a whole number from 1 to 99'],
+  minutes: [/^(?!0+(?:\.0*)?$)\d+(?:\.\d+)?$/, 'a number above 0'],
+  seed: [/^\d{1,9}$/, 'a whole number'],
+} as const;
+
+/** What is asked, or what is wrong with how it is asked. */
+export function soakArguments(words: readonly string[]): SoakArguments | string {
+  let given: ReturnType<typeof parsed>;
+  try {
+    given = parsed(words);
+  } catch (error) {
+    return `${error instanceof Error ? error.message : 'it cannot be read'}\n${soakUsage}`;
+  }
+  for (const [name, [form, words]] of Object.entries(forms)) {
+    const value = given[name as keyof typeof forms];
+    if (value !== undefined && !form.test(value)) return `--${name} needs ${words}, and ${value} is none\n${soakUsage}`;
+  }
+  const { seed, plan, minutes, json } = given;
+  if (seed !== undefined && plan !== undefined) return `--seed and --plan exclude each other\n${soakUsage}`;
+  return {
+    // With a time and no number it goes on until the time is over.
+    seeds: given.seeds === undefined ? (minutes === undefined ? 200 : endless) : Number(given.seeds),
+    from: Number(given.from ?? 1),
+    workers: Number(given.workers ?? Math.min(2, availableParallelism())),
+    isShrinking: given['no-shrink'] !== true,
+    ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
+    ...(seed === undefined ? {} : { seed: Number(seed) }),
+    ...(plan === undefined ? {} : { plan }),
+    ...(json === undefined ? {} : { json }),
+  };
+}
+
+/** Seeds beyond this one would no longer be 32 bits. */
+const endless = 4_000_000_000;
+
+function parsed(words: readonly string[]) {
+  return parseArgs({ args: [...words], options, strict: true, allowPositionals: false }).values;
+}

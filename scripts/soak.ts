@@ -1,0 +1,102 @@
+// Plays the scenarios of many seeds, on several threads, and says what was injected, what was hit and what failed. docs/simulation.md says how to
+// use it. Exit code 0: all were fine; 1: some were not; 2: it was asked in a way that it does not understand.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { isMainThread } from 'node:worker_threads';
+import { runScenario } from '../simulation/run.ts';
+import { scenarioOf } from '../simulation/search/draw.ts';
+import { type Failure, judge } from '../simulation/search/judge.ts';
+import { readScenario } from '../simulation/search/replay.ts';
+import { type SoakArguments, soakArguments } from './soak-arguments.ts';
+import { jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './soak-report.ts';
+import { shrinkAndTell, timelineLines } from './soak-shrink.ts';
+import { runWorkers, serveSeeds } from './soak-workers.ts';
+
+/** So many failing seeds are made small and shown; of the others the report names the seed. */
+const shownFailures = 3;
+
+function say(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function tell(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function soak(asked: SoakArguments): Promise<Tally> {
+  const counts = newTally(process.hrtime.bigint());
+  const endsAt = asked.minutes === undefined ? undefined : Date.now() + asked.minutes * 60_000;
+  let nextSeed = asked.from;
+  let toldAt = Date.now();
+  await runWorkers({
+    workers: asked.workers,
+    next: () => {
+      if (nextSeed >= asked.from + asked.seeds || (endsAt !== undefined && Date.now() >= endsAt)) return undefined;
+      const seed = nextSeed;
+      nextSeed += 1;
+      return { seed, isRepeated: seed % 100 === 0, isCompared: seed % 10 === 0 };
+    },
+    onReport: (report) => {
+      tally(counts, report);
+      if (report.failure !== undefined) tell(`seed ${report.seed}: ${report.failure.id}: ${report.failure.message}`);
+      if (Date.now() - toldAt < 5000) return;
+      toldAt = Date.now();
+      tell(progressLine(counts, asked.seeds));
+    },
+  });
+  return counts;
+}
+
+/** One scenario with everything that can be asked of it, and told whole. */
+async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
+  const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : readScenario(readFileSync(asked.plan, 'utf8'), asked.plan);
+  const { result, failure } = await judge(scenario, { isRepeated: true, isCompared: true });
+  if (failure === undefined || !asked.isShrinking) {
+    const told = await runScenario(failure?.scenario ?? scenario, { isTold: true });
+    say([...timelineLines(told), '', `trace ${told.traceHash}, ${told.events} events, ${Math.round(told.endMs / 1000)} virtual seconds`]);
+    for (const violation of told.violations) say([`${violation.invariant} at ${violation.atMs} ms: ${violation.message}`]);
+  }
+  const injected = Object.values(result.faults).reduce((sum, count) => sum + count, 0);
+  say([failure === undefined ? `fine, with ${injected} faults` : `${failure.id} at ${failure.atMs} ms: ${failure.message}`]);
+  return failure;
+}
+
+async function main(): Promise<number> {
+  const asked = soakArguments(process.argv.slice(2));
+  if (typeof asked === 'string') {
+    tell(asked);
+    return 2;
+  }
+  if (asked.seed !== undefined || asked.plan !== undefined) {
+    const failure = await playOne(asked);
+    const name = asked.plan === undefined ? `seed ${asked.seed}` : asked.plan;
+    if (failure !== undefined && asked.isShrinking) say(await shrinkAndTell(name, failure, replayOf(asked)));
+    say([failure === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed']);
+    return failure === undefined ? 0 : 1;
+  }
+  const counts = await soak(asked);
+  say(reportLines(counts));
+  if (asked.isShrinking) {
+    for (const { seed, failure } of counts.failures.slice(0, shownFailures)) {
+      // A seed that never came to an end would not do so here either.
+      if (failure.scenario !== undefined) {
+        say(['', ...(await shrinkAndTell(`seed ${seed}`, failure as Failure, `npm run soak -- --seed ${seed}`))]);
+      }
+    }
+  }
+  if (asked.json !== undefined) writeFileSync(asked.json, `${JSON.stringify(jsonReport(counts), undefined, 2)}\n`);
+  say([`${counts.passed} passed, ${counts.failed} failed`]);
+  return counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+}
+
+function replayOf(asked: SoakArguments): string {
+  return `npm run soak -- ${asked.plan === undefined ? `--seed ${asked.seed}` : `--plan ${asked.plan}`}`;
+}
+
+if (isMainThread) {
+  try {
+    process.exitCode = await main();
+  } catch (error) {
+    tell(error instanceof Error && error.name === 'PlanError' ? error.message : `the soak itself failed: ${(error as Error).stack}`);
+    process.exitCode = error instanceof Error && error.name === 'PlanError' ? 2 : 1;
+  }
+} else serveSeeds();

@@ -1,0 +1,99 @@
+// Whether a scenario is fine: it breaks no invariant, comes to rest, does the same when it runs again, and ends as it would without faults.
+import { type RunOptions, type RunResult, runScenario } from '../run.ts';
+import type { Scenario } from '../scenario.ts';
+import { countable, differentEnds, differentWrites, withoutFaults } from './compare.ts';
+import type { Attempt } from './shrink.ts';
+
+export interface Failure {
+  /** The invariant that was broken first, or one of `failureIds`. */
+  readonly id: string;
+  readonly atMs: number;
+  readonly message: string;
+  /** The one that failed: the one that was judged, or one that it was compared with. */
+  readonly scenario: Scenario;
+}
+
+/** How a scenario can fail beside by an invariant. */
+export const failureIds = {
+  /** It did not converge, or did not become quiet, or left something behind. */
+  unfinished: 'unfinished',
+  /** The same scenario went another way the second time. */
+  unrepeatable: 'unrepeatable',
+  /** It ends otherwise than without faults. */
+  endsOtherwise: 'ends-otherwise',
+  /** Faults had something done twice, or left out. */
+  writesOtherwise: 'writes-otherwise',
+} as const;
+
+export interface Checks {
+  /** It runs twice, and both traces must be the same. */
+  readonly isRepeated: boolean;
+  /** It is compared with what happens without faults. */
+  readonly isCompared: boolean;
+}
+
+export interface Judged {
+  /** Of the scenario itself. */
+  readonly result: RunResult;
+  readonly failure?: Failure;
+  /** Of runs, all in all. */
+  readonly runs: number;
+}
+
+/** Runs the scenario, and what it is compared with. */
+export async function judge(scenario: Scenario, checks: Checks, options: RunOptions = {}): Promise<Judged> {
+  const result = await runScenario(scenario, options);
+  const failed = failureOf(result, scenario);
+  if (failed !== undefined) return { result, failure: failed, runs: 1 };
+  let runs = 1;
+  if (checks.isRepeated) {
+    runs += 1;
+    const again = await runScenario(scenario);
+    const isSame = again.traceHash === result.traceHash;
+    const failure = found(failureIds.unrepeatable, result, scenario, isSame ? [] : ['its trace differs from the first one']);
+    if (failure !== undefined) return { result, failure, runs };
+  }
+  if (!checks.isCompared) return { result, runs };
+  const compared = await compare(scenario, result);
+  return { result, ...(compared.failure === undefined ? {} : { failure: compared.failure }), runs: runs + compared.runs };
+}
+
+/** As it is against what happens without faults; and its faults over a workload whose writes can be counted. */
+async function compare(scenario: Scenario, result: RunResult): Promise<{ readonly failure?: Failure; readonly runs: number }> {
+  const plain = withoutFaults(scenario);
+  const faultless = await runScenario(plain);
+  const ends = failureOf(faultless, plain) ?? found(failureIds.endsOtherwise, result, scenario, differentEnds(result, faultless));
+  if (ends !== undefined) return { failure: ends, runs: 1 };
+  const simple = countable(scenario);
+  const simplePlain = withoutFaults(simple);
+  const counted = await runScenario(simple);
+  const expected = await runScenario(simplePlain);
+  const failure =
+    failureOf(counted, simple) ??
+    failureOf(expected, simplePlain) ??
+    found(failureIds.endsOtherwise, counted, simple, differentEnds(counted, expected)) ??
+    found(failureIds.writesOtherwise, counted, simple, differentWrites(counted, expected));
+  return { ...(failure === undefined ? {} : { failure }), runs: 3 };
+}
+
+function found(id: string, result: RunResult, scenario: Scenario, messages: readonly string[]): Failure | undefined {
+  return messages.length === 0 ? undefined : { id, atMs: result.endMs, message: messages.join('; '), scenario };
+}
+
+/** How the run of the scenario failed; undefined when all was well. */
+export function failureOf(result: RunResult, scenario: Scenario): Failure | undefined {
+  const [violation] = result.violations;
+  if (violation !== undefined) return { id: violation.invariant, atMs: violation.atMs, message: violation.message, scenario };
+  if (result.unfinished === undefined) return undefined;
+  return { id: failureIds.unfinished, atMs: result.endMs, message: result.unfinished, scenario };
+}
+
+/** Runs the scenario as often as it takes to see whether it fails by `failure`, and ends as soon as it does: what shrinking asks. */
+export async function tryFor(failure: string, scenario: Scenario): Promise<Attempt> {
+  const checks: Checks = {
+    isRepeated: failure === failureIds.unrepeatable,
+    isCompared: failure === failureIds.endsOtherwise || failure === failureIds.writesOtherwise,
+  };
+  const { result, failure: failed } = await judge(scenario, checks, { isShort: !checks.isRepeated && !checks.isCompared });
+  return { ...(failed === undefined ? {} : { failure: failed.id, failedAtMs: failed.atMs }), placed: result.placed };
+}
