@@ -1,15 +1,11 @@
 // The executable rollout-group-agent: reads flags, answers HTTP from the first moment, starts the agent, and hands over when it is told to end.
-import { setTimeout as pause } from 'node:timers/promises';
 import { connectionProblem } from '../../cluster/connection/connection.ts';
 import { loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
 import { type Agent, startAgent } from '../agent.ts';
 import type { Log } from '../env.ts';
 import { createMetrics } from '../metrics/metrics.ts';
-import { createEvents } from '../published/events.ts';
-import { GroupObjects } from '../published/group-objects.ts';
-import { createPublisher } from '../published/publisher.ts';
-import { createRunRecords } from '../published/run-records.ts';
+import { createWriters, handOver } from '../published/writers.ts';
 import { executableName, usageText } from './flags-help.ts';
 import { parseFlags } from './flags-parse.ts';
 import { type AgentSettings, settingsOf } from './flags-settings.ts';
@@ -21,8 +17,6 @@ const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
 /** The kubelet gives 30 s by default. */
 const handOverMs = 25_000;
-/** What is to be told of the last turns may take this long. */
-const flushMs = 5_000;
 
 process.stderr.on('error', () => undefined);
 process.stdout.on('error', () => undefined);
@@ -84,25 +78,13 @@ async function start(settings: AgentSettings): Promise<void> {
     connectionProcess(),
   );
   const real = realEnv({ connection, settings, metrics, log, userAgent: `${executableName}/${version}` });
-  const objects = new GroupObjects(real.writersEnv, config.kubernetesTimeoutMs);
-  const publisher = createPublisher({
-    ...{ env: real.writersEnv, config, objects },
-    onWrite: (result) => metrics.wrote('decision', result),
-  });
-  const events = createEvents({
-    ...{ env: real.writersEnv, config, objects },
-    onWrite: (result) => metrics.wrote('event', result),
-  });
-  const runs = createRunRecords({ env: real.writersEnv, config, onWrite: (result) => metrics.wrote('run', result) });
-  const writers = [publisher, events, runs];
-  agent = startAgent(real.env, config, [metrics.listener, turnLog(log), ...writers.map(({ listener }) => listener)]);
+  const writers = createWriters({ env: real.writersEnv, config, onWrite: metrics.wrote });
+  agent = startAgent(real.env, config, [metrics.listener, turnLog(log), ...writers.listeners]);
   log.info('the agent was started', { server: connection.server, namespaces: config.namespaces?.join(',') ?? '*' });
 
   const started = agent;
   endOnSignal(log, async () => {
-    for (const writer of writers) writer.beginHandOver();
-    await started.stop();
-    await Promise.race([Promise.all(writers.map((writer) => writer.close())), pause(flushMs)]);
+    await handOver(real.env, started, writers);
     await http.close();
     real.close();
   });

@@ -1,19 +1,21 @@
 // The agents of a run: processes that start, die, stand still, are stopped and come back, each with the agent's own loop in it.
 import type { LogFields } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
+import type { GateServer } from '../cluster/gate-server.ts';
 import type { Faults } from '../faults/fault.ts';
 import type { PodCalled, ProcessChange } from '../oracles/oracle.ts';
+import { draw } from '../random.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
+import { type Body, startBody } from './body.ts';
+import { createMachineClock, createProcessTime, type MachineClock } from './clock.ts';
+import { createHolds } from './holds.ts';
+import { createPlaces, type Life } from './life.ts';
 import type { PodAnswered, PodCall } from './pods.ts';
 import type { ServedModel } from './transport.ts';
 
-/** As the API server names the agents. */
-export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
-/** Where their Lease is. */
-export const agentNamespace = 'rollout-group';
-export const leaseName = 'rollout-group';
+export { agentNamespace, agentUser, leaseName } from './body.ts';
 
 export interface AgentsOptions {
   readonly scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
@@ -28,6 +30,8 @@ export interface AgentsOptions {
   readonly policies?: readonly { readonly name: string; readonly text: string }[];
   readonly podAnswer: (call: PodCall) => PodAnswered | undefined;
   readonly podCalled: (call: PodCalled) => void;
+  /** Whom gates ask; without one no gate is ever read. */
+  readonly gateServer?: GateServer;
   /** Somebody else changes the object that the request is about (F4). */
   readonly touch: (request: ModelRequest) => void;
   /** What the loop of this process reports, as long as it lives. */
@@ -40,28 +44,170 @@ export interface AgentsOptions {
 
 export interface Leak {
   readonly process: string;
-  /** Such as `2 timers` or `1 watch`. */
+  /** Such as `2 timers` or `1 open watch`. */
   readonly what: string;
 }
 
-/** Letters name processes whatever life they are in. */
+/** Letters name processes whatever life they are in. Each name of a life is also the identity with which it holds the Lease. */
 export interface Agents {
   /** Dies at once; nothing when it is dead already. */
   readonly crash: (letter: string, restartAfterMs: number) => void;
-  /** Hands over as after SIGTERM, then ends; the next life begins `restartAfterMs` after that. */
+  /** Hands over as after SIGTERM, then ends; the next life begins `restartAfterMs` after that. Nothing when it is dead or stopping. */
   readonly stop: (letter: string, restartAfterMs: number) => void;
   readonly pause: (letter: string, durationMs: number) => void;
   readonly jumpWallClock: (letter: string, byMs: number) => void;
-  /** What only a fault holds up comes now, the dead start, clocks run true. */
+  /** What only a fault holds up comes now, the dead start, those that stand still go on, clocks run true, front ends of the past catch up. */
   readonly heal: () => void;
   /** Names of those that live, such as `a1`. */
   readonly alive: () => readonly string[];
+  /** Whether every process lives and is ready. */
   readonly isReady: () => boolean;
   /** Hands every process over and says what each left behind. Resolves while the scheduler runs on, within half a minute. */
   readonly end: () => Promise<readonly Leak[]>;
-  /** Promises that were rejected and nobody had thought of it, so far. */
-  readonly unhandled: () => readonly string[];
+  /** What went wrong and nobody in the agent had thought of: rejected promises without a handler, listeners that threw. */
+  readonly defects: () => readonly string[];
+  /** Ends everything at once. To be called when the run is over, however it ended. */
+  readonly close: () => void;
 }
 
-/** Starts as many as the scenario says, one after the other within the first second. */
-export declare function startAgents(options: AgentsOptions): Agents;
+interface Running {
+  readonly life: Life;
+  body?: Body;
+  isStopping: boolean;
+}
+
+interface Machine {
+  readonly letter: string;
+  readonly clock: MachineClock;
+  lives: number;
+  running?: Running;
+}
+
+/** Between the end of the hand-over and the look at what is left: what is on the way arrives. */
+const lingerMs = 1_000;
+
+/** Starts as many as the scenario says, one after the other within the first second. One run at a time in a process of Node. */
+export function startAgents(options: AgentsOptions): Agents {
+  const { scenario, scheduler, server, frontEnds, processChanged } = options;
+  const { seed } = scenario;
+  const holds = createHolds(scheduler);
+  const defects: string[] = [];
+  const lagging = new Set<number>();
+  let pasts = 0;
+  let isEnding = false;
+
+  const machines = new Map<string, Machine>();
+  for (let index = 0; index < scenario.agents; index += 1) {
+    const letter = String.fromCharCode('a'.charCodeAt(0) + index);
+    const machine = { letter, clock: createMachineClock(scheduler, scenario.clockRates?.[letter]), lives: 0 };
+    machines.set(letter, machine);
+    scheduler.after(Math.round(draw(seed, `${letter} starts`) * 1000), () => start(machine));
+  }
+
+  const frontEndOfPast = (behindMs: number): number => {
+    pasts += 1;
+    const frontEnd = Math.floor(draw(seed, `front end of past ${pasts}`) * frontEnds);
+    lagging.add(frontEnd);
+    server.lagFrontEnd(frontEnd, scheduler.nowMs() + behindMs);
+    return frontEnd;
+  };
+  const start = (machine: Machine): void => {
+    if (isEnding || machine.running !== undefined) return;
+    machine.lives += 1;
+    const name = `${machine.letter}${machine.lives}`;
+    const time = createProcessTime({
+      ...{ scheduler, machine: machine.clock, holds, seed, name },
+      onPaused: () => processChanged?.(name, 'paused'),
+      onResumed: () => processChanged?.(name, 'resumed'),
+    });
+    const life: Life = {
+      ...{ name, seed, scheduler, time, holds, faults: options.faults },
+      places: createPlaces(name, scheduler),
+      crash: (restartAfterMs) => endLife(machine, running, 'crashed', restartAfterMs),
+      note: options.note ?? (() => undefined),
+      open: { requests: 0, watches: 0 },
+      onEnd: new Set(),
+    };
+    const running: Running = { life, isStopping: false };
+    machine.running = running;
+    processChanged?.(name, 'started');
+    // It may die of the first request that it sends.
+    running.body = startBody({ ...options, life, frontEndOfPast, onDefect: (message) => defects.push(message) });
+  };
+  const endLife = (machine: Machine, { life }: Running, change: 'crashed' | 'stopped', restartAfterMs: number): void => {
+    if (!life.time.isAlive()) return;
+    endTime(life);
+    delete machine.running;
+    processChanged?.(life.name, change);
+    holds.after(restartAfterMs, () => start(machine));
+  };
+  const runningOf = (letter: string): { readonly machine: Machine; readonly running: Running } | undefined => {
+    const machine = machines.get(letter);
+    return machine?.running === undefined ? undefined : { machine, running: machine.running };
+  };
+  const stop = (letter: string, restartAfterMs: number): void => {
+    const found = runningOf(letter);
+    if (found?.running.body === undefined || found.running.isStopping) return;
+    found.running.isStopping = true;
+    void found.running.body.handOver().then(() => endLife(found.machine, found.running, 'stopped', restartAfterMs));
+  };
+  const leftBy = async ({ life, body }: Running): Promise<readonly Leak[]> => {
+    // Whoever dies in the middle of it leaves nothing.
+    const death = new Promise<undefined>((resolve) => life.onEnd.add(() => resolve(undefined)));
+    const end = await Promise.race([body?.handOver(), death]);
+    await new Promise<void>((resolve) => scheduler.after(lingerMs, resolve));
+    if (!life.time.isAlive()) return [];
+    const { requests, watches } = life.open;
+    const left = [...counted(life.time.timerCount(), 'timer'), ...counted(requests, 'open request'), ...counted(watches, 'open watch')];
+    endTime(life);
+    processChanged?.(life.name, 'stopped');
+    return [...(end === 'late' ? ['a hand-over that took too long'] : []), ...left].map((what) => ({ process: life.name, what }));
+  };
+
+  const unwatch = watchRejections((message) => defects.push(message));
+  return {
+    crash: (letter, restartAfterMs) => runningOf(letter)?.running.life.crash(restartAfterMs),
+    stop,
+    pause: (letter, durationMs) => runningOf(letter)?.running.life.time.pause(durationMs),
+    jumpWallClock: (letter, byMs) => machines.get(letter)?.clock.jumpWallClock(byMs),
+    heal: () => {
+      for (const { clock } of machines.values()) clock.mend();
+      for (const frontEnd of lagging) server.lagFrontEnd(frontEnd, scheduler.nowMs());
+      holds.release();
+    },
+    alive: () => [...machines.values()].flatMap(({ running }) => (running === undefined ? [] : [running.life.name])),
+    isReady: () => [...machines.values()].every(({ running }) => running?.body?.agent.isReady() === true),
+    end: async () => {
+      isEnding = true;
+      const running = [...machines.values()].flatMap((machine) => machine.running ?? []);
+      const leaks = await Promise.all(running.map(leftBy));
+      return leaks.flat();
+    },
+    defects: () => [...defects],
+    close: () => {
+      isEnding = true;
+      for (const { running } of machines.values()) if (running !== undefined) endTime(running.life);
+      unwatch();
+    },
+  };
+}
+
+/** The process is gone: it takes nothing in any more, and its connections close. */
+function endTime({ time, onEnd }: Life): void {
+  time.end();
+  for (const callback of [...onEnd]) callback();
+}
+
+function counted(count: number, what: string): readonly string[] {
+  if (count === 0) return [];
+  const plural = what.endsWith('watch') ? `${what}es` : `${what}s`;
+  return [`${count} ${count === 1 ? what : plural}`];
+}
+
+/** The executable ends itself when a promise is rejected and nobody had thought of it. */
+function watchRejections(tell: (message: string) => void): () => void {
+  const note = (error: unknown): void =>
+    tell(`an unhandled rejection: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  process.on('unhandledRejection', note);
+  return () => process.off('unhandledRejection', note);
+}

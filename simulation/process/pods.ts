@@ -48,25 +48,21 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
         send: (sending) => {
           const sentAtMs = life.scheduler.nowMs();
           const fault = life.faults.ofPodCall(life.places.next('pod', request.site));
-          if (fault?.kind === 'hang') return;
-          if (fault?.kind === 'refuse') {
-            sending.failed(new Error('connect ECONNREFUSED'));
-            return;
-          }
           life.scheduler.after(sendingLatencyMs(life, sending.point), () => {
-            const answer = hear(request, sentAtMs);
-            if (sending.hasDied()) return;
+            const isHeard = fault?.kind !== 'hang' && fault?.kind !== 'refuse';
+            const answer = isHeard ? hear(request, sentAtMs) : undefined;
+            if (sending.hasDied() || fault?.kind === 'hang') return;
             const told = answer === undefined ? new Error('connect ECONNREFUSED') : toldBy(answer, fault, request.maxBodyBytes);
             if (told instanceof Error) sending.failed(told);
-            else if (told !== undefined) sending.replied(told);
+            else sending.replied(told);
           });
         },
       }),
   };
 }
 
-/** What reaches the caller of what the pod has answered; undefined when nothing does. */
-function toldBy({ status, body }: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error | undefined {
+/** What reaches the caller of what the pod has answered. */
+function toldBy({ status, body }: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error {
   switch (fault?.kind) {
     case 'replyLost':
       return new Error('socket hang up');

@@ -1,0 +1,55 @@
+// Those who write into the cluster what turns have come to: published decisions, Events and records of runs, beside the acting path.
+import { sleep } from '../../cluster/env.ts';
+import type { Agent } from '../agent.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { TurnListener } from '../report.ts';
+import { createEvents } from './events.ts';
+import { GroupObjects } from './group-objects.ts';
+import { createPublisher } from './publisher.ts';
+import { createRunRecords } from './run-records.ts';
+
+export interface WritersOptions {
+  /** With connections and a rate limit of their own, so that what is published holds up nothing that acts. */
+  readonly env: AgentEnv;
+  readonly config: AgentConfig;
+  readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;
+}
+
+export interface Writers {
+  /** To be handed to the agent. */
+  readonly listeners: readonly TurnListener[];
+  /** From now on a lost leadership is a hand-over: what is waiting is still to be written. */
+  readonly beginHandOver: () => void;
+  /** Writes what is waiting, and nothing more. */
+  readonly close: () => Promise<void>;
+}
+
+/** What is to be told of the last turns may take this long. */
+const flushMs = 5_000;
+
+export function createWriters({ env, config, onWrite }: WritersOptions): Writers {
+  const objects = new GroupObjects(env, config.kubernetesTimeoutMs);
+  const publisher = createPublisher({ env, config, objects, onWrite: (result) => onWrite?.('decision', result) });
+  const events = createEvents({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
+  const runs = createRunRecords({ env, config, onWrite: (result) => onWrite?.('run', result) });
+  const writers = [publisher, events, runs];
+  return {
+    listeners: writers.map(({ listener }) => listener),
+    beginHandOver: () => {
+      for (const writer of writers) writer.beginHandOver();
+    },
+    close: async () => {
+      await Promise.all(writers.map((writer) => writer.close()));
+    },
+  };
+}
+
+/** Stops the agent, and lets the writers tell of its last turns for 5 s at most. */
+export async function handOver(env: Pick<AgentEnv, 'timers'>, agent: Agent, writers: Writers): Promise<void> {
+  writers.beginHandOver();
+  await agent.stop();
+  const patience = new AbortController();
+  await Promise.race([writers.close(), sleep(env, flushMs, patience.signal)]);
+  patience.abort();
+}

@@ -1,0 +1,109 @@
+// What runs in one life of a process: the agent's own loop with all that the executable gives it, on ports of this life alone.
+import { type Agent, startAgent } from '../../agent/agent.ts';
+import type { AgentConfig } from '../../agent/config.ts';
+import type { AgentEnv, Log } from '../../agent/env.ts';
+import { turnLog } from '../../agent/process/turn-log.ts';
+import { createWriters, handOver } from '../../agent/published/writers.ts';
+import type { TurnListener } from '../../agent/report.ts';
+import { sleep } from '../../cluster/env.ts';
+import { streamOf } from '../random.ts';
+import type { AgentsOptions } from './agents.ts';
+import { gateHttp } from './gates.ts';
+import type { Life } from './life.ts';
+import { createPods } from './pods.ts';
+import { createTransport } from './transport.ts';
+
+/** As the API server names the agents. */
+export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
+/** Where their Lease is. */
+export const agentNamespace = 'rollout-group';
+export const leaseName = 'rollout-group-agent';
+
+export interface BodyOptions extends AgentsOptions {
+  readonly life: Life;
+  readonly frontEndOfPast: (behindMs: number) => number;
+  /** A part of the agent threw where none may. */
+  readonly onDefect: (message: string) => void;
+}
+
+export interface Body {
+  readonly agent: Agent;
+  /** As after SIGTERM: `late` when it took longer than a process has until it is killed. Never resolves when the process dies first. */
+  readonly handOver: () => Promise<'ended' | 'late'>;
+}
+
+/** As the executable gives itself (agent/process/main.ts). */
+const handOverMs = 25_000;
+
+/** Starts the agent in a process that has just begun. */
+export function startBody(options: BodyOptions): Body {
+  const { life, namespace, policies, listenerOf, gateServer } = options;
+  const { clock, timers } = life.time;
+  const transport = { ...options, user: agentUser };
+  const log = logOf(options);
+  const rest = {
+    ...{ clock, timers, log },
+    pods: createPods(options),
+    ...(gateServer === undefined ? {} : { gates: gateHttp({ life, server: gateServer }) }),
+    ...(policies === undefined ? {} : { policyDirectory: { read: async () => policies, watch: () => () => undefined } }),
+  };
+  const env: AgentEnv = { ...rest, kubernetes: createTransport(transport, 'acting'), random: streamOf(life.seed, `${life.name} random`) };
+  const writersEnv: AgentEnv = {
+    ...rest,
+    kubernetes: createTransport(transport, 'writing'),
+    random: streamOf(life.seed, `${life.name} random of writers`),
+  };
+  const config = configOf(life.name, namespace);
+  const writers = createWriters({ env: writersEnv, config });
+  const told = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
+  const agent = startAgent(env, config, [...told, turnLog(log), ...writers.listeners]);
+  return {
+    agent,
+    handOver: async () => {
+      const patience = new AbortController();
+      const limit = sleep(env, handOverMs, patience.signal).then(() => 'late' as const);
+      const end = await Promise.race([handOver(env, agent, writers).then(() => 'ended' as const), limit]);
+      patience.abort();
+      return end;
+    },
+  };
+}
+
+function configOf(identity: string, namespace: string): AgentConfig {
+  return {
+    ...{ namespaces: [namespace], agentNamespace, identity, clusterDomain: 'cluster.local.' },
+    policySources: ['directory', 'objects', 'adopted'],
+    ...{ podTimeoutMs: 5_000, kubernetesTimeoutMs: 30_000, retryMs: 1_000, publishEveryMs: 5_000 },
+    lease: { mode: 'required', name: leaseName, durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 },
+  };
+}
+
+function logOf({ life, log, onDefect }: BodyOptions): Log {
+  const at =
+    (level: keyof Log): Log['info'] =>
+    (message, fields = {}) => {
+      if (!life.time.isAlive()) return;
+      // Nothing stops when a listener throws, so nobody would see it.
+      if (message === 'a listener failed') onDefect(`${life.name}: ${message}: ${String(fields['problem'])}`);
+      log?.(life.name, level, message, fields);
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A process that is over tells nobody anything. */
+function whileAlive({ time }: Life, listener: TurnListener): TurnListener {
+  return {
+    turnEnded: (report) => {
+      if (time.isAlive()) listener.turnEnded(report);
+    },
+    groupsChanged: (groups, findings) => {
+      if (time.isAlive()) listener.groupsChanged?.(groups, findings);
+    },
+    degraded: (degradations) => {
+      if (time.isAlive()) listener.degraded?.(degradations);
+    },
+    leadershipChanged: (state) => {
+      if (time.isAlive()) listener.leadershipChanged?.(state);
+    },
+  };
+}
