@@ -3,6 +3,7 @@ import { sleep } from '../cluster/env.ts';
 import { canonicalJson } from '../engine/hash.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
+import { gateReader } from './gates/gate-reader.ts';
 import { startLeadership } from './leadership.ts';
 import { startLoop } from './loop.ts';
 import { startPolicySource } from './policies/policies.ts';
@@ -81,6 +82,7 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
       for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
       sources.follow(now.groups);
       ledgers.keep(now.groups);
+      gates?.keep(now.groups);
       tellGroups();
       loop.setGroups(now.groups.map(groupKey));
       wake(changed);
@@ -91,6 +93,7 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
     onChange: (isLeader) => {
       // A new leader begins from what is stored, never from memory; so does one that comes back.
       memories.clear();
+      gates?.clear();
       loop.setPaused(!isLeader);
       if (isLeader) loop.wakeAll();
     },
@@ -105,6 +108,15 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
     mayWrite: () => leadership.mayAct(actTimeoutMs),
     onDegraded: () => tellDegradations(),
   });
+  const gates =
+    env.gates === undefined
+      ? undefined
+      : gateReader({
+          env,
+          gates: env.gates,
+          isLeading: () => !isStopping && leadership.epoch() !== undefined,
+          onReading: (key) => loop.wake(key),
+        });
   const parts: TurnParts = {
     env: changes.env,
     config: { ...config, kubernetesTimeoutMs: readTimeoutMs },
@@ -112,11 +124,15 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
     policies: policies.current,
     sources,
     ledgers,
+    ...(gates === undefined ? {} : { gates }),
     leadership,
     actTimeoutMs,
     isStopping: () => isStopping,
     onReport: (report) => {
       index.noteWaits(report);
+      // A turn that failed before its decision says nothing about what is wanted, and one of a group that is gone wants nothing.
+      if (report.decision !== undefined && index.group(groupKey(report.group)) !== undefined)
+        gates?.want(report.group, report.decision.wantedReadings);
       tell((listener) => listener.turnEnded(report));
     },
   };
@@ -145,6 +161,7 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
 
   const stop = async (): Promise<void> => {
     isStopping = true;
+    gates?.stop();
     const patience = new AbortController();
     const limit = sleep(env, longestEndMs, patience.signal);
     await Promise.race([loop.stop(), limit]);

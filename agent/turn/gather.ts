@@ -11,6 +11,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
+import type { GateReader } from '../gates/gate-reader.ts';
 import type { Leadership } from '../leadership.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
@@ -53,6 +54,8 @@ export interface GatherParts {
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly ledgers: Pick<Ledgers, 'read'>;
+  /** Absent: gates have no readings. */
+  readonly gates?: Pick<GateReader, 'readings'>;
   readonly leadership: Pick<Leadership, 'epoch'>;
 }
 
@@ -180,7 +183,7 @@ function snapshotFrom({ env, config, caches, ...parts }: GatherParts, group: Gro
     ...view,
     unread: [...unread, ...looked.unread],
     replicaSources: looked.sources.map((source) => source.view),
-    gateReadings: [],
+    gateReadings: parts.gates?.readings(group) ?? [],
     metrics: [],
     ledgers: [],
   });

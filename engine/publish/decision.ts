@@ -1,7 +1,7 @@
 // A decision as it is published: bounded, with the instants since which things are as they are.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
-import type { Ledger, RunState, Snapshot } from '../snapshot.ts';
+import type { GateReading, Ledger, RunState, Snapshot } from '../snapshot.ts';
 import { viewGroup } from '../view.ts';
 import { actionText } from './action-text.ts';
 import { bounded } from './bounds.ts';
@@ -106,8 +106,14 @@ function gatesOf(group: GroupDefinition, snapshot: Snapshot): readonly Published
       (best, reading) => (best === undefined || reading.atMs > best.atMs ? reading : best),
       undefined,
     );
-    return { gate: name, mode, readings: readings.length, ...(latest === undefined ? {} : { latest }) };
+    return { gate: name, mode, readings: readings.length, ...(latest === undefined ? {} : { latest: publishedReading(latest) }) };
   });
+}
+
+/** JSON has no NaN and no infinity: what is published would say null there, which is no reading. */
+function publishedReading(reading: GateReading): GateReading {
+  if (reading.result !== 'value' || Number.isFinite(reading.value)) return reading;
+  return { atMs: reading.atMs, result: 'error', message: `the value is ${reading.value}` };
 }
 
 /** A turn that does nothing leaves what the last one did that did something. */

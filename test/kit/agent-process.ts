@@ -1,7 +1,7 @@
 // One process of the agent in a test: its environment, which can lose replies and die between any two calls, and what it reported.
 import { startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
-import type { AgentEnv, LogFields, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
+import type { AgentEnv, GateAnswer, GateQuery, LogFields, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
 import type { Degradation, TurnReport } from '../../agent/report.ts';
 import type { KubernetesRequest, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
@@ -17,6 +17,8 @@ export interface ProcessOptions {
   readonly config?: Partial<AgentConfig>;
   readonly policyDirectory?: PolicyDirectory;
   readonly pods?: (request: PodRequest) => Promise<PodResponse>;
+  /** Answers for the providers of gates; without it the process has no port to them. */
+  readonly gates?: (query: GateQuery) => Promise<GateAnswer>;
   /** Asked at each moment of each request; `crash` ends the process there, `lose` loses the reply after it was applied. */
   readonly fault?: (site: string, moment: Moment) => 'crash' | 'lose' | undefined;
 }
@@ -35,7 +37,8 @@ export const defaultConfig: AgentConfig = {
 };
 
 /** Starts an agent in a process of its own. */
-export function startProcess({ env, name = 'agent-1', config = {}, policyDirectory, pods, fault = () => undefined }: ProcessOptions) {
+export function startProcess(options: ProcessOptions) {
+  const { env, name = 'agent-1', config = {}, policyDirectory, pods, gates, fault = () => undefined } = options;
   const reports: TurnReport[] = [];
   const logs: string[] = [];
   const sites = new Set<string>();
@@ -108,6 +111,7 @@ export function startProcess({ env, name = 'agent-1', config = {}, policyDirecto
     },
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     ...(policyDirectory === undefined ? {} : { policyDirectory }),
+    ...(gates === undefined ? {} : { gates: { query: (query) => around(query.site, () => gates(query)) } }),
   };
   const agent = startAgent(agentEnv, { ...defaultConfig, identity: name, ...config }, [
     {

@@ -117,6 +117,16 @@ describe('a published decision', () => {
     ]);
     expect(publish(given).gates).toEqual([{ gate: 'errors', mode: 'enforce', readings: 0 }]);
   });
+
+  it('can be read again when the latest reading is no finite number', () => {
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      const readings = [{ atMs: 2, result: 'value' as const, value }];
+      const given = { ...rolling, groups: [group({ zones, gates: [gate({ name: 'errors' })] })] };
+      const published = publish({ ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] });
+      expect(readPublished(JSON.stringify(published))).toEqual(published);
+      expect(published.gates[0]?.latest).toEqual({ atMs: 2, result: 'error', message: `the value is ${value}` });
+    }
+  });
 });
 
 describe('a published decision that would be too long', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gateVerdict } from '../../../engine/rules/gate.ts';
+import { countedReadings, gateVerdict } from '../../../engine/rules/gate.ts';
 import type { GateReading } from '../../../engine/snapshot.ts';
 import type { GateDefinition } from '../../../policies/definition.ts';
 import { gate, group } from '../../kit/groups.ts';
@@ -161,5 +161,46 @@ describe('a reading', () => {
     ],
   ])('%s', (_name, reading, overrides, fact) => {
     expect(ask(overrides, [reading]).answer.fact).toBe(fact);
+  });
+});
+
+describe('the readings that count', () => {
+  it('are the newest that must succeed in a row, and the failures before them up to the limit', () => {
+    const asked = gate({ consecutive: 2, failureLimit: 12 });
+    const readings = [
+      ...Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? bad(50 - index) : good(50 - index))),
+      noData(3),
+      good(2),
+      good(1),
+    ];
+    const counted = countedReadings({ ...asked, noData: 'hold' }, readings);
+    expect(counted).toEqual([
+      ...readings.filter((reading) => reading.result === 'value' && reading.value > 0.5).slice(-12),
+      good(2),
+      good(1),
+    ]);
+    expect(countedReadings({ ...asked, noData: 'hold' }, counted)).toEqual(counted);
+  });
+
+  it('are enough for the same verdict, however far apart the failures are', () => {
+    for (const failureLimit of [0, 1, 3, 7]) {
+      const overrides = { consecutive: 5, failureLimit, everyMs: secondMs };
+      const asked = gate(overrides);
+      const all: GateReading[] = [];
+      let kept: readonly GateReading[] = [];
+      // A failure after each four successes never makes five in a row.
+      for (let index = 0; index < 60; index += 1) {
+        const reading: GateReading = { atMs: kitNowMs - (60 - index) * secondMs, result: 'value', value: index % 5 === 0 ? 0.6 : 0.5 };
+        all.push(reading);
+        kept = countedReadings(asked, [...kept, reading]);
+        const [whole, counted] = [ask(overrides, all, reading.atMs), ask(overrides, kept, reading.atMs)];
+        expect({ outcome: counted.answer.outcome, hasFailed: counted.hasFailed }).toEqual({
+          outcome: whole.answer.outcome,
+          hasFailed: whole.hasFailed,
+        });
+        expect(kept.length).toBeLessThanOrEqual(5 + 10);
+      }
+      expect(ask(overrides, kept).hasFailed).toBe(failureLimit > 0);
+    }
   });
 });

@@ -1,0 +1,123 @@
+// One gate that is being read: when it is asked next, and which of its readings still count.
+import { readPrometheus } from '../../engine/observe/prometheus.ts';
+import { countedReadings } from '../../engine/rules/gate.ts';
+import type { GateReading } from '../../engine/snapshot.ts';
+import type { GateDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import type { AgentEnv, GateAnswer, GateQuery } from '../env.ts';
+
+export interface ReadGate {
+  /** Those that count, oldest first. */
+  readonly readings: () => readonly GateReading[];
+  /** Readings count from this instant on (wall clock), and are asked for every period from then on. */
+  readonly readFrom: (fromMs: number) => void;
+  /** Asks, if that is due. */
+  readonly look: () => void;
+  /** Asks nothing any more, and takes nothing in. */
+  readonly end: () => void;
+}
+
+export interface ReadGateOptions {
+  readonly env: Pick<AgentEnv, 'clock' | 'timers'>;
+  readonly gate: GateDefinition;
+  readonly ask: (question: Pick<GateQuery, 'timeoutMs' | 'maxBodyBytes' | 'site'>) => Promise<GateAnswer>;
+  /** Whether a question may be asked now. When it becomes so, somebody calls `look`. */
+  readonly mayAsk: () => boolean;
+  readonly onReading: () => void;
+}
+
+const longestAnswerMs = 10_000;
+/** One number with a few labels. What is longer has more series than a gate can use. */
+const maxBodyBytes = 65_536;
+/** Between two questions, however short the period is and however often the readings begin anew. */
+const shortestPauseMs = 1_000;
+/** Prometheus evaluates a query for the instant at which it is asked: only its clock, or a cache before it, makes another one of it. */
+const toleranceMs = 30_000;
+/** The wall clock may jump; so no timer that waits for it is trusted for longer than this. */
+const longestSleepMs = 180_000;
+const longestMessage = 256;
+
+/** A gate that nothing has been asked of. Nothing is until `readFrom`. */
+export function readGate({ env, gate, ask, mayAsk, onReading }: ReadGateOptions): ReadGate {
+  const { clock, timers } = env;
+  const periodMs = Math.max(gate.everyMs, shortestPauseMs);
+  const timeoutMs = Math.min(periodMs, longestAnswerMs);
+  let fromMs = Number.POSITIVE_INFINITY;
+  let readings: readonly GateReading[] = [];
+  /** Of the newest sample: the same one again is a cache's. */
+  let evaluatedMs: number | undefined;
+  /** Monotonic: when the last question was asked. */
+  let askedMs: number | undefined;
+  let isAsking = false;
+  let isOver = false;
+  let cancelTimer: (() => void) | undefined;
+  let cancelLimit = (): void => undefined;
+
+  const dueInMs = (): number => {
+    const pauseMs = readings.length > 0 ? periodMs : shortestPauseMs;
+    const restMs = askedMs === undefined ? 0 : askedMs + pauseMs - clock.monotonicMs();
+    return Math.max(0, restMs, fromMs - clock.nowMs());
+  };
+  const look = (): void => {
+    cancelTimer?.();
+    cancelTimer = undefined;
+    if (isOver || isAsking || fromMs === Number.POSITIVE_INFINITY || !mayAsk()) return;
+    const inMs = dueInMs();
+    if (inMs === 0) void question();
+    else cancelTimer = timers.after(Math.min(Math.ceil(inMs), longestSleepMs), look);
+  };
+  const question = async (): Promise<void> => {
+    isAsking = true;
+    askedMs = clock.monotonicMs();
+    const atMs = Math.floor(clock.nowMs());
+    const reading = await answered(atMs);
+    isAsking = false;
+    if (isOver) return;
+    // What was asked before the readings began anew says nothing about what came after.
+    if (atMs >= fromMs) {
+      readings = countedReadings(gate, [...upTo(readings, atMs), reading]);
+      onReading();
+    }
+    look();
+  };
+  const answered = async (atMs: number): Promise<GateReading> => {
+    const limit = new Promise<GateReading>((resolve) => {
+      const message = `no answer came within ${formatDuration(timeoutMs)}`;
+      cancelLimit = timers.after(timeoutMs, () => resolve({ atMs, result: 'error', message }));
+    });
+    const reading = await Promise.race([limit, asked(atMs)]);
+    cancelLimit();
+    return reading;
+  };
+  const asked = async (atMs: number): Promise<GateReading> => {
+    try {
+      const answer = await ask({ timeoutMs, maxBodyBytes, site: 'gate.read' });
+      const read = readPrometheus(answer, { atMs, toleranceMs, beforeMs: evaluatedMs });
+      evaluatedMs = read.evaluatedMs ?? evaluatedMs;
+      return read.reading;
+    } catch (error) {
+      const message = error instanceof Error ? error.message.slice(0, longestMessage) : 'no answer came';
+      return { atMs, result: 'error', message };
+    }
+  };
+
+  return {
+    // The wall clock went back: they were made earlier than they say.
+    readings: () => upTo(readings, clock.nowMs()),
+    readFrom: (instant) => {
+      fromMs = instant;
+      readings = readings.filter(({ atMs }) => atMs >= instant);
+      look();
+    },
+    look,
+    end: () => {
+      isOver = true;
+      cancelTimer?.();
+      cancelLimit();
+    },
+  };
+}
+
+function upTo(readings: readonly GateReading[], nowMs: number): readonly GateReading[] {
+  return readings.filter(({ atMs }) => atMs <= nowMs);
+}

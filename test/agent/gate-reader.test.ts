@@ -1,0 +1,196 @@
+import { describe, expect, it } from 'vitest';
+import type { GateAnswer } from '../../agent/env.ts';
+import { type GateReader, gateReader } from '../../agent/gates/gate-reader.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { gate, group } from '../kit/groups.ts';
+import { type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
+import { type MetricServer, metricServer } from './gate-kit.ts';
+
+interface World {
+  readonly env: VirtualEnv;
+  readonly metrics: MetricServer;
+  readonly reader: GateReader;
+  readonly woken: readonly string[];
+  readonly leading: { is: boolean };
+}
+
+function world(gates?: () => Promise<GateAnswer>): World {
+  const env = virtualEnv();
+  const metrics = metricServer(env);
+  const woken: string[] = [];
+  const leading = { is: true };
+  const reader = gateReader({
+    env,
+    gates: { query: gates ?? metrics.gates },
+    isLeading: () => leading.is,
+    onReading: (key) => woken.push(key),
+  });
+  return { env, metrics, reader, woken, leading };
+}
+
+const provider = { prometheus: { source: 'prod', query: 'errors' } };
+const errors = gate({ provider, everyMs: 10_000, consecutive: 3 });
+const ingester = group({ gates: [errors] });
+
+function readingsOf(reader: GateReader, of: GroupDefinition = ingester) {
+  return reader.readings(of).flatMap(({ readings }) => readings);
+}
+
+describe('the reader of gates', () => {
+  it('reads each period from the instant on, wakes the group each time and keeps no more than counts', async () => {
+    const { env, metrics, reader, woken } = world();
+    const fromMs = env.clock.nowMs() + 25_000;
+    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    await env.advance(24_999);
+    expect(metrics.asked).toEqual([]);
+    await env.advance(100_021);
+    expect(metrics.asked).toHaveLength(11);
+    expect(woken).toEqual(Array.from({ length: 11 }, () => 'mimir/ingester'));
+    expect(reader.readings(ingester)).toEqual([
+      {
+        ...{ namespace: 'mimir', group: 'ingester', gate: 'errors' },
+        readings: [80_000, 90_000, 100_000].map((afterMs) => ({ atMs: fromMs + afterMs, result: 'value', value: 0 })),
+      },
+    ]);
+  });
+
+  it('forgets what is wanted no more, and leaves no timer', async () => {
+    const { env, metrics, reader } = world();
+    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    await env.advance(15_000);
+    expect(readingsOf(reader)).toHaveLength(2);
+    reader.want(ingester, []);
+    expect(reader.readings(ingester)).toEqual([]);
+    expect(env.timerCount()).toBe(0);
+    await env.advance(60_000);
+    expect(metrics.asked).toHaveLength(2);
+  });
+
+  it('takes nothing in from a question that was under way when it was forgotten, and asks no second one meanwhile', async () => {
+    const { env, metrics, reader, woken } = world();
+    metrics.tell = () => 'hang';
+    const fromMs = env.clock.nowMs();
+    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    await env.advance(1_000);
+    reader.want(ingester, []);
+    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    await env.advance(8_999);
+    expect(metrics.asked).toHaveLength(1);
+    expect(woken).toEqual([]);
+    // The first question ends with its time-out; only then the next one is asked.
+    await env.advance(1);
+    expect(metrics.asked).toHaveLength(2);
+    expect(readingsOf(reader)).toEqual([]);
+  });
+
+  it('begins anew when the gate is defined otherwise', async () => {
+    const { env, metrics, reader } = world();
+    const fromMs = env.clock.nowMs();
+    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    await env.advance(15_000);
+    const changed = group({ gates: [{ ...errors, pass: { '<=': [{ var: 'value' }, 9] } }] });
+    expect(reader.readings(changed)).toEqual([]);
+    reader.want(changed, [{ gate: 'errors', fromMs }]);
+    expect(readingsOf(reader, changed)).toEqual([]);
+    await env.advance(100);
+    expect(readingsOf(reader, changed)).toHaveLength(1);
+    expect(metrics.asked).toHaveLength(3);
+  });
+
+  it('drops readings from before the instant from which they count, also one that is on its way', async () => {
+    const { env, metrics, reader, woken } = world();
+    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    await env.advance(10_010);
+    expect([metrics.asked.length, metrics.openCount(), woken.length]).toEqual([2, 1, 1]);
+    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    await env.advance(100);
+    expect(readingsOf(reader)).toEqual([]);
+    expect(woken).toHaveLength(1);
+    // The first of the new row comes at once, but for a pause that keeps a group which changes all the time from asking all the time.
+    await env.advance(1_000);
+    expect(readingsOf(reader)).toHaveLength(1);
+  });
+
+  it('forgets groups that are no more', async () => {
+    const { env, reader } = world();
+    const store = group({ name: 'store', gates: [errors] });
+    const fromMs = env.clock.nowMs();
+    for (const one of [ingester, store]) reader.want(one, [{ gate: 'errors', fromMs }]);
+    await env.advance(100);
+    reader.keep([store]);
+    expect(readingsOf(reader)).toEqual([]);
+    expect(readingsOf(reader, store)).toHaveLength(1);
+  });
+
+  it('asks nothing while the process does not lead, nor after it was stopped', async () => {
+    const { env, metrics, reader, leading } = world();
+    const wanted = [{ gate: 'errors', fromMs: env.clock.nowMs() }];
+    leading.is = false;
+    reader.want(ingester, wanted);
+    await env.advance(60_000);
+    leading.is = true;
+    reader.want(ingester, wanted);
+    await env.advance(100);
+    expect(metrics.asked).toHaveLength(1);
+    leading.is = false;
+    await env.advance(60_000);
+    expect(metrics.asked).toHaveLength(1);
+    leading.is = true;
+    reader.stop();
+    reader.want(ingester, wanted);
+    await env.advance(60_000);
+    expect(metrics.asked).toHaveLength(1);
+    expect(env.timerCount()).toBe(0);
+  });
+
+  it('keeps its period on the monotonic clock when the wall clock jumps, and drops what was read in the future', async () => {
+    const { env, metrics, reader } = world();
+    const fromMs = env.clock.nowMs();
+    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    await env.advance(15_000);
+    env.jumpWallClock(3_600_000);
+    await env.advance(10_000);
+    expect(metrics.asked).toHaveLength(3);
+    expect(readingsOf(reader).map(({ atMs }) => atMs - fromMs)).toEqual([0, 10_000, 3_620_000]);
+    env.jumpWallClock(-3_600_000);
+    await env.advance(10_000);
+    expect(readingsOf(reader).map(({ atMs }) => atMs - fromMs)).toEqual([0, 10_000, 30_000]);
+  });
+
+  it('waits for its instant, also when the wall clock goes back before it, and notices that it went on', async () => {
+    const { env, metrics, reader } = world();
+    const fromMs = env.clock.nowMs() + 5_000;
+    reader.want(ingester, [{ gate: 'errors', fromMs }]);
+    env.jumpWallClock(-3_600_000);
+    await env.advance(600_000);
+    expect(metrics.asked).toEqual([]);
+    env.jumpWallClock(3_600_000);
+    await env.advance(180_000);
+    expect(metrics.asked.length).toBeGreaterThan(0);
+  });
+
+  it('never asks more often than once a second, and a question takes no longer than the period', async () => {
+    const { env, metrics, reader } = world();
+    const hasty = group({ gates: [gate({ provider, everyMs: 0 }), gate({ name: 'slow', provider, everyMs: 60_000 })] });
+    reader.want(
+      hasty,
+      ['errors', 'slow'].map((name) => ({ gate: name, fromMs: env.clock.nowMs() })),
+    );
+    await env.advance(59_900);
+    expect(metrics.asked).toHaveLength(60 + 1);
+    expect(new Set(metrics.asked.map(({ timeoutMs }) => timeoutMs))).toEqual(new Set([1_000, 10_000]));
+  });
+
+  it('a provider that throws, or rejects with something else than an error, gives a reading that failed', async () => {
+    const { env, reader } = world(() => Promise.reject('x'));
+    reader.want(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
+    await env.settle();
+    expect(readingsOf(reader)).toEqual([{ atMs: env.clock.nowMs(), result: 'error', message: 'no answer came' }]);
+    const other = world(() => {
+      throw new Error('m'.repeat(1_000));
+    });
+    other.reader.want(ingester, [{ gate: 'errors', fromMs: other.env.clock.nowMs() }]);
+    await other.env.settle();
+    expect(readingsOf(other.reader)).toEqual([{ atMs: other.env.clock.nowMs(), result: 'error', message: 'm'.repeat(256) }]);
+  });
+});

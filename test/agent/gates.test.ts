@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest';
+import { startProcess } from '../kit/agent-process.ts';
+import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import type { VirtualEnv } from '../kit/virtual-env.ts';
+import { gatedGroup, type MetricServer, metricServer, type Told, value, vector } from './gate-kit.ts';
+
+interface World {
+  readonly cluster: MemoryCluster;
+  readonly env: VirtualEnv;
+  readonly metrics: MetricServer;
+}
+
+function world(gate: Readonly<Record<string, unknown>> = {}): World {
+  const cluster = newCluster();
+  gatedGroup(cluster, gate);
+  return { cluster, env: cluster.env, metrics: metricServer(cluster.env) };
+}
+
+/** Rolls zone a and lets some time pass, in which the first reading comes. */
+async function rollFirstZone({ cluster, env }: World): Promise<void> {
+  await env.advance(5_000);
+  cluster.rollTo('app:2');
+  await env.until(() => cluster.deletedPods().length === 3, 120_000);
+  await env.advance(10_000);
+}
+
+function leaseWrites({ requests }: VirtualEnv): readonly number[] {
+  return requests.filter(({ method, path }) => method === 'PUT' && path.includes('/leases/')).map(({ sentAtMs }) => sentAtMs);
+}
+
+describe('a gate that enforces', () => {
+  it('lets the rollout go on after as many good readings as it asks for, one each period, and is not read before or after', async () => {
+    const given = world();
+    const { cluster, env, metrics } = given;
+    const process = startProcess({ env, gates: metrics.gates });
+    await env.advance(60_000);
+    expect(metrics.asked).toEqual([]);
+
+    cluster.rollTo('app:2');
+    await env.until(() => cluster.deletedPods().length === 4, 300_000);
+    expect(metrics.asked).toHaveLength(3);
+    const [first, second, third] = metrics.asked;
+    expect(first).toEqual({
+      ...{ namespace: 'mimir', source: 'prod', query: 'sum(rate(errors_total[1m]))' },
+      ...{ timeoutMs: 10_000, maxBodyBytes: 65_536, site: 'gate.read', sentAtMs: expect.any(Number) },
+    });
+    expect([second, third].map((one) => (one?.sentAtMs ?? 0) - (first?.sentAtMs ?? 0))).toEqual([10_000, 20_000]);
+
+    await env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(cluster.mostDown()).toEqual({ zones: 1, pods: 1 });
+    await env.advance(60_000);
+    const [questions, writes] = [metrics.asked.length, cluster.writes().length];
+    await env.advance(600_000);
+    expect(metrics.asked).toHaveLength(questions);
+    expect(questions).toBe(3);
+    expect(cluster.writes()).toHaveLength(writes);
+    await process.agent.stop();
+  });
+
+  const unauthorized: Told = { status: 401, body: 'Unauthorized' };
+  it.each<[string, (env: VirtualEnv) => Told, string]>([
+    ['above its limit', (env) => value(env, '1.5'), 'errors is 1.5'],
+    ['empty', () => vector([]), 'errors has no data'],
+    ['NaN', (env) => value(env, 'NaN'), 'errors is NaN'],
+    ['infinite', (env) => value(env, '-Inf'), 'errors is -Infinity'],
+    ['of the past', (env) => value(env, '0', { ageMs: 600_000 }), 'the sample is 10m old'],
+    ['partial', (env) => value(env, '0', { warnings: ['a store is missing'] }), 'may be partial'],
+    [
+      'of several series',
+      () =>
+        vector([
+          { metric: { pod: 'a' }, value: [1, '0'] },
+          { metric: { pod: 'b' }, value: [1, '0'] },
+        ]),
+      '2 series',
+    ],
+    ['a refusal', () => unauthorized, 'HTTP 401'],
+    ['an error', () => ({ status: 503, body: '{"status":"error","errorType":"timeout","error":"x"}' }), 'HTTP 503: timeout'],
+    ['a page', () => ({ status: 200, body: '<html>' }), 'the answer is no JSON'],
+    ['a failure of the network', () => new Error('the connection was reset'), 'the connection was reset'],
+    ['silence', () => 'hang', 'could not be read'],
+  ])('holds while the answer is %s, and goes on when it is good', async (_what, tell, fact) => {
+    const given = world();
+    const { cluster, env, metrics } = given;
+    metrics.tell = () => tell(env);
+    const process = startProcess({ env, gates: metrics.gates });
+    await rollFirstZone(given);
+    await env.advance(300_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+    const held = process.reports.at(-1)?.decision;
+    expect(held?.waits.map(({ rule }) => rule)).toContain('gate');
+    expect(held?.waits.find(({ rule }) => rule === 'gate')?.fact).toContain(fact);
+    // Each has been asked after the one before it was over.
+    expect(metrics.asked.length).toBeGreaterThanOrEqual(28);
+    expect(metrics.asked.length).toBeLessThanOrEqual(33);
+    expect(metrics.openCount()).toBeLessThanOrEqual(1);
+
+    metrics.tell = () => value(env, '0');
+    await env.until(() => cluster.deletedPods().length === 4, 60_000);
+    await env.until(() => rolled(cluster, 'app:2'), 600_000);
+  });
+
+  it('counts an answer that a cache repeats once', async () => {
+    const given = world();
+    const { cluster, env, metrics } = given;
+    let told: Told | undefined;
+    metrics.tell = () => {
+      told ??= value(env, '0');
+      return told;
+    };
+    const process = startProcess({ env, gates: metrics.gates });
+    await rollFirstZone(given);
+    await env.advance(25_000);
+    expect(metrics.asked.length).toBeGreaterThanOrEqual(3);
+    expect(process.reports.at(-1)?.decision?.waits.find(({ rule }) => rule === 'gate')?.fact).toContain('the one before it again');
+    await env.advance(120_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+  });
+
+  it('begins its row anew after a reading that flips', async () => {
+    const given = world();
+    const { cluster, env, metrics } = given;
+    let count = 0;
+    // good, good, bad, good, good, bad, ...
+    metrics.tell = () => {
+      count += 1;
+      return value(env, count % 3 === 0 ? '1.5' : '0');
+    };
+    const process = startProcess({ env, gates: metrics.gates });
+    await rollFirstZone(given);
+    await env.advance(300_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+    expect(process.reports.at(-1)?.decision?.phase).toBe('Waiting');
+  });
+
+  it('fails the run after as many failures as it allows, however far apart they are, and is not read any more', async () => {
+    const given = world({ consecutive: 5, failureLimit: 4 });
+    const { cluster, env, metrics } = given;
+    let count = 0;
+    metrics.tell = () => {
+      count += 1;
+      return value(env, count % 5 === 0 ? '1.5' : '0');
+    };
+    const process = startProcess({ env, gates: metrics.gates });
+    await rollFirstZone(given);
+    await env.until(() => process.reports.at(-1)?.decision?.phase === 'Failed', 300_000);
+    expect(count).toBe(20);
+    await env.advance(600_000);
+    expect(count).toBeLessThanOrEqual(21);
+    expect(cluster.deletedPods()).toHaveLength(3);
+  });
+
+  it('holds without a port, and the group is quiet', async () => {
+    const given = world();
+    const { cluster, env } = given;
+    const process = startProcess({ env });
+    await rollFirstZone(given);
+    await env.advance(60_000);
+    const [writes, turns] = [cluster.writes().length, process.reports.length];
+    await env.advance(600_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+    expect(process.reports.at(-1)?.decision?.waits.map(({ fact }) => fact)).toContain('errors has no reading yet');
+    expect(cluster.writes()).toHaveLength(writes);
+    expect(process.reports.length - turns).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('a metric server that hangs', () => {
+  it('delays neither the Lease nor another group', async () => {
+    const given = world();
+    const { cluster, env, metrics } = given;
+    const others = ['store-zone-a', 'store-zone-b'];
+    for (const name of others) cluster.workloads.create({ name, labels: { 'rollout-group': 'store' } });
+    metrics.tell = () => 'hang';
+    const process = startProcess({ env, gates: metrics.gates });
+    await rollFirstZone(given);
+    expect(metrics.asked.length).toBeGreaterThan(0);
+
+    const began = env.clock.monotonicMs();
+    for (const name of others) cluster.workloads.setImage(name, 'app:2');
+    const isRolled = (): boolean => cluster.workloads.images().every((line) => !line.startsWith('store') || line.endsWith('app:2'));
+    await env.until(isRolled, 120_000);
+    const reactions = process.reports.filter(({ group }) => group.name === 'store').flatMap(({ reactionMs }) => reactionMs ?? []);
+    expect(reactions.length).toBeGreaterThan(0);
+    expect(Math.max(...reactions)).toBeLessThan(100);
+    await env.advance(120_000);
+    const renewals = leaseWrites(env).filter((atMs) => atMs >= began);
+    const gaps = renewals.slice(1).map((atMs, index) => atMs - (renewals[index] ?? 0));
+    expect(gaps.length).toBeGreaterThan(50);
+    expect(Math.max(...gaps)).toBeLessThan(2_500);
+    // No turn of the gated group waited for an answer.
+    expect(Math.max(...process.reports.map(({ durationMs }) => durationMs))).toBeLessThan(1_000);
+  });
+
+  it('that never even ends a question is asked no second one meanwhile, and the group holds', async () => {
+    const given = world();
+    const { cluster, env } = given;
+    let asked = 0;
+    const process = startProcess({
+      env,
+      gates: () => {
+        asked += 1;
+        return new Promise(() => undefined);
+      },
+    });
+    await rollFirstZone(given);
+    await env.advance(300_000);
+    expect(asked).toBe(1);
+    expect(cluster.deletedPods()).toHaveLength(3);
+    expect(process.reports.at(-1)?.decision?.waits.find(({ rule }) => rule === 'gate')?.outcome).toBe('unknown');
+    await process.agent.stop();
+  });
+});
+
+describe('a new leader', () => {
+  it('begins the row anew', async () => {
+    const given = world({ consecutive: 6 });
+    const { cluster, env, metrics } = given;
+    const first = startProcess({ env, name: 'agent-1', gates: metrics.gates });
+    await rollFirstZone(given);
+    const second = startProcess({ env, name: 'agent-2', gates: metrics.gates });
+    await env.until(() => metrics.asked.length === 5, 120_000);
+    first.crash();
+    await env.until(() => metrics.asked.length === 10, 120_000);
+    await env.advance(5_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+    expect(second.reports.at(-1)?.decision?.waits.find(({ rule }) => rule === 'gate')?.fact).toContain('5 of 6');
+    await env.until(() => cluster.deletedPods().length === 4, 60_000);
+    expect(metrics.asked).toHaveLength(11);
+  });
+
+  it('is the only one that reads: who has lost the Lease stops', async () => {
+    const given = world({ consecutive: 100 });
+    const { env, metrics } = given;
+    let isCut = false;
+    const byFirst: number[] = [];
+    startProcess({
+      env,
+      name: 'agent-1',
+      gates: (query) => {
+        byFirst.push(env.clock.monotonicMs());
+        return metrics.gates(query);
+      },
+      fault: (site, moment) => (isCut && site.startsWith('lease.') && moment === 'beforeSend' ? 'lose' : undefined),
+    });
+    await rollFirstZone(given);
+    const second = startProcess({ env, name: 'agent-2', gates: metrics.gates });
+    await env.advance(30_000);
+    expect(metrics.asked).toHaveLength(byFirst.length);
+    isCut = true;
+    await env.advance(40_000);
+    const before = byFirst.length;
+    await env.advance(120_000);
+    expect(byFirst).toHaveLength(before);
+    expect(metrics.asked.length - byFirst.length).toBeGreaterThanOrEqual(11);
+    expect(second.reports.at(-1)?.decision?.phase).toBe('Waiting');
+  });
+});
+
+describe('gates that nobody waits for', () => {
+  it('are not read: groups without one, gates of other providers, and groups that roll nothing', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const metrics = metricServer(cluster.env);
+    const process = startProcess({ env: cluster.env, gates: metrics.gates });
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    await process.agent.stop();
+
+    const other = newCluster();
+    const gates = [{ name: 'service', consul: { source: 'consul', service: 'ingester', passing: 3 } }];
+    const waves = [{ name: 'first', zones: ['a', 'b', 'c'], percent: 100, before: { gates: ['service'] } }];
+    nativeGroup(other, { gates, rollout: { engine: 'onDelete', rotateBy: 'delete', waves } });
+    const otherProcess = startProcess({ env: other.env, gates: metrics.gates });
+    await other.env.advance(5_000);
+    other.rollTo('app:2');
+    await other.env.advance(300_000);
+    expect(otherProcess.reports.at(-1)?.decision?.wantedReadings.map(({ gate }) => gate)).toEqual(['service']);
+    expect(other.deletedPods()).toEqual([]);
+    expect(metrics.asked).toEqual([]);
+  });
+});
