@@ -1,0 +1,101 @@
+// A model of the metric server that gates ask: Prometheus' answers to one query, good or bad as the scenario says, and what can be wrong with them.
+import type { GateAnswer, GateQuery } from '../../agent/env.ts';
+import type { GateFault } from '../faults/fault.ts';
+import { draw } from '../random.ts';
+import type { GroupShape } from '../scenario.ts';
+
+export interface GateServer {
+  /** What it answers to a question that arrives now; `silence`: nothing, ever. */
+  readonly answer: (question: Pick<GateQuery, 'source' | 'query'>, fault?: GateFault) => GateAnswer | 'silence';
+  /** Whether the gate's condition holds now. */
+  readonly isPassing: () => boolean;
+}
+
+export interface GateServerOptions {
+  readonly gate: NonNullable<GroupShape['gate']>;
+  readonly seed: number;
+  /** On the scheduler's clock. */
+  readonly nowMs: () => number;
+  /** The server's own clock, in milliseconds since 1970. */
+  readonly wallMs: () => number;
+  /** From then on (scheduler's clock) a flipping gate passes. */
+  readonly flipsUntilMs: number;
+}
+
+/** As the group names them. */
+export const gateSource = 'prometheus';
+export const gateQuery = 'sum(rate(request_errors_total[1m]))';
+
+/** How long a flipping gate stays as it is: long enough for three readings, not for six. */
+const spellMs = 25_000;
+/** Of the spells of a flipping gate those in which it passes. */
+const passingShare = 0.6;
+/** How old a stale sample is. */
+const staleMs = 600_000;
+
+/** The server as it is from the beginning of the run to its end. */
+export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs }: GateServerOptions): GateServer {
+  const isPassing = (): boolean => {
+    if (gate === 'passing' || nowMs() >= flipsUntilMs) return true;
+    return draw(seed, `gate spell ${Math.floor(nowMs() / spellMs)}`) < passingShare;
+  };
+  return {
+    isPassing,
+    answer: ({ source, query }, fault) => {
+      if (source !== gateSource || query !== gateQuery) return errorAnswer(400, 'bad_data', 'invalid parameter "query"');
+      const value = (isGood: boolean): string => (isGood ? '0' : '1.5');
+      const seconds = wallMs() / 1000;
+      if (fault === undefined) return vector([[seconds, value(isPassing())]]);
+      switch (fault.kind) {
+        case 'flip':
+          return vector([[seconds, value(!isPassing())]]);
+        case 'empty':
+          return vector([]);
+        case 'nan':
+          return vector([[seconds, 'NaN']]);
+        // What must not count would pass.
+        case 'stale':
+          return vector([[seconds - staleMs / 1000, value(true)]]);
+        case 'partial':
+          return vector([[seconds, value(true)]], ['No StoreAPIs matched for this query']);
+        case 'unauthorized':
+          return { status: 401, body: 'Unauthorized\n' };
+        case 'hang':
+          return 'silence';
+        default:
+          return fault.kind satisfies never;
+      }
+    },
+  };
+}
+
+/** The parts of a RolloutGroup's spec with which a gate enforces after each zone: it never fails the run, but holds it. */
+export function gatedParts(zones: readonly string[]): {
+  readonly gates: readonly unknown[];
+  readonly waves: readonly unknown[];
+} {
+  const gate = {
+    name: 'errors',
+    prometheus: { source: gateSource, query: gateQuery },
+    every: '5s',
+    consecutive: 3,
+    failureLimit: 0,
+    noData: 'hold',
+    onError: 'hold',
+    pass: { '<=': [{ var: 'value' }, 0.5] },
+  };
+  return {
+    gates: [gate],
+    waves: zones.map((zone) => ({ name: `zone-${zone}`, zones: [zone], percent: 100, after: { gates: [gate.name] } })),
+  };
+}
+
+function vector(samples: readonly (readonly [number, string])[], warnings?: readonly string[]): GateAnswer {
+  const result = samples.map((value) => ({ metric: {}, value }));
+  const data = { resultType: 'vector', result };
+  return { status: 200, body: JSON.stringify({ status: 'success', data, ...(warnings === undefined ? {} : { warnings }) }) };
+}
+
+function errorAnswer(status: number, errorType: string, error: string): GateAnswer {
+  return { status, body: JSON.stringify({ status: 'error', errorType, error }) };
+}
