@@ -49,6 +49,8 @@ export interface GroupShape {
   /** How long a pod takes to drain and to become ready, in milliseconds; each pod draws its own around it. */
   readonly drainMs: number;
   readonly startMs: number;
+  /** Of native groups: a gate enforces after each zone. Its metric is good, or (`flipping`) now and then bad as long as things go wrong. */
+  readonly gate?: 'passing' | 'flipping';
 }
 
 export interface GivenGroup {
