@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import type { Faults } from '../../../simulation/faults/fault.ts';
+import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
+import { type Agents, type AgentsOptions, startAgents } from '../../../simulation/process/agents.ts';
+import { createScheduler } from '../../../simulation/scheduler.ts';
+import { createTrace } from '../../../simulation/trace.ts';
+import { memoryServer } from './memory-server.ts';
+
+const zones = ['a', 'b', 'c'].map((zone) => `ingester-zone-${zone}`);
+
+interface World {
+  readonly scheduler: ReturnType<typeof createScheduler>;
+  readonly memory: ReturnType<typeof memoryServer>;
+  readonly agents: Agents;
+  readonly changes: readonly string[];
+  readonly turns: readonly string[];
+  readonly trace: () => string;
+  /** What the Lease says. */
+  readonly holder: () => unknown;
+  readonly isRolled: (image: string) => boolean;
+}
+
+function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number; faults?: Faults } & Partial<AgentsOptions> = {}): World {
+  const scheduler = createScheduler(seed);
+  const memory = memoryServer(scheduler);
+  for (const name of zones) memory.workloads.create({ name, labels: { 'rollout-group': 'ingester' } });
+  const trace = createTrace();
+  const changes: string[] = [];
+  const turns: string[] = [];
+  const agents = startAgents({
+    ...{ scenario: { seed, agents: 2 }, scheduler, server: memory.server, frontEnds: 1, faults, namespace: 'mimir' },
+    ...{ podAnswer: () => undefined, podCalled: () => undefined, touch: () => undefined },
+    listenerOf: (process) => ({ turnEnded: ({ error }) => turns.push(`${process} ${error ?? 'ended'}`) }),
+    processChanged: (process, change) => changes.push(`${process} ${change}`),
+    note: (...parts) => trace.note(scheduler.nowMs(), ...parts),
+    ...rest,
+  });
+  return {
+    ...{ scheduler, memory, agents, changes, turns, trace: trace.hash },
+    holder: () => {
+      const spec = memory.api.get('leases', 'rollout-group', 'rollout-group-agent')?.['spec'];
+      return (spec as { readonly holderIdentity?: unknown } | undefined)?.holderIdentity;
+    },
+    isRolled: (image) => memory.api.list('pods', 'mimir').filter((pod) => JSON.stringify(pod).includes(`"image":"${image}"`)).length === 9,
+  };
+}
+
+async function ended({ agents, scheduler }: World) {
+  let leaks: Awaited<ReturnType<Agents['end']>> | undefined;
+  void agents.end().then((left) => {
+    leaks = left;
+  });
+  await scheduler.runUntil(scheduler.nowMs() + 40_000, () => leaks !== undefined);
+  agents.close();
+  return leaks;
+}
+
+describe('two agents in virtual time', () => {
+  it('lead one after the other, roll a group, and leave nothing behind', async () => {
+    const one = world();
+    await one.scheduler.runUntil(10_000);
+    expect(one.agents.isReady()).toBe(true);
+    expect(one.agents.alive()).toEqual(['a1', 'b1']);
+    for (const name of zones) one.memory.workloads.setImage(name, 'app:2');
+    await one.scheduler.runUntil(240_000);
+    expect(one.isRolled('app:2')).toBe(true);
+    const holder = one.holder();
+    expect(['a1', 'b1']).toContain(holder);
+    // Only who holds the Lease acts.
+    const actors = new Set(one.memory.writes.filter((write) => write.includes(' act.')).map((write) => write.split(' ')[0]));
+    expect([...actors]).toEqual([holder]);
+    expect(await ended(one)).toEqual([]);
+    expect(one.agents.defects()).toEqual([]);
+    expect(one.scheduler.pendingCount()).toBe(0);
+  });
+
+  it('publish what they decide, as the executable does', async () => {
+    const one = world();
+    await one.scheduler.runUntil(20_000);
+    expect(one.memory.writes.filter((write) => write.includes(' publish.'))).not.toEqual([]);
+    await ended(one);
+  });
+
+  it('are replaced when they die', async () => {
+    const one = world();
+    await one.scheduler.runUntil(10_000);
+    const letter = String(one.holder()).slice(0, 1);
+    one.agents.crash(letter, 5_000);
+    one.agents.crash(letter, 5_000);
+    await one.scheduler.runUntil(60_000);
+    const other = letter === 'a' ? 'b' : 'a';
+    expect(one.holder()).toBe(`${other}1`);
+    expect(one.agents.alive()).toContain(`${letter}2`);
+    expect(one.changes).toEqual(expect.arrayContaining([`${letter}1 crashed`, `${letter}2 started`]));
+    expect(await ended(one)).toEqual([]);
+  });
+
+  it('hand over when they are stopped', async () => {
+    const one = world();
+    await one.scheduler.runUntil(10_000);
+    const letter = String(one.holder()).slice(0, 1);
+    one.agents.stop(letter, 30_000);
+    await one.scheduler.runUntil(14_000);
+    expect(one.changes).toContain(`${letter}1 stopped`);
+    expect(one.holder()).toBe(letter === 'a' ? 'b1' : 'a1');
+    await one.scheduler.runUntil(60_000);
+    expect(one.agents.alive()).toContain(`${letter}2`);
+    expect(await ended(one)).toEqual([]);
+  });
+
+  it('lose the Lease while they stand still', async () => {
+    const one = world();
+    await one.scheduler.runUntil(10_000);
+    const letter = String(one.holder()).slice(0, 1);
+    one.agents.pause(letter, 40_000);
+    await one.scheduler.runUntil(45_000);
+    expect(one.holder()).toBe(letter === 'a' ? 'b1' : 'a1');
+    expect(one.changes).toContain(`${letter}1 paused`);
+    await one.scheduler.runUntil(60_000);
+    expect(one.changes).toContain(`${letter}1 resumed`);
+    expect(await ended(one)).toEqual([]);
+  });
+
+  it('start at once, and go on at once, when everything is healed', async () => {
+    const one = world();
+    await one.scheduler.runUntil(10_000);
+    one.agents.crash('a', 500_000);
+    one.agents.pause('b', 500_000);
+    await one.scheduler.runUntil(20_000);
+    expect(one.agents.alive()).toEqual(['b1']);
+    one.agents.heal();
+    await one.scheduler.runUntil(30_000);
+    expect(one.agents.alive()).toEqual(['a2', 'b1']);
+    expect(one.changes).toContain('b1 resumed');
+    expect(await ended(one)).toEqual([]);
+  });
+});
+
+describe('agents under faults', () => {
+  const rates = {
+    ...{ F1: 0.05, F2: 0.05, F3: 0.02, F4: 0.05, F5: 0.05, F6: 0.02 },
+    ...{ F7: 0.01, F8: 0.03, F9: 0.001, F11: 0.01, F12: 0.01 },
+  };
+  const run = async (seed: number, source: Faults) => {
+    let isOver = false;
+    const faults = recordedFaults(source, () => isOver);
+    const one = world({ seed, faults, scenario: { seed, agents: 2, clockRates: { b: 1.2 } } });
+    await one.scheduler.runUntil(10_000);
+    for (const name of zones) one.memory.workloads.setImage(name, 'app:2');
+    await one.scheduler.runUntil(200_000);
+    isOver = true;
+    one.agents.heal();
+    await one.scheduler.runUntil(600_000);
+    const isRolled = one.isRolled('app:2');
+    return { leaks: await ended(one), defects: one.agents.defects(), isRolled, hash: one.trace(), counts: faults.counts(), faults };
+  };
+
+  it('roll the group when the faults are over, and the same seed gives the same run', async () => {
+    const seen = new Set<string>();
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const first = await run(seed, drawnFaults(seed, rates));
+      expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({
+        ...{ seed, isRolled: true, leaks: [], defects: [] },
+      });
+      for (const kind of Object.keys(first.counts)) seen.add(kind);
+      const again = await run(seed, drawnFaults(seed, rates));
+      expect(again.hash).toBe(first.hash);
+      // What was recorded is a plan that gives the same run.
+      const replayed = await run(seed, placedFaults(first.faults.placed()));
+      expect(replayed.hash).toBe(first.hash);
+      expect(replayed.counts).toEqual(first.counts);
+    }
+    expect([...seen].sort()).toEqual(expect.arrayContaining(['F1', 'F11', 'F12', 'F2', 'F3', 'F4', 'F5', 'F8']));
+  });
+});
