@@ -5,11 +5,25 @@ import type { Actor, Json, ModelObject, ServerObserver } from '../server/request
 export interface ClusterApi {
   readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
   readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
-  readonly create: (actor: Actor, resource: string, object: Json) => unknown;
-  readonly change: (actor: Actor, resource: string, namespace: string, name: string, patch: Json, subresource?: string) => unknown;
-  readonly remove: (actor: Actor, resource: string, namespace: string, name: string) => unknown;
-  /** As a DELETE with the pod's own grace period would. */
-  readonly terminate: (actor: Actor, namespace: string, pod: string, graceSeconds?: number) => unknown;
+  readonly create: (actor: Actor, resource: string, object: Json) => ModelObject;
+  /** Undefined when nothing changes. */
+  readonly change: (
+    actor: Actor,
+    resource: string,
+    namespace: string,
+    name: string,
+    patch: Json,
+    subresource?: 'status',
+  ) => ModelObject | undefined;
+  readonly remove: (
+    actor: Actor,
+    resource: string,
+    namespace: string,
+    name: string,
+    options?: { readonly propagationPolicy?: 'Background' | 'Orphan' },
+  ) => boolean;
+  /** Deletes the pod gracefully, by its own grace period when none is given. */
+  readonly terminate: (actor: Actor, namespace: string, pod: string, graceSeconds?: number) => boolean;
   /** The HTTP status of an eviction. */
   readonly evict: (actor: Actor, namespace: string, pod: string) => number;
   readonly observe: (observer: ServerObserver) => unknown;

@@ -1,7 +1,19 @@
 // Everything around the agents that acts on the API server: controllers, kubelets, nodes, people and machines, put together.
+import { draw } from '../random.ts';
 import type { ClusterEvent, PeopleEvent, Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
+import { createAccidents } from './accidents.ts';
 import type { ClusterApi } from './api.ts';
+import { begin } from './beginning.ts';
+import { startDisruptionController } from './budgets.ts';
+import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts';
+import { startKubelets } from './kubelet.ts';
+import { startNodes } from './nodes.ts';
+import { createPeople } from './people.ts';
+import { createPodEndpoints } from './pod-endpoints.ts';
+import { replicaSources } from './replica-origins.ts';
+import { startStatefulSetController } from './statefulset-controller.ts';
+import { podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
 
 export interface ClusterModelOptions {
   readonly server: ClusterApi;
@@ -61,6 +73,112 @@ export interface ClusterModel {
 }
 
 /** Puts the group into the server as it stands, with its pods running for an hour, and starts everything around it. */
-export function startCluster(_options: ClusterModelOptions): ClusterModel {
-  throw new Error('the cluster is not built yet');
+export function startCluster({ server, scheduler, wallMs, scenario }: ClusterModelOptions): ClusterModel {
+  const { seed, group: shape, given } = scenario;
+  const group: GroupObjects = given ?? groupObjects(shape);
+  const { namespace, statefulSets } = group;
+  const listeners: ((what: string) => void)[] = [];
+  const told =
+    (who: string) =>
+    (what: string): void => {
+      for (const listener of listeners) listener(`${who}: ${what}`);
+    };
+  const zones = statefulSets.map((_, index) => zoneLetters[index] ?? 'a');
+  const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isPodOf(name, pod))] ?? 'a';
+  const common = { server, scheduler, wallMs, seed };
+
+  const nodes = startNodes({ ...common, zones: [...new Set(['a', ...zones])], zoneOf, isBack: (node) => kubelets.nodeIsBack(node) });
+  const kubelets = startKubelets({
+    ...common,
+    startMs: shape.startMs,
+    drainMs: shape.drainMs,
+    isNodeLost: nodes.isLost,
+    restarted: (place, pod) => endpoints.restarted(place, pod),
+  });
+  const areUnreadyFound = draw(seed, 'pods are found before they are ready') < 0.5;
+  const endpoints = createPodEndpoints({
+    wallMs,
+    isKeptOnVolume: draw(seed, 'preparation is kept on the volume') < 0.5,
+    listens: (place, pod) => {
+      const uid = kubelets.listens(place, pod);
+      return uid !== undefined && (areUnreadyFound || kubelets.isReady(uid)) ? uid : undefined;
+    },
+    hasLeft: (place, pod) => hasLeft(server, place, pod),
+    pods: () => server.list('pods').map(podFacts),
+  });
+  begin({
+    ...{ server, wallMs, seed, namespace, objects: group.objects, adopt: kubelets.adopt },
+    placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
+  });
+  const controller = startStatefulSetController(common);
+  const disruptions = startDisruptionController(common);
+  server.observe({
+    committed: (commit) => {
+      kubelets.hear(commit);
+      nodes.hear(commit);
+      controller.hear(commit);
+      disruptions.hear(commit);
+    },
+  });
+  const people = createPeople({
+    server,
+    scheduler,
+    seed,
+    namespace,
+    group: group.name,
+    sources: replicaSources(group),
+    told: told('people'),
+  });
+  const accidents = createAccidents({
+    ...{ scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, told: told('cluster') },
+  });
+  if (given !== undefined) people.apply(given.changes);
+
+  return {
+    namespace,
+    group: group.name,
+    statefulSets,
+    policies: group.policies,
+    happen: (event) => {
+      if (isByPeople(event)) people.happen(event);
+      else accidents.happen(event);
+    },
+    heal: () => {
+      accidents.heal();
+      people.heal();
+    },
+    podAnswer: endpoints.answer,
+    wanted: people.wanted,
+    preparedPods: endpoints.prepared,
+    observe: (listener) => void listeners.push(listener),
+  };
+}
+
+const peopleEvents: ReadonlySet<string> = new Set<PeopleEvent['kind']>([
+  'setImage',
+  'setReplicas',
+  'pause',
+  'resume',
+  'deletePod',
+  'scaleByHand',
+  'recreateStatefulSet',
+  'leaveGroup',
+  'setStrategy',
+]);
+
+function isByPeople(event: PeopleEvent | ClusterEvent): event is PeopleEvent {
+  return peopleEvents.has(event.kind);
+}
+
+function isPodOf(statefulSet: string, pod: string): boolean {
+  return pod.startsWith(`${statefulSet}-`) && /^\d+$/.test(pod.slice(statefulSet.length + 1));
+}
+
+/** Whether the StatefulSet has no place for a pod of the name any more. */
+function hasLeft(server: ClusterApi, namespace: string, pod: string): boolean {
+  const set = server.get(statefulSetResource, namespace, pod.replace(/-\d+$/, ''));
+  if (set === undefined) return false;
+  const first = specOf(set).ordinals?.start ?? 0;
+  const ordinal = Number(/-(\d+)$/.exec(pod)?.[1] ?? -1);
+  return ordinal < first || ordinal >= first + replicasOf(set);
 }

@@ -1,0 +1,73 @@
+// Whoever writes numbers of replicas: a person at once, a HorizontalPodAutoscaler in its steps.
+import type { Scheduler } from '../scheduler.ts';
+import type { Actor, Json } from '../server/request.ts';
+import type { ClusterApi } from './api.ts';
+import type { ReplicaOrigin } from './replica-origins.ts';
+
+export interface AutoscalerOptions {
+  readonly server: ClusterApi;
+  readonly scheduler: Scheduler;
+  readonly namespace: string;
+}
+
+export interface Autoscaler {
+  /** Writes the number where it comes from, as of now in place of every earlier one. */
+  readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
+  /** Writes at once what is still under way. */
+  readonly finish: () => void;
+}
+
+const actors: Readonly<Record<'person' | 'machine', Actor>> = {
+  person: { user: 'alice@example.com' },
+  machine: { user: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler' },
+};
+
+/** How often the autoscaler looks (kube-controller-manager, --horizontal-pod-autoscaler-sync-period). */
+const syncMs = 15_000;
+
+/** Large changes take the machine two looks: half of the way first. */
+export function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): Autoscaler {
+  const underWay = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
+
+  const scale: Autoscaler['scale'] = (origin, replicas, who) => {
+    const key = `${origin.resource} ${origin.name}`;
+    underWay.get(key)?.cancel();
+    underWay.delete(key);
+    const write = (count: number): void => {
+      const isStatus = origin.path[0] === 'status';
+      server.change(actors[who], origin.resource, namespace, origin.name, nested(origin.path, count), isStatus ? 'status' : undefined);
+    };
+    const from = numberAt(server.get(origin.resource, namespace, origin.name), origin.path);
+    if (who === 'person' || from === undefined || Math.abs(replicas - from) < 2) {
+      write(replicas);
+      return;
+    }
+    write(Math.round((from + replicas) / 2));
+    const cancel = scheduler.after(syncMs, () => {
+      underWay.delete(key);
+      write(replicas);
+    });
+    underWay.set(key, { write: () => write(replicas), cancel });
+  };
+  return {
+    scale,
+    finish: () => {
+      for (const { write, cancel } of underWay.values()) {
+        cancel();
+        write();
+      }
+      underWay.clear();
+    },
+  };
+}
+
+/** The number under the path. */
+export function numberAt(object: Json | undefined, path: readonly string[]): number | undefined {
+  let found: unknown = object;
+  for (const key of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, key) : undefined;
+  return typeof found === 'number' ? found : undefined;
+}
+
+function nested(path: readonly string[], value: number): Json {
+  return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Json;
+}

@@ -1,0 +1,141 @@
+// The objects of the group that a shape describes: StatefulSets, the RolloutGroup or the labels that make them one, budgets, and what is mirrored.
+import type { GroupShape } from '../scenario.ts';
+import type { Json } from '../server/request.ts';
+
+/** Everything that is created before the run begins, and what it is called. */
+export interface GroupObjects {
+  readonly namespace: string;
+  readonly name: string;
+  /** In the order of the zones. */
+  readonly statefulSets: readonly string[];
+  readonly objects: readonly Json[];
+  readonly policies: readonly { readonly name: string; readonly text: string }[];
+}
+
+export const zoneLetters: readonly string[] = ['a', 'b', 'c', 'd', 'e'];
+export const firstImage = 'app:1';
+
+const namespace = 'mimir';
+const group = 'ingester';
+const endpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
+const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: group };
+/** No pod that drains is killed before it is done. */
+const graceSeconds = 1200;
+
+export function groupObjects(shape: GroupShape): GroupObjects {
+  const zones = zoneLetters.slice(0, shape.zones);
+  const budgets = shape.rotateBy === 'evict' ? zones.map((zone) => podBudget(zone, shape)) : [];
+  const isMirrored = shape.replicas === 'mirror' || shape.replicas === 'delayedMirror';
+  return {
+    namespace,
+    name: group,
+    statefulSets: zones.map(setName),
+    objects: [
+      ...(isMirrored ? [replicaTemplate(shape)] : []),
+      ...zones.map((zone) => statefulSet(zone, shape)),
+      ...(shape.kind === 'native' ? [rolloutGroup(zones, shape)] : []),
+      ...budgets,
+    ],
+    policies: [],
+  };
+}
+
+function setName(zone: string): string {
+  return `${group}-zone-${zone}`;
+}
+
+function statefulSet(zone: string, shape: GroupShape): Json {
+  const name = setName(zone);
+  const marks = shape.kind === 'adopted' ? adoptedMarks(zone, shape) : { labels: {}, annotations: {} };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name, namespace, labels: { 'app.kubernetes.io/name': group, ...marks.labels }, annotations: marks.annotations },
+    spec: {
+      replicas: shape.podsPerZone,
+      serviceName: name,
+      podManagementPolicy: shape.podManagementPolicy,
+      updateStrategy: { type: 'OnDelete' },
+      minReadySeconds: shape.minReadySeconds,
+      selector: { matchLabels: { name } },
+      template: {
+        metadata: { labels: { name, 'app.kubernetes.io/name': group } },
+        spec: { terminationGracePeriodSeconds: graceSeconds, containers: [{ name: group, image: firstImage }] },
+      },
+    },
+  };
+}
+
+/** As people label StatefulSets for grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
+function adoptedMarks(zone: string, shape: GroupShape) {
+  const { replicas, maxUnavailable, betweenZonesSeconds, delaySeconds } = shape;
+  const mirror = 'grafana.com/rollout-mirror-replicas-from-resource';
+  const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
+  return {
+    labels: {
+      'rollout-group': group,
+      ...(betweenZonesSeconds > 0 ? { 'grafana.com/min-time-between-zones-downscale': `${betweenZonesSeconds}s` } : {}),
+    },
+    annotations: {
+      'rollout-max-unavailable': `${maxUnavailable}`,
+      ...(replicas === 'leader' && zone !== 'a' ? { 'grafana.com/rollout-downscale-leader': setName('a') } : {}),
+      ...(isMirrored
+        ? { [`${mirror}-name`]: template.name, [`${mirror}-kind`]: template.kind, [`${mirror}-api-version`]: template.apiVersion }
+        : {}),
+      ...(replicas === 'delayedMirror'
+        ? {
+            'grafana.com/rollout-delayed-downscale': `${delaySeconds}s`,
+            'grafana.com/rollout-prepare-delayed-downscale-url': `http://pod:${endpoint.port}${endpoint.path}`,
+          }
+        : {}),
+    },
+  };
+}
+
+function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
+  const { replicas, maxUnavailable, betweenZonesSeconds, delaySeconds, rotateBy } = shape;
+  const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
+  const down = {
+    ...(betweenZonesSeconds > 0 ? { betweenZones: `${betweenZonesSeconds}s` } : {}),
+    ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint } } : {}),
+  };
+  return {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutGroup',
+    metadata: { name: group, namespace },
+    spec: {
+      members: {
+        zones: zones.map((zone) => ({
+          name: zone,
+          statefulSet: setName(zone),
+          ...(replicas === 'leader' && zone !== 'a' ? { follows: 'a' } : {}),
+        })),
+      },
+      replicas: isMirrored ? { mirror: { from: { ...template, read: 'scale' }, writeBack: 'status' } } : { leader: true },
+      ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
+      rollout: { engine: 'onDelete', rotateBy, maxUnavailable },
+    },
+  };
+}
+
+function replicaTemplate({ podsPerZone }: GroupShape): Json {
+  const { apiVersion, kind, name } = template;
+  const selector = `app.kubernetes.io/name=${group}`;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace },
+    spec: { replicas: podsPerZone, labelSelector: selector },
+    status: { replicas: podsPerZone },
+  };
+}
+
+function podBudget(zone: string, { maxUnavailable }: GroupShape): Json {
+  const name = setName(zone);
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace },
+    spec: { maxUnavailable, selector: { matchLabels: { name } } },
+  };
+}

@@ -1,0 +1,125 @@
+// How a StatefulSet leaves its group and comes back, and how the group is paused: by labels and annotations, or by objects.
+import type { Actor, Json, ModelObject } from '../server/request.ts';
+import type { ClusterApi } from './api.ts';
+import { statefulSetResource } from './workload.ts';
+
+export interface MembershipOptions {
+  readonly server: ClusterApi;
+  readonly actor: Actor;
+  readonly namespace: string;
+  readonly group: string;
+  /** In the order of the zones. */
+  readonly statefulSets: readonly string[];
+}
+
+export interface Membership {
+  /** Whether there was a way to take it out: of a group in a file there is none, and none for its last member. */
+  readonly leave: (statefulSet: string) => boolean;
+  readonly comeBack: (statefulSet: string) => void;
+  readonly pause: () => void;
+  readonly resume: () => void;
+  /** The StatefulSet was made anew from a manifest of before: it is what it has become since. */
+  readonly apply: (statefulSet: string) => void;
+}
+
+interface Zone extends Json {
+  readonly statefulSet: string;
+}
+
+const groupResource = 'rolloutgroups.rollout-group.dev';
+const intentResource = 'rolloutintents.rollout-group.dev';
+const groupLabel = 'rollout-group';
+const pausedAnnotation = 'grafana.com/rollout-paused';
+
+export function createMembership({ server, actor, namespace, group, statefulSets }: MembershipOptions): Membership {
+  /** The labels that a StatefulSet had before it left. */
+  const takenLabels = new Map<string, Readonly<Record<string, string>>>();
+  /** The member as the RolloutGroup named it before it left, with its place. */
+  const takenZones = new Map<string, { readonly zone: Zone; readonly index: number }>();
+  let isPaused = false;
+
+  const object = (): ModelObject | undefined => server.get(groupResource, namespace, group);
+  const zones = (): readonly Zone[] => membersOf(object()).zones ?? [];
+  const setZones = (next: readonly Zone[]): void => {
+    server.change(actor, groupResource, namespace, group, { spec: { members: { zones: next } } });
+  };
+  const change = (statefulSet: string, metadata: Json): void => {
+    server.change(actor, statefulSetResource, namespace, statefulSet, { metadata });
+  };
+  const isByLabels = (): boolean =>
+    object() === undefined && statefulSets.some((name) => labelsOf(server, namespace, name)[groupLabel] !== undefined);
+
+  const leave = (statefulSet: string): boolean => {
+    const index = zones().findIndex((zone) => zone.statefulSet === statefulSet);
+    const zone = zones()[index];
+    if (zone !== undefined) {
+      if (zones().length === 1) return false;
+      takenZones.set(statefulSet, { zone, index });
+      setZones(zones().filter((other) => other !== zone));
+      return true;
+    }
+    const selected = Object.keys(membersOf(object()).selector?.matchLabels ?? { [groupLabel]: '' });
+    const labels = labelsOf(server, namespace, statefulSet);
+    const taken = Object.fromEntries(selected.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']));
+    if (Object.keys(taken).length === 0) return false;
+    takenLabels.set(statefulSet, taken);
+    apply(statefulSet);
+    return true;
+  };
+  const comeBack = (statefulSet: string): void => {
+    const taken = takenZones.get(statefulSet);
+    const isThere = zones().some((zone) => zone.statefulSet === statefulSet);
+    if (taken !== undefined && !isThere) setZones(zones().toSpliced(Math.min(taken.index, zones().length), 0, taken.zone));
+    takenZones.delete(statefulSet);
+    const labels = takenLabels.get(statefulSet);
+    takenLabels.delete(statefulSet);
+    if (labels !== undefined) change(statefulSet, { labels });
+  };
+  const apply = (statefulSet: string): void => {
+    const taken = Object.keys(takenLabels.get(statefulSet) ?? {});
+    if (taken.length > 0) change(statefulSet, { labels: Object.fromEntries(taken.map((key) => [key, null])) });
+    const hasMark = annotationsOf(server, namespace, statefulSet)[pausedAnnotation] !== undefined;
+    const isMarked = isPaused && isByLabels();
+    if (isMarked !== hasMark) change(statefulSet, { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } });
+  };
+
+  const intent = `pause-${group}`;
+  return {
+    leave,
+    comeBack,
+    pause: () => {
+      if (isPaused) return;
+      isPaused = true;
+      if (isByLabels()) for (const name of statefulSets) apply(name);
+      else
+        server.create(actor, intentResource, {
+          apiVersion: 'rollout-group.dev/v1alpha1',
+          kind: 'RolloutIntent',
+          metadata: { name: intent, namespace },
+          spec: { group, action: 'pause', reason: 'an incident' },
+        });
+    },
+    resume: () => {
+      if (!isPaused) return;
+      isPaused = false;
+      if (server.get(intentResource, namespace, intent) !== undefined) server.remove(actor, intentResource, namespace, intent);
+      else for (const name of statefulSets) apply(name);
+    },
+    apply,
+  };
+}
+
+function membersOf(object: ModelObject | undefined): {
+  readonly zones?: readonly Zone[];
+  readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+} {
+  return (object?.['spec'] as { readonly members?: object } | undefined)?.members ?? {};
+}
+
+function labelsOf(server: ClusterApi, namespace: string, statefulSet: string): Readonly<Record<string, string>> {
+  return server.get(statefulSetResource, namespace, statefulSet)?.metadata.labels ?? {};
+}
+
+function annotationsOf(server: ClusterApi, namespace: string, statefulSet: string): Readonly<Record<string, string>> {
+  return server.get(statefulSetResource, namespace, statefulSet)?.metadata.annotations ?? {};
+}

@@ -1,0 +1,275 @@
+// What people do to the group, and what they want of it: images, replicas, pods deleted by hand, StatefulSets made anew.
+import { between, type Random, streamOf } from '../random.ts';
+import type { PeopleEvent } from '../scenario.ts';
+import type { Scheduler } from '../scheduler.ts';
+import type { Actor, Json, ModelObject } from '../server/request.ts';
+import type { ClusterApi } from './api.ts';
+import { createAutoscaler, numberAt } from './autoscaler.ts';
+import type { WantedStatefulSet } from './cluster.ts';
+import { createMembership } from './membership.ts';
+import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
+import { type Container, specOf, statefulSetResource } from './workload.ts';
+
+export interface PeopleOptions {
+  readonly server: ClusterApi;
+  readonly scheduler: Scheduler;
+  readonly seed: number;
+  readonly namespace: string;
+  readonly group: string;
+  /** One for each StatefulSet, in the order of the zones. */
+  readonly sources: readonly ReplicaSource[];
+  readonly told: (what: string) => void;
+}
+
+export interface People {
+  readonly happen: (event: PeopleEvent) => void;
+  /** Applied one after the other from now on, as by `kubectl apply`. */
+  readonly apply: (changes: readonly Json[]) => void;
+  readonly heal: () => void;
+  readonly wanted: () => readonly WantedStatefulSet[];
+}
+
+interface Desired {
+  image: string;
+  lastGood: string;
+  /** `spec.updateStrategy`. */
+  readonly strategy: Json;
+  strategyNow: Json;
+  /** Voids what was to happen to the strategy, or to the membership, when there is something newer. */
+  strategyTurn: number;
+  memberTurn: number;
+  /** The manifest, while the StatefulSet is deleted and not made anew yet. */
+  absent: { readonly manifest: Json; readonly uid: string } | undefined;
+}
+
+const actor: Actor = { user: 'alice@example.com' };
+const brokenImage = /^broken\//;
+/** A StatefulSet that is still going is waited for. */
+const stillGoingMs = 500;
+
+/** Begins with the group as it stands in the server. */
+export function createPeople(options: PeopleOptions): People {
+  const { server, scheduler, seed, namespace, group, sources, told } = options;
+  const statefulSets = sources.map((source) => source.statefulSet);
+  const random: Random = streamOf(seed, 'people');
+  const autoscaler = createAutoscaler({ server, scheduler, namespace });
+  const membership = createMembership({ server, actor, namespace, group, statefulSets });
+  const desired = new Map(statefulSets.map((name) => [name, desiredOf(server.get(statefulSetResource, namespace, name))]));
+  /** What people want where a number comes from. */
+  const numbers = new Map<string, number>();
+  for (const { origin } of sources) if (origin !== undefined) learnNumber(origin);
+
+  function learnNumber(origin: ReplicaOrigin): void {
+    const number = numberAt(server.get(origin.resource, namespace, origin.name), origin.path);
+    if (number !== undefined) numbers.set(keyOf(origin), number);
+  }
+  const setOf = (zone: string): string => statefulSets[zone.charCodeAt(0) - 97] ?? '';
+  const live = (name: string): ModelObject | undefined => server.get(statefulSetResource, namespace, name);
+
+  /** Makes the StatefulSet what is wanted of its template and strategy. */
+  const applyTo = (name: string): void => {
+    const want = desired.get(name);
+    const set = live(name);
+    if (want === undefined || set === undefined) return;
+    const containers = containersOf(set);
+    const template = containers.every(({ image }) => image === want.image)
+      ? {}
+      : { template: { spec: { containers: containers.map((container) => ({ ...container, image: want.image })) } } };
+    server.change(actor, statefulSetResource, namespace, name, { spec: { ...template, updateStrategy: want.strategyNow } });
+  };
+  const setImage = (image: string, names: readonly string[]): void => {
+    let delayMs = 0;
+    for (const name of names) {
+      const want = desired.get(name);
+      if (want === undefined) continue;
+      want.image = image;
+      if (!brokenImage.test(image)) want.lastGood = image;
+      // One manifest is applied after the other.
+      if (delayMs === 0) applyTo(name);
+      else scheduler.after(delayMs, () => applyTo(name));
+      delayMs += between(random, 20, 800);
+    }
+  };
+
+  const setReplicas = (replicas: number, zone: string | undefined): void => {
+    const chosen = new Map<string, ReplicaOrigin>();
+    for (const { statefulSet, origin } of sources) {
+      const isOwn = origin?.resource === statefulSetResource && origin.name === statefulSet;
+      const isMeant = zone === undefined || !isOwn || statefulSet === setOf(zone);
+      if (origin !== undefined && isMeant) chosen.set(keyOf(origin), origin);
+    }
+    const who = random() < 0.5 ? 'machine' : 'person';
+    for (const [key, origin] of chosen) {
+      numbers.set(key, replicas);
+      autoscaler.scale(origin, replicas, who);
+    }
+  };
+  const scaleByHand = (name: string, replicas: number): void => {
+    const own: ReplicaOrigin = { resource: statefulSetResource, name, path: ['spec', 'replicas'] };
+    if (numbers.has(keyOf(own))) numbers.set(keyOf(own), replicas);
+    autoscaler.scale(own, replicas, 'person');
+  };
+
+  const recreate = (name: string, isOrphaning: boolean, afterMs: number): void => {
+    const set = live(name);
+    const want = desired.get(name);
+    if (set === undefined || want === undefined || want.absent !== undefined) return;
+    const { apiVersion, kind, metadata } = set;
+    const { labels = {}, annotations = {} } = metadata;
+    const manifest = { apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec: specOf(set) };
+    want.absent = { manifest, uid: metadata.uid };
+    server.remove(actor, statefulSetResource, namespace, name, { propagationPolicy: isOrphaning ? 'Orphan' : 'Background' });
+    scheduler.after(afterMs, () => makeAnew(name));
+  };
+  const makeAnew = (name: string): void => {
+    const want = desired.get(name);
+    if (want?.absent === undefined) return;
+    const { manifest, uid } = want.absent;
+    if (live(name)?.metadata.uid === uid) {
+      scheduler.after(stillGoingMs, () => makeAnew(name));
+      return;
+    }
+    want.absent = undefined;
+    const spec = manifest['spec'] as Json;
+    const number = numbers.get(keyOf({ resource: statefulSetResource, name, path: ['spec', 'replicas'] }));
+    server.create(actor, statefulSetResource, { ...manifest, spec: { ...spec, ...(number === undefined ? {} : { replicas: number }) } });
+    applyTo(name);
+    membership.apply(name);
+  };
+
+  const setStrategy = (name: string, type: string, forMs: number): void => {
+    const want = desired.get(name);
+    if (want === undefined) return;
+    want.strategyTurn += 1;
+    const turn = want.strategyTurn;
+    // The API server fills in the partition of a rolling update, and refuses one of another strategy.
+    want.strategyNow = type === 'OnDelete' ? { type, rollingUpdate: null } : { type, rollingUpdate: { partition: 0 } };
+    applyTo(name);
+    scheduler.after(forMs, () => {
+      if (want.strategyTurn === turn) restoreStrategy(name);
+    });
+  };
+  const restoreStrategy = (name: string): void => {
+    const want = desired.get(name);
+    if (want === undefined) return;
+    want.strategyNow = want.strategy;
+    applyTo(name);
+  };
+  const leave = (name: string, forMs: number): void => {
+    const want = desired.get(name);
+    if (want === undefined) return;
+    want.memberTurn += 1;
+    const turn = want.memberTurn;
+    membership.leave(name);
+    scheduler.after(forMs, () => {
+      if (want.memberTurn === turn) membership.comeBack(name);
+    });
+  };
+
+  const happen = (event: PeopleEvent): void => {
+    switch (event.kind) {
+      case 'setImage':
+        told(`roll ${event.zones === undefined ? '' : `${event.zones.map(setOf).join(', ')} `}to ${event.image}`);
+        setImage(event.image, event.zones === undefined ? statefulSets : event.zones.map(setOf));
+        return;
+      case 'setReplicas':
+        told(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${setOf(event.zone)}`}`);
+        setReplicas(event.replicas, event.zone);
+        return;
+      case 'pause':
+        told('pause the group');
+        membership.pause();
+        return;
+      case 'resume':
+        told('resume the group');
+        membership.resume();
+        return;
+      case 'deletePod': {
+        const pod = `${setOf(event.zone)}-${event.ordinal}`;
+        told(`delete ${pod}`);
+        server.terminate(actor, namespace, pod);
+        return;
+      }
+      case 'scaleByHand':
+        told(`scale ${setOf(event.zone)} to ${event.replicas}`);
+        scaleByHand(setOf(event.zone), event.replicas);
+        return;
+      case 'recreateStatefulSet': {
+        const { zone, isOrphaning, afterMs } = event;
+        told(`delete ${setOf(zone)}${isOrphaning ? ' and leave its pods' : ''}, and make it anew after ${seconds(afterMs)}`);
+        recreate(setOf(zone), isOrphaning, afterMs);
+        return;
+      }
+      case 'leaveGroup':
+        told(`take ${setOf(event.zone)} out of the group for ${seconds(event.forMs)}`);
+        leave(setOf(event.zone), event.forMs);
+        return;
+      case 'setStrategy':
+        told(`set ${setOf(event.zone)} to ${event.type} for ${seconds(event.forMs)}`);
+        setStrategy(setOf(event.zone), event.type, event.forMs);
+        return;
+    }
+  };
+
+  const applyChange = (change: Json): void => {
+    const { apiVersion, kind, metadata, status: _status, ...rest } = change as Json & { readonly metadata: ModelObject['metadata'] };
+    const { name, labels, annotations } = metadata;
+    const resource = resourceOfKind(`${apiVersion}`, `${kind}`);
+    told(`apply ${kind} ${name}`);
+    const place = metadata.namespace ?? namespace;
+    const marks = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
+    if (server.get(resource, place, name) === undefined)
+      server.create(actor, resource, { ...change, metadata: { ...metadata, namespace: place } });
+    else server.change(actor, resource, place, name, { ...rest, metadata: marks });
+    const want = resource === statefulSetResource && place === namespace ? desired.get(name) : undefined;
+    if (want !== undefined) Object.assign(want, desiredOf(live(name)));
+    for (const { origin } of sources) if (origin?.resource === resource && origin.name === name) learnNumber(origin);
+  };
+
+  return {
+    happen,
+    apply: (changes) => {
+      let delayMs = 0;
+      for (const change of changes) {
+        scheduler.after(delayMs, () => applyChange(change));
+        delayMs += between(random, 50, 500);
+      }
+    },
+    heal: () => {
+      membership.resume();
+      autoscaler.finish();
+      for (const [name, want] of desired) {
+        if (want.absent !== undefined) makeAnew(name);
+        want.strategyTurn += 1;
+        want.memberTurn += 1;
+        membership.comeBack(name);
+        if (brokenImage.test(want.image)) want.image = want.lastGood;
+        restoreStrategy(name);
+      }
+    },
+    wanted: () =>
+      sources.map(({ statefulSet, origin, bounded }) => ({
+        statefulSet,
+        image: desired.get(statefulSet)?.image ?? '',
+        replicas: bounded((origin && numbers.get(keyOf(origin))) ?? 0),
+      })),
+  };
+}
+
+function desiredOf(set: ModelObject | undefined): Desired {
+  const image = containersOf(set)[0]?.image ?? '';
+  const strategy = { rollingUpdate: null, ...(set === undefined ? {} : specOf(set).updateStrategy) };
+  return { image, lastGood: image, strategy, strategyNow: strategy, strategyTurn: 0, memberTurn: 0, absent: undefined };
+}
+
+function containersOf(set: ModelObject | undefined): readonly Container[] {
+  return (set && specOf(set).template?.spec?.containers) ?? [];
+}
+
+function keyOf({ resource, name }: ReplicaOrigin): string {
+  return `${resource} ${name}`;
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
+}

@@ -1,0 +1,88 @@
+// Where the number of replicas of each StatefulSet comes from, as the policies say it: who is to be asked to change it, and what it then becomes.
+import { boundedReplicas } from '../../engine/replicas.ts';
+import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { resolveLive } from '../../policies/live/sources.ts';
+import { kubernetesKinds, projectKinds, resourceOf } from '../server/kinds.ts';
+import type { Json } from '../server/request.ts';
+import { statefulSetResource } from './workload.ts';
+
+/** A number that people write. */
+export interface ReplicaOrigin {
+  readonly resource: string;
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+export interface ReplicaSource {
+  readonly statefulSet: string;
+  /** Undefined when the policies name a number of their own. */
+  readonly origin: ReplicaOrigin | undefined;
+  /** What the number becomes. */
+  readonly bounded: (asked: number) => number;
+}
+
+export interface GivenPolicies {
+  readonly namespace: string;
+  readonly name: string;
+  readonly statefulSets: readonly string[];
+  readonly objects: readonly Json[];
+  readonly policies: readonly { readonly name: string; readonly text: string }[];
+}
+
+/** One for each StatefulSet of the group, in their order. One that is in no group that can be read has its own number. */
+export function replicaSources(given: GivenPolicies): readonly ReplicaSource[] {
+  const live = resolveLive({
+    directory: given.policies,
+    objects: given.objects.filter(({ apiVersion }) => `${apiVersion}`.startsWith('rollout-group.dev/')),
+    statefulSets: given.objects.filter(({ kind }) => kind === 'StatefulSet'),
+    order: ['directory', 'objects', 'adopted'],
+    agentNamespace: given.namespace,
+  });
+  const zones = live.groups.find(({ namespace, name }) => namespace === given.namespace && name === given.name)?.zones ?? [];
+  return given.statefulSets.map((statefulSet) => sourceOf(statefulSet, zones, given.name));
+}
+
+function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: string): ReplicaSource {
+  const own: ReplicaOrigin = { resource: statefulSetResource, name: statefulSet, path: ['spec', 'replicas'] };
+  const zone = zones.find((candidate) => candidate.statefulSet === statefulSet);
+  if (zone === undefined) return { statefulSet, origin: own, bounded: (asked) => asked };
+  if (zone.forceReplicas !== undefined) return { statefulSet, origin: undefined, bounded: () => zone.forceReplicas ?? 0 };
+  const root = rootOf(zone, zones);
+  const bounded = (asked: number): number => withinBounds(asked, root);
+  switch (root.replicas.kind) {
+    case 'leader':
+      return { statefulSet, origin: { ...own, name: root.statefulSet }, bounded: (asked) => asked };
+    case 'count':
+      return {
+        statefulSet,
+        origin: { resource: 'rolloutgroups.rollout-group.dev', name: group, path: ['spec', 'replicas', 'count'] },
+        bounded,
+      };
+    case 'mirror': {
+      const { apiVersion, resourceKind, name, read, fieldPath = [] } = root.replicas;
+      const path = read === 'scale' ? ['spec', 'replicas'] : read === 'desiredReplicas' ? ['status', 'desiredReplicas'] : fieldPath;
+      return { statefulSet, origin: { resource: resourceOfKind(apiVersion, resourceKind), name, path }, bounded };
+    }
+  }
+}
+
+/** The zone that follows nobody at the end of the chain; the zone itself where the chain never ends. */
+function rootOf(zone: ZoneDefinition, zones: readonly ZoneDefinition[]): ZoneDefinition {
+  let root = zone;
+  for (let count = 0; root.follows !== undefined && count < zones.length; count += 1) {
+    const { follows } = root;
+    root = zones.find(({ name }) => name === follows) ?? root;
+  }
+  return root.follows === undefined ? root : zone;
+}
+
+function withinBounds(asked: number, { bounds }: { readonly bounds: BoundsDefinition }): number {
+  return boundedReplicas(asked, bounds, {});
+}
+
+/** Of kinds that nobody serves by another plural: the lower-case name with an s. */
+export function resourceOfKind(apiVersion: string, kind: string): string {
+  const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+  const known = [...kubernetesKinds, ...projectKinds].find((served) => served.kind === kind && served.group === group);
+  return resourceOf(known ?? { group, plural: `${kind.toLowerCase()}s` });
+}
