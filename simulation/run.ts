@@ -1,7 +1,11 @@
 // One run: the scenario played to its end, judged, and told.
+
+import { endStateOf } from './end-state.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
 import type { Violation } from './oracles/oracle.ts';
+import type { Leak } from './process/agents.ts';
 import type { Scenario } from './scenario.ts';
+import { type Run, stageRun } from './stage.ts';
 
 export interface TimelineEntry {
   readonly atMs: number;
@@ -41,6 +45,71 @@ export interface RunResult {
 
 /** Plays the scenario with the agent's own loop. Never rejects for what the agent does: that is in the result. */
 export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
-  await Promise.resolve();
-  throw new Error(`the parts of the run are not joined yet: seed ${scenario.seed}, ${options.isTold === true ? 'told' : 'untold'}`);
+  const run = stageRun(scenario, options);
+  const { scheduler } = run;
+  const isOver = (): boolean => options.isShort === true && run.violations.length > 0;
+  let unfinished: string | undefined;
+  try {
+    await scheduler.runUntil(scenario.safetyMs, isOver);
+    if (!isOver()) unfinished = await heal(run, scenario, isOver);
+    if (!isOver()) unfinished ??= await leave(run);
+  } catch (error) {
+    run.violated('error', `something threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  }
+  for (const problem of run.agents.defects()) run.violated('error', problem);
+  run.agents.close();
+  return {
+    violations: run.violations,
+    ...(unfinished === undefined ? {} : { unfinished }),
+    faults: run.faults.counts(),
+    placed: run.faults.placed(),
+    crashes: run.faults.crashes(),
+    writes: run.writes,
+    endState: endStateOf(run.scene),
+    events: scheduler.eventCount(),
+    endMs: scheduler.nowMs(),
+    traceHash: run.trace.hash(),
+    timeline: run.timeline,
+  };
+}
+
+/** Between two looks at whether the group has become what was asked of it. */
+const lookEveryMs = 5000;
+/** For so long nothing may be written once it has. */
+const quietMs = 600_000;
+
+/** Ends what goes wrong, and waits until the group is as it should be and quiet. Says why it did not come to that; undefined when it did. */
+async function heal(run: Run, { safetyMs, healingMs }: Scenario, isOver: () => boolean): Promise<string | undefined> {
+  run.beginHealing();
+  const endMs = safetyMs + healingMs;
+  let wasMissing: string | undefined = 'it has not been looked at';
+  while (!isOver() && run.scheduler.nowMs() < endMs) {
+    await run.scheduler.runUntil(Math.min(endMs, run.scheduler.nowMs() + lookEveryMs), isOver);
+    const missing = run.missing();
+    // What was written until it was so belongs to the way there.
+    if (missing !== undefined || wasMissing !== undefined) run.beginQuiet();
+    wasMissing = missing;
+    if (missing === undefined && run.scheduler.nowMs() - run.quietSinceMs() >= quietMs) {
+      run.endJudgement();
+      return undefined;
+    }
+  }
+  if (isOver()) return undefined;
+  if (wasMissing !== undefined) return `it did not converge within ${Math.round(healingMs / 1000)} s: ${wasMissing}`;
+  return `it never became quiet: ${run.lastWrite()}`;
+}
+
+/** How long the agents may take to hand over: turns get 15 s, and a Lease is given back in one request. */
+const leavingMs = 60_000;
+
+/** Stops the agents and looks for what they leave behind. */
+async function leave({ agents, scheduler }: Run): Promise<string | undefined> {
+  let leaks: readonly Leak[] | undefined;
+  const ended = agents.end().then((found) => {
+    leaks = found;
+  });
+  await scheduler.runUntil(scheduler.nowMs() + leavingMs, () => leaks !== undefined);
+  if (leaks === undefined) return `the agents did not end within ${leavingMs / 1000} s`;
+  await ended;
+  return leaks.length === 0 ? undefined : `left behind: ${leaks.map(({ process, what }) => `${what} by ${process}`).join(', ')}`;
 }

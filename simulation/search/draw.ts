@@ -76,6 +76,7 @@ function drawnGroup(random: Random): GroupShape {
   const podsPerZone = isUsual ? 3 : oneOf(random, [1, 2, 4, 5]);
   const kind = random() < 0.7 ? 'native' : 'adopted';
   const replicas = oneOf(random, ['own', 'own', 'leader', 'mirror', 'delayedMirror'] as const);
+  const gate = kind === 'native' && random() < 0.35 ? oneOf(random, ['passing', 'flipping'] as const) : undefined;
   return {
     kind,
     zones,
@@ -90,6 +91,7 @@ function drawnGroup(random: Random): GroupShape {
     betweenZonesSeconds: replicas === 'own' ? 0 : oneOf(random, [0, 0, 10, 30]),
     drainMs: Math.round(between(random, 500, 10_000)),
     startMs: Math.round(between(random, 1000, 15_000)),
+    ...(gate === undefined ? {} : { gate }),
   };
 }
 

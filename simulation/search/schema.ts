@@ -21,6 +21,7 @@ const group = z.strictObject({
   betweenZonesSeconds: z.number().int().min(0),
   drainMs: ms,
   startMs: ms,
+  gate: z.enum(['passing', 'flipping']).optional(),
 });
 
 const json = z.record(z.string(), z.unknown());

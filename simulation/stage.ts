@@ -1,0 +1,205 @@
+// A run put together: the clock, the server, the cluster around it, the agents, the faults, the judges, and what is told and counted of all of it.
+import type { TurnListener } from '../agent/report.ts';
+import { startCluster } from './cluster/cluster.ts';
+import { createGateServer } from './cluster/gate-server.ts';
+import { classOfEvent, eventAuthor, eventText } from './event-class.ts';
+import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
+import { oracleFactories } from './oracles/all.ts';
+import { isConverged } from './oracles/converged.ts';
+import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
+import { play, touchObject } from './play.ts';
+import { type Agents, agentUser, startAgents } from './process/agents.ts';
+import { runStartMs } from './process/clock.ts';
+import type { RunOptions, TimelineEntry } from './run.ts';
+import type { Scenario } from './scenario.ts';
+import { createScheduler, type Scheduler } from './scheduler.ts';
+import type { Answered } from './server/request.ts';
+import { ModelServer } from './server/server.ts';
+import { answeredText, committedText, faultText, turnText } from './telling.ts';
+import { createTrace, type Trace } from './trace.ts';
+
+/** API servers, each with a watch cache of its own. */
+const frontEnds = 2;
+
+/** What the agent logs when it has caught itself: a mistake, whatever the world has done. */
+const selfAccusations: readonly string[] = [
+  'a decision violates an invariant; nothing destructive is done',
+  'the policies cannot be worked out',
+];
+
+export interface Run {
+  readonly scheduler: Scheduler;
+  readonly scene: Scene;
+  readonly agents: Agents;
+  readonly faults: RecordedFaults;
+  readonly trace: Trace;
+  readonly violations: readonly Violation[];
+  readonly writes: Readonly<Record<string, number>>;
+  readonly timeline: readonly TimelineEntry[];
+  readonly violated: (invariant: string, message: string) => void;
+  /** Nothing goes wrong any more, and what is broken is mended. */
+  readonly beginHealing: () => void;
+  /** What the group still is not; undefined when it is all that was asked of it. */
+  readonly missing: () => string | undefined;
+  /** Nothing that was written until now counts. */
+  readonly beginQuiet: () => void;
+  /** Since when no agent has written anything, renewals of the Lease left out. */
+  readonly quietSinceMs: () => number;
+  readonly lastWrite: () => string;
+  /** It is over; the judges say what they have kept until now. */
+  readonly endJudgement: () => void;
+}
+
+/** Everything stands and begins when the scheduler runs. */
+export function stageRun(scenario: Scenario, options: RunOptions): Run {
+  const scheduler = createScheduler(scenario.seed);
+  const { nowMs } = scheduler;
+  const wallMs = (): number => runStartMs + nowMs();
+  const trace = createTrace();
+  const timeline: TimelineEntry[] = [];
+  const violations: Violation[] = [];
+  const writes: Record<string, number> = {};
+  const quiet = { sinceMs: 0, lastWrite: 'nothing was written' };
+  let phase: 'safety' | 'healing' = 'safety';
+
+  const tell = (who: string, what: string | undefined): void => {
+    if (options.isTold === true && what !== undefined) timeline.push({ atMs: nowMs(), who, what });
+  };
+  const violated = (invariant: string, message: string): void => {
+    trace.note(nowMs(), 'violated', invariant, message);
+    violations.push({ invariant, atMs: nowMs(), message });
+    tell('verdict', `${invariant}: ${message}`);
+  };
+
+  const server = new ModelServer({ scheduler, wallMs, seed: scenario.seed, frontEnds });
+  const cluster = startCluster({ server, scheduler, wallMs, scenario });
+  const { namespace, statefulSets } = cluster;
+  const scene: Scene = {
+    nowMs,
+    phase: () => phase,
+    ...{ group: scenario.group, namespace, statefulSets, agentUser },
+    list: (resource, inNamespace) => server.list(resource, inNamespace),
+    get: (resource, inNamespace, name) => server.get(resource, inNamespace, name),
+    violated,
+  };
+  const oracles = oracleFactories.map((make) => make(scene));
+  /** A judge that throws is a mistake of the judge, and no reason to believe that all was well. */
+  const judged = (ask: (oracle: Oracle) => void): void => {
+    for (const oracle of oracles) {
+      try {
+        ask(oracle);
+      } catch (error) {
+        violated('error', `a judge threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      }
+    }
+  };
+
+  const count = ({ verb, resource, subresource, name, status, revisions, request }: Answered): void => {
+    if (request.actor.user !== agentUser || verb === 'get' || verb === 'list' || resource === 'leases.coordination.k8s.io') return;
+    const write = `${verb} ${subresource === '' ? resource : `${resource}/${subresource}`}`;
+    quiet.sinceMs = nowMs();
+    quiet.lastWrite = `${request.actor.process ?? 'an agent'} sent ${write} ${name} at ${nowMs()} ms, and was answered ${status}`;
+    if (revisions.length > 0) writes[write] = (writes[write] ?? 0) + 1;
+  };
+  server.observe({
+    committed: (commit) => {
+      const { revision, type, resource, after, actor } = commit;
+      trace.note(nowMs(), 'commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
+      judged((oracle) => oracle.committed?.(commit));
+      if (options.isTold === true) tell('cluster', committedText(commit));
+    },
+    answered: (answered) => {
+      const { verb, resource, subresource, name, status, request } = answered;
+      trace.note(nowMs(), 'answered', request.actor.process ?? request.actor.user, verb, resource, subresource, name, status);
+      count(answered);
+      judged((oracle) => oracle.answered?.(answered));
+      if (options.isTold === true && request.actor.user === agentUser) tell(request.actor.process ?? 'agent', answeredText(answered));
+    },
+  });
+  cluster.observe((what) => {
+    const [who, rest] = what.startsWith('people: ') ? ['people', what.slice(8)] : ['cluster', what.replace(/^cluster: /, '')];
+    trace.note(nowMs(), who, rest);
+    tell(who, rest);
+  });
+
+  const faults = recordedFaults(
+    eitherFaults(placedFaults(scenario.faults), drawnFaults(scenario.seed, scenario.rates)),
+    () => phase === 'healing',
+    (placed) => {
+      if (options.isTold === true) tell('fault', faultText(placed));
+    },
+  );
+  const listenerOf = (process: string): TurnListener => ({
+    turnEnded: (report) => {
+      trace.note(nowMs(), process, 'turn', report.performed.length, report.error ?? '');
+      judged((oracle) => oracle.turnEnded?.(process, report));
+      if (options.isTold === true) tell(process, turnText(report));
+    },
+  });
+  const { gate } = scenario.group;
+  const gateServer =
+    gate === undefined ? undefined : createGateServer({ gate, seed: scenario.seed, nowMs, wallMs, flipsUntilMs: scenario.safetyMs });
+  let touches = 0;
+  const agents = startAgents({
+    ...(gateServer === undefined ? {} : { gateServer }),
+    ...{ scenario, scheduler, server, frontEnds, faults, namespace, policies: cluster.policies, listenerOf },
+    podAnswer: cluster.podAnswer,
+    podCalled: (call) => {
+      trace.note(nowMs(), 'pod', call.process, call.method, call.pod, call.uid);
+      judged((oracle) => oracle.podCalled?.(call));
+      tell(call.process, `${call.method} ${call.path} is heard by pod ${call.pod}`);
+    },
+    touch: (request) => {
+      touches += 1;
+      touchObject(request, touches, server);
+    },
+    processChanged: (process, change) => {
+      trace.note(nowMs(), process, change);
+      judged((oracle) => oracle.processChanged?.(process, change));
+      tell(process, change);
+    },
+    log: (process, _level, message, fields) => {
+      if (selfAccusations.includes(message)) violated('error', `${process} says: ${message} ${JSON.stringify(fields)}`);
+    },
+    note: (...parts) => trace.note(nowMs(), ...parts),
+  });
+
+  for (const rate of Object.values(scenario.clockRates ?? {})) if (rate !== 1) faults.happened('F13');
+  for (const [index, event] of scenario.events.entries()) {
+    const faultClass = classOfEvent(event, scenario.events.slice(0, index));
+    scheduler.after(event.atMs, () => {
+      // A scenario whose time was cut short ends its events with it.
+      if (phase === 'healing') return;
+      trace.note(nowMs(), 'event', index);
+      if (faultClass !== undefined) faults.happened(faultClass);
+      tell(eventAuthor(event), eventText(event));
+      play(event, { nowMs, wallMs, agents, cluster, server, frontEnds });
+    });
+  }
+
+  return {
+    ...{ scheduler, scene, agents, faults, trace, violations, writes, timeline, violated },
+    beginHealing: () => {
+      phase = 'healing';
+      trace.note(nowMs(), 'healing');
+      tell('verdict', 'nothing goes wrong from now on');
+      cluster.heal();
+      agents.heal();
+      for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) server.lagFrontEnd(frontEnd, nowMs());
+      judged((oracle) => oracle.healingBegan?.());
+    },
+    missing: () => {
+      const missing = isConverged(scene, cluster.wanted());
+      if (missing !== undefined) return missing;
+      const prepared = cluster.preparedPods();
+      if (prepared.length > 0) return `${prepared.length} pods still believe that they are to leave`;
+      return agents.isReady() ? undefined : 'not every agent is ready';
+    },
+    beginQuiet: () => {
+      quiet.sinceMs = nowMs();
+    },
+    quietSinceMs: () => quiet.sinceMs,
+    lastWrite: () => quiet.lastWrite,
+    endJudgement: () => judged((oracle) => oracle.ended?.()),
+  };
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { faultClasses } from '../../simulation/faults/fault.ts';
+import type { Scenario } from '../../simulation/scenario.ts';
+import { highestRate, scenarioOf } from '../../simulation/search/draw.ts';
+
+const scenarios: readonly Scenario[] = Array.from({ length: 2000 }, (_, seed) => scenarioOf(seed));
+
+function share(isSo: (scenario: Scenario) => boolean): number {
+  return scenarios.filter(isSo).length / scenarios.length;
+}
+
+describe('the scenario of a seed', () => {
+  it('is the same each time', () => {
+    expect(scenarioOf(42)).toEqual(scenarioOf(42));
+    expect(scenarioOf(42)).not.toEqual(scenarioOf(43));
+  });
+
+  it('leaves each class of rates out in a third to a half of the seeds', () => {
+    for (const name of Object.keys(highestRate)) {
+      const without = share(({ rates }) => rates[name as keyof typeof rates] === undefined);
+      expect([name, without > 0.33 && without < 0.5]).toEqual([name, true]);
+    }
+  });
+
+  it('stays within the ranges of the catalogue', () => {
+    for (const { rates } of scenarios) {
+      for (const [name, rate] of Object.entries(rates)) expect(rate).toBeLessThanOrEqual(highestRate[name as keyof typeof rates] ?? 0);
+    }
+  });
+
+  it('leaves each class of events out in a third to six tenths of the seeds', () => {
+    const kindsOf = {
+      F10: ['frontEndLags', 'frontEndRestarts'],
+      F12: ['pauseProcess'],
+      F13: ['deleteLease', 'editLease'],
+      F14: ['jumpWallClock'],
+      F15: ['slowKubelet', 'stuckTerminating', 'podFlaps', 'nodeLost'],
+      F16: ['controllerLags', 'controllerIsStale'],
+      F17: ['podFails', 'podDies', 'deletePod', 'nodeDrained', 'scaleByHand'],
+    };
+    for (const [name, kinds] of Object.entries(kindsOf)) {
+      const without = share(({ events }) => !events.some(({ kind }) => kinds.includes(kind)));
+      expect([name, without > 0.33 && without < 0.6]).toEqual([name, true]);
+    }
+  });
+
+  it('has every kind of event, group and number of agents', () => {
+    const kinds = new Set(scenarios.flatMap(({ events }) => events.map(({ kind }) => kind)));
+    expect([...kinds].sort()).toEqual(
+      [
+        ...['setImage', 'setReplicas', 'pause', 'resume', 'deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'],
+        ...['podFails', 'podFlaps', 'podDies', 'slowKubelet', 'stuckTerminating', 'nodeLost', 'nodeDrained', 'controllerLags'],
+        ...['controllerIsStale', 'crash', 'stop', 'pauseProcess', 'jumpWallClock', 'deleteLease', 'editLease', 'frontEndLags'],
+        'frontEndRestarts',
+      ].sort(),
+    );
+    const values = (of: (scenario: Scenario) => unknown): readonly unknown[] => [...new Set(scenarios.map(of))].sort();
+    expect(values(({ agents }) => agents)).toEqual([1, 2, 3]);
+    expect(values(({ group }) => group.zones)).toEqual([2, 3, 4]);
+    expect(values(({ group }) => group.podsPerZone)).toEqual([1, 2, 3, 4, 5]);
+    expect(values(({ group }) => group.replicas)).toEqual(['delayedMirror', 'leader', 'mirror', 'own']);
+    expect(values(({ group }) => group.gate)).toEqual(['flipping', 'passing', undefined]);
+    expect(share(({ group }) => group.kind === 'native')).toBeGreaterThan(0.6);
+    expect(share(({ group }) => group.kind === 'adopted')).toBeGreaterThan(0.2);
+  });
+
+  it('has its events in their order, and all of them while things go wrong', () => {
+    for (const { events, safetyMs } of scenarios) {
+      const instants = events.map(({ atMs }) => atMs);
+      expect(instants).toEqual([...instants].sort((one, other) => one - other));
+      for (const event of events) expect(event.atMs + ('forMs' in event ? event.forMs : 0)).toBeLessThan(safetyMs);
+    }
+  });
+
+  it('ends with an image that works and a group that is not paused', () => {
+    for (const { events, seed } of scenarios) {
+      const images = events.flatMap((event) => (event.kind === 'setImage' && event.zones === undefined ? [event.image] : []));
+      expect([seed, images.at(-1)?.startsWith('broken/') ?? false]).toEqual([seed, false]);
+      const pauses = events.filter(({ kind }) => kind === 'pause' || kind === 'resume').map(({ kind }) => kind);
+      expect([seed, pauses.at(-1) ?? 'resume']).toEqual([seed, 'resume']);
+    }
+  });
+
+  it('asks for something in nearly every seed', () => {
+    expect(share(({ events }) => events.some(({ kind }) => kind === 'setImage' || kind === 'setReplicas'))).toBe(1);
+  });
+
+  it('draws rates for no class that has none', () => {
+    const drawn = new Set(scenarios.flatMap(({ rates }) => Object.keys(rates)));
+    expect([...drawn].every((name) => faultClasses.some((known) => known === name))).toBe(true);
+  });
+});

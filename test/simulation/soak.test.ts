@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { soakArguments } from '../../scripts/soak-arguments.ts';
+import { jsonReport, newTally, reportLines, tally } from '../../scripts/soak-report.ts';
+import type { SeedReport } from '../../scripts/soak-workers.ts';
+
+describe('what a soak is asked', () => {
+  it('has defaults', () => {
+    expect(soakArguments([])).toMatchObject({ seeds: 200, from: 1, isShrinking: true });
+    expect(soakArguments([])).not.toHaveProperty('minutes');
+  });
+
+  it('is read from words in either form', () => {
+    expect(soakArguments(['--seeds', '20', '--from=7', '--workers=3', '--no-shrink', '--json', 'out.json', '--minutes', '1.5'])).toEqual({
+      ...{ seeds: 20, from: 7, workers: 3, isShrinking: false, json: 'out.json', minutes: 1.5 },
+    });
+  });
+
+  it('goes on for as long as it is told when no number is given', () => {
+    const asked = soakArguments(['--minutes', '60']);
+    expect(typeof asked === 'string' ? 0 : asked.seeds).toBeGreaterThan(1e9);
+  });
+
+  it.each([
+    [['--seeds', '0'], '--seeds needs a whole number above 0, and 0 is none'],
+    [['--seeds', 'many'], '--seeds needs a whole number above 0, and many is none'],
+    [['--minutes', '0'], '--minutes needs a number above 0, and 0 is none'],
+    [['--workers', '1000'], '--workers needs a whole number from 1 to 99, and 1000 is none'],
+    [['--seed', '1', '--plan', 'x.json'], '--seed and --plan exclude each other'],
+    [['--sedes', '1'], "Unknown option '--sedes'"],
+    [['5'], "Unexpected argument '5'"],
+  ])('is refused when it makes no sense: %j', (words, problem) => {
+    const asked = soakArguments(words);
+    expect(asked).toContain(problem);
+    expect(asked).toContain('usage: npm run soak --');
+  });
+});
+
+describe('what a soak reports', () => {
+  const report: SeedReport = {
+    ...{ seed: 1, faults: { F1: 3, F17: 1 }, crashes: { 'act.deletePod afterApply': 1 }, writes: { 'delete pods': 9 } },
+    ...{ runs: 1, events: 100, virtualMs: 1_000_000, thread: 1, heapBytes: 10_485_760 },
+  };
+  const counts = newTally(process.hrtime.bigint());
+  tally(counts, report);
+  tally(counts, { ...report, seed: 2, faults: { F1: 1 }, runs: 2 });
+  tally(counts, { ...report, seed: 3, failure: { id: 'S7', atMs: 47_000, message: 'a second delete of ingester-zone-a-0' } });
+
+  it('adds everything up', () => {
+    expect(jsonReport(counts)).toMatchObject({
+      ...{ passed: 2, failed: 1, runs: 4, events: 300, faultCount: 9, virtualSeconds: 3000 },
+      faults: { F1: 7, F17: 2 },
+      seedsWith: { F1: 3, F17: 2 },
+      crashes: { 'act.deletePod afterApply': 3 },
+      writes: { 'delete pods': 27 },
+      failureIds: { S7: 1 },
+      failures: [{ seed: 3, id: 'S7', atMs: 47_000, message: 'a second delete of ingester-zone-a-0' }],
+    });
+  });
+
+  it('shows it, and what was never injected as well', () => {
+    const lines = reportLines(counts);
+    expect(lines).toContain('F1            7             3');
+    expect(lines).toContain('F22           0             0');
+    expect(lines).toContain('act.deletePod                               0            3            0');
+    expect(lines).toContain('seed 3: S7 at 47 s: a second delete of ingester-zone-a-0');
+  });
+
+  it('keeps no more of a million failures than of twenty', () => {
+    const many = newTally(process.hrtime.bigint());
+    for (let seed = 0; seed < 1000; seed += 1) tally(many, { ...report, seed, failure: { id: 'S1', atMs: 0, message: 'two zones' } });
+    expect(many.failed).toBe(1000);
+    expect(many.failures).toHaveLength(20);
+  });
+});
