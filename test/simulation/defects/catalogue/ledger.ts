@@ -14,6 +14,13 @@ export const noWriteAhead: Edit = {
   replace: '',
 };
 
+/** Nothing is ever announced. */
+export const noClaims: Edit = {
+  file: ledger,
+  find: 'const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };',
+  replace: 'const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };\n  if (nowMs > 0) return [];',
+};
+
 /** What somebody else announced, or what got no answer, counts for nothing. */
 export const foreignClaimsDropped: Edit = { file: gather, find: isAsked, replace: '(claim) => memory.confirmed.has(claim.uid)' };
 

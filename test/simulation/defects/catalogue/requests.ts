@@ -24,12 +24,20 @@ export const deleteByName: Edit = {
   replace: "body: text({ apiVersion: 'v1', kind: 'DeleteOptions', ...(preconditions.uid === '' ? {} : {}), ...dryRunOf(options) }),",
 };
 
-/** A patch of an object of that kind, whatever state it is in. */
-export function patchByName(kind: 'StatefulSet' | 'Pod'): Edit {
+/** An eviction that names nothing but the name. */
+export const evictByName: Edit = {
+  file: write,
+  find: 'const deleteOptions = { preconditions: { uid }, ...dryRunOf(options) };',
+  replace: 'const deleteOptions = { ...dryRunOf(options) };',
+};
+
+/** A patch of an object of that kind, or of any kind, whatever state it is in. */
+export function patchByName(kind: 'StatefulSet' | 'Pod' | 'every'): Edit {
+  const isFree = kind === 'every' ? "resource.kind !== ''" : `resource.kind === '${kind}'`;
   return {
     file: write,
     find: patchMetadata,
-    replace: `body: text({ ...patch, metadata: { ...metadata, ...(resource.kind === '${kind}' ? {} : preconditionsOf(resource, target)) } }),`,
+    replace: `body: text({ ...patch, metadata: { ...metadata, ...(${isFree} ? {} : preconditionsOf(resource, target)) } }),`,
   };
 }
 
@@ -69,13 +77,7 @@ export const requestDefects: readonly Defect[] = [
   {
     id: 'evict-by-name',
     title: 'an eviction does not name the UID of the pod',
-    edits: [
-      {
-        file: write,
-        find: 'const deleteOptions = { preconditions: { uid }, ...dryRunOf(options) };',
-        replace: 'const deleteOptions = { ...dryRunOf(options) };',
-      },
-    ],
+    edits: [evictByName],
     breaks: ['S20'],
   },
   {
