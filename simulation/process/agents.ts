@@ -9,7 +9,7 @@ import type { Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
 import { type Body, startBody } from './body.ts';
-import { createMachineClock, createProcessTime, type MachineClock } from './clock.ts';
+import { createMachineClock, createProcessTime, type MachineClock, runStartMs } from './clock.ts';
 import { createHolds } from './holds.ts';
 import { createPlaces, type Life } from './life.ts';
 import type { PodAnswered, PodCall } from './pods.ts';
@@ -58,6 +58,8 @@ export interface Agents {
   readonly jumpWallClock: (letter: string, byMs: number) => void;
   /** What only a fault holds up comes now, the dead start, those that stand still go on, clocks run true, front ends of the past catch up. */
   readonly heal: () => void;
+  /** Of the machine of a process such as `a1`: how fast its clock runs, and by how much its wall clock is ahead of the true one. */
+  readonly clockOf: (process: string) => { readonly rate: number; readonly wallErrorMs: number };
   /** Names of those that live, such as `a1`. */
   readonly alive: () => readonly string[];
   /** Whether every process lives and is ready. */
@@ -174,6 +176,11 @@ export function startAgents(options: AgentsOptions): Agents {
       for (const { clock } of machines.values()) clock.mend();
       for (const frontEnd of lagging) server.lagFrontEnd(frontEnd, scheduler.nowMs());
       holds.release();
+    },
+    clockOf: (process) => {
+      const clock = machines.get(process.replace(/\d+$/, ''))?.clock;
+      if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
+      return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - scheduler.nowMs() };
     },
     alive: () => [...machines.values()].flatMap(({ running }) => (running === undefined ? [] : [running.life.name])),
     isReady: () => [...machines.values()].every(({ running }) => running?.body?.agent.isReady() === true),
