@@ -1,0 +1,32 @@
+// Plays one scenario with a defect, and without, and tells both. `node scripts/run.mjs test/simulation/defects/try.ts DEFECT [PLAN FILE | SEED]`
+import { readFileSync } from 'node:fs';
+import { scenarioOf } from '../../../simulation/search/draw.ts';
+import { readScenario } from '../../../simulation/search/replay.ts';
+import { bundled } from './bundle.ts';
+import { defects } from './catalogue.ts';
+import { planFile } from './plans.ts';
+import { foundBy, type Played, startPlayer } from './player.ts';
+
+const [id = '', from = planFile(id), ...rest] = process.argv.slice(2);
+const defect = defects.find((one) => one.id === id);
+if (defect === undefined && id !== 'none') throw new Error(`there is no defect ${id}; ${defects.map((one) => one.id).join(', ')}`);
+const scenario = /^\d+$/.test(from) ? scenarioOf(Number(from)) : readScenario(readFileSync(from, 'utf8'), from);
+const isTold = !rest.includes('--quiet');
+
+async function tell(name: string, script: string): Promise<void> {
+  const player = startPlayer(script);
+  const startedAt = performance.now();
+  const played: Played = await player.play(scenario, { options: { isTold, isShort: !rest.includes('--whole') } });
+  await player.close();
+  const found = foundBy(played);
+  if (played.kind === 'judged' && isTold) {
+    for (const { atMs, who, what } of played.judged.result.timeline)
+      process.stdout.write(`${(atMs / 1000).toFixed(3).padStart(9)} ${who.padEnd(8)} ${what}\n`);
+  }
+  const ended = played.kind === 'judged' ? `, ${played.judged.result.events} events, ended at ${played.judged.result.endMs / 1000} s` : '';
+  const took = `${Math.round(performance.now() - startedAt)} ms${ended}`;
+  process.stdout.write(`${name}: ${found === undefined ? 'nothing was found' : `${found.id}: ${found.message}`} (${took})\n\n`);
+}
+
+if (defect !== undefined) await tell(`with ${id}`, await bundled(defect.edits));
+await tell('without', await bundled([]));
