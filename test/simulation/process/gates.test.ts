@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import type { GateAnswer } from '../../../agent/env.ts';
+import { createGateServer, gatedParts, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
+import type { Faults, GateFault, PlacedFault } from '../../../simulation/faults/fault.ts';
+import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
+import { startAgents } from '../../../simulation/process/agents.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import { gateHttp } from '../../../simulation/process/gates.ts';
+import type { Scheduler } from '../../../simulation/scheduler.ts';
+import { createScheduler } from '../../../simulation/scheduler.ts';
+import { createTrace } from '../../../simulation/trace.ts';
+import { lifeWith, memoryServer } from './memory-server.ts';
+
+function gateServerOf({ nowMs }: Pick<Scheduler, 'nowMs'>, { gate = 'passing' as 'passing' | 'flipping', seed = 1 } = {}) {
+  return createGateServer({ ...{ gate, seed, nowMs, flipsUntilMs: 200_000 }, wallMs: () => runStartMs + nowMs() });
+}
+
+const placed = (at: string, kind: GateFault['kind']): PlacedFault => ({ at, port: 'gate', fault: { class: 'F22', kind } });
+
+describe('the port of gates', () => {
+  const question = { source: gateSource, query: gateQuery, namespace: 'mimir', timeoutMs: 5_000, maxBodyBytes: 65_536, site: 'gate.read' };
+
+  function port(...faults: readonly PlacedFault[]) {
+    const found = lifeWith(...faults);
+    const gates = gateHttp({ life: found.life, server: gateServerOf(found.scheduler) });
+    const ended: (readonly [number, GateAnswer | string])[] = [];
+    const ask = (more: object = {}): void => {
+      gates.query({ ...question, ...more }).then(
+        (answer) => ended.push([found.scheduler.nowMs(), answer]),
+        (error: Error) => ended.push([found.scheduler.nowMs(), error.message]),
+      );
+    };
+    return { ...found, ask, ended };
+  }
+
+  it('takes time to answer, and each fault finds its place', async () => {
+    const { ask, ended, scheduler } = port(placed('a1/gate.read#2', 'unauthorized'));
+    ask();
+    await scheduler.runUntil(10_000);
+    ask();
+    await scheduler.runUntil(20_000);
+    expect(ended.map(([, answer]) => (typeof answer === 'string' ? answer : answer.status))).toEqual([200, 401]);
+    expect(ended[0]?.[0]).toBeGreaterThan(0);
+  });
+
+  it('says when nothing comes, or too much', async () => {
+    const { ask, ended, scheduler, life } = port(placed('a1/gate.read#1', 'hang'));
+    ask();
+    await scheduler.runUntil(10_000);
+    expect(ended).toEqual([[5_000, 'no answer came within 5000 ms']]);
+    ask({ maxBodyBytes: 10 });
+    await scheduler.runUntil(20_000);
+    expect(ended[1]?.[1]).toBe('the answer is longer than 10 bytes');
+    expect(life.open.requests).toBe(0);
+  });
+
+  it('never answers a process that has died', async () => {
+    const fault = { class: 'F11', kind: 'crash', moment: 'afterApply', restartAfterMs: 1_000 } as const;
+    const { ask, ended, scheduler, changes } = port({ at: 'a1/gate.read#1', port: 'request', fault });
+    ask();
+    await scheduler.runUntil(20_000);
+    expect(ended).toEqual([]);
+    expect(changes).toHaveLength(1);
+  });
+});
+
+const zones = ['a', 'b', 'c'];
+const setName = (zone: string): string => `ingester-zone-${zone}`;
+
+function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faults = placedFaults([]) as Faults } = {}) {
+  const scheduler = createScheduler(seed);
+  const memory = memoryServer(scheduler);
+  for (const zone of zones) memory.workloads.create({ name: setName(zone) });
+  const { gates, waves } = gatedParts(zones);
+  const members = { zones: zones.map((name) => ({ name, statefulSet: setName(name) })) };
+  memory.api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+    metadata: { name: 'ingester', namespace: 'mimir' },
+    spec: { members, replicas: { leader: true }, gates, rollout: { engine: 'onDelete', rotateBy: 'delete', waves } },
+  });
+  const server = gateServerOf(scheduler, { gate, seed });
+  const asked: { readonly atMs: number; readonly isGood: boolean }[] = [];
+  const trace = createTrace();
+  const agents = startAgents({
+    ...{ scenario: { seed, agents: 2 }, scheduler, server: memory.server, frontEnds: 1, faults, namespace: 'mimir' },
+    ...{ podAnswer: () => undefined, podCalled: () => undefined, touch: () => undefined },
+    gateServer: {
+      ...server,
+      answer: (question, fault) => {
+        const isGood = fault?.kind === 'flip' ? !server.isPassing() : fault === undefined && server.isPassing();
+        asked.push({ atMs: scheduler.nowMs(), isGood });
+        return server.answer(question, fault);
+      },
+    },
+    note: (...parts) => trace.note(scheduler.nowMs(), ...parts),
+  });
+  const updated = (zone: string): number =>
+    memory.api.list('pods', 'mimir').filter(({ metadata: { name }, ...pod }) => {
+      return name.startsWith(`${setName(zone)}-`) && JSON.stringify(pod).includes('"image":"app:2"');
+    }).length;
+  const end = async () => {
+    let leaks: Awaited<ReturnType<typeof agents.end>> | undefined;
+    void agents.end().then((left) => {
+      leaks = left;
+    });
+    await scheduler.runUntil(scheduler.nowMs() + 40_000, () => leaks !== undefined);
+    agents.close();
+    return leaks;
+  };
+  return {
+    ...{ scheduler, memory, agents, asked, updated, end, trace: trace.hash },
+    rollAll: () => {
+      for (const zone of zones) memory.workloads.setImage(setName(zone), 'app:2');
+    },
+    isRolled: () => zones.every((zone) => updated(zone) === 3),
+  };
+}
+
+describe('agents with a gated group', () => {
+  it('roll zone after zone, each after three good readings in a row, and ask nothing when they are done', async () => {
+    const one = gatedWorld({ gate: 'flipping', seed: 3 });
+    await one.scheduler.runUntil(10_000);
+    one.rollAll();
+    const begun: string[] = [];
+    for (let second = 10; second < 600 && !one.isRolled(); second += 1) {
+      await one.scheduler.runUntil(second * 1_000);
+      for (const zone of zones) {
+        if (begun.includes(zone) || one.updated(zone) === 0) continue;
+        begun.push(zone);
+        if (zone !== 'a') expect(one.asked.slice(-3).map(({ isGood }) => isGood)).toEqual([true, true, true]);
+      }
+    }
+    expect(begun).toEqual(zones);
+    expect(one.asked.some(({ isGood }) => !isGood)).toBe(true);
+    await one.scheduler.runUntil(650_000);
+    const count = one.asked.length;
+    await one.scheduler.runUntil(1_200_000);
+    expect(one.asked).toHaveLength(count);
+    expect(await one.end()).toEqual([]);
+    expect(one.agents.defects()).toEqual([]);
+  });
+
+  it.each(['empty', 'nan', 'stale', 'partial', 'flip', 'unauthorized', 'hang'] as const)(
+    'hold while every answer is wrong: %s',
+    async (kind) => {
+      let isWrong = true;
+      const faults: Faults = { ...placedFaults([]), ofGate: () => (isWrong ? { class: 'F22', kind } : undefined) };
+      const one = gatedWorld({ faults });
+      await one.scheduler.runUntil(10_000);
+      one.rollAll();
+      await one.scheduler.runUntil(300_000);
+      expect(zones.map(one.updated)).toEqual([3, 0, 0]);
+      expect(one.asked.length).toBeGreaterThan(40);
+      isWrong = false;
+      await one.scheduler.runUntil(600_000);
+      expect(one.isRolled()).toBe(true);
+      expect(await one.end()).toEqual([]);
+    },
+  );
+
+  it('converge under wrong answers, deaths and pauses, and the same seed gives the same run', async () => {
+    const kinds = new Set<string>();
+    const run = async (seed: number, source: Faults) => {
+      let isOver = false;
+      const faults = recordedFaults(source, () => isOver);
+      const one = gatedWorld({ seed, gate: 'flipping', faults });
+      await one.scheduler.runUntil(10_000);
+      one.rollAll();
+      await one.scheduler.runUntil(200_000);
+      isOver = true;
+      one.agents.heal();
+      await one.scheduler.runUntil(600_000);
+      for (const fault of faults.placed()) if (fault.port === 'gate') kinds.add(fault.fault.kind);
+      return {
+        isRolled: one.isRolled(),
+        leaks: await one.end(),
+        defects: one.agents.defects(),
+        hash: one.trace(),
+        placed: faults.placed(),
+      };
+    };
+    const rates = { F1: 0.02, F2: 0.02, F11: 0.02, F12: 0.02, F22: 0.3 };
+    for (const seed of [1, 2, 3, 4]) {
+      const first = await run(seed, drawnFaults(seed, rates));
+      expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({
+        ...{ seed, isRolled: true, leaks: [], defects: [] },
+      });
+      expect((await run(seed, placedFaults(first.placed))).hash).toBe(first.hash);
+    }
+    expect(kinds.size).toBeGreaterThan(3);
+  });
+});
