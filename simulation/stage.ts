@@ -81,6 +81,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     list: (resource, inNamespace) => server.list(resource, inNamespace),
     get: (resource, inNamespace, name) => server.get(resource, inNamespace, name),
     violated,
+    clockOf: (process) => agents.clockOf(process),
   };
   const oracles = oracleFactories.map((make) => make(scene));
   /** A judge that throws is a mistake of the judge, and no reason to believe that all was well. */

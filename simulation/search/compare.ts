@@ -31,7 +31,7 @@ export function withoutFaults(scenario: Scenario): Scenario {
 export function countable(scenario: Scenario): Scenario {
   const wishes: readonly ScenarioEvent[] =
     scenario.seed % 2 === 0
-      ? [{ atMs: 20_000, kind: 'setImage', image: 'mimir:v2' }]
+      ? [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }]
       : [{ atMs: 20_000, kind: 'setReplicas', replicas: otherReplicas(scenario) }];
   const kept = scenario.events.filter((event) => isOfProcesses(event) || event.kind === 'pause' || event.kind === 'resume');
   return { ...scenario, events: [...wishes, ...kept].sort((one, other) => one.atMs - other.atMs) };

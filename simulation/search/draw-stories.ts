@@ -14,41 +14,41 @@ export interface Ground {
 }
 
 /** The image that every pod runs at the start. */
-const firstImage = 'mimir:v1';
+const firstImage = 'app:1';
 
 type Story = (random: Random, ground: Ground, atMs: number) => readonly ScenarioEvent[];
 
 const at = (atMs: number): number => Math.round(atMs);
 
-const rollout: Story = (_, __, atMs) => [{ atMs, kind: 'setImage', image: 'mimir:v2' }];
+const rollout: Story = (_, __, atMs) => [{ atMs, kind: 'setImage', image: 'app:2' }];
 
 /** Another image before the first one is everywhere. */
 const secondRollout: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'mimir:v2' },
-  { atMs: at(atMs + between(random, 5000, 150_000)), kind: 'setImage', image: 'mimir:v3' },
+  { atMs, kind: 'setImage', image: 'app:2' },
+  { atMs: at(atMs + between(random, 5000, 150_000)), kind: 'setImage', image: 'app:3' },
 ];
 
 const rollback: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'mimir:v2' },
+  { atMs, kind: 'setImage', image: 'app:2' },
   { atMs: at(atMs + between(random, 5000, 150_000)), kind: 'setImage', image: firstImage },
 ];
 
 const brokenThenBack: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'broken/mimir:v2' },
+  { atMs, kind: 'setImage', image: 'broken/app:2' },
   { atMs: at(atMs + between(random, 20_000, 150_000)), kind: 'setImage', image: firstImage },
 ];
 
 const brokenThenForward: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'broken/mimir:v2' },
-  { atMs: at(atMs + between(random, 20_000, 150_000)), kind: 'setImage', image: 'mimir:v3' },
+  { atMs, kind: 'setImage', image: 'broken/app:2' },
+  { atMs: at(atMs + between(random, 20_000, 150_000)), kind: 'setImage', image: 'app:3' },
 ];
 
 /** People apply zone by zone. */
 const oneZoneFirst: Story = (random, { group }, atMs) => {
   const zone = letterOf(wholeBetween(random, 0, group.zones));
   return [
-    { atMs, kind: 'setImage', image: 'mimir:v2', zones: [zone] },
-    { atMs: at(atMs + between(random, 2000, 60_000)), kind: 'setImage', image: 'mimir:v2' },
+    { atMs, kind: 'setImage', image: 'app:2', zones: [zone] },
+    { atMs: at(atMs + between(random, 2000, 60_000)), kind: 'setImage', image: 'app:2' },
   ];
 };
 

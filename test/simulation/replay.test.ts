@@ -12,7 +12,7 @@ const faulty: Scenario = {
   group: { ...quietScenario.group, gate: 'passing', maxUnavailable: '34%' },
   clockRates: { a: 0.5 },
   events: [
-    { atMs: 1000, kind: 'setImage', image: 'mimir:v2', zones: ['a', 'b'] },
+    { atMs: 1000, kind: 'setImage', image: 'app:2', zones: ['a', 'b'] },
     { atMs: 2000, kind: 'frontEndRestarts', frontEnd: 1, isCompacted: true },
   ],
   rates: { F1: 0.1 },

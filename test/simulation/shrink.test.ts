@@ -20,7 +20,7 @@ const failing: Scenario = {
   group: { ...quietScenario.group, zones: 4, podsPerZone: 5, gate: 'flipping', minReadySeconds: 5 },
   rates: { F1: 0.1, F2: 0.02 },
   events: [
-    { atMs: 10_000, kind: 'setImage', image: 'mimir:v2', zones: ['a', 'd'] },
+    { atMs: 10_000, kind: 'setImage', image: 'app:2', zones: ['a', 'd'] },
     { atMs: 20_000, kind: 'podDies', zone: 'd', ordinal: 1 },
     { atMs: 30_000, kind: 'crash', process: 'c', restartAfterMs: 1000 },
     { atMs: 90_000, kind: 'podFails', zone: 'b', ordinal: 0, forMs: 5000 },
@@ -45,7 +45,7 @@ describe('shrink', () => {
       agents: 1,
       group: { ...quietScenario.group, zones: 2, podsPerZone: 1 },
       safetyMs: 48_000,
-      events: [{ atMs: 10_000, kind: 'setImage', image: 'mimir:v2', zones: ['a'] }],
+      events: [{ atMs: 10_000, kind: 'setImage', image: 'app:2', zones: ['a'] }],
       faults: [replyLost('a1/act.deletePod#2')],
     });
   });

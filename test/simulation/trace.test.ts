@@ -44,7 +44,7 @@ describe('the trace of a run', () => {
 });
 
 describe('the class of an event', () => {
-  const roll: ScenarioEvent = { atMs: 1, kind: 'setImage', image: 'mimir:v2' };
+  const roll: ScenarioEvent = { atMs: 1, kind: 'setImage', image: 'app:2' };
   const scale: ScenarioEvent = { atMs: 2, kind: 'setReplicas', replicas: 2 };
 
   it('counts a change of mind, and not what people have the tool for', () => {
@@ -62,7 +62,7 @@ describe('the class of an event', () => {
   });
 
   it('is told with its parameters', () => {
-    expect(eventText({ atMs: 3, kind: 'setImage', image: 'mimir:v2', zones: ['a', 'b'] })).toBe('setImage image=mimir:v2 zones=["a","b"]');
+    expect(eventText({ atMs: 3, kind: 'setImage', image: 'app:2', zones: ['a', 'b'] })).toBe('setImage image=app:2 zones=["a","b"]');
     expect(eventText({ atMs: 3, kind: 'crash', process: 'b', restartAfterMs: 500 })).toBe('crash process=b restartAfterMs=500');
   });
 });
