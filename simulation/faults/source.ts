@@ -17,11 +17,12 @@ export const usualLimits: FaultLimits = { longestMs: 600_000, crashGapMs: 20_000
 
 /**
  * Draws at each place, class by class; the first that is drawn happens. What is drawn for one class and place depends on the seed alone, except
- * that crashes and pauses keep their gap. Ranges: the fault catalogue (docs/simulation.md).
+ * that crashes and pauses keep their gap; their rate is that of places at which caches are filled, less where the Lease is renewed, more where
+ * the agent acts and tells. Ranges: the fault catalogue (docs/simulation.md).
  */
 export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = usualLimits): Faults {
-  const isDrawn = (kind: FaultClass, key: string): boolean => {
-    const rate = rates[kind] ?? 0;
+  const isDrawn = (kind: FaultClass, key: string, weight = 1): boolean => {
+    const rate = (rates[kind] ?? 0) * weight;
     return rate > 0 && draw(seed, `${kind} ${key}`) < rate;
   };
   const lot = (name: string): number => draw(seed, name);
@@ -31,11 +32,12 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
 
   const ofProcess = (point: Point): RequestFault | undefined => {
     const { key } = point;
-    if (isDrawn('F11', key) && crashGap(point)) {
+    const weight = weightOf(point);
+    if (isDrawn('F11', key, weight) && crashGap(point)) {
       const moment = pick(lot(`F11 moment ${key}`), ['beforeSend', 'afterApply', 'afterReply'] as const);
       return { class: 'F11', kind: 'crash', moment, restartAfterMs: lasting(`F11 restart ${key}`, 500, 60_000) };
     }
-    if (isDrawn('F12', key) && pauseGap(point))
+    if (isDrawn('F12', key, weight) && pauseGap(point))
       return { class: 'F12', kind: 'pause', durationMs: lasting(`F12 for ${key}`, 1_000, 120_000) };
     return undefined;
   };
@@ -179,6 +181,15 @@ function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
   const asksForPause = what === 429 || (what === 503 && lot(`F5 pause ${key}`) < 0.5);
   const retryAfterSeconds = Math.round(skewed(lot(`F5 after ${key}`), 1_000, 30_000) / 1000);
   return { class: 'F5', kind: 'answer', what, isApplied, ...(asksForPause ? { retryAfterSeconds } : {}) };
+}
+
+/**
+ * How much more often than the rate a process dies or stands still there: half of all requests renew the Lease or look at it, the rest of the
+ * reads are those of caches, and what matters most is rare.
+ */
+function weightOf({ site }: Point): number {
+  if (site.startsWith('lease.')) return 0.2;
+  return site.startsWith('watch.') ? 1 : 4;
 }
 
 /** Whether an object that is there already is to be changed. */

@@ -100,9 +100,22 @@ describe('drawn faults', () => {
     ]);
   });
 
+  it('kill and stop a process more often where it acts than where it keeps the Lease', () => {
+    const faults = drawnFaults(1, { F11: 0.1 }, noGaps);
+    const hits = (site: string): number => {
+      const places = Array.from({ length: 2_000 }, (_, index) => point(site, index));
+      return places.filter((place) => faults.ofRequest(place, 'update') !== undefined).length;
+    };
+    const [lease, watch, act] = [hits('lease.renew'), hits('watch.pods.watch'), hits('act.deletePod')];
+    // 40, 200 and 800 of 2,000.
+    expect(lease).toBeGreaterThan(10);
+    expect(watch).toBeGreaterThan(2 * lease);
+    expect(act).toBeGreaterThan(2 * watch);
+  });
+
   it('leave a process some time between two crashes', () => {
     const faults = drawnFaults(1, { F11: 1 }, { ...usualLimits, crashGapMs: 10_000 });
-    const at = (process: string, atMs: number, count: number) => faults.ofRequest(point('lease.renew', count, process, atMs), 'update');
+    const at = (process: string, atMs: number, count: number) => faults.ofRequest(point('ledger.replace', count, process, atMs), 'update');
     expect(at('a1', 0, 1)).toMatchObject({ class: 'F11' });
     expect(at('a2', 9_999, 2)).toBeUndefined();
     expect(at('b1', 5_000, 3)).toMatchObject({ class: 'F11' });
@@ -147,26 +160,26 @@ describe('recorded faults', () => {
       ({ at }) => heard.push(at),
     );
     const asked = [
-      faults.ofRequest(point('lease.renew'), 'update'),
+      faults.ofRequest(point('ledger.replace'), 'update'),
       faults.ofLine(point('watch.pods.watch')),
       faults.ofPodCall(point('pods.prepare')),
       faults.ofGate(point('gate.read')),
     ];
     faults.happened('F10');
     isOver = true;
-    expect([faults.ofRequest(point('lease.renew', 1, 'b1'), 'update'), faults.ofLine(point('watch.pods.watch', 2))]).toEqual([
+    expect([faults.ofRequest(point('ledger.replace', 1, 'b1'), 'update'), faults.ofLine(point('watch.pods.watch', 2))]).toEqual([
       undefined,
       undefined,
     ]);
     expect(faults.counts()).toEqual({ F7: 1, F10: 1, F11: 1, F21: 1, F22: 1 });
     expect(faults.placed()).toEqual([
-      { at: 'a1/lease.renew#1', port: 'request', fault: asked[0] },
+      { at: 'a1/ledger.replace#1', port: 'request', fault: asked[0] },
       { at: 'a1/watch.pods.watch#1', port: 'line', fault: asked[1] },
       { at: 'a1/pods.prepare#1', port: 'pod', fault: asked[2] },
       { at: 'a1/gate.read#1', port: 'gate', fault: asked[3] },
     ]);
     expect(heard).toHaveLength(4);
     const moment = asked[0]?.kind === 'crash' ? (asked[0] as Extract<RequestFault, { kind: 'crash' }>).moment : '';
-    expect(faults.crashes()).toEqual({ [`lease.renew ${moment}`]: 1 });
+    expect(faults.crashes()).toEqual({ [`ledger.replace ${moment}`]: 1 });
   });
 });
