@@ -1,5 +1,63 @@
-// Every judge of a run.
-import type { OracleFactory } from './oracle.ts';
+// Every judge of a run. Those that need the book of the group's places share one, and are asked before it takes a change in.
+import { judgeAvailability } from './availability.ts';
+import { judgeDecisions } from './decisions.ts';
+import { judgeLeadership } from './leadership.ts';
+import { judgeLedgers } from './ledgers.ts';
+import type { Oracle, OracleFactory, Scene } from './oracle.ts';
+import { type Book, createBook } from './places.ts';
+import { judgePreparations } from './preparations.ts';
+import { judgeReplicas } from './replicas.ts';
+import { judgeRequests } from './requests.ts';
+import { judgeSettling } from './settling.ts';
+import { judgeTargets } from './targets.ts';
+
+/** Judges of what agents do to the group, by the file in which they are. */
+export const bookJudges = {
+  availability: judgeAvailability,
+  targets: judgeTargets,
+  replicas: judgeReplicas,
+  preparations: judgePreparations,
+  ledgers: judgeLedgers,
+  decisions: judgeDecisions,
+} as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
+
+/** Judges that need no book. */
+export const sceneJudges = {
+  requests: judgeRequests,
+  leadership: judgeLeadership,
+  settling: judgeSettling,
+} as const satisfies Readonly<Record<string, OracleFactory>>;
+
+export type JudgeName = keyof typeof bookJudges | keyof typeof sceneJudges;
 
 /** Makes one of each; the run tells all of them everything. */
-export const oracleFactories: readonly OracleFactory[] = [];
+export const oracleFactories: readonly OracleFactory[] = [judgesWithBook, ...Object.values(sceneJudges)];
+
+function judgesWithBook(scene: Scene): Oracle {
+  const book = createBook(scene);
+  const judges: readonly Oracle[] = Object.values(bookJudges).map((judgeOf) => judgeOf(book));
+  return {
+    committed: (commit) => {
+      for (const judge of judges) judge.committed?.(commit);
+      book.apply(commit);
+    },
+    answered: (answered) => {
+      for (const judge of judges) judge.answered?.(answered);
+    },
+    turnEnded: (process, report) => {
+      for (const judge of judges) judge.turnEnded?.(process, report);
+    },
+    podCalled: (call) => {
+      for (const judge of judges) judge.podCalled?.(call);
+    },
+    processChanged: (process, change) => {
+      for (const judge of judges) judge.processChanged?.(process, change);
+    },
+    healingBegan: () => {
+      for (const judge of judges) judge.healingBegan?.();
+    },
+    ended: () => {
+      for (const judge of judges) judge.ended?.();
+    },
+  };
+}

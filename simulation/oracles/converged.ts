@@ -1,4 +1,21 @@
 // Whether a group has become what was asked of it, and what of it is missing.
+
+import type { ModelObject } from '../server/request.ts';
+import { isLedger, readLedger } from './documents.ts';
+import {
+  areContainersReady,
+  configMapResource,
+  controllerOf,
+  imagesOf,
+  isTerminating,
+  numberAt,
+  placeOf,
+  podResource,
+  readyCondition,
+  revisionLabelOf,
+  statefulSetResource,
+  textAt,
+} from './objects.ts';
 import type { Scene } from './oracle.ts';
 
 /** What a StatefulSet is to become. */
@@ -9,7 +26,66 @@ export interface Wanted {
   readonly replicas: number;
 }
 
+type Looked = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
+
 /** What is missing, as one sentence part; undefined when the group is as wanted and nothing of the work on it is left. */
-export function isConverged(_scene: Pick<Scene, 'namespace' | 'list' | 'get'>, _wanted: readonly Wanted[]): string | undefined {
-  return 'nothing has been looked at';
+export function isConverged(scene: Looked, wanted: readonly Wanted[]): string | undefined {
+  for (const { statefulSet, image, replicas } of wanted) {
+    const set = scene.get(statefulSetResource, scene.namespace, statefulSet);
+    if (set === undefined) return `the StatefulSet ${statefulSet} is not there`;
+    const asked = numberAt(set, 'spec', 'replicas') ?? 1;
+    if (asked !== replicas) return `${statefulSet} has ${asked} replicas, not ${replicas}`;
+    const other = podsOf(scene, set).find((pod) => !isTerminating(pod) && imagesOf(pod).some((one) => one !== image));
+    if (other !== undefined) return `${other.metadata.name} runs ${imagesOf(other).join(', ')}, not ${image}`;
+  }
+  return whatIsLeft(
+    scene,
+    wanted.map(({ statefulSet }) => statefulSet),
+  );
+}
+
+/** What is left to do by what the StatefulSets say themselves: pods that are missing, too many, outdated or down, and open claims. */
+export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): string | undefined {
+  for (const name of statefulSets) {
+    const set = scene.get(statefulSetResource, scene.namespace, name);
+    const left = set === undefined ? `the StatefulSet ${name} is not there` : leftOf(scene, set);
+    if (left !== undefined) return left;
+  }
+  for (const map of scene.list(configMapResource, scene.namespace)) {
+    if (!isLedger(map)) continue;
+    const ledger = readLedger(map);
+    if (ledger === undefined) return `the ledger ${map.metadata.name} cannot be read`;
+    if (ledger.claims.size > 0) return `the ledger ${map.metadata.name} announces ${ledger.claims.size} disruptions`;
+    if (ledger.prepared.length > 0) return `the ledger ${map.metadata.name} names prepared pods: ${ledger.prepared.join('; ')}`;
+  }
+  return undefined;
+}
+
+function leftOf(scene: Looked, set: ModelObject): string | undefined {
+  const { name, generation = 0 } = set.metadata;
+  if ((numberAt(set, 'status', 'observedGeneration') ?? 0) < generation) return `the status of ${name} is older than its spec`;
+  const replicas = numberAt(set, 'spec', 'replicas') ?? 1;
+  const first = numberAt(set, 'spec', 'ordinals', 'start') ?? 0;
+  const target = textAt(set, 'status', 'updateRevision') ?? '';
+  const pods = new Map(podsOf(scene, set).map((pod) => [placeOf(pod.metadata.name)?.ordinal ?? -1, pod]));
+  for (let ordinal = first; ordinal < first + replicas; ordinal += 1) {
+    const pod = pods.get(ordinal);
+    if (pod === undefined) return `${name}-${ordinal} is not there`;
+    if (revisionLabelOf(pod) !== target) return `${name}-${ordinal} is at ${revisionLabelOf(pod)}, not at ${target}`;
+    if (!isAvailable(scene, pod, set)) return `${name}-${ordinal} is not available`;
+    pods.delete(ordinal);
+  }
+  const [surplus] = pods.values();
+  return surplus === undefined ? undefined : `${surplus.metadata.name} is still there`;
+}
+
+function podsOf({ list, namespace }: Looked, { metadata }: ModelObject): readonly ModelObject[] {
+  return list(podResource, namespace).filter((pod) => controllerOf(pod) === metadata.uid);
+}
+
+function isAvailable({ group, nowMs }: Looked, pod: ModelObject, set: ModelObject): boolean {
+  if (isTerminating(pod) || textAt(pod, 'status', 'phase') !== 'Running') return false;
+  if (group.kind === 'adopted') return areContainersReady(pod);
+  const { isTrue, sinceMs = 0 } = readyCondition(pod);
+  return isTrue && nowMs() >= sinceMs + (numberAt(set, 'spec', 'minReadySeconds') ?? 0) * 1000;
 }

@@ -11,6 +11,11 @@ export interface Violation {
   readonly message: string;
 }
 
+export interface MachineState {
+  readonly rate: number;
+  readonly wallErrorMs: number;
+}
+
 /** What oracles may look at. Reads only; never the agents' memory. */
 export interface Scene {
   readonly nowMs: () => number;
@@ -25,6 +30,11 @@ export interface Scene {
   readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
   readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
   readonly violated: (invariant: string, message: string) => void;
+  /**
+   * The clock of the machine on which the process runs: how many of its milliseconds pass in a true one, and by how much its wall clock is
+   * ahead of the true one. Right when left out.
+   */
+  readonly clockOf?: (process: string) => MachineState;
 }
 
 /** A call of a pod by an agent, when it arrives there. */
@@ -38,6 +48,8 @@ export interface PodCalled {
   readonly uid: string;
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
+  /** The time that its answer names, lie or not, in milliseconds since the run began; absent when it names none. */
+  readonly reportedMs?: number;
 }
 
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';

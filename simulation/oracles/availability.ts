@@ -1,0 +1,145 @@
+// Judges of what a pod's disruption costs: one zone at a time, within its budget, after what was disturbed before has settled (S1, S2, S3, S8, S9, S15).
+import type { Commit } from '../server/request.ts';
+import { isAgent, isTerminating, podResource, revisionLabelOf } from './objects.ts';
+import type { Oracle } from './oracle.ts';
+import {
+  type Book,
+  isAbsent,
+  isDisruption,
+  isOpen,
+  isSettled,
+  lackingIn,
+  limitSince,
+  type Moment,
+  type Place,
+  wasDown,
+  type Zone,
+} from './places.ts';
+
+/** Asked of each commit before the book knows of it. */
+export function judgeAvailability(book: Book): Oracle {
+  return {
+    committed: (commit) => {
+      const place = disruptedByUs(book, commit);
+      if (place === undefined || book.terms.isExcepted()) return;
+      const disruption = { book, place, name: commit.after.metadata.name, by: commit.actor.process ?? '', moment: book.momentOf(commit) };
+      checkOtherZones(disruption);
+      checkBudget(disruption);
+      if (book.scene.group.kind === 'native') {
+        checkSettled(disruption);
+        checkShrinking(disruption);
+      }
+    },
+  };
+}
+
+/** The place whose pod an agent takes away with this commit. */
+export function disruptedByUs(book: Book, commit: Commit): Place | undefined {
+  if (commit.resource !== podResource || !isDisruption(commit) || !isAgent(commit.actor, book.scene.agentUser)) return undefined;
+  return commit.after.metadata.namespace === book.scene.namespace ? book.placeOfPod(commit.after) : undefined;
+}
+
+interface Disruption {
+  readonly book: Book;
+  readonly place: Place;
+  /** Of the pod. */
+  readonly name: string;
+  /** The process that asked. */
+  readonly by: string;
+  readonly moment: Moment;
+}
+
+function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
+  const others = book.zones.filter((zone) => zone !== place.zone && !isPassedOver(book, zone, moment));
+  for (const zone of others) {
+    const why = whyNotWhole(book, zone, moment);
+    if (why !== undefined) book.scene.violated('S1', `${by} takes ${name} away while ${why}`);
+  }
+}
+
+/** What the decision had to see as missing of the zone. */
+export function whyNotWhole(book: Book, zone: Zone, moment: Moment): string | undefined {
+  if (isAbsent(book, zone, moment)) return `the StatefulSet ${zone.statefulSet} is not there`;
+  const lacking = lackingIn(book, zone, moment) ?? [];
+  return lacking.length === 0 ? undefined : `${zone.statefulSet} lacks ${named(lacking)}`;
+}
+
+/** The original passes over a paused zone that is not whole. */
+function isPassedOver({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
+  return (
+    scene.group.kind === 'adopted' &&
+    terms
+      .of(zone.statefulSet)
+      .since(fromMs)
+      .some(({ isPaused }) => isPaused)
+  );
+}
+
+function checkBudget(disruption: Disruption): void {
+  const { book, place, name, by, moment } = disruption;
+  const { scene, terms } = book;
+  // A pod that is down itself takes nothing from the budget.
+  if (wasDown(place, moment)) return;
+  const limit = limitSince(book, place.zone, moment);
+  if (limit === undefined) return;
+  const others = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
+  if (others.length + 1 > limit) {
+    const isUnreadable = terms.of(place.zone.statefulSet).latest()?.isUnreadable === true;
+    scene.violated(
+      isUnreadable ? 'S26' : 'S2',
+      `${by} takes ${name} away while ${place.zone.statefulSet} lacks ${others.length === 0 ? 'nothing' : named(others)}, and no more than ${limit} may be down`,
+    );
+  }
+  const paused = book.zones.filter((zone) => isPassedOver(book, zone, moment));
+  const counted = book.zones.filter((zone) => !paused.includes(zone));
+  const lacking = counted.flatMap((zone) => lackingIn(book, zone, moment) ?? []).filter((other) => other !== place);
+  if (lacking.length + 1 > Math.max(limit, 1)) {
+    scene.violated('S3', `${by} takes ${name} away although ${named(lacking)} of the group are down, and no more than ${limit} may be`);
+  }
+}
+
+/** S8, and the half of S9 that keeps a broken revision from taking more than the budget. */
+function checkSettled({ book, place, name, by, moment }: Disruption): void {
+  const { scene } = book;
+  const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
+  const isMember = ({ zone }: Place): boolean =>
+    book.terms
+      .of(zone.statefulSet)
+      .since(moment.fromMs)
+      .every((terms) => terms.isMember);
+  const elsewhere = open.filter((other) => other.zone !== place.zone && isMember(other));
+  if (elsewhere.length > 0) scene.violated('S8', `${by} takes ${name} away before ${named(elsewhere)} settled`);
+  const limit = limitSince(book, place.zone, moment);
+  if (limit === undefined) return;
+  const here = open.filter((other) => other.zone === place.zone);
+  if (!wasDown(place, moment) && here.length + 1 > limit) {
+    scene.violated('S8', `${by} takes ${name} away before ${named(here)} settled, and no more than ${limit} may be open`);
+  }
+  const inFlight = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place && isInFlight(other, moment));
+  if (inFlight.length + 1 > Math.max(1, limit)) {
+    scene.violated('S9', `${by} takes ${name} away while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
+  }
+}
+
+function isStillOpen(place: Place, { atMs, aheadMs }: Moment): boolean {
+  return isOpen(place, atMs) && !isSettled(place, atMs + aheadMs);
+}
+
+/** An agent took it away, and what came, if anything, is at the target and not available: it may be the target that is broken. */
+function isInFlight({ isOurs, pod, zone }: Place, { fromMs }: Moment): boolean {
+  if (!isOurs) return false;
+  if (pod === undefined || isTerminating(pod)) return true;
+  return zone.facts.since(fromMs).every((facts) => facts?.updateRevision === revisionLabelOf(pod));
+}
+
+function checkShrinking({ book, name, by, moment }: Disruption): void {
+  for (const { statefulSet, surplus } of book.zones) {
+    if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
+    book.scene.violated('S15', `${by} takes ${name} away while pods of ${statefulSet} are on their way out`);
+  }
+}
+
+/** Names of the places, as their pods have them. */
+export function named(places: readonly Place[]): string {
+  return places.map(({ zone, ordinal }) => `${zone.statefulSet}-${ordinal}`).join(', ');
+}

@@ -1,0 +1,180 @@
+// Judges of single turns: made from a whole and recent view, by one policy, reproducible, and with a reason (S4, S5, S21, S25, S27, L8, L9).
+import type { PerformedAction, TurnReport } from '../../agent/report.ts';
+import { decideGroup } from '../../engine/decide.ts';
+import { runStartMs } from '../process/clock.ts';
+import type { Commit } from '../server/request.ts';
+import { isAgent, podResource, statefulSetResource } from './objects.ts';
+import type { Oracle } from './oracle.ts';
+import { type Book, machineOf } from './places.ts';
+
+const snapshotAgeMs = 10_000;
+/** Every so many decisions are made again. */
+const sampleEvery = 8;
+const watchesBackMs = 60_000;
+
+/** Asked of turns; of commits to know how old what a turn has seen is. */
+export function judgeDecisions(book: Book): Oracle {
+  const judge = new DecisionJudge(book);
+  return {
+    committed: (commit) => judge.committed(commit),
+    turnEnded: (process, report) => judge.turnEnded(process, report),
+    healingBegan: () => judge.healingBegan(),
+  };
+}
+
+/** The versions that an object has had. */
+type Versions = { readonly revision: number; readonly atMs: number }[];
+
+class DecisionJudge {
+  readonly #book: Book;
+  readonly #versions = new Map<string, Versions>();
+  /** By process and UID: the version that its last request made. */
+  readonly #made = new Map<string, number>();
+  /** By machine and UID: the version that it acted on last, and knows of. */
+  readonly #actedOn = new Map<string, number>();
+  /** Of each process: when the first disruption since its last turn was sent. */
+  readonly #sent = new Map<string, number>();
+  readonly #wallErrors = new Map<string, number>();
+  /** By digest and group: the definition. */
+  readonly #definitions = new Map<string, { readonly group: TurnReport['group']; readonly text: string }>();
+  #healingMs = Number.POSITIVE_INFINITY;
+  #decisions = 0;
+  #isOldSeen = false;
+
+  constructor(book: Book) {
+    this.#book = book;
+  }
+
+  committed({ resource, after, revision, atMs, actor }: Commit): void {
+    const { scene } = this.#book;
+    if (resource !== podResource && resource !== statefulSetResource) return;
+    const { uid } = after.metadata;
+    const known = this.#versions.get(uid);
+    if (known === undefined) this.#versions.set(uid, [{ revision, atMs }]);
+    else known.push({ revision, atMs });
+    if (!isAgent(actor, scene.agentUser) || actor.process === undefined) return;
+    this.#made.set(`${actor.process} ${uid}`, revision);
+    const sentMs = actor.sentAtMs ?? atMs;
+    this.#sent.set(actor.process, Math.min(sentMs, this.#sent.get(actor.process) ?? Number.POSITIVE_INFINITY));
+  }
+
+  healingBegan(): void {
+    this.#healingMs = this.#book.scene.nowMs();
+  }
+
+  turnEnded(process: string, report: TurnReport): void {
+    const { decision, performed } = report;
+    const disruptions = performed.filter(isDisruption);
+    const begun = disruptions.filter(({ result }) => result === 'done' || result === 'unknown');
+    if (begun.length > 0) {
+      this.#checkView(process, report);
+      this.#checkAge(process, report);
+      this.#checkTravel(process, report);
+    }
+    this.#remember(process, performed);
+    if (decision === undefined) return;
+    this.#checkDefinition(process, report);
+    const isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
+    if (isWaiting && decision.waits.length === 0) this.#say('L9', process, 'neither acts nor says why');
+    this.#decisions += 1;
+    if (disruptions.length > 0 || this.#decisions % sampleEvery === 1) this.#decideAgain(process, report);
+    if (this.#book.scene.nowMs() >= this.#healingMs + 2 * watchesBackMs) this.#checkWatches(process, report);
+  }
+
+  #say(invariant: string, process: string, what: string): void {
+    this.#book.scene.violated(invariant, `${process}: a decision ${what}`);
+  }
+
+  /** S4: whoever disturbs has read every zone. */
+  #checkView(process: string, { group, snapshot }: TurnReport): void {
+    for (const { statefulSet } of group.zones) {
+      const set = snapshot.statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === statefulSet);
+      const pods = snapshot.pods.find((view) => view.namespace === group.namespace && view.statefulSet === statefulSet)?.pods;
+      if (set === undefined || pods === undefined || 'unknown' in pods)
+        this.#say('S4', process, `disturbs although ${statefulSet} was not read`);
+    }
+  }
+
+  /** S5: what is acted upon was decided at most 10 s before, by the process's own clock. */
+  #checkAge(process: string, { snapshot }: TurnReport): void {
+    const { rate, wallErrorMs } = machineOf(this.#book.scene, process);
+    const before = this.#wallErrors.get(process);
+    // A clock that has been set in between tells nothing.
+    if (before !== undefined && Math.abs(before - wallErrorMs) > 1_000) return;
+    const sentMs = this.#sent.get(process);
+    if (sentMs === undefined) return;
+    const ageMs = sentMs - (snapshot.nowMs - runStartMs - wallErrorMs);
+    const longestMs = snapshotAgeMs / Math.min(1, rate) + 1_000;
+    if (ageMs > longestMs) this.#say('S5', process, `was ${Math.round(ageMs)} ms old when it was carried out`);
+  }
+
+  /** S21: nobody acts on a state before the one that he has acted on, before a restart neither. */
+  #checkTravel(process: string, { snapshot, group }: TurnReport): void {
+    const machine = machineName(process);
+    const sets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);
+    const pods = snapshot.pods.flatMap((view) => ('unknown' in view.pods ? [] : view.pods));
+    for (const { uid, name, resourceVersion } of [...sets, ...pods]) {
+      const acted = this.#actedOn.get(`${machine} ${uid}`);
+      if (acted !== undefined && Number(resourceVersion) < acted)
+        this.#say('S21', process, `sees ${name} at ${resourceVersion}, before the ${acted} that it has acted on`);
+    }
+  }
+
+  #remember(process: string, performed: readonly PerformedAction[]): void {
+    for (const { action, result } of performed) {
+      if (!('uid' in action) || result !== 'done') continue;
+      const made = this.#made.get(`${process} ${action.uid}`);
+      if (made !== undefined) this.#actedOn.set(`${machineName(process)} ${action.uid}`, made);
+    }
+    this.#sent.delete(process);
+    this.#wallErrors.set(process, machineOf(this.#book.scene, process).wallErrorMs);
+  }
+
+  /** S25: the same digest never stands for two definitions of one group. */
+  #checkDefinition(process: string, { snapshot, group }: TurnReport): void {
+    const key = `${snapshot.policyDigest} ${group.namespace}/${group.name}`;
+    const known = this.#definitions.get(key);
+    if (known?.group === group) return;
+    const text = JSON.stringify(group);
+    if (known !== undefined && known.text !== text) {
+      this.#say('S25', process, `has another definition of ${group.name} under the digest ${snapshot.policyDigest}`);
+    }
+    this.#definitions.set(key, { group, text });
+  }
+
+  /** S27: a decision depends on nothing but what is written down of it. */
+  #decideAgain(process: string, { snapshot, group, decision }: TurnReport): void {
+    const read = JSON.parse(JSON.stringify({ snapshot, group })) as Pick<TurnReport, 'snapshot' | 'group'>;
+    const again = JSON.stringify(decideGroup(read.snapshot, read.group));
+    const first = JSON.stringify(decision);
+    if (again === first) return;
+    let at = 0;
+    while (again[at] === first[at]) at += 1;
+    const excerpt = (text: string): string => text.slice(Math.max(0, at - 40), at + 60);
+    this.#say('S27', process, `is another one when it is made again: "${excerpt(first)}" and "${excerpt(again)}"`);
+  }
+
+  /** L8: when nothing is broken any more, nobody sees what is long over. */
+  #checkWatches(process: string, { snapshot, group }: TurnReport): void {
+    if (this.#isOldSeen) return;
+    const nowMs = this.#book.scene.nowMs();
+    const sets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);
+    const pods = snapshot.pods.flatMap((view) => ('unknown' in view.pods ? [] : view.pods));
+    for (const { uid, name, resourceVersion } of [...sets, ...pods]) {
+      const next = this.#versions.get(uid)?.find(({ revision }) => revision > Number(resourceVersion));
+      if (next === undefined || nowMs - Math.max(next.atMs, this.#healingMs) < watchesBackMs) continue;
+      this.#isOldSeen = true;
+      this.#say('L8', process, `still sees ${name} at ${resourceVersion}, which was over ${Math.round(nowMs - next.atMs)} ms ago`);
+      return;
+    }
+  }
+}
+
+function isDisruption({ action }: PerformedAction): boolean {
+  return action.kind === 'deletePod' || action.kind === 'evictPod' || (action.kind === 'scaleStatefulSet' && action.to < action.from);
+}
+
+/** `a` of `a2`. */
+function machineName(process: string): string {
+  return process.replace(/\d+$/, '');
+}

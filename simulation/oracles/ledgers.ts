@@ -1,0 +1,210 @@
+// Judges of the ledger: whoever disturbs has announced it, nobody forgets what is not over, leaderships follow one another (S1, S18, S19, S28, L4).
+import type { Commit, ModelObject } from '../server/request.ts';
+import { disruptedByUs } from './availability.ts';
+import { type Claimed, isLedger, keyOf, type LedgerText, readLedger } from './documents.ts';
+import { configMapResource, isAgent, isTerminating, numberAt, statefulSetResource } from './objects.ts';
+import type { Oracle } from './oracle.ts';
+import { type Book, machineOf, type Zone } from './places.ts';
+import { isPaused } from './targets.ts';
+
+/** A claim and who wrote it. */
+interface Open {
+  readonly claim: Claimed;
+  readonly by: string;
+  readonly sinceMs: number;
+}
+
+/** How long the server may take for a request, twice: after that nobody waits for one that left no trace. */
+const unappliedMs = 120_000;
+
+/** Asked of each commit before the book knows of it. */
+export function judgeLedgers(book: Book): Oracle {
+  const judge = new LedgerJudge(book);
+  return {
+    committed: (commit) => judge.committed(commit),
+    healingBegan: () => judge.healingBegan(),
+    ended: () => judge.ended(),
+  };
+}
+
+class LedgerJudge {
+  readonly #book: Book;
+  /** By name of the ConfigMap. */
+  readonly #ledgers = new Map<string, LedgerText>();
+  readonly #open = new Map<string, Open>();
+  /** The leadership under which each process last wrote. */
+  readonly #epochs = new Map<string, number>();
+  #epoch = 0;
+  #healingMs: number | undefined;
+  readonly #overdue = new Set<string>();
+
+  constructor(book: Book) {
+    this.#book = book;
+    for (const map of book.scene.list(configMapResource, book.scene.namespace)) this.#take(map, '', 0);
+  }
+
+  committed(commit: Commit): void {
+    const { resource, after, actor, type, atMs } = commit;
+    const { scene } = this.#book;
+    if (after.metadata.namespace !== scene.namespace) return;
+    if (resource === configMapResource && isLedger(after)) {
+      if (type !== 'DELETED' && isAgent(actor, scene.agentUser)) this.#written(commit);
+      else this.#take(type === 'DELETED' ? { ...after, data: {} } : after, '', atMs);
+    }
+    const place = disruptedByUs(this.#book, commit);
+    const by = actor.process ?? '';
+    if (place !== undefined) {
+      const { uid, name } = after.metadata;
+      const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb !== 'scaleDown');
+      if (!isClaimed) scene.violated('S19', `${by} takes ${name} away, and the ledger does not announce it`);
+      // An eviction that is on its way cannot be made void, so the claim of it stands for it.
+      const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
+      if (isDeleted || !isClaimed) this.#checkEpoch(by, `takes ${name} away`);
+    }
+    if (resource === statefulSetResource && type === 'MODIFIED') this.#checkScale(commit);
+  }
+
+  healingBegan(): void {
+    this.#healingMs = this.#book.scene.nowMs();
+  }
+
+  ended(): void {
+    const { scene } = this.#book;
+    for (const { claim } of this.#open.values()) scene.violated('L4', `at the end the ledger still announces ${describe(claim)}`);
+    for (const { prepared, group } of this.#ledgers.values()) {
+      if (prepared.length > 0) scene.violated('L5', `at the end the ledger of ${group} still names prepared pods: ${prepared.join('; ')}`);
+    }
+  }
+
+  #isOpen(test: (open: Open) => boolean): boolean {
+    for (const open of this.#open.values()) if (test(open)) return true;
+    return false;
+  }
+
+  #checkScale({ before, after, actor }: Commit): void {
+    const { scene } = this.#book;
+    if (!isAgent(actor, scene.agentUser) || this.#book.zoneOf(after.metadata.name) === undefined) return;
+    const to = numberAt(after, 'spec', 'replicas') ?? 1;
+    if (to >= (numberAt(before, 'spec', 'replicas') ?? 1)) return;
+    const { uid, name } = after.metadata;
+    // A decrease that is on its way cannot be made void either; announced, it is known to every later leader.
+    const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'scaleDown' && claim.uid === uid && (claim.to ?? 0) <= to);
+    if (!isAnnounced) scene.violated('S19', `${actor.process ?? ''} scales ${name} to ${to}, and the ledger does not announce it`);
+  }
+
+  #checkEpoch(by: string, what: string): void {
+    const epoch = this.#epochs.get(by);
+    if (epoch === undefined || epoch >= this.#epoch) return;
+    this.#book.scene.violated('S18', `${by} ${what} under leadership ${epoch}, after ${this.#epoch} has written the ledger`);
+  }
+
+  #written({ after, actor, atMs }: Commit): void {
+    const { scene } = this.#book;
+    const by = actor.process ?? '';
+    const ledger = readLedger(after);
+    if (ledger === undefined) {
+      scene.violated('S19', `${by} has written a ledger that cannot be read`);
+      return;
+    }
+    const { epoch } = ledger;
+    if (epoch !== undefined && epoch < this.#epoch) scene.violated('S18', `${by} has written leadership ${epoch} after ${this.#epoch}`);
+    if (epoch !== undefined) this.#epochs.set(by, epoch);
+    const before = this.#ledgers.get(after.metadata.name);
+    for (const [key, claim] of before?.claims ?? []) if (!ledger.claims.has(key)) this.#checkDropped(claim, ledger, by, atMs);
+    const added = [...ledger.claims].filter(([key]) => before?.claims.has(key) !== true).map(([, claim]) => claim);
+    const isNew = added.filter(
+      (claim) => ![...(before?.claims.values() ?? [])].some(({ uid, verb }) => uid === claim.uid && verb === claim.verb),
+    );
+    this.#checkAdded(isNew, ledger, by);
+    if (isNew.some((claim) => this.#isPausedFor(claim, actor, atMs))) {
+      scene.violated('S28', `${by} announces ${isNew.map(describe).join(', ')} although it is paused`);
+    }
+    this.#take(after, by, atMs);
+    this.#checkAge(atMs);
+  }
+
+  #isPausedFor(claim: Claimed, actor: Commit['actor'], atMs: number): boolean {
+    const zone = this.#zoneOf(claim);
+    return zone !== undefined && isPaused(this.#book, zone.statefulSet, this.#book.momentOf({ actor, atMs }));
+  }
+
+  /** The half of S1 that is about what is announced: nothing is, while something else is in another zone. */
+  #checkAdded(added: readonly Claimed[], ledger: LedgerText, by: string): void {
+    const { scene, terms } = this.#book;
+    // Adopted groups shrink zones without a look at the others.
+    const counts = ({ verb }: Claimed): boolean => verb !== 'scaleDown' || scene.group.kind === 'native';
+    const [first] = added.filter(counts);
+    if (first === undefined || terms.isExcepted()) return;
+    const elsewhere = [...ledger.claims.values()].filter((claim) => counts(claim) && claim.zone !== first.zone);
+    if (elsewhere.length > 0) scene.violated('S1', `${by} announces ${describe(first)} beside ${elsewhere.map(describe).join(', ')}`);
+  }
+
+  /** A claim may go when its object is gone or replaced, or was written since, or, by whoever wrote it, when nothing was sent. */
+  #checkDropped(claim: Claimed, ledger: LedgerText, by: string, atMs: number): void {
+    const { scene } = this.#book;
+    if (claim.verb === 'scaleDown') {
+      this.#checkDroppedScale(claim, ledger, by);
+      return;
+    }
+    const pod = this.#book.podByUid(claim.uid);
+    // One that names a newer state of the same pod takes the place of the older one.
+    if (pod === undefined || [...ledger.claims.values()].some(({ uid }) => uid === claim.uid)) return;
+    if (isTerminating(pod)) {
+      // What somebody else ends is not what was announced.
+      if (this.#book.placeOfPod(pod)?.isOurs !== true) return;
+      scene.violated('S19', `${by} forgets ${describe(claim)} while ${pod.metadata.name} still ends`);
+      return;
+    }
+    const isTouched = claim.resourceVersion !== undefined && pod.metadata.resourceVersion !== claim.resourceVersion;
+    const open = this.#open.get(keyOf(claim));
+    const patienceMs = unappliedMs / Math.max(1, machineOf(scene, by).rate);
+    if (isTouched || open?.by === by || atMs - (open?.sinceMs ?? 0) >= patienceMs) return;
+    scene.violated(
+      'S19',
+      `${by} forgets ${describe(claim)} of ${open?.by ?? 'another process'} although ${pod.metadata.name} stands untouched`,
+    );
+  }
+
+  #checkDroppedScale(claim: Claimed, ledger: LedgerText, by: string): void {
+    const zone = this.#zoneOf(claim);
+    const facts = zone?.facts.latest();
+    const isSame = [...ledger.claims.values()].some(({ uid, verb }) => uid === claim.uid && verb === claim.verb);
+    if (zone === undefined || facts === undefined || facts.uid !== claim.uid || isSame) return;
+    // Not carried out, or carried out and undone by somebody: nothing leaves.
+    if (facts.replicas > (claim.to ?? 0) || zone.surplus === undefined || !zone.surplus.isOurs) return;
+    this.#book.scene.violated('S19', `${by} forgets ${describe(claim)} while pods of ${zone.statefulSet} are on their way out`);
+  }
+
+  #zoneOf({ verb, uid, zone: name }: Claimed): Zone | undefined {
+    const { zones, terms, podByUid, placeOfPod } = this.#book;
+    if (verb === 'scaleDown') return zones.find(({ set }) => set?.metadata.uid === uid);
+    const pod = podByUid(uid);
+    return (pod === undefined ? undefined : placeOfPod(pod)?.zone) ?? zones.find(({ statefulSet }) => terms.zoneName(statefulSet) === name);
+  }
+
+  #take(map: ModelObject, by: string, atMs: number): void {
+    if (!isLedger(map)) return;
+    const before = this.#ledgers.get(map.metadata.name);
+    const ledger = readLedger(map) ?? { group: '', epoch: undefined, claims: new Map(), prepared: [] };
+    for (const key of before?.claims.keys() ?? []) if (!ledger.claims.has(key)) this.#open.delete(key);
+    for (const [key, claim] of ledger.claims) if (!this.#open.has(key)) this.#open.set(key, { claim, by, sinceMs: atMs });
+    this.#ledgers.set(map.metadata.name, ledger);
+    this.#epoch = Math.max(this.#epoch, ledger.epoch ?? 0);
+  }
+
+  /** L4: what is announced is over at some time, when nothing is broken any more. */
+  #checkAge(atMs: number): void {
+    if (this.#healingMs === undefined) return;
+    const { drainMs, startMs, minReadySeconds, delaySeconds } = this.#book.scene.group;
+    const longestMs = unappliedMs + 60_000 + 3 * (drainMs + startMs + minReadySeconds * 1000) + delaySeconds * 1000;
+    for (const [key, { claim, sinceMs }] of this.#open) {
+      if (atMs - Math.max(sinceMs, this.#healingMs) < longestMs || this.#overdue.has(key)) continue;
+      this.#overdue.add(key);
+      this.#book.scene.violated('L4', `${describe(claim)} has been announced for ${atMs - sinceMs} ms and is not over`);
+    }
+  }
+}
+
+function describe({ verb, zone, uid, to }: Claimed): string {
+  return verb === 'scaleDown' ? `${verb} of zone ${zone} to ${to}` : `${verb} of ${uid} in zone ${zone}`;
+}

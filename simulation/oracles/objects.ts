@@ -1,0 +1,107 @@
+// What the judges read of Kubernetes objects: single fields, places of pods, instants on the run's clock.
+import { runStartMs } from '../process/clock.ts';
+import type { Actor, ModelObject } from '../server/request.ts';
+
+export const podResource = 'pods';
+export const statefulSetResource = 'statefulsets.apps';
+export const nodeResource = 'nodes';
+export const configMapResource = 'configmaps';
+export const leaseResource = 'leases.coordination.k8s.io';
+export const groupResource = 'rolloutgroups.rollout-group.dev';
+export const intentResource = 'rolloutintents.rollout-group.dev';
+export const exceptionResource = 'rolloutexceptions.rollout-group.dev';
+
+/** The value at a path of keys; undefined where there is none, or null. */
+export function field(value: unknown, ...path: readonly string[]): unknown {
+  let current = value;
+  for (const name of path) {
+    if (typeof current !== 'object' || current === null) return undefined;
+    current = (current as Readonly<Record<string, unknown>>)[name];
+  }
+  return current ?? undefined;
+}
+
+export function textAt(value: unknown, ...path: readonly string[]): string | undefined {
+  const found = field(value, ...path);
+  return typeof found === 'string' ? found : undefined;
+}
+
+export function numberAt(value: unknown, ...path: readonly string[]): number | undefined {
+  const found = field(value, ...path);
+  return typeof found === 'number' ? found : undefined;
+}
+
+export function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {
+  const found = field(value, ...path);
+  return Array.isArray(found) ? found : [];
+}
+
+/** The value of a JSON text; undefined when it is none. */
+export function parsed(text: string | undefined): unknown {
+  if (text === undefined || text === '') return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The StatefulSet and the ordinal that the name of a pod says. */
+export function placeOf(pod: string): { readonly statefulSet: string; readonly ordinal: number } | undefined {
+  const found = /^(.+)-(\d{1,9})$/.exec(pod);
+  return found === null ? undefined : { statefulSet: found[1] ?? '', ordinal: Number(found[2]) };
+}
+
+/** UID of the object that controls it. */
+export function controllerOf({ metadata }: ModelObject): string | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
+}
+
+/** The revision of its StatefulSet that the pod was made from; empty when nobody says. */
+export function revisionLabelOf({ metadata }: ModelObject): string {
+  return metadata.labels?.['controller-revision-hash'] ?? '';
+}
+
+export function isTerminating({ metadata }: ModelObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** Condition Ready of a pod or a node. */
+export function readyCondition(object: ModelObject): { readonly isTrue: boolean; readonly sinceMs: number | undefined } {
+  const condition = listAt(object, 'status', 'conditions').find((one) => field(one, 'type') === 'Ready');
+  return { isTrue: field(condition, 'status') === 'True', sinceMs: instantAt(condition, 'lastTransitionTime') };
+}
+
+/** Every container runs and is ready: what grafana/rollout-operator calls a ready pod. */
+export function areContainersReady(pod: ModelObject): boolean {
+  return listAt(pod, 'status', 'containerStatuses').every(
+    (status) => field(status, 'ready') === true && field(status, 'state', 'running') !== undefined,
+  );
+}
+
+/** An RFC 3339 text as milliseconds since the run began. */
+export function instantAt(value: unknown, ...path: readonly string[]): number | undefined {
+  const ms = Date.parse(textAt(value, ...path) ?? '');
+  return Number.isNaN(ms) ? undefined : ms - runStartMs;
+}
+
+/** Images of the containers of a pod, or of a template. */
+export function imagesOf(value: unknown): readonly string[] {
+  return listAt(value, 'spec', 'containers').map((container) => textAt(container, 'image') ?? '');
+}
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A duration such as `90s` or `1h30m` in milliseconds; undefined when it is none. */
+export function durationAt(value: unknown, ...path: readonly string[]): number | undefined {
+  const text = textAt(value, ...path);
+  if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/.test(text)) return undefined;
+  let sum = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)) sum += Number(amount) * (unitMs[unit ?? ''] ?? 0);
+  return sum;
+}
+
+/** Whether a request or a change is an agent's. */
+export function isAgent(actor: Actor, agentUser: string): boolean {
+  return actor.process !== undefined || actor.user === agentUser;
+}

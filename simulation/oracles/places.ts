@@ -1,0 +1,391 @@
+// The book of the places of a group: whether each ordinal of each zone has an available pod, since when it has none, and whose doing that is.
+//
+// What a decision could know. Whether a disruption was allowed is asked of the moment S at which its request left the sender, and of the
+// moment T at which the storage took it, for both differ by as long as it was on the way:
+//
+//        S - 10 s                S                       T
+//   -------|---------------------|-----------------------|------> time
+//   seen by every decision       decided by now          done
+//
+// - What an agent did itself counts at T, always: the ledger is there so that agents know of it, whichever of them it was, and however long its
+//   request was on the way. A place that an agent emptied is the agent's until a pod is available there again, whoever delays that; so is one
+//   whose pod was down already when an agent replaced it.
+// - What others did (a pod that failed, a drain, a person) counts at T when it was visible in the storage since S - 10 s or longer: a decision
+//   may be made from what is up to 10 s old (S5), by the agent's own clock. What became visible later nobody could know, and what was over
+//   for a moment since may have been seen as over.
+// - What is asked for (replicas, revisions, limits, membership) may be read at any instant from S - 10 s on, and changes count likewise: of the
+//   values since then the most lenient one is held against the agent.
+//
+// A request whose sender died, paused or gave up is still the agent's. The ledger must have kept others from acting, or a touch of the pod must
+// have made the request fail.
+import type { Actor, Commit, ModelObject } from '../server/request.ts';
+import {
+  areContainersReady,
+  controllerOf,
+  isAgent,
+  isTerminating,
+  nodeResource,
+  numberAt,
+  placeOf,
+  podResource,
+  readyCondition,
+  revisionLabelOf,
+  statefulSetResource,
+  textAt,
+} from './objects.ts';
+import type { MachineState, Scene } from './oracle.ts';
+import { createTerms, limitOf, type TermsBook } from './terms.ts';
+import { createTimeline, type Timeline } from './timeline.ts';
+
+/** What a StatefulSet says at one time. */
+export interface SetFacts {
+  readonly uid: string;
+  readonly replicas: number;
+  /** The lowest ordinal. */
+  readonly first: number;
+  readonly minReadyMs: number;
+  readonly updateRevision: string;
+  /** The status is as new as the spec. */
+  readonly isObserved: boolean;
+}
+
+export interface Place {
+  readonly zone: Zone;
+  readonly ordinal: number;
+  /** The pod of that name, owned or not. */
+  pod: ModelObject | undefined;
+  /** Since when it has no available pod; undefined while it has one. */
+  downSinceMs: number | undefined;
+  /** An agent took the pod away, and no other one has become available since. */
+  isOurs: boolean;
+  /** A pod that is ready becomes available then; infinite when it is not ready. */
+  upAtMs: number;
+  /** When it was last down, so far as it is not any more. */
+  lastDownMs: number;
+  /** Since when the StatefulSet asks for it. */
+  requiredSinceMs: number;
+  /** An agent raised the replicas so that it does. */
+  isRequiredByUs: boolean;
+  /** What an agent disrupted there and has not settled: the pod, and the revisions that its successor may have. */
+  open: { readonly uid: string; readonly targets: Set<string> } | undefined;
+}
+
+export interface Zone {
+  readonly statefulSet: string;
+  set: ModelObject | undefined;
+  /** undefined: there is no such StatefulSet. */
+  readonly facts: Timeline<SetFacts | undefined>;
+  /** How many pods the StatefulSet owns. */
+  readonly podCounts: Timeline<number>;
+  readonly places: Map<number, Place>;
+  /** Since when pods beyond the replicas have been there, and whether an agent made them so. */
+  surplus: { readonly sinceMs: number; readonly isOurs: boolean } | undefined;
+}
+
+export interface Book {
+  readonly scene: Scene;
+  readonly zones: readonly Zone[];
+  readonly terms: TermsBook;
+  readonly apply: (commit: Commit) => void;
+  readonly zoneOf: (statefulSet: string) => Zone | undefined;
+  readonly placeOfPod: (pod: ModelObject) => Place | undefined;
+  /** By UID, as it stands in the storage. */
+  readonly podByUid: (uid: string) => ModelObject | undefined;
+  readonly momentOf: (commit: { readonly actor: Actor; readonly atMs: number }) => Moment;
+}
+
+/** What a change that an agent asked for is judged by. */
+export interface Moment {
+  /** T: when the storage took it. */
+  readonly atMs: number;
+  /** S - 10 s: what was visible then, the decision knew. */
+  readonly fromMs: number;
+  /** By how much the wall clock of the agent is ahead: what time alone makes of a pod, it sees so much earlier. */
+  readonly aheadMs: number;
+}
+
+const snapshotAgeMs = 10_000;
+
+/** Begins with what is in the storage. */
+export function createBook(scene: Scene): Book {
+  const terms = createTerms(scene);
+  const zones = scene.statefulSets.map(
+    (statefulSet): Zone => ({
+      statefulSet,
+      set: undefined,
+      facts: createTimeline(),
+      podCounts: createTimeline(),
+      places: new Map(),
+      surplus: undefined,
+    }),
+  );
+  const byName = new Map(zones.map((zone) => [zone.statefulSet, zone]));
+  const pods = new Map<string, ModelObject>();
+  const nodes = new Map<string, boolean>();
+  const isReadyNode = (name: string): boolean => nodes.size === 0 || name === '' || nodes.get(name) === true;
+  const availableFromMs = (place: Place): number => availability(place, scene.group.kind === 'adopted', isReadyNode);
+
+  const refresh = (place: Place, atMs: number): void => {
+    const wasDown = isDown(place, atMs);
+    if (place.downSinceMs !== undefined && !wasDown) settle(place, place.upAtMs);
+    place.upAtMs = availableFromMs(place);
+    if (place.upAtMs <= atMs) settle(place, atMs);
+    else place.downSinceMs ??= atMs;
+  };
+  const putSet = (zone: Zone, set: ModelObject | undefined, atMs: number, isOurs: boolean): void => {
+    const before = zone.facts.latest();
+    const facts = set === undefined ? undefined : factsOf(set);
+    zone.set = set;
+    if (JSON.stringify(before) !== JSON.stringify(facts) || zone.facts.since(0).length === 0) zone.facts.set(atMs, facts);
+    terms.setChanged(zone.statefulSet, set, atMs);
+    if (facts === undefined || before?.uid !== facts.uid || before.first !== facts.first || before.replicas !== facts.replicas) {
+      require(zone, facts, { before, atMs, isOurs });
+    }
+    if (facts !== undefined) for (const { open } of zone.places.values()) open?.targets.add(facts.updateRevision);
+    if (before?.uid !== facts?.uid || before?.minReadyMs !== facts?.minReadyMs) {
+      for (const place of zone.places.values()) refresh(place, atMs);
+    }
+    count(zone, atMs, isOurs);
+  };
+  const putPod = (pod: ModelObject, isGone: boolean, atMs: number): Place | undefined => {
+    const named = placeOf(pod.metadata.name);
+    const zone = named === undefined ? undefined : byName.get(named.statefulSet);
+    if (named === undefined || zone === undefined) return undefined;
+    const place = placeIn(zone, named.ordinal, atMs);
+    if (isGone) {
+      pods.delete(pod.metadata.uid);
+      if (place.pod?.metadata.uid === pod.metadata.uid) place.pod = undefined;
+    } else {
+      pods.set(pod.metadata.uid, pod);
+      place.pod = pod;
+    }
+    return place;
+  };
+  const placeOfPod = ({ metadata }: ModelObject): Place | undefined => {
+    const named = placeOf(metadata.name);
+    return named === undefined ? undefined : byName.get(named.statefulSet)?.places.get(named.ordinal);
+  };
+
+  const apply = (commit: Commit): void => {
+    const { resource, after, type, atMs, actor } = commit;
+    terms.apply(commit);
+    for (const zone of zones) for (const place of zone.places.values()) if (place.open !== undefined) isOpen(place, atMs);
+    const isOurs = isAgent(actor, scene.agentUser);
+    if (resource === nodeResource) {
+      if (type === 'DELETED') nodes.delete(after.metadata.name);
+      else nodes.set(after.metadata.name, readyCondition(after).isTrue);
+      for (const { places } of zones) {
+        for (const place of places.values()) if (textAt(place.pod, 'spec', 'nodeName') === after.metadata.name) refresh(place, atMs);
+      }
+      return;
+    }
+    if (after.metadata.namespace !== scene.namespace) return;
+    if (resource === statefulSetResource) {
+      const zone = byName.get(after.metadata.name);
+      if (zone !== undefined) putSet(zone, type === 'DELETED' ? undefined : after, atMs, isOurs);
+    } else if (resource === podResource) {
+      const place = putPod(after, type === 'DELETED', atMs);
+      if (place === undefined) return;
+      refresh(place, atMs);
+      if (isDisruption(commit) && isOurs) disrupt(place, after, atMs);
+      count(place.zone, atMs, false);
+    }
+  };
+
+  for (const node of scene.list(nodeResource)) nodes.set(node.metadata.name, readyCondition(node).isTrue);
+  for (const zone of zones) putSet(zone, scene.get(statefulSetResource, scene.namespace, zone.statefulSet), 0, false);
+  for (const pod of scene.list(podResource, scene.namespace)) putPod(pod, false, 0);
+  for (const zone of zones) {
+    for (const place of zone.places.values()) refresh(place, 0);
+    count(zone, 0, false);
+  }
+  return {
+    scene,
+    zones,
+    terms,
+    apply,
+    zoneOf: (statefulSet) => byName.get(statefulSet),
+    placeOfPod,
+    podByUid: (uid) => pods.get(uid),
+    momentOf: ({ actor, atMs }) => {
+      const { rate, wallErrorMs } = machineOf(scene, actor.process);
+      return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };
+    },
+  };
+}
+
+/** The clock of the machine on which the process runs. */
+export function machineOf(scene: Scene, process: string | undefined): MachineState {
+  return (process === undefined ? undefined : scene.clockOf?.(process)) ?? { rate: 1, wallErrorMs: 0 };
+}
+
+/** Whether a pod was told to end, or removed at once. */
+export function isDisruption({ resource, type, before, after }: Commit): boolean {
+  if (resource !== podResource || before === undefined || isTerminating(before)) return false;
+  return type === 'DELETED' || isTerminating(after);
+}
+
+/** Whether no pod is available there at the instant, which is not before the last change. */
+export function isDown({ downSinceMs, upAtMs }: Pick<Place, 'downSinceMs' | 'upAtMs'>, atMs: number): boolean {
+  return downSinceMs !== undefined && atMs < upAtMs;
+}
+
+/** Whether a decision of that moment may have seen it as down: it was so at T, or at some instant since `fromMs`. */
+export function wasDown(place: Place, { atMs, fromMs }: Moment): boolean {
+  const upSinceMs = place.downSinceMs === undefined ? place.lastDownMs : place.upAtMs;
+  return isDown(place, atMs) || upSinceMs >= fromMs;
+}
+
+/** The places of the zone that are down at T and that the decision had to count; undefined when the zone is not to be counted. */
+export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
+  if (
+    !terms
+      .of(zone.statefulSet)
+      .since(fromMs)
+      .every(({ isMember }) => isMember)
+  )
+    return undefined;
+  const facts = zone.facts.since(fromMs);
+  const now = facts.at(-1);
+  if (now === undefined || facts.includes(undefined)) return undefined;
+  const lacking: Place[] = [];
+  for (let ordinal = now.first; ordinal < now.first + now.replicas; ordinal += 1) {
+    const place = placeIn(zone, ordinal, atMs);
+    if (isDown(place, atMs + aheadMs) && isKnown(place, fromMs)) lacking.push(place);
+  }
+  return lacking;
+}
+
+/** Whether what the place lacks is an agent's doing, or was visible at the instant. */
+function isKnown(place: Place, fromMs: number): boolean {
+  if (place.isOurs) return true;
+  if (place.isRequiredByUs && place.downSinceMs === place.requiredSinceMs) return true;
+  return (place.downSinceMs ?? 0) <= fromMs && place.requiredSinceMs <= fromMs;
+}
+
+/** The zone has been gone, as a StatefulSet, at every instant that a decision may have seen. */
+export function isAbsent({ terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
+  const isMember = terms
+    .of(zone.statefulSet)
+    .since(fromMs)
+    .every((one) => one.isMember);
+  return isMember && zone.facts.since(fromMs).every((facts) => facts === undefined);
+}
+
+/** The most pods of the zone that may be down, of all limits since the instant; undefined where nobody but the eviction API knows. */
+export function limitSince({ terms }: Book, zone: Zone, { fromMs }: Moment): number | undefined {
+  let most = 0;
+  for (const { maxUnavailable } of terms.of(zone.statefulSet).since(fromMs)) {
+    if (maxUnavailable === undefined) return undefined;
+    for (const facts of zone.facts.since(fromMs)) most = Math.max(most, limitOf(maxUnavailable, facts?.replicas ?? 0));
+  }
+  return most;
+}
+
+/** Whether what an agent disrupted there still has no successor that has been available at a revision which was asked for since. */
+export function isOpen(place: Place, atMs: number): boolean {
+  // Once settled it stays so, whatever becomes of the successor.
+  if (place.open !== undefined && isSettled(place, atMs)) place.open = undefined;
+  return place.open !== undefined;
+}
+
+/** Whether nothing is open there at the instant, or nobody asks for the place any more. */
+export function isSettled({ pod, zone, ordinal, open, downSinceMs, upAtMs }: Place, atMs: number): boolean {
+  if (open === undefined) return true;
+  const facts = zone.facts.latest();
+  if (facts === undefined || ordinal < facts.first || ordinal >= facts.first + facts.replicas) return true;
+  if (pod === undefined || pod.metadata.uid === open.uid || !open.targets.has(revisionLabelOf(pod))) return false;
+  return !isDown({ downSinceMs, upAtMs }, atMs);
+}
+
+function factsOf(set: ModelObject): SetFacts {
+  return {
+    uid: set.metadata.uid,
+    replicas: numberAt(set, 'spec', 'replicas') ?? 1,
+    first: numberAt(set, 'spec', 'ordinals', 'start') ?? 0,
+    minReadyMs: (numberAt(set, 'spec', 'minReadySeconds') ?? 0) * 1000,
+    updateRevision: textAt(set, 'status', 'updateRevision') ?? '',
+    isObserved: (numberAt(set, 'status', 'observedGeneration') ?? 0) >= (set.metadata.generation ?? 0),
+  };
+}
+
+function placeIn(zone: Zone, ordinal: number, atMs: number): Place {
+  const known = zone.places.get(ordinal);
+  if (known !== undefined) return known;
+  const place: Place = {
+    zone,
+    ordinal,
+    pod: undefined,
+    downSinceMs: atMs,
+    isOurs: false,
+    upAtMs: Number.POSITIVE_INFINITY,
+    lastDownMs: atMs,
+    requiredSinceMs: atMs,
+    isRequiredByUs: false,
+    open: undefined,
+  };
+  zone.places.set(ordinal, place);
+  return place;
+}
+
+interface Requirement {
+  readonly before: SetFacts | undefined;
+  readonly atMs: number;
+  readonly isOurs: boolean;
+}
+
+function require(zone: Zone, facts: SetFacts | undefined, { before, atMs, isOurs }: Requirement): void {
+  const end = facts === undefined ? 0 : facts.first + facts.replicas;
+  const isNew = before?.uid !== facts?.uid;
+  for (let ordinal = facts?.first ?? 0; ordinal < end; ordinal += 1) {
+    const wasAsked = !isNew && before !== undefined && ordinal >= before.first && ordinal < before.first + before.replicas;
+    if (wasAsked) continue;
+    const place = placeIn(zone, ordinal, atMs);
+    place.requiredSinceMs = atMs;
+    place.isRequiredByUs = isOurs;
+    // What was on its way out is not missed before somebody asks for it.
+    if (isDown(place, atMs)) place.downSinceMs = atMs;
+    place.isOurs = false;
+  }
+  // Pods that have another owner, or none, are nobody's disruption any more.
+  if (isNew) for (const place of zone.places.values()) place.open = undefined;
+}
+
+function settle(place: Place, atMs: number): void {
+  if (place.downSinceMs !== undefined) place.lastDownMs = atMs;
+  place.downSinceMs = undefined;
+  place.isOurs = false;
+}
+
+function disrupt(place: Place, pod: ModelObject, atMs: number): void {
+  place.downSinceMs ??= atMs;
+  place.isOurs = true;
+  const facts = place.zone.facts.latest();
+  place.open = { uid: pod.metadata.uid, targets: new Set(facts === undefined ? [] : [facts.updateRevision]) };
+}
+
+/** From when on the pod of the place is available if nothing happens to it. */
+function availability({ pod, zone }: Place, isAdopted: boolean, isReadyNode: (name: string) => boolean): number {
+  const facts = zone.facts.latest();
+  const never = Number.POSITIVE_INFINITY;
+  if (pod === undefined || facts === undefined || controllerOf(pod) !== facts.uid) return never;
+  if (isTerminating(pod) || textAt(pod, 'status', 'phase') !== 'Running') return never;
+  if (isAdopted) return areContainersReady(pod) ? 0 : never;
+  const { isTrue, sinceMs } = readyCondition(pod);
+  if (!isTrue || !isReadyNode(textAt(pod, 'spec', 'nodeName') ?? '')) return never;
+  return facts.minReadyMs === 0 ? 0 : (sinceMs ?? 0) + facts.minReadyMs;
+}
+
+function count(zone: Zone, atMs: number, isOurs: boolean): void {
+  const facts = zone.facts.latest();
+  let owned = 0;
+  let surplus = 0;
+  for (const { pod, ordinal } of zone.places.values()) {
+    if (pod === undefined || facts === undefined || controllerOf(pod) !== facts.uid) continue;
+    owned += 1;
+    if (ordinal < facts.first || ordinal >= facts.first + facts.replicas) surplus += 1;
+  }
+  zone.podCounts.set(atMs, owned);
+  if (surplus === 0) zone.surplus = undefined;
+  else zone.surplus = { sinceMs: zone.surplus?.sinceMs ?? atMs, isOurs: isOurs || zone.surplus?.isOurs === true };
+}

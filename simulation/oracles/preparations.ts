@@ -1,0 +1,113 @@
+// Judges of pods that are prepared to leave: none leaves before its delay is over, and all that stay are told so (S11, L5).
+import type { Commit } from '../server/request.ts';
+import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from './objects.ts';
+import type { Oracle, PodCalled } from './oracle.ts';
+import { type Book, machineOf } from './places.ts';
+
+/** What the pods of one place have heard at one path since they were last told to stay. */
+interface Asked {
+  /** Of the pod that heard it last. */
+  readonly uid: string;
+  /** From when on the delay counts. */
+  readonly sinceMs: number;
+  /** By how much the wall clock of whoever asked then was ahead. */
+  readonly wallErrorMs: number;
+  /** The earliest time that a pod has reported, on the run's clock. */
+  readonly reportedMs: number | undefined;
+}
+
+/** Instants are stored in whole milliseconds, and pods report whole seconds. */
+const roundingMs = 1_000;
+
+/**
+ * Asked of each commit before the book knows of it. The delay is counted here from the call that the pod heard first, by the true clock: a pod
+ * that lies about its time does not shorten it, one that names a later time begins anew, and a successor goes on only when it reports what its
+ * predecessor did. A wall clock that was set or drifts shortens it by as much as it is wrong: what is stored across restarts can be nothing
+ * but wall clock time. Adopted groups believe the pod, as the original does.
+ */
+export function judgePreparations(book: Book): Oracle {
+  const { scene } = book;
+  /** By name of the pod. */
+  const asked = new Map<string, Asked>();
+  /** By path and name of the pod: whether the last call that arrived asked it to leave. */
+  const isLeaving = new Map<string, { readonly pod: string; readonly isAsked: boolean }>();
+
+  const noteCall = ({ process, pod, uid, method, path, atMs, reportedMs }: PodCalled): void => {
+    isLeaving.set(`${path} ${pod}`, { pod, isAsked: method === 'POST' });
+    if (method === 'DELETE') asked.delete(pod);
+    else {
+      const call = { uid, sinceMs: atMs, wallErrorMs: machineOf(scene, process).wallErrorMs, reportedMs };
+      asked.set(pod, continued(asked.get(pod), call, atMs));
+    }
+  };
+  const isBelieved = scene.group.kind === 'adopted';
+  const checkDecrease = ({ before, after, actor, atMs }: Commit): void => {
+    const zone = book.zoneOf(after.metadata.name);
+    const facts = zone?.facts.latest();
+    if (zone === undefined || facts === undefined || !isAgent(actor, scene.agentUser) || book.terms.isExcepted()) return;
+    const from = numberAt(before, 'spec', 'replicas') ?? 1;
+    const to = numberAt(after, 'spec', 'replicas') ?? 1;
+    const moment = book.momentOf({ actor, atMs });
+    const terms = book.terms.of(zone.statefulSet).since(moment.fromMs);
+    if (terms.some(({ isForced, delayMs }) => isForced || delayMs === undefined)) return;
+    const delayMs = Math.min(...terms.map((one) => one.delayMs ?? 0));
+    if (!Number.isFinite(delayMs)) return;
+    for (let ordinal = facts.first + to; ordinal < facts.first + from; ordinal += 1) {
+      const pod = zone.places.get(ordinal)?.pod;
+      // A pod that is not there has nothing to prepare, and one that has just come was not there for the decision.
+      if (pod === undefined || (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) > moment.fromMs) continue;
+      const what = `${actor.process ?? ''} scales ${zone.statefulSet} to ${to}`;
+      const call = asked.get(pod.metadata.name);
+      if (call?.uid !== pod.metadata.uid)
+        scene.violated('S11', `${what}, and ${pod.metadata.name} (${pod.metadata.uid}) was never asked to prepare`);
+      else {
+        const aheadMs = Math.max(0, machineOf(scene, actor.process).wallErrorMs - (isBelieved ? 0 : call.wallErrorMs));
+        const preparedMs = atMs - (isBelieved ? (call.reportedMs ?? call.sinceMs) : call.sinceMs);
+        if (preparedMs + aheadMs + roundingMs < delayMs)
+          scene.violated(
+            'S11',
+            `${what}, and ${pod.metadata.name} has been prepared for ${Math.round(preparedMs)} ms, not for ${delayMs} ms`,
+          );
+      }
+    }
+  };
+  return {
+    podCalled: (call) => {
+      if (call.namespace === scene.namespace) noteCall(call);
+    },
+    committed: (commit) => {
+      if (commit.resource === statefulSetResource && commit.type === 'MODIFIED' && isDecrease(commit)) checkDecrease(commit);
+    },
+    ended: () => {
+      for (const { pod, isAsked } of isLeaving.values()) {
+        if (isAsked && isStaying(book, pod)) scene.violated('L5', `at the end ${pod} is still prepared to leave, and it stays`);
+      }
+    },
+  };
+}
+
+function continued(before: Asked | undefined, call: Asked, atMs: number): Asked {
+  if (before === undefined) return call;
+  const { reportedMs } = call;
+  // What lies ahead is no answer.
+  if (reportedMs === undefined || before.reportedMs === undefined || reportedMs > atMs) {
+    return { ...before, uid: call.uid, reportedMs: before.reportedMs ?? reportedMs };
+  }
+  const isSame = Math.abs(reportedMs - before.reportedMs) < roundingMs;
+  if (isSame || (call.uid === before.uid && reportedMs < before.reportedMs)) {
+    return { ...before, uid: call.uid, reportedMs: Math.min(reportedMs, before.reportedMs) };
+  }
+  return call;
+}
+
+function isDecrease({ before, after }: Commit): boolean {
+  return (numberAt(after, 'spec', 'replicas') ?? 1) < (numberAt(before, 'spec', 'replicas') ?? 1);
+}
+
+function isStaying({ zoneOf }: Book, pod: string): boolean {
+  const named = placeOf(pod);
+  const zone = named === undefined ? undefined : zoneOf(named.statefulSet);
+  const facts = zone?.facts.latest();
+  if (named === undefined || zone === undefined || facts === undefined || zone.places.get(named.ordinal)?.pod === undefined) return false;
+  return named.ordinal >= facts.first && named.ordinal < facts.first + facts.replicas;
+}

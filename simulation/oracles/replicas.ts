@@ -1,0 +1,160 @@
+// Judges of what agents make of replicas: one zone at a time, long enough apart, within bounds, behind the leader, and not to and fro (S1, S4, S12 to S16, S28).
+import type { Commit } from '../server/request.ts';
+import { named, whyNotWhole } from './availability.ts';
+import {
+  configMapResource,
+  groupResource,
+  isAgent,
+  leaseResource,
+  nodeResource,
+  numberAt,
+  podResource,
+  statefulSetResource,
+} from './objects.ts';
+import type { Oracle } from './oracle.ts';
+import { type Book, lackingIn, type Moment, type Zone } from './places.ts';
+import { checkObserved, isPaused } from './targets.ts';
+import { createTimeline } from './timeline.ts';
+
+/** A write of replicas by an agent. */
+interface Write {
+  readonly zone: Zone;
+  readonly from: number;
+  readonly to: number;
+  readonly by: string;
+  readonly moment: Moment;
+  readonly sentMs: number;
+}
+
+interface Direction {
+  readonly sign: number;
+  /** What the number may have followed from, as it was when the decision was made. */
+  readonly input: number;
+}
+
+/** Asked of each commit before the book knows of it. */
+export function judgeReplicas(book: Book): Oracle {
+  const { scene } = book;
+  const decreases = new Map<Zone, { readonly sentMs: number; readonly wallErrorMs: number }>();
+  const directions = new Map<Zone, Direction>();
+  const inputs = new Map(book.zones.map((zone) => [zone, createTimeline<number>()]));
+
+  const checkGap = (write: Write, actor: Commit['actor']): void => {
+    const wallErrorMs = (actor.process === undefined ? undefined : scene.clockOf?.(actor.process).wallErrorMs) ?? 0;
+    const gaps = book.terms
+      .of(write.zone.statefulSet)
+      .since(write.moment.fromMs)
+      .map(({ betweenZonesMs }) => betweenZonesMs);
+    const gapMs = Math.min(...gaps, Number.POSITIVE_INFINITY);
+    for (const [zone, last] of decreases) {
+      // It is dated by the clock of whoever announced it, some moments before it was sent.
+      const passedMs = write.moment.atMs - last.sentMs + Math.max(0, wallErrorMs - last.wallErrorMs) + announcedAheadMs;
+      if (zone === write.zone || gapMs === Number.POSITIVE_INFINITY || passedMs >= gapMs) continue;
+      scene.violated(
+        'S12',
+        `${describe(write)} ${Math.round(write.moment.atMs - last.sentMs)} ms after ${zone.statefulSet} shrank, not ${gapMs} ms`,
+      );
+    }
+    decreases.set(write.zone, { sentMs: write.sentMs, wallErrorMs });
+  };
+  const checkFlapping = (write: Write): void => {
+    const sign = Math.sign(write.to - write.from);
+    const before = directions.get(write.zone);
+    const changes = inputs.get(write.zone);
+    const input = changes?.since(write.moment.fromMs)[0] ?? 0;
+    if (before !== undefined && before.sign === -sign && before.input === (changes?.latest() ?? 0)) {
+      scene.violated('S16', `${describe(write)} after it was changed the other way, and nothing else has changed since`);
+    }
+    directions.set(write.zone, { sign, input });
+  };
+  return {
+    committed: (commit) => {
+      const write = writeOf(book, commit);
+      if (write !== undefined && write.from !== write.to) {
+        const isBound = !book.terms.isExcepted() && !isForced(book, write);
+        if (isBound && write.to < write.from) checkDecrease(book, write);
+        if (isBound && scene.group.kind === 'native' && write.to < write.from) checkGap(write, commit.actor);
+        checkFlapping(write);
+      }
+      if (!isInput(book, commit, write)) return;
+      for (const [zone, changes] of inputs) if (zone !== write?.zone) changes.set(commit.atMs, (changes.latest() ?? 0) + 1);
+    },
+  };
+}
+
+/** How long before its request a decrease may have been decided and dated. */
+const announcedAheadMs = 10_000;
+
+function writeOf(book: Book, { resource, type, before, after, actor, atMs }: Commit): Write | undefined {
+  if (resource !== statefulSetResource || type !== 'MODIFIED' || before === undefined) return undefined;
+  if (!isAgent(actor, book.scene.agentUser) || after.metadata.namespace !== book.scene.namespace) return undefined;
+  const zone = book.zoneOf(after.metadata.name);
+  if (zone === undefined) return undefined;
+  const from = numberAt(before, 'spec', 'replicas') ?? 1;
+  const to = numberAt(after, 'spec', 'replicas') ?? 1;
+  return { zone, from, to, by: actor.process ?? '', moment: book.momentOf({ actor, atMs }), sentMs: actor.sentAtMs ?? atMs };
+}
+
+function describe({ zone, from, to, by }: Write): string {
+  return `${by} scales ${zone.statefulSet} from ${from} to ${to}`;
+}
+
+function isForced({ terms }: Book, { zone, moment }: Write): boolean {
+  return terms
+    .of(zone.statefulSet)
+    .since(moment.fromMs)
+    .some((one) => one.isForced);
+}
+
+function checkDecrease(book: Book, write: Write): void {
+  const { scene } = book;
+  const { zone, moment, to } = write;
+  if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${describe(write)} although it is paused`);
+  // Adopted groups keep the original's arithmetic: a decrease without preparation looks at no other zone.
+  if (scene.group.kind === 'adopted') return;
+  checkObserved(book, moment, describe(write));
+  const others = book.zones.filter((other) => other !== zone);
+  for (const other of others) {
+    const why = whyNotWhole(book, other, moment);
+    if (why !== undefined) scene.violated('S1', `${describe(write)} while ${why}`);
+    const rolling = (lackingIn(book, other, moment) ?? []).filter((place) => place.open !== undefined);
+    if (rolling.length > 0) scene.violated('S15', `${describe(write)} while ${named(rolling)} are being replaced`);
+  }
+  const floor = Math.max(
+    1,
+    Math.min(
+      ...book.terms
+        .of(zone.statefulSet)
+        .since(moment.fromMs)
+        .map(({ minReplicas }) => minReplicas),
+    ),
+  );
+  if (Number.isFinite(floor) && to < floor) scene.violated('S14', `${describe(write)}, and it is to have ${floor} at least`);
+  checkLeader(book, write);
+}
+
+/** A follower never has fewer pods than its leader asks for, nor fewer than the leader still has. */
+function checkLeader({ scene, zones }: Book, write: Write): void {
+  const leader = zones[0];
+  if (scene.group.replicas !== 'leader' || leader === undefined || leader === write.zone) return;
+  const asked = Math.min(...leader.facts.since(write.moment.fromMs).map((facts) => facts?.replicas ?? 0));
+  const standing = Math.min(...leader.podCounts.since(write.moment.fromMs));
+  const least = Math.max(asked, standing);
+  if (Number.isFinite(least) && write.to < least) {
+    scene.violated('S13', `${describe(write)}, and its leader ${leader.statefulSet} has ${asked} replicas and ${standing} pods`);
+  }
+}
+
+/** Whether replicas of other zones may follow from it: anything that is not a pod's life, an agent's record, or somebody's status. */
+function isInput({ scene }: Book, { resource, before, after, actor, type }: Commit, write: Write | undefined): boolean {
+  if (write !== undefined) return write.from !== write.to;
+  if ([podResource, nodeResource, leaseResource, configMapResource, 'events', 'events.events.k8s.io'].includes(resource)) return false;
+  if (isAgent(actor, scene.agentUser)) return false;
+  if (type !== 'MODIFIED' || before === undefined || resource === groupResource) return true;
+  // The number of an object whose status is all that has changed is still the same.
+  if (before['spec'] === after['spec'] && before.metadata.annotations === after.metadata.annotations) return false;
+  return (
+    JSON.stringify([before['spec'], before.metadata.labels, before.metadata.annotations]) !==
+    JSON.stringify([after['spec'], after.metadata.labels, after.metadata.annotations])
+  );
+}

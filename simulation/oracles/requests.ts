@@ -1,0 +1,86 @@
+// Judges of single requests of agents: gentle verbs, preconditions, dry runs that change nothing, and no endless conflict (S10, S20, S29, L11).
+import type { Answered } from '../server/request.ts';
+import { field, isAgent, listAt, parsed } from './objects.ts';
+import type { Oracle, Scene } from './oracle.ts';
+
+const neverDeleted = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces', 'nodes']);
+/** Questions in the form of a POST. */
+const reviews = /^(?:self)?subject(?:access|rules)?reviews\.|^tokenreviews\./;
+
+/** Conflicts in a row of one process at one object: with others that write now and then, nobody has so many. */
+const conflictLimit = 20;
+
+/** Judges refused requests too: that the server caught one is luck. */
+export function judgeRequests(scene: Scene): Oracle {
+  const conflicts = new Map<string, number>();
+  return {
+    answered: (answered) => {
+      const { verb, resource, request, isDryRun, revisions } = answered;
+      if (verb === 'get' || verb === 'list' || !isAgent(request.actor, scene.agentUser) || reviews.test(resource)) return;
+      if (isDryRun && revisions.length > 0) scene.violated('S29', `${describe(answered)}, a dry run, has changed something`);
+      if (isDryRun) return;
+      const body = parsed(request.body);
+      const say = (invariant: 'S10' | 'S20', what: string): void => scene.violated(invariant, `${describe(answered)} ${what}`);
+      if (verb === 'delete') checkDelete(answered, body, say);
+      else if (verb === 'create') checkCreate(answered, body, say);
+      else checkChange(answered, body, say);
+      const stuck = countConflicts(conflicts, answered);
+      if (stuck) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
+    },
+  };
+}
+
+type Say = (invariant: 'S10' | 'S20', what: string) => void;
+
+/** The request in words, as `a1 deletes pods mimir/server-0`. */
+function describe({ request, verb, resource, subresource, namespace, name }: Answered): string {
+  return `${request.actor.process ?? request.actor.user}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${namespace}/${name}`;
+}
+
+function checkDelete({ resource, subresource, name }: Answered, body: unknown, say: Say): void {
+  if (name === '') say('S10', 'deletes a whole collection');
+  if (neverDeleted.has(resource) && subresource === '') say('S10', 'deletes what holds data');
+  if (field(body, 'gracePeriodSeconds') === 0) say('S10', 'leaves no time to end');
+  if (field(body, 'preconditions', 'uid') === undefined) say('S20', 'carries no UID');
+  if (field(body, 'preconditions', 'resourceVersion') === undefined) say('S20', 'carries no resourceVersion');
+}
+
+function checkCreate({ subresource }: Answered, body: unknown, say: Say): void {
+  if (subresource === 'eviction') {
+    if (field(body, 'deleteOptions', 'preconditions', 'uid') === undefined) say('S20', 'carries no UID');
+    if (field(body, 'deleteOptions', 'gracePeriodSeconds') === 0) say('S10', 'leaves no time to end');
+  } else if (field(body, 'metadata', 'name') === undefined) say('S20', 'leaves the name to the server');
+}
+
+function checkChange({ verb, request }: Answered, body: unknown, say: Say): void {
+  const { path, contentType = 'application/json' } = request;
+  if (listAt(body, 'metadata', 'finalizers').length === 0 && namesFinalizers(body)) say('S10', 'takes finalizers away');
+  if (contentType.includes('apply-patch')) {
+    if (/[?&]force=true\b/.test(path)) say('S20', 'takes fields from other managers');
+    return;
+  }
+  const tests = Array.isArray(body) && body.some((operation) => field(operation, 'op') === 'test');
+  if (tests) return;
+  if (field(body, 'metadata', 'resourceVersion') === undefined)
+    say('S20', `carries no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
+}
+
+/** A patch that says `finalizers: null` or `[]`, or an operation on them. */
+function namesFinalizers(body: unknown): boolean {
+  if (Array.isArray(body)) return body.some((operation) => String(field(operation, 'path') ?? '').startsWith('/metadata/finalizers'));
+  const metadata = field(body, 'metadata');
+  return typeof metadata === 'object' && metadata !== null && 'finalizers' in metadata;
+}
+
+/** Whether the process does not get through. A Lease is there to be fought for. */
+function countConflicts(conflicts: Map<string, number>, { request, resource, namespace, name, status }: Answered): boolean {
+  if (resource.startsWith('leases')) return false;
+  const key = `${request.actor.process ?? ''} ${resource} ${namespace}/${name}`;
+  if (status !== 409) {
+    conflicts.delete(key);
+    return false;
+  }
+  const count = (conflicts.get(key) ?? 0) + 1;
+  conflicts.set(key, count);
+  return count === conflictLimit;
+}

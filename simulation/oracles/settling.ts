@@ -1,0 +1,259 @@
+// Judges of the end: the group becomes what it should and stays so, then everything is quiet, and until then nothing is forgotten (L1, L2, L6, L9, L10, L12).
+import type { TurnReport } from '../../agent/report.ts';
+import type { Answered, Commit } from '../server/request.ts';
+import { whatIsLeft } from './converged.ts';
+import {
+  areContainersReady,
+  configMapResource,
+  controllerOf,
+  field,
+  groupResource,
+  intentResource,
+  isAgent,
+  isTerminating,
+  leaseResource,
+  listAt,
+  numberAt,
+  parsed,
+  podResource,
+  readyCondition,
+  revisionLabelOf,
+  statefulSetResource,
+  textAt,
+} from './objects.ts';
+import type { Oracle, Scene } from './oracle.ts';
+import { machineOf } from './places.ts';
+
+/** What is written of a work that is done may follow it by so much: its record, the published decision, events, a status. */
+const afterworkMs = 60_000;
+/** A wait must be readable so soon. */
+const toldMs = 60_000;
+/** From when on after the end of all faults a leader is there, and until when it has seen a change. */
+const steadyMs = 45_000;
+const wakeMs = 15_000;
+/** The longest pause between two tries (five minutes), and a turn. */
+const longestPauseMs = 330_000;
+/** How often convergence is looked at when nothing has happened to it, for time makes pods available. */
+const lookEveryMs = 5_000;
+
+/** Hears of everything; speaks only after everything has been mended. */
+export function judgeSettling(scene: Scene): Oracle {
+  const judge = new SettlingJudge(scene);
+  return {
+    committed: (commit) => judge.committed(commit),
+    answered: (answered) => judge.answered(answered),
+    turnEnded: (process, report) => judge.turnEnded(process, report),
+    healingBegan: () => judge.healingBegan(),
+    ended: () => judge.ended(),
+  };
+}
+
+class SettlingJudge {
+  readonly #scene: Scene;
+  #healingMs = Number.POSITIVE_INFINITY;
+  /** Since when nothing is left to do. */
+  #convergedMs: number | undefined;
+  #isDirty = true;
+  #lookedMs = 0;
+  #lastTurnMs = 0;
+  /** Changes that no turn has begun after: when the first and the last of them happened. */
+  #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
+  #waiting: { readonly sinceMs: number; readonly report: TurnReport } | undefined;
+  /** What was said once. */
+  readonly #said = new Set<string>();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  committed(commit: Commit): void {
+    if (!this.#isHealing()) return;
+    const { resource, after, actor, atMs } = commit;
+    const scene = this.#scene;
+    const isOurs = isAgent(actor, scene.agentUser);
+    if (isOurs) this.#checkStay(commit);
+    else if (isDemand(commit)) this.#convergedMs = undefined;
+    const what = isOurs || after.metadata.namespace !== scene.namespace ? undefined : wakingChange(commit, scene.group.kind === 'adopted');
+    if (what !== undefined && atMs >= this.#healingMs + steadyMs) {
+      this.#unseen = { firstMs: this.#unseen?.firstMs ?? atMs, lastMs: atMs, what: this.#unseen?.what ?? what };
+    }
+    if (resource === podResource || resource === statefulSetResource || resource === configMapResource) this.#isDirty = true;
+    this.#look();
+  }
+
+  answered({ verb, resource, subresource, name, request, atMs, isDryRun }: Answered): void {
+    if (!this.#isHealing()) return;
+    this.#look();
+    const isWrite = verb !== 'get' && verb !== 'list' && !isDryRun && resource !== leaseResource && !resource.includes('reviews');
+    if (!isWrite || !isAgent(request.actor, this.#scene.agentUser) || this.#convergedMs === undefined) return;
+    const quietMs = atMs - this.#convergedMs;
+    if (quietMs < afterworkMs) return;
+    const what = `${request.actor.process ?? ''}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${name}`;
+    this.#say('L2', `${what}, ${Math.round(quietMs)} ms after nothing was left to do`);
+  }
+
+  turnEnded(process: string, report: TurnReport): void {
+    const nowMs = this.#scene.nowMs();
+    this.#lastTurnMs = nowMs;
+    this.#noteWait(report, nowMs);
+    if (!this.#isHealing()) return;
+    const begunMs = nowMs - report.durationMs / machineOf(this.#scene, process).rate;
+    const unseen = this.#unseen;
+    if (unseen !== undefined && begunMs >= unseen.lastMs) this.#unseen = undefined;
+    else if (unseen !== undefined && begunMs >= unseen.firstMs) this.#unseen = { ...unseen, firstMs: unseen.lastMs };
+    this.#look();
+  }
+
+  healingBegan(): void {
+    this.#healingMs = this.#scene.nowMs();
+    this.#lastTurnMs = this.#healingMs;
+    this.#waiting = undefined;
+  }
+
+  ended(): void {
+    if (!this.#isHealing()) return;
+    this.#isDirty = true;
+    this.#look();
+    const left = whatIsLeft(this.#scene, this.#scene.statefulSets);
+    if (left !== undefined && !this.#isPaused()) {
+      const stuck = this.#stuckPod();
+      if (stuck === undefined) this.#say('L1', `at the end ${left}`);
+      else this.#say('L6', `at the end ${stuck} still runs a revision that does not become ready, although another one is asked for`);
+    }
+    const published = left === undefined ? this.#published() : undefined;
+    const outcome = field(published, 'outcome');
+    if (published !== undefined && outcome !== 'done')
+      this.#say('L9', `at the end nothing is left to do, and what is published says ${String(outcome)}`);
+    if (left === undefined && published === undefined && this.#waiting !== undefined) this.#say('L9', 'at the end nothing is published');
+  }
+
+  #isHealing(): boolean {
+    return this.#healingMs < Number.POSITIVE_INFINITY;
+  }
+
+  #say(invariant: string, message: string): void {
+    if (this.#said.has(invariant)) return;
+    this.#said.add(invariant);
+    this.#scene.violated(invariant, message);
+  }
+
+  /** Everything that is measured in time. */
+  #look(): void {
+    const nowMs = this.#scene.nowMs();
+    if (this.#isDirty || (this.#convergedMs === undefined && nowMs - this.#lookedMs >= lookEveryMs)) {
+      this.#isDirty = false;
+      this.#lookedMs = nowMs;
+      const isDone = whatIsLeft(this.#scene, this.#scene.statefulSets) === undefined;
+      this.#convergedMs = isDone ? (this.#convergedMs ?? nowMs) : undefined;
+    }
+    const { firstMs, what } = this.#unseen ?? { firstMs: nowMs, what: '' };
+    if (nowMs - firstMs > wakeMs) {
+      this.#unseen = undefined;
+      this.#say('L10', `no turn has begun for ${Math.round(nowMs - firstMs)} ms since ${what}`);
+    }
+    if (this.#convergedMs === undefined && nowMs - this.#lastTurnMs > longestPauseMs) {
+      this.#say('L12', `the group has had no turn for ${Math.round(nowMs - this.#lastTurnMs)} ms, and is not done`);
+    }
+    this.#checkTold(nowMs);
+  }
+
+  /** L1: what is as it should be stays so. */
+  #checkStay(commit: Commit): void {
+    const { resource, before, after, type, actor } = commit;
+    if (this.#convergedMs === undefined || this.#isPaused()) return;
+    const isGone =
+      resource === podResource && (type === 'DELETED' || (isTerminating(after) && before !== undefined && !isTerminating(before)));
+    const isScaled = resource === statefulSetResource && numberAt(before, 'spec', 'replicas') !== numberAt(after, 'spec', 'replicas');
+    if (isGone || isScaled) this.#say('L1', `${actor.process ?? ''} changes ${after.metadata.name} although nothing was left to do`);
+  }
+
+  #noteWait(report: TurnReport, nowMs: number): void {
+    const { decision } = report;
+    if (decision === undefined) return;
+    const isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
+    if (!isWaiting) this.#waiting = undefined;
+    else {
+      const isSame = this.#waiting?.report.decision?.outcome === decision.outcome;
+      this.#waiting = { sinceMs: isSame ? (this.#waiting?.sinceMs ?? nowMs) : nowMs, report };
+    }
+  }
+
+  /** L9: who asks why nothing happens finds an answer beside the group. */
+  #checkTold(nowMs: number): void {
+    const { sinceMs, report } = this.#waiting ?? {};
+    if (sinceMs === undefined || report === undefined || nowMs - sinceMs < toldMs) return;
+    const published = this.#published();
+    const outcome = field(published, 'outcome');
+    const isTold = outcome === report.decision?.outcome && listAt(published, 'waits').length > 0;
+    const name = `${report.group.namespace}/${report.group.name}`;
+    if (!isTold)
+      this.#say(
+        'L9',
+        `${name} has not moved for ${Math.round(nowMs - sinceMs)} ms (${report.decision?.outcome}), and what is published says ${String(outcome)}`,
+      );
+    this.#waiting = { sinceMs: nowMs, report };
+  }
+
+  /** The published decision of the group, by the names of the objects that hold it. */
+  #published(): unknown {
+    const scene = this.#scene;
+    for (const object of scene.list(groupResource, scene.namespace)) {
+      const decision = field(object, 'status', 'decision');
+      if (decision !== undefined) return decision;
+    }
+    const map = scene.list(configMapResource, scene.namespace).find(({ metadata }) => metadata.name.startsWith('rollout-status-'));
+    return parsed(textAt(map, 'data', 'decision'));
+  }
+
+  #isPaused(): boolean {
+    return this.#scene
+      .list(intentResource, this.#scene.namespace)
+      .some((intent) => ['pause', 'hold', 'abort'].includes(textAt(intent, 'spec', 'action') ?? ''));
+  }
+
+  /** A pod that is down at a revision that nobody asks for any more. */
+  #stuckPod(): string | undefined {
+    for (const name of this.#scene.statefulSets) {
+      const set = this.#scene.get(statefulSetResource, this.#scene.namespace, name);
+      const target = textAt(set, 'status', 'updateRevision');
+      const stuck = this.#scene
+        .list(podResource, this.#scene.namespace)
+        .find(
+          (pod) =>
+            controllerOf(pod) === set?.metadata.uid &&
+            revisionLabelOf(pod) !== target &&
+            !readyCondition(pod).isTrue &&
+            !isTerminating(pod),
+        );
+      if (stuck !== undefined) return stuck.metadata.name;
+    }
+    return undefined;
+  }
+}
+
+/** Whether somebody asks for something else. */
+function isDemand({ resource, before, after }: Commit): boolean {
+  if (resource === podResource || resource === configMapResource || resource === leaseResource) return false;
+  return before === undefined || JSON.stringify(before['spec']) !== JSON.stringify(after['spec']);
+}
+
+/** What of a change a group must look at. */
+function wakingChange({ resource, before, after, type }: Commit, isAdopted: boolean): string | undefined {
+  const { name } = after.metadata;
+  if (resource === intentResource) return `the change of RolloutIntent ${name}`;
+  if (resource === statefulSetResource) {
+    const essence = (set: unknown): string =>
+      JSON.stringify([
+        numberAt(set, 'spec', 'replicas'),
+        textAt(set, 'status', 'updateRevision'),
+        numberAt(set, 'status', 'observedGeneration'),
+      ]);
+    return before === undefined || essence(before) !== essence(after) ? `the change of StatefulSet ${name}` : undefined;
+  }
+  if (resource !== podResource) return undefined;
+  const isUp = (pod: typeof after): boolean => (isAdopted ? areContainersReady(pod) : readyCondition(pod).isTrue);
+  if (type === 'DELETED') return `${name} is gone`;
+  return before === undefined || isUp(before) !== isUp(after) || isTerminating(before) !== isTerminating(after)
+    ? `the change of ${name}`
+    : undefined;
+}

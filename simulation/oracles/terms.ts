@@ -1,0 +1,166 @@
+// What the objects in the storage ask of a zone: whether it is a member, how much of it may be down, how it scales, whether it is paused.
+import type { Commit, ModelObject } from '../server/request.ts';
+import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from './objects.ts';
+import type { Scene } from './oracle.ts';
+import { createTimeline, type Timeline } from './timeline.ts';
+
+export type Amount = number | `${number}%`;
+
+/** The settings of one zone. */
+export interface Terms {
+  readonly isMember: boolean;
+  /** The last that could be read; undefined where it follows from budgets that the eviction API enforces. */
+  readonly maxUnavailable: Amount | undefined;
+  /** What stands there cannot be read, so `maxUnavailable` is older. */
+  readonly isUnreadable: boolean;
+  readonly isPaused: boolean;
+  /** A person orders the replicas, whatever rules say. */
+  readonly isForced: boolean;
+  readonly minReplicas: number;
+  readonly betweenZonesMs: number;
+  /** How long pods are prepared before they leave; undefined when they need not be. */
+  readonly delayMs: number | undefined;
+}
+
+interface Pause {
+  /** Absent: the whole group. */
+  readonly zone: string | undefined;
+  readonly sinceMs: number;
+  readonly expiresMs: number;
+}
+
+export interface TermsBook {
+  readonly of: (statefulSet: string) => Timeline<Terms>;
+  /** Whether a person has paused the zone, by an intent, since this instant or before. */
+  readonly isPausedSince: (statefulSet: string, sinceMs: number, atMs: number) => boolean;
+  /** Somebody permits what rules forbid, so nobody can say what they forbid. */
+  readonly isExcepted: () => boolean;
+  /** Name of a zone in claims and waves. */
+  readonly zoneName: (statefulSet: string) => string;
+  readonly apply: (commit: Commit) => void;
+  /** A StatefulSet has changed, or is gone. */
+  readonly setChanged: (statefulSet: string, set: ModelObject | undefined, atMs: number) => void;
+}
+
+/** Begins with what is in the storage. */
+export function createTerms(scene: Scene): TermsBook {
+  const timelines = new Map(scene.statefulSets.map((name) => [name, createTimeline<Terms>()]));
+  const pauses = new Map<string, Pause>();
+  const exceptions = new Set<string>();
+  let definition: ModelObject | 'never' | 'gone' = 'never';
+
+  const say = (statefulSet: string, next: Omit<Terms, 'isUnreadable'> & { readonly isUnreadable?: boolean }, atMs: number): void => {
+    const timeline = timelines.get(statefulSet);
+    const before = timeline?.latest();
+    const terms = { isUnreadable: false, ...next };
+    if (before === undefined || JSON.stringify(before) !== JSON.stringify(terms)) timeline?.set(atMs, terms);
+  };
+  const fromDefinition = (atMs: number): void => {
+    for (const name of scene.statefulSets) say(name, nativeTerms(scene, definition, name), atMs);
+  };
+  const noteDefinition = (object: ModelObject, isGone: boolean, atMs: number): void => {
+    definition = isGone ? 'gone' : object;
+    fromDefinition(atMs);
+  };
+  const noteIntent = (object: ModelObject, isGone: boolean, atMs: number): void => {
+    const action = field(object, 'spec', 'action');
+    const isPause = action === 'pause' || action === 'hold' || action === 'abort';
+    if (isGone || !isPause) pauses.delete(object.metadata.name);
+    else {
+      pauses.set(object.metadata.name, {
+        zone: textAt(object, 'spec', 'zone'),
+        sinceMs: pauses.get(object.metadata.name)?.sinceMs ?? atMs,
+        expiresMs: instantAt(object, 'spec', 'expires') ?? Number.POSITIVE_INFINITY,
+      });
+    }
+  };
+  const note = (resource: string, object: ModelObject, isGone: boolean, atMs: number): void => {
+    if (object.metadata.namespace !== scene.namespace) return;
+    if (resource === groupResource && scene.group.kind === 'native') noteDefinition(object, isGone, atMs);
+    if (resource === intentResource) noteIntent(object, isGone, atMs);
+    if (resource === exceptionResource) {
+      if (isGone) exceptions.delete(object.metadata.name);
+      else exceptions.add(object.metadata.name);
+    }
+  };
+
+  if (scene.group.kind === 'native') fromDefinition(0);
+  for (const resource of [groupResource, intentResource, exceptionResource]) {
+    for (const object of scene.list(resource, scene.namespace)) note(resource, object, false, 0);
+  }
+  const zoneName = (statefulSet: string): string => {
+    const zones = typeof definition === 'string' ? [] : listAt(definition, 'spec', 'members', 'zones');
+    return (
+      textAt(
+        zones.find((zone) => field(zone, 'statefulSet') === statefulSet),
+        'name',
+      ) ?? statefulSet
+    );
+  };
+  return {
+    of: (statefulSet) => timelines.get(statefulSet) ?? createTimeline<Terms>(),
+    isPausedSince: (statefulSet, sinceMs, atMs) =>
+      [...pauses.values()].some(
+        (pause) => pause.sinceMs <= sinceMs && atMs < pause.expiresMs && (pause.zone === undefined || pause.zone === zoneName(statefulSet)),
+      ),
+    isExcepted: () => exceptions.size > 0,
+    zoneName,
+    apply: ({ resource, type, after, atMs }) => note(resource, after, type === 'DELETED', atMs),
+    setChanged: (statefulSet, set, atMs) => {
+      if (scene.group.kind !== 'adopted' || set === undefined) return;
+      say(statefulSet, adoptedTerms(set, timelines.get(statefulSet)?.latest()), atMs);
+    },
+  };
+}
+
+function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone', statefulSet: string): Omit<Terms, 'isUnreadable'> {
+  const spec = typeof definition === 'string' ? undefined : definition['spec'];
+  const zones = listAt(spec, 'members', 'zones');
+  const zone = zones.find((one) => field(one, 'statefulSet') === statefulSet);
+  const isListed = zones.length === 0 || zone !== undefined;
+  const down = (...path: readonly string[]): number | undefined =>
+    durationAt(zone, 'scaling', 'down', ...path) ?? durationAt(spec, 'scaling', 'down', ...path);
+  const isShaped = spec === undefined;
+  const delayMs = isShaped && group.replicas === 'delayedMirror' ? group.delaySeconds * 1000 : down('delayed', 'after');
+  const asked = field(zone, 'maxUnavailable') ?? field(spec, 'rollout', 'maxUnavailable') ?? (isShaped ? group.maxUnavailable : 1);
+  return {
+    isMember: definition !== 'gone' && isListed,
+    maxUnavailable: amountOf(asked),
+    isPaused: field(zone, 'paused') === true,
+    isForced: numberAt(zone, 'forceReplicas') !== undefined,
+    minReplicas: numberAt(zone, 'replicas', 'bounds', 'min') ?? numberAt(spec, 'replicas', 'bounds', 'min') ?? 1,
+    betweenZonesMs: isShaped ? group.betweenZonesSeconds * 1000 : (down('betweenZones') ?? 0),
+    delayMs,
+  };
+}
+
+/** Labels and annotations of grafana/rollout-operator. */
+function adoptedTerms({ metadata }: ModelObject, before: Terms | undefined): Terms {
+  const { labels = {}, annotations = {} } = metadata;
+  const isMirrored =
+    annotations['grafana.com/rollout-mirror-replicas-from-resource-name'] !== undefined &&
+    annotations['grafana.com/rollout-downscale-leader'] === undefined;
+  const written = annotations['rollout-max-unavailable'];
+  const amount = written === undefined ? 1 : amountOf(/^\d+$/.test(written) ? Number(written) : written);
+  return {
+    isMember: (labels['rollout-group'] ?? '') !== '',
+    maxUnavailable: amount ?? before?.maxUnavailable ?? 1,
+    isUnreadable: amount === undefined,
+    isPaused: annotations['grafana.com/rollout-paused'] === 'true',
+    isForced: annotations['grafana.com/rollout-force-replicas'] !== undefined,
+    minReplicas: 0,
+    betweenZonesMs: durationAt(labels, 'grafana.com/min-time-between-zones-downscale') ?? 0,
+    // Only zones that mirror are delayed.
+    delayMs: isMirrored ? durationAt(annotations, 'grafana.com/rollout-delayed-downscale') : undefined,
+  };
+}
+
+function amountOf(value: unknown): Amount | undefined {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value;
+  return typeof value === 'string' && /^\d+%$/.test(value) ? (value as `${number}%`) : undefined;
+}
+
+/** Pods of a zone of so many that may be down at once: a percentage is rounded down, and is at least 1. */
+export function limitOf(amount: Amount, replicas: number): number {
+  return typeof amount === 'number' ? amount : Math.max(1, Math.floor((Number.parseInt(amount, 10) * replicas) / 100));
+}
