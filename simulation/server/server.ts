@@ -1,7 +1,17 @@
 // The model of the API server: requests and watches as text for agents, and the same storage in process for the models of controllers and people.
+import { draw, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
-import type { ServedKind } from './kinds.ts';
-import type { Actor, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, ServerObserver, WatchSink } from './request.ts';
+import { type DeleteOptions, remove } from './deletion.ts';
+import { evict } from './eviction.ts';
+import { FrontEnd } from './front-end.ts';
+import { collectGarbage } from './garbage.ts';
+import { mergePatch, objectOf } from './json.ts';
+import { kubernetesKinds, projectKinds, resourceOf, type ServedKind } from './kinds.ts';
+import { Refusal } from './refusal.ts';
+import type { Actor, Answered, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, ServerObserver, WatchSink } from './request.ts';
+import { Requests } from './requests.ts';
+import { Storage } from './store.ts';
+import { type Core, create, patch, type Target } from './write.ts';
 
 export interface ModelServerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
@@ -22,87 +32,169 @@ export interface RemoveOptions {
 }
 
 export class ModelServer {
-  constructor(options: ModelServerOptions) {
-    void options;
+  readonly #core: Core;
+  readonly #kinds: ReadonlyMap<string, ServedKind>;
+  readonly #frontEnds: readonly FrontEnd[];
+  readonly #observers = new Set<ServerObserver>();
+  readonly #requests: Requests;
+
+  constructor({ scheduler, wallMs, seed, frontEnds = 1, kinds = projectKinds, collectsGarbage = true }: ModelServerOptions) {
+    const storage = new Storage(() => scheduler.nowMs());
+    const all = [...kubernetesKinds, ...kinds];
+    this.#kinds = new Map(all.map((kind) => [resourceOf(kind), kind]));
+    this.#core = { storage, wallMs, newUid: uidsOf(seed), newSuffix: suffixesOf(seed) };
+    this.#frontEnds = Array.from({ length: frontEnds }, (_, index) => new FrontEnd({ scheduler, storage, seed, index }));
+    storage.onCommit((commit) => {
+      for (const observer of this.#observers) observer.committed?.(commit);
+      for (const frontEnd of this.#frontEnds) frontEnd.hear(commit);
+    });
+    if (collectsGarbage) collectGarbage({ core: this.#core, scheduler, kinds: all, seed });
+    let watches = 0;
+    this.#requests = new Requests({
+      core: this.#core,
+      kinds: all,
+      chance: () => {
+        watches += 1;
+        return draw(seed, `watch ${watches}`);
+      },
+      nowMs: () => scheduler.nowMs(),
+      answered: (answered) => this.#answered(answered),
+    });
   }
 
   /** Answers one request; watches go through `watch`. A promise only for reads that wait for a version which the front end has not seen. */
   handle(request: ModelRequest, frontEnd = 0): ModelResponse | Promise<ModelResponse> {
-    throw new Error(`not served yet: ${request.path} at ${frontEnd}`);
+    return this.#requests.handle(request, this.#frontEnd(frontEnd));
   }
 
   /** Opens a watch; the answer is a response when the server refuses to. The sink is never called before this returns. */
   watch(request: ModelRequest, sink: WatchSink, frontEnd = 0): ModelWatch | ModelResponse {
-    throw new Error(`not served yet: ${request.path} at ${frontEnd} ${typeof sink}`);
+    return this.#requests.watch(request, this.#frontEnd(frontEnd), sink);
   }
 
   /** Told of every commit and every answered request, at once and in order. The answer ends it. */
   observe(observer: ServerObserver): () => void {
-    void observer;
-    return () => undefined;
+    this.#observers.add(observer);
+    return () => {
+      this.#observers.delete(observer);
+    };
   }
 
   /** The newest state of the storage. `namespace` is empty for kinds without. */
   get(resource: string, namespace: string, name: string): ModelObject | undefined {
-    throw new Error(`not served yet: ${resource} ${namespace} ${name}`);
+    return this.#core.storage.collection(resource).get(namespace, name);
   }
 
   /** The newest state of the storage, by namespace and name; of all namespaces when none is named. */
   list(resource: string, namespace?: string): readonly ModelObject[] {
-    throw new Error(`not served yet: ${resource} ${namespace}`);
+    const all = this.#core.storage.collection(resource).list();
+    return namespace === undefined ? all : all.filter(({ metadata }) => (metadata.namespace ?? '') === namespace);
   }
 
-  /** Creates the object. Throws Refusal when the server would not, as when the name is taken. */
+  /** Creates the object, without the status that it names, as in a request. Throws Refusal when the server would not, as when the name is taken. */
   create(actor: Actor, resource: string, object: Json): ModelObject {
-    throw new Error(`not served yet: ${actor.user} ${resource} ${JSON.stringify(object)}`);
+    const kind = this.#kind(resource);
+    const { namespace } = objectOf(object['metadata']);
+    const place = kind.isNamespaced && typeof namespace === 'string' ? namespace : '';
+    return create(this.#core, kind, place, object, { actor, isDryRun: false });
   }
 
   /**
    * Merges the patch into the object, or into its `status`, without preconditions. Undefined when nothing changes, or there is no such object.
    * As in requests, a status is changed by subresource `status` only. Throws Refusal when the result is invalid.
    */
-  change(actor: Actor, resource: string, namespace: string, name: string, patch: Json, subresource?: 'status'): ModelObject | undefined {
-    throw new Error(`not served yet: ${actor.user} ${resource} ${namespace} ${name} ${JSON.stringify(patch)} ${subresource}`);
+  change(actor: Actor, resource: string, namespace: string, name: string, change: Json, subresource?: 'status'): ModelObject | undefined {
+    const before = this.get(resource, namespace, name);
+    if (before === undefined) return undefined;
+    const target = { kind: this.#kind(resource), namespace, name };
+    const options = { actor, isDryRun: false, subresource: subresource ?? '' };
+    const after = patch(this.#core, target, (stored) => mergePatch(stored, change), options);
+    return after === before ? undefined : after;
   }
 
   /** Deletes it without grace, as the kubelet does when a pod has ended; finalizers hold it all the same. False when there is no such object. */
-  remove(actor: Actor, resource: string, namespace: string, name: string, options: RemoveOptions = {}): boolean {
-    throw new Error(`not served yet: ${actor.user} ${resource} ${namespace} ${name} ${options.propagationPolicy}`);
+  remove(actor: Actor, resource: string, namespace: string, name: string, { propagationPolicy }: RemoveOptions = {}): boolean {
+    const options = { gracePeriodSeconds: 0, isDryRun: false, ...(propagationPolicy !== undefined && { propagationPolicy }) };
+    return this.#remove({ kind: this.#kind(resource), namespace, name }, options, actor);
   }
 
-  /** Deletes the pod gracefully, its own grace period when none is given. False when there is no such pod. */
+  /** Deletes the pod gracefully, with its own grace period when none is given. False when there is no such pod. */
   terminate(actor: Actor, namespace: string, pod: string, graceSeconds?: number): boolean {
-    throw new Error(`not served yet: ${actor.user} ${namespace} ${pod} ${graceSeconds}`);
+    const options = { isDryRun: false, ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }) };
+    return this.#remove({ kind: this.#kind('pods'), namespace, name: pod }, options, actor);
   }
 
   /** Evicts the pod under its budgets; the answer is the HTTP status, such as 201, 404 or 429. */
   evict(actor: Actor, namespace: string, pod: string): number {
-    throw new Error(`not served yet: ${actor.user} ${namespace} ${pod}`);
+    const target = { kind: this.#kind('pods'), namespace, name: pod };
+    const budgets = this.#kind('poddisruptionbudgets.policy');
+    try {
+      evict(this.#core, target, { actor, budgets, isDryRun: false, deleteOptions: { isDryRun: false } });
+      return 201;
+    } catch (error) {
+      if (error instanceof Refusal) return error.status;
+      throw error;
+    }
   }
 
   /** Each `verb resource[/subresource]`, such as `list nodes` or `create pods/eviction`, is refused with 403 from now on; `*` is any verb. */
   forbid(...permissions: readonly string[]): void {
-    void permissions;
+    for (const permission of permissions) this.#requests.forbidden.add(permission);
   }
 
   permit(...permissions: readonly string[]): void {
-    void permissions;
+    for (const permission of permissions) this.#requests.forbidden.delete(permission);
   }
 
-  /** The front end sees nothing new until that instant on the scheduler's clock. */
+  /** The front end sees nothing new until that instant on the scheduler's clock. Reads that name no version still tell the truth. */
   lagFrontEnd(frontEnd: number, untilMs: number): void {
-    void frontEnd;
-    void untilMs;
+    this.#frontEnd(frontEnd).lag(untilMs);
   }
 
-  /** Every watch of the front end ends; with `isCompacted` it cannot tell what was before either. */
-  restartFrontEnd(frontEnd: number, options: { readonly isCompacted: boolean }): void {
-    void frontEnd;
-    void options;
+  /** Every watch of the front end ends; with `isCompacted` nobody can list or watch from what was before either. */
+  restartFrontEnd(frontEnd: number, { isCompacted }: { readonly isCompacted: boolean }): void {
+    if (isCompacted) this.#core.storage.compact();
+    this.#frontEnd(frontEnd).restart(isCompacted);
   }
 
   /** Of the newest commit. */
   revision(): number {
-    return 0;
+    return this.#core.storage.revision;
   }
+
+  #remove(target: Target, options: DeleteOptions, actor: Actor): boolean {
+    if (this.get(resourceOf(target.kind), target.namespace, target.name) === undefined) return false;
+    remove(this.#core, target, options, { actor });
+    return true;
+  }
+
+  #answered(answered: Answered): void {
+    for (const observer of this.#observers) observer.answered?.(answered);
+  }
+
+  #kind(resource: string): ServedKind {
+    const kind = this.#kinds.get(resource);
+    if (kind === undefined) throw new Error(`${resource} is not served`);
+    return kind;
+  }
+
+  #frontEnd(index: number): FrontEnd {
+    const frontEnd = this.#frontEnds[index];
+    if (frontEnd === undefined) throw new Error(`there is no front end ${index}`);
+    return frontEnd;
+  }
+}
+
+/** As the server makes them: random, of version 4. */
+function uidsOf(seed: number): () => string {
+  const random = streamOf(seed, 'uid');
+  const hex = (digits: number): string => Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
+  return () => `${hex(8)}-${hex(4)}-4${hex(3)}-${'89ab'[Math.floor(random() * 4)]}${hex(3)}-${hex(12)}`;
+}
+
+/** Five letters without vowels, so that no word comes of it. */
+function suffixesOf(seed: number): () => string {
+  const random: Random = streamOf(seed, 'suffix');
+  const letters = 'bcdfghjklmnpqrstvwxz2456789';
+  return () => Array.from({ length: 5 }, () => letters[Math.floor(random() * letters.length)]).join('');
 }

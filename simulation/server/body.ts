@@ -1,0 +1,91 @@
+// Bodies of requests: which formats are taken, and how what is no object, or no patch, is refused.
+import { isObject, jsonPatch, mergePatch, type Operation, objectOf } from './json.ts';
+import type { ServedKind } from './kinds.ts';
+import { badRequest, Refusal, unsupportedMediaType } from './refusal.ts';
+import type { Json, ModelRequest } from './request.ts';
+import { strategicPatch } from './strategic.ts';
+
+/** The object in the body of a POST or PUT. Throws Refusal. */
+export function objectIn({ body = '', contentType = 'application/json' }: ModelRequest, kind: ServedKind): Json {
+  if (mediaTypeOf(contentType) !== 'application/json') throw unsupportedMediaType(kind);
+  const shown = body === '' ? '<empty>' : body.slice(0, 30);
+  const unrecognized = (why: string): Refusal =>
+    badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${why} (${shown})`);
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw unrecognized(`couldn't get version/kind; json parse error: ${body === '' ? 'unexpected end of JSON input' : 'it is no JSON'}`);
+  }
+  if (!isObject(value)) throw unrecognized("couldn't get version/kind; json parse error: it is no object");
+  if (kind.isCustom && typeof value['kind'] !== 'string') throw unrecognized(`Object 'Kind' is missing in '${body}'`);
+  return value;
+}
+
+/** The JSON in the body, undefined without one. Throws Refusal. */
+export function optionalJson(body: string | undefined): unknown {
+  if (body === undefined || body === '') return undefined;
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw badRequest('the body of the request is no JSON');
+  }
+}
+
+/** What the patch in the body makes of an object; it throws Refusal for a patch that cannot be read or applied. Throws Refusal for other formats. */
+export function patchIn({ body = '', contentType = '' }: ModelRequest, kind: ServedKind): (before: Json) => unknown {
+  switch (mediaTypeOf(contentType)) {
+    case 'application/merge-patch+json':
+      return (before) => mergePatch(before, decoded(body));
+    case 'application/json-patch+json':
+      return (before) => operated(before, body);
+    case 'application/strategic-merge-patch+json':
+      if (kind.isCustom) break;
+      return (before) => strategicPatch(before, decoded(body));
+    default:
+  }
+  throw unsupportedMediaType(kind);
+}
+
+function mediaTypeOf(contentType: string): string {
+  return contentType.split(';')[0]?.trim() ?? '';
+}
+
+function decoded(body: string): Json {
+  const value = parsed(body);
+  if (isObject(value)) return value;
+  throw badRequest(`error decoding patch: json: cannot unmarshal ${typeNameOf(value)} into Go value of type map[string]interface {}`);
+}
+
+function operated(before: Json, body: string): unknown {
+  const operations = parsed(body);
+  if (!Array.isArray(operations)) {
+    throw badRequest(`error decoding patch: json: cannot unmarshal ${typeNameOf(operations)} into Go value of type []handlers.jsonPatchOp`);
+  }
+  const after = jsonPatch(before, operations.map(operationOf));
+  if (after !== undefined) return after;
+  throw new Refusal(422, 'Invalid', 'the server rejected our request due to an error in our request', { details: {} });
+}
+
+function operationOf(value: unknown): Operation {
+  const { op, path, from, value: given } = objectOf(value);
+  return {
+    op: typeof op === 'string' ? op : '',
+    path: typeof path === 'string' ? path : '',
+    ...(typeof from === 'string' && { from }),
+    value: given,
+  };
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw badRequest('error decoding patch: unexpected end of JSON input');
+  }
+}
+
+function typeNameOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return isObject(value) ? 'object' : value === null ? 'null' : typeof value === 'boolean' ? 'bool' : typeof value;
+}

@@ -1,0 +1,145 @@
+// How objects go: at once, after a grace period, or when their last finalizer has left.
+import { isObject, objectOf } from './json.ts';
+import { resourceOf, type ServedKind } from './kinds.ts';
+import { badRequest, type Cause, invalid, notFound, preconditionFailed } from './refusal.ts';
+import type { Json, ModelObject } from './request.ts';
+import { type Core, type Target, timeOf, type WriteOptions } from './write.ts';
+
+export interface DeleteOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly isDryRun: boolean;
+}
+
+/** Options of a DELETE, from its body where there is one, from its query otherwise. Throws Refusal. */
+export function deleteOptionsOf(body: unknown, query: URLSearchParams): DeleteOptions {
+  const given = objectOf(body);
+  if (body !== undefined && !isObject(body)) throw badRequest('the body of a DELETE is no DeleteOptions');
+  const preconditions = objectOf(given['preconditions']);
+  const seconds = given['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
+  const policy =
+    given['propagationPolicy'] ?? query.get('propagationPolicy') ?? (given['orphanDependents'] === true ? 'Orphan' : undefined);
+  const dryRun = Array.isArray(given['dryRun']) ? given['dryRun'] : query.getAll('dryRun');
+  refuseUnknown(policy, dryRun);
+  return {
+    ...(typeof seconds === 'number' && { gracePeriodSeconds: seconds }),
+    ...(typeof policy === 'string' && { propagationPolicy: policy }),
+    ...(typeof preconditions['uid'] === 'string' && { uid: preconditions['uid'] }),
+    ...(typeof preconditions['resourceVersion'] === 'string' && { resourceVersion: preconditions['resourceVersion'] }),
+    isDryRun: dryRun.length > 0,
+  };
+}
+
+function refuseUnknown(policy: unknown, dryRun: readonly unknown[]): void {
+  const causes: Cause[] = [];
+  if (policy !== undefined && !['Foreground', 'Background', 'Orphan'].includes(String(policy))) {
+    const message = `Unsupported value: ${JSON.stringify(policy)}: supported values: "Foreground", "Background", "Orphan", "nil"`;
+    causes.push({ reason: 'FieldValueNotSupported', message, field: 'propagationPolicy' });
+  }
+  causes.push(...dryRunCauses(dryRun));
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', causes);
+}
+
+/** What is wrong with the values of `dryRun`. */
+export function dryRunCauses(values: readonly unknown[]): readonly Cause[] {
+  if (values.every((value) => value === 'All')) return [];
+  const message = `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`;
+  return [{ reason: 'FieldValueNotSupported', message, field: 'dryRun' }];
+}
+
+export interface Removed {
+  /** As it was stored last, or as it would be. */
+  readonly object: ModelObject;
+  readonly isGone: boolean;
+}
+
+/** DELETE. Throws Refusal. */
+export function remove(core: Core, target: Target, options: DeleteOptions, { actor }: Pick<WriteOptions, 'actor'>): Removed {
+  const { kind, namespace, name } = target;
+  const resource = resourceOf(kind);
+  const before = core.storage.collection(resource).get(namespace, name);
+  if (before === undefined) throw notFound(kind, name);
+  refuseOther(kind, before, options);
+  const graceful = resource === 'pods' ? graceOf(core, before, options) : { isPending: false, object: before };
+  if (graceful.isPending) return { object: before, isGone: false };
+  const marked = withFinalizers(graceful.object, options);
+  const hasFinalizers = (marked.metadata.finalizers ?? []).length > 0;
+  const going = hasFinalizers && resource !== 'pods' ? markAsGoing(core, marked) : marked;
+  const store = (type: 'MODIFIED' | 'DELETED', from: ModelObject, object: ModelObject): ModelObject =>
+    options.isDryRun ? object : core.storage.commit({ type, resource, before: from, object, actor });
+  // A graceful kind is marked first, also when it goes in the same moment: watchers see both.
+  const stored = going === before ? before : store('MODIFIED', before, going);
+  if (hasFinalizers || (going.metadata.deletionGracePeriodSeconds ?? 0) > 0) return { object: stored, isGone: false };
+  return { object: store('DELETED', stored, stored), isGone: true };
+}
+
+/** Throws Refusal 409 when the object is not the one that is meant, or has changed since. */
+export function refuseOther(
+  kind: ServedKind,
+  { metadata }: ModelObject,
+  { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
+): void {
+  if (uid !== undefined && uid !== metadata.uid) {
+    const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
+    throw preconditionFailed(kind, metadata.name, why);
+  }
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`;
+    throw preconditionFailed(kind, metadata.name, why);
+  }
+}
+
+/** The pod with its deletion dated. A pod that is dated already may only be dated earlier. */
+function graceOf(
+  core: Core,
+  pod: ModelObject,
+  { gracePeriodSeconds }: DeleteOptions,
+): { readonly isPending: boolean; readonly object: ModelObject } {
+  const { deletionTimestamp, deletionGracePeriodSeconds: known = 0, generation = 0 } = pod.metadata;
+  const seconds = podGrace(pod, gracePeriodSeconds);
+  if (deletionTimestamp === undefined) {
+    const dated = { deletionTimestamp: timeOf(core.wallMs() + seconds * 1000), deletionGracePeriodSeconds: seconds };
+    return { isPending: false, object: withMetadata(pod, { ...dated, ...(generation > 0 && { generation: generation + 1 }) }) };
+  }
+  if (gracePeriodSeconds === undefined || seconds >= known) return { isPending: true, object: pod };
+  const earlier = timeOf(Date.parse(deletionTimestamp) - (known - seconds) * 1000);
+  return { isPending: false, object: withMetadata(pod, { deletionTimestamp: earlier, deletionGracePeriodSeconds: seconds }) };
+}
+
+/** Nobody has to be waited for where no kubelet runs the pod, or its containers have ended. */
+function podGrace(pod: ModelObject, asked: number | undefined): number {
+  const { nodeName, terminationGracePeriodSeconds } = objectOf(pod['spec']);
+  const { phase } = objectOf(pod['status']);
+  if (nodeName === undefined || nodeName === '' || phase === 'Succeeded' || phase === 'Failed') return 0;
+  const seconds = asked ?? (typeof terminationGracePeriodSeconds === 'number' ? terminationGracePeriodSeconds : 30);
+  return seconds < 0 ? 1 : seconds;
+}
+
+function markAsGoing(core: Core, object: ModelObject): ModelObject {
+  const { deletionTimestamp, deletionGracePeriodSeconds, generation = 0 } = object.metadata;
+  if (deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0) return object;
+  const isFirst = deletionGracePeriodSeconds === undefined && generation > 0;
+  return withMetadata(object, {
+    deletionTimestamp: deletionTimestamp ?? timeOf(core.wallMs()),
+    deletionGracePeriodSeconds: 0,
+    ...(isFirst && { generation: generation + 1 }),
+  });
+}
+
+/** With the finalizers by which the garbage collector sees what is to become of what the object owns. */
+function withFinalizers(object: ModelObject, { propagationPolicy }: DeleteOptions): ModelObject {
+  const known = object.metadata.finalizers ?? [];
+  if (propagationPolicy === undefined) return object;
+  const others = known.filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
+  const added = propagationPolicy === 'Orphan' ? ['orphan'] : propagationPolicy === 'Foreground' ? ['foregroundDeletion'] : [];
+  const finalizers = [...others, ...added];
+  if (finalizers.length === known.length && finalizers.every((one) => known.includes(one))) return object;
+  const { finalizers: _, ...metadata } = object.metadata;
+  return { ...object, metadata: { ...metadata, ...(finalizers.length > 0 && { finalizers }) } };
+}
+
+function withMetadata(object: ModelObject, change: Json): ModelObject {
+  return { ...object, metadata: { ...object.metadata, ...change } };
+}

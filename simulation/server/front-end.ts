@@ -1,0 +1,176 @@
+// One process of the API server: for each resource a watch cache that follows the storage a little behind, and the watches that hang on it.
+import { draw } from '../random.ts';
+import type { Scheduler } from '../scheduler.ts';
+import { tooLarge } from './refusal.ts';
+import type { Commit } from './request.ts';
+import type { Collection, Storage } from './store.ts';
+
+/** How long a commit takes to arrive in a watch cache, drawn for each, in milliseconds. */
+const latencyMs = { from: 5, to: 50 };
+/** How long a read waits for a version that the cache has not reached, and how often it looks, as in the API server. */
+const longestWaitMs = 3000;
+const lookAgainMs = 100;
+/** Events that wait in a cache that nobody follows until they are looked through. */
+const mostUnread = 100;
+
+export interface FrontEndOptions {
+  readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
+  readonly storage: Storage;
+  readonly seed: number;
+  readonly index: number;
+}
+
+/** Somebody who is told of each event that a cache takes in. */
+export interface Follower {
+  readonly saw: (commit: Commit) => void;
+  readonly cut: (reason: string) => void;
+}
+
+export class FrontEnd {
+  readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
+  readonly storage: Storage;
+  readonly #options: FrontEndOptions;
+  readonly #caches = new Map<string, WatchCache>();
+  #lag: { readonly untilMs: number; readonly revision: number } | undefined;
+
+  constructor(options: FrontEndOptions) {
+    this.#options = options;
+    this.scheduler = options.scheduler;
+    this.storage = options.storage;
+  }
+
+  cache(resource: string): WatchCache {
+    let cache = this.#caches.get(resource);
+    if (cache === undefined) {
+      cache = new WatchCache(this, this.storage.collection(resource));
+      this.#caches.set(resource, cache);
+    }
+    return cache;
+  }
+
+  /** Takes note of a commit that will be seen later. */
+  hear(commit: Commit): void {
+    const { seed, index } = this.#options;
+    const latency = latencyMs.from + (latencyMs.to - latencyMs.from) * draw(seed, `latency ${index} ${commit.revision}`);
+    this.cache(commit.resource).expect(commit, commit.atMs + latency);
+  }
+
+  /** Shows nothing new until that instant. */
+  lag(untilMs: number): void {
+    const nowMs = this.scheduler.nowMs();
+    const isLagging = this.#lag !== undefined && this.#lag.untilMs > nowMs;
+    const revision = isLagging ? (this.#lag?.revision ?? 0) : this.storage.revision;
+    for (const cache of this.#caches.values()) cache.catchUp();
+    this.#lag = { untilMs: Math.max(untilMs, isLagging ? (this.#lag?.untilMs ?? 0) : 0), revision };
+  }
+
+  /** Ends every watch. `isCompacted`: begins anew from what the storage holds now, and knows nothing of what was before. */
+  restart(isCompacted: boolean): void {
+    if (isCompacted) this.#lag = undefined;
+    for (const cache of this.#caches.values()) cache.restart(isCompacted);
+  }
+
+  /** Up to when nothing new is seen; at most now when everything is. */
+  get lagsUntilMs(): number {
+    return this.#lag?.untilMs ?? 0;
+  }
+
+  /** The newest revision that any cache of it can have reached. */
+  get horizon(): number {
+    return this.#lag !== undefined && this.#lag.untilMs > this.scheduler.nowMs() ? this.#lag.revision : this.storage.revision;
+  }
+}
+
+interface Expected {
+  readonly commit: Commit;
+  readonly dueMs: number;
+}
+
+export class WatchCache {
+  readonly collection: Collection;
+  readonly frontEnd: FrontEnd;
+  readonly #followers = new Set<Follower>();
+  #expected: Expected[] = [];
+  #lastDueMs = 0;
+  /** From when on it knows what happened. */
+  #startRevision = 0;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(frontEnd: FrontEnd, collection: Collection) {
+    this.frontEnd = frontEnd;
+    this.collection = collection;
+  }
+
+  expect(commit: Commit, dueMs: number): void {
+    this.#lastDueMs = Math.max(this.#lastDueMs, dueMs);
+    this.#expected.push({ commit, dueMs: this.#lastDueMs });
+    if (this.#followers.size > 0) this.#setTimer();
+    else if (this.#expected.length > mostUnread) this.catchUp();
+  }
+
+  /** Takes in what is due, and tells the followers. */
+  catchUp(): void {
+    const nowMs = this.frontEnd.scheduler.nowMs();
+    if (this.frontEnd.lagsUntilMs > nowMs) return;
+    let count = 0;
+    while ((this.#expected[count]?.dueMs ?? Number.POSITIVE_INFINITY) <= nowMs) count += 1;
+    if (count === 0) return;
+    const seen = this.#expected.slice(0, count);
+    this.#expected = this.#expected.slice(count);
+    for (const { commit } of seen) for (const follower of [...this.#followers]) follower.saw(commit);
+  }
+
+  /** Everything up to this revision has been seen. */
+  version(): number {
+    this.catchUp();
+    const next = this.#expected[0];
+    const horizon = this.frontEnd.horizon;
+    return next === undefined ? horizon : Math.min(horizon, next.commit.revision - 1);
+  }
+
+  /** The oldest revision that a watch may begin at. */
+  oldest(): number {
+    return Math.max(this.#startRevision, this.collection.oldestWatchable(this.frontEnd.scheduler.nowMs()));
+  }
+
+  follow(follower: Follower): () => void {
+    this.#followers.add(follower);
+    this.#setTimer();
+    return () => {
+      this.#followers.delete(follower);
+    };
+  }
+
+  restart(isCompacted: boolean): void {
+    for (const follower of [...this.#followers]) follower.cut('the API server restarted');
+    if (!isCompacted) return;
+    this.#expected = [];
+    this.#startRevision = this.frontEnd.storage.revision;
+  }
+
+  /** Resolves when the revision has been seen; rejects with Refusal when that takes too long. */
+  async reach(revision: number): Promise<void> {
+    const { scheduler } = this.frontEnd;
+    const endMs = scheduler.nowMs() + longestWaitMs;
+    while (this.version() < revision) {
+      const leftMs = endMs - scheduler.nowMs();
+      if (leftMs <= 0) throw tooLarge(revision, this.version());
+      await new Promise<void>((resolve) => {
+        scheduler.after(Math.min(lookAgainMs, leftMs), resolve);
+      });
+    }
+  }
+
+  /** Only followers need to be told in time; everybody else catches up when they ask. */
+  #setTimer(): void {
+    const next = this.#expected[0];
+    if (this.#cancelTimer !== undefined || next === undefined || this.#followers.size === 0) return;
+    const { scheduler } = this.frontEnd;
+    const atMs = Math.max(next.dueMs, this.frontEnd.lagsUntilMs);
+    this.#cancelTimer = scheduler.after(atMs - scheduler.nowMs(), () => {
+      this.#cancelTimer = undefined;
+      this.catchUp();
+      this.#setTimer();
+    });
+  }
+}

@@ -1,0 +1,145 @@
+// The garbage collector: what is owned goes with the last of its owners, or is left behind when an owner's deletion says so.
+import { draw } from '../random.ts';
+import type { Scheduler } from '../scheduler.ts';
+import { remove } from './deletion.ts';
+import { resourceOf, type ServedKind } from './kinds.ts';
+import { Refusal } from './refusal.ts';
+import type { Actor, Commit, ModelObject } from './request.ts';
+import { type Core, keep, type Target } from './write.ts';
+
+const actor: Actor = { user: 'system:serviceaccount:kube-system:generic-garbage-collector' };
+/** How long until it acts, in milliseconds. */
+const delayMs = { from: 20, to: 500 };
+
+export interface GarbageOptions {
+  readonly core: Core;
+  readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
+  readonly kinds: readonly ServedKind[];
+  readonly seed: number;
+}
+
+interface Owned {
+  readonly kind: ServedKind;
+  readonly object: ModelObject;
+}
+
+/** Follows the storage from now on. */
+export function collectGarbage(options: GarbageOptions): void {
+  const { core, scheduler, seed } = options;
+  const kinds = new Map(options.kinds.map((kind) => [resourceOf(kind), kind]));
+  const existing = new Set<string>();
+  const soon = (revision: number, act: () => void): void => {
+    scheduler.after(delayMs.from + (delayMs.to - delayMs.from) * draw(seed, `garbage ${revision}`), act);
+  };
+  core.storage.onCommit((commit) => {
+    const { metadata } = commit.after;
+    const kind = kinds.get(commit.resource);
+    if (kind === undefined) return;
+    if (commit.type === 'ADDED') existing.add(metadata.uid);
+    if (commit.type === 'DELETED') {
+      existing.delete(metadata.uid);
+      soon(commit.revision, () => orphaned(options, metadata.uid, existing));
+      return;
+    }
+    if (hasNewlyGone(commit)) soon(commit.revision, () => finalize(options, kind, commit.after, existing));
+    // An object that names an owner which is not there, such as one that went in the same moment.
+    else if (commit.type === 'ADDED' && ownersOf(commit.after).some(({ uid }) => !existing.has(uid))) {
+      soon(commit.revision, () => collect(options, { kind, object: commit.after }, existing));
+    }
+  });
+}
+
+function hasNewlyGone({ before, after }: Commit): boolean {
+  const finalizers = after.metadata.finalizers ?? [];
+  const isFinal =
+    after.metadata.deletionTimestamp !== undefined && finalizers.some((one) => one === 'orphan' || one === 'foregroundDeletion');
+  return isFinal && (before?.metadata.finalizers ?? []).join() !== finalizers.join();
+}
+
+function ownersOf({ metadata }: ModelObject) {
+  return metadata.ownerReferences ?? [];
+}
+
+function ownedBy({ core, kinds }: GarbageOptions, uid: string): readonly Owned[] {
+  return kinds.flatMap((kind) =>
+    core.storage
+      .collection(resourceOf(kind))
+      .list()
+      .filter((object) => ownersOf(object).some((owner) => owner.uid === uid))
+      .map((object) => ({ kind, object })),
+  );
+}
+
+function orphaned(options: GarbageOptions, uid: string, existing: ReadonlySet<string>): void {
+  for (const owned of ownedBy(options, uid)) collect(options, owned, existing);
+}
+
+/** Deletes what has no owner left, and takes owners that are gone out of what still has one. */
+function collect(options: GarbageOptions, { kind, object }: Owned, existing: ReadonlySet<string>): void {
+  const { core } = options;
+  const current = core.storage.collection(resourceOf(kind)).get(object.metadata.namespace ?? '', object.metadata.name);
+  if (current === undefined || current.metadata.uid !== object.metadata.uid || ownersOf(current).length === 0) return;
+  const left = ownersOf(current).filter(({ uid }) => existing.has(uid));
+  if (left.length === ownersOf(current).length) return;
+  if (left.length > 0) {
+    keep(core, kind, current, { ...current, metadata: { ...current.metadata, ownerReferences: left } }, { actor, isDryRun: false });
+  } else if (current.metadata.deletionTimestamp === undefined) {
+    attempt(() =>
+      remove(core, targetOf(kind, current), { propagationPolicy: 'Background', uid: current.metadata.uid, isDryRun: false }, { actor }),
+    );
+  }
+}
+
+/** Does what the finalizer asks for, then takes it away. */
+function finalize(options: GarbageOptions, kind: ServedKind, owner: ModelObject, existing: ReadonlySet<string>): void {
+  const { core, scheduler } = options;
+  const current = core.storage.collection(resourceOf(kind)).get(owner.metadata.namespace ?? '', owner.metadata.name);
+  if (current === undefined || current.metadata.uid !== owner.metadata.uid) return;
+  const finalizers = current.metadata.finalizers ?? [];
+  const owned = ownedBy(options, current.metadata.uid);
+  if (finalizers.includes('orphan')) {
+    for (const one of owned) release(core, one, current.metadata.uid);
+  } else if (finalizers.includes('foregroundDeletion')) {
+    for (const one of owned.filter(({ object }) => object.metadata.deletionTimestamp === undefined)) {
+      attempt(() => remove(core, targetOf(one.kind, one.object), { uid: one.object.metadata.uid, isDryRun: false }, { actor }));
+    }
+    if (ownedBy(options, current.metadata.uid).length > 0) {
+      scheduler.after(delayMs.to, () => finalize(options, kind, owner, existing));
+      return;
+    }
+  } else return;
+  const { finalizers: _, ...metadata } = current.metadata;
+  const left = finalizers.filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
+  keep(
+    core,
+    kind,
+    current,
+    { ...current, metadata: { ...metadata, ...(left.length > 0 && { finalizers: left }) } },
+    { actor, isDryRun: false },
+  );
+}
+
+function release(core: Core, { kind, object }: Owned, uid: string): void {
+  const { ownerReferences = [], ...metadata } = object.metadata;
+  const left = ownerReferences.filter((owner) => owner.uid !== uid);
+  keep(
+    core,
+    kind,
+    object,
+    { ...object, metadata: { ...metadata, ...(left.length > 0 && { ownerReferences: left }) } },
+    { actor, isDryRun: false },
+  );
+}
+
+function targetOf(kind: ServedKind, { metadata }: ModelObject): Target {
+  return { kind, namespace: metadata.namespace ?? '', name: metadata.name };
+}
+
+/** Somebody else may have been faster; a real collector tries again, and finds nothing to do. */
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
+}

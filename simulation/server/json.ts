@@ -1,0 +1,143 @@
+// What can be done with JSON without changing it in place: merging a patch, applying operations, comparing. What did not change stays the same object.
+import type { Json } from './request.ts';
+
+/** Whether the value is a JSON object: no array and not null. */
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value when it is a JSON object, one without fields otherwise. */
+export function objectOf(value: unknown): Json {
+  return isObject(value) ? value : {};
+}
+
+/** Whether two values are the same as JSON; the order of keys does not matter, and `undefined` is the same as absent. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index]));
+  }
+  const [one, other] = [a as Json, b as Json];
+  for (const key in one) if (!isSame(one[key], other[key])) return false;
+  for (const key in other) if (other[key] !== undefined && one[key] === undefined) return false;
+  return true;
+}
+
+/** JSON merge patch (RFC 7386): objects are merged, `null` removes, everything else replaces. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const before = objectOf(target);
+  let merged: Record<string, unknown> | undefined = isObject(target) ? undefined : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === undefined) continue;
+    if (value === null) {
+      if (key in before || merged !== undefined) {
+        merged ??= { ...before };
+        delete merged[key];
+      }
+      continue;
+    }
+    const next = mergePatch(before[key], value);
+    if (next === before[key] && key in before) continue;
+    merged ??= { ...before };
+    merged[key] = next;
+  }
+  return merged ?? target;
+}
+
+export interface Operation {
+  readonly op: string;
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: unknown;
+}
+
+/**
+ * JSON patch (RFC 6902) as the API server's library does it: undefined when an operation cannot be carried out. It replaces a field of an object
+ * that is not there.
+ */
+export function jsonPatch(target: unknown, operations: readonly Operation[]): unknown {
+  let result = target;
+  for (const operation of operations) {
+    const next = applied(result, operation);
+    if (next === undefined) return undefined;
+    result = next.value;
+  }
+  return result;
+}
+
+type Outcome = { readonly value: unknown } | undefined;
+
+function applied(document: unknown, { op, path, from = '', value }: Operation): Outcome {
+  const keys = keysOf(path);
+  switch (op) {
+    case 'test':
+      return isSame(valueAt(document, keys) ?? null, value ?? null) ? { value: document } : undefined;
+    case 'add':
+    case 'replace':
+      return changed(document, keys, op, value);
+    case 'remove':
+      return changed(document, keys, op, undefined);
+    case 'copy':
+    case 'move': {
+      const moved = valueAt(document, keysOf(from));
+      if (moved === undefined) return undefined;
+      const rest = op === 'move' ? changed(document, keysOf(from), 'remove', undefined) : { value: document };
+      return rest === undefined ? undefined : changed(rest.value, keys, 'add', moved);
+    }
+    default:
+      return undefined;
+  }
+}
+
+function keysOf(path: string): readonly string[] {
+  return path
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function valueAt(document: unknown, keys: readonly string[]): unknown {
+  let value = document;
+  for (const key of keys) {
+    if (Array.isArray(value)) value = value[Number(key)];
+    else if (isObject(value)) value = value[key];
+    else return undefined;
+  }
+  return value;
+}
+
+function changed(document: unknown, keys: readonly string[], op: 'add' | 'replace' | 'remove', value: unknown): Outcome {
+  const [key, ...rest] = keys;
+  if (key === undefined) return op === 'remove' ? undefined : { value };
+  if (Array.isArray(document)) return changedArray(document, key, rest, op, value);
+  if (!isObject(document)) return undefined;
+  if (rest.length > 0) {
+    const inner = key in document ? changed(document[key], rest, op, value) : undefined;
+    return inner === undefined ? undefined : { value: { ...document, [key]: inner.value } };
+  }
+  if (op !== 'remove') return { value: { ...document, [key]: value } };
+  if (!(key in document)) return undefined;
+  const { [key]: _, ...others } = document;
+  return { value: others };
+}
+
+function changedArray(
+  document: readonly unknown[],
+  key: string,
+  rest: readonly string[],
+  op: 'add' | 'replace' | 'remove',
+  value: unknown,
+): Outcome {
+  const index = key === '-' ? document.length : Number(key);
+  const isInside = Number.isInteger(index) && index >= 0 && index < document.length;
+  if (rest.length > 0) {
+    const inner = isInside ? changed(document[index], rest, op, value) : undefined;
+    return inner === undefined ? undefined : { value: document.map((item, at) => (at === index ? inner.value : item)) };
+  }
+  if (op === 'add' && Number.isInteger(index) && index >= 0 && index <= document.length)
+    return { value: document.toSpliced(index, 0, value) };
+  if (!isInside) return undefined;
+  return { value: op === 'remove' ? document.toSpliced(index, 1) : document.map((item, at) => (at === index ? value : item)) };
+}

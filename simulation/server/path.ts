@@ -1,0 +1,98 @@
+// What a request is about: the path and the query taken apart as the API server routes them.
+import type { ServedKind } from './kinds.ts';
+import { methodNotAllowed, noSuchResource } from './refusal.ts';
+import type { ModelRequest } from './request.ts';
+
+export interface Route {
+  readonly kind: ServedKind;
+  /** Empty for kinds without namespaces and for a whole cluster. */
+  readonly namespace: string;
+  /** Empty for a collection. */
+  readonly name: string;
+  /** Empty without one. */
+  readonly subresource: string;
+  readonly verb: Verb;
+}
+
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+
+export interface Address {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** Path and query of a request. */
+export function addressOf(text: string): Address {
+  const at = text.indexOf('?');
+  return { path: at < 0 ? text : text.slice(0, at), query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)) };
+}
+
+/** Finds kinds by `group/version` and plural. */
+export interface KindIndex {
+  readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
+  /** Whether the group is served in that version. */
+  readonly has: (group: string, version: string) => boolean;
+}
+
+/** Where the request goes; undefined when the path is not one of the API's. Throws Refusal for what is not there, or not in that way. */
+export function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds: KindIndex): Route | undefined {
+  const parts = path.split('/').slice(1).map(decodeURIComponent);
+  const isCore = parts[0] === 'api';
+  if (!isCore && parts[0] !== 'apis') return undefined;
+  const [group = '', version = '', ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1);
+  if (rest.length === 0) return undefined;
+  if (!kinds.has(group, version)) {
+    if (isCore) throw noSuchResource();
+    return undefined;
+  }
+  const place = placeOf(rest, (plural) => kinds.find(group, version, plural));
+  if (place === undefined) throw noSuchResource();
+  return { ...place, verb: verbOf(place, method, query) };
+}
+
+type Place = Omit<Route, 'verb'>;
+
+function placeOf(parts: readonly string[], find: (plural: string) => ServedKind | undefined): Place | undefined {
+  const isInside = parts[0] === 'namespaces' && parts.length > 2 && find(parts[2] ?? '')?.isNamespaced === true;
+  const [namespace = '', plural = '', name = '', subresource = '', ...more] = isInside ? parts.slice(1) : ['', ...parts];
+  const kind = find(plural);
+  if (kind === undefined || more.length > 0 || (isInside && namespace === '')) return undefined;
+  if (kind.isNamespaced && namespace === '' && name !== '') return undefined;
+  return subresource === '' || hasSubresource(kind, subresource) ? { kind, namespace, name, subresource } : undefined;
+}
+
+/** Whether the kind has the subresource. */
+export function hasSubresource(kind: ServedKind, subresource: string): boolean {
+  if (subresource === 'status') return kind.hasStatus;
+  if (subresource === 'scale') return kind.scale !== undefined;
+  return subresource === 'eviction' && kind.group === '' && kind.plural === 'pods';
+}
+
+function verbOf({ kind, namespace, name, subresource }: Place, method: ModelRequest['method'], query: URLSearchParams): Verb {
+  if (subresource === 'eviction') {
+    if (method !== 'POST') throw methodNotAllowed();
+    return 'create';
+  }
+  if (name === '') {
+    const isWatch = ['1', 'true'].includes(query.get('watch') ?? '');
+    if (method === 'GET') return isWatch ? 'watch' : 'list';
+    if (method === 'DELETE' && (!kind.isNamespaced || namespace !== '')) return 'deletecollection';
+    if (method === 'POST' && (!kind.isNamespaced || namespace !== '')) return 'create';
+    throw methodNotAllowed();
+  }
+  switch (method) {
+    case 'GET':
+      return 'get';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      if (subresource !== '') throw methodNotAllowed();
+      return 'delete';
+    case 'POST':
+      throw methodNotAllowed();
+    default:
+      return method satisfies never;
+  }
+}

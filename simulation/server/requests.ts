@@ -1,0 +1,277 @@
+// Requests as text: routed, permitted, carried out and answered, and every answer told to whoever observes.
+import { objectIn, optionalJson, patchIn } from './body.ts';
+import { deleteOptionsOf, dryRunCauses, remove } from './deletion.ts';
+import { discover } from './discovery.ts';
+import { evict } from './eviction.ts';
+import type { FrontEnd } from './front-end.ts';
+import { objectOf } from './json.ts';
+import { resourceOf, type ServedKind } from './kinds.ts';
+import { listText } from './list.ts';
+import { type Address, addressOf, type KindIndex, type Route, routeOf, type Verb } from './path.ts';
+import { answer, badRequest, forbidden, invalid, notFound, pageNotFound, Refusal, refused } from './refusal.ts';
+import type { Actor, Answered, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, WatchSink } from './request.ts';
+import { readScale, writeScale } from './scale.ts';
+import { selectionOf } from './selector.ts';
+import { textOf } from './store.ts';
+import { openWatch } from './watch.ts';
+import { type Core, create, patch, refuseOtherKind, replace } from './write.ts';
+
+export interface RequestsOptions {
+  readonly core: Core;
+  readonly kinds: readonly ServedKind[];
+  /** From 0 to 1, another one for each watch. */
+  readonly chance: () => number;
+  readonly nowMs: () => number;
+  readonly answered: (answered: Answered) => void;
+}
+
+interface Asked {
+  readonly request: ModelRequest;
+  readonly address: Address;
+  readonly route: Route;
+  readonly frontEnd: FrontEnd;
+  /** What is changed is written down here. */
+  readonly told: Told;
+}
+
+/** What is known of a request only while it is carried out. */
+interface Told {
+  name: string;
+  isDryRun: boolean;
+}
+
+export class Requests {
+  /** `verb resource[/subresource]`; `*` is any verb. */
+  readonly forbidden = new Set<string>();
+  readonly #options: RequestsOptions;
+  readonly #kinds: KindIndex;
+  /** Of the request that is being carried out: who asks, and the revisions of what it has changed. */
+  #current: { readonly actor: Actor | undefined; readonly revisions: number[] } = { actor: undefined, revisions: [] };
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+    this.#kinds = indexOf(options.kinds);
+    options.core.storage.onCommit(({ revision, actor }) => {
+      if (actor === this.#current.actor) this.#current.revisions.push(revision);
+    });
+  }
+
+  handle(request: ModelRequest, frontEnd: FrontEnd): ModelResponse | Promise<ModelResponse> {
+    const address = addressOf(request.path);
+    let route: Route | undefined;
+    try {
+      const found = request.method === 'GET' ? discover(this.#options.kinds, address.path, request.accept ?? '') : undefined;
+      if (found !== undefined) return found;
+      route = routeOf(address, request.method, this.#kinds);
+    } catch (error) {
+      return refusedBy(error);
+    }
+    if (route === undefined) return pageNotFound;
+    const asked = { request, address, route, frontEnd, told: { name: route.name, isDryRun: false } };
+    const outer = this.#current;
+    const revisions: number[] = [];
+    this.#current = { actor: request.actor, revisions };
+    let response: ModelResponse | Promise<ModelResponse>;
+    try {
+      this.#permit(asked);
+      response = this.#serve(asked);
+    } catch (error) {
+      response = refusedBy(error);
+    } finally {
+      this.#current = outer;
+    }
+    if (!(response instanceof Promise)) return this.#tell(asked, response, revisions);
+    return response.catch(refusedBy).then((late) => this.#tell(asked, late, []));
+  }
+
+  watch(request: ModelRequest, frontEnd: FrontEnd, sink: WatchSink): ModelWatch | ModelResponse {
+    const address = addressOf(request.path);
+    try {
+      const route = routeOf(address, request.method, this.#kinds);
+      if (route === undefined) return pageNotFound;
+      if (route.verb !== 'watch') throw badRequest('the request asks for no watch');
+      this.#permit({ request, route });
+      const { kind, namespace } = route;
+      const { selects } = selectionOf(kind, address.query);
+      const options = { kind, namespace, query: address.query, selects, chance: this.#options.chance() };
+      return openWatch(frontEnd.cache(resourceOf(kind)), options, sink);
+    } catch (error) {
+      return refusedBy(error);
+    }
+  }
+
+  #permit({ request, route: { kind, verb, subresource, namespace, name } }: Pick<Asked, 'request' | 'route'>): void {
+    const what = subresource === '' ? resourceOf(kind) : `${resourceOf(kind)}/${subresource}`;
+    if (!this.forbidden.has(`${verb} ${what}`) && !this.forbidden.has(`* ${what}`)) return;
+    throw forbidden(kind, { user: request.actor.user, verb, namespace, name, subresource });
+  }
+
+  #serve(asked: Asked): ModelResponse | Promise<ModelResponse> {
+    const { route } = asked;
+    switch (route.verb) {
+      case 'get':
+        return this.#get(asked);
+      case 'list':
+      case 'watch':
+        return this.#list(asked);
+      case 'create':
+        return route.subresource === 'eviction' ? this.#evict(asked) : this.#create(asked);
+      case 'update':
+      case 'patch':
+        return this.#change(asked);
+      case 'delete':
+        return this.#delete(asked);
+      case 'deletecollection':
+        return this.#deleteAll(asked);
+      default:
+        return route.verb satisfies never;
+    }
+  }
+
+  #get({ address: { query }, route, frontEnd }: Asked): ModelResponse | Promise<ModelResponse> {
+    const { kind, namespace, name, subresource } = route;
+    if (subresource === 'scale') return answer(200, JSON.stringify(readScale(this.#options.core, route)));
+    const cache = frontEnd.cache(resourceOf(kind));
+    const version = query.get('resourceVersion') ?? '';
+    const read = (object: ModelObject | undefined): ModelResponse => {
+      if (object === undefined) throw notFound(kind, name);
+      return answer(200, textOf(object));
+    };
+    if (version === '') return read(cache.collection.get(namespace, name));
+    if (!/^\d+$/.test(version)) {
+      const why = `strconv.ParseUint: parsing "${version}": invalid syntax`;
+      throw badRequest(`invalid resource version: resourceVersion: Invalid value: "${version}": ${why}`);
+    }
+    const isIt = ({ metadata }: ModelObject): boolean => metadata.name === name && (metadata.namespace ?? '') === namespace;
+    const seen = (): ModelResponse => read(cache.collection.listAt(cache.version()).find(isIt));
+    return cache.version() >= Number(version) ? seen() : cache.reach(Number(version)).then(seen);
+  }
+
+  #list({ address: { query }, route: { kind, namespace }, frontEnd }: Asked): ModelResponse | Promise<ModelResponse> {
+    const text = listText(frontEnd.cache(resourceOf(kind)), kind, namespace, query);
+    return typeof text === 'string' ? answer(200, text) : text.then((late) => answer(200, late));
+  }
+
+  #create({ request, address, route: { kind, namespace }, told }: Asked): ModelResponse {
+    const isDryRun = isDryRunOf(address.query, 'CreateOptions');
+    told.isDryRun = isDryRun;
+    const object = objectIn(request, kind);
+    const { name } = objectOf(object['metadata']);
+    if (typeof name === 'string') told.name = name;
+    refuseOtherKind(kind, object);
+    const created = create(this.#options.core, kind, namespace, object, { actor: request.actor, isDryRun });
+    told.name = created.metadata.name;
+    return answer(201, textOf(created));
+  }
+
+  #change({ request, address, route, told }: Asked): ModelResponse {
+    const { core } = this.#options;
+    const { kind, subresource, verb } = route;
+    const isDryRun = isDryRunOf(address.query, verb === 'update' ? 'UpdateOptions' : 'PatchOptions');
+    told.isDryRun = isDryRun;
+    const options = { actor: request.actor, isDryRun, subresource };
+    if (subresource === 'scale') {
+      const make = verb === 'patch' ? patchIn(request, kind) : whole(objectIn(request, { ...kind, kind: 'Scale', isCustom: false }));
+      return answer(200, JSON.stringify(writeScale(core, route, make, options)));
+    }
+    if (verb === 'patch') return answer(200, textOf(patch(core, route, patchIn(request, kind), options)));
+    const object = objectIn(request, kind);
+    refuseOtherKind(kind, object);
+    const replaced = replace(core, route, object, options);
+    return answer(replaced.isNew ? 201 : 200, textOf(replaced.object));
+  }
+
+  #delete({ request, address, route, told }: Asked): ModelResponse {
+    const { kind, name } = route;
+    const options = deleteOptionsOf(optionalJson(request.body), address.query);
+    told.isDryRun = options.isDryRun;
+    const { object, isGone } = remove(this.#options.core, route, options, request);
+    // Pods and services are shown as they were last; of the others, a Status says that they are gone.
+    if (!isGone || ((kind.plural === 'pods' || kind.plural === 'services') && kind.group === '')) return answer(200, textOf(object));
+    const details = { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid };
+    return answer(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }));
+  }
+
+  #deleteAll({ request, address: { query }, route, frontEnd, told }: Asked): ModelResponse {
+    const { kind, namespace } = route;
+    const options = deleteOptionsOf(optionalJson(request.body), query);
+    told.isDryRun = options.isDryRun;
+    const { selects = () => true } = selectionOf(kind, query);
+    const text = listText(frontEnd.cache(resourceOf(kind)), kind, namespace, new URLSearchParams(selectorsOf(query)));
+    const all = this.#options.core.storage.collection(resourceOf(kind)).list();
+    for (const object of all.filter(({ metadata }) => namespace === '' || metadata.namespace === namespace).filter(selects)) {
+      const target = { kind, namespace: object.metadata.namespace ?? '', name: object.metadata.name };
+      remove(this.#options.core, target, options, request);
+    }
+    return answer(200, typeof text === 'string' ? text : '');
+  }
+
+  #evict({ request, address: { query }, route, told }: Asked): ModelResponse {
+    const { kind, name } = route;
+    const eviction = objectOf(optionalJson(request.body));
+    const metadata = objectOf(eviction['metadata']);
+    if (metadata['name'] !== name) throw badRequest('name in URL does not match name in Eviction object');
+    const deleteOptions = deleteOptionsOf(eviction['deleteOptions'] ?? undefined, query);
+    told.isDryRun = deleteOptions.isDryRun;
+    const budgets = this.#kinds.find('policy', 'v1', 'poddisruptionbudgets');
+    if (budgets === undefined) throw notFound(kind, name);
+    evict(this.#options.core, route, { actor: request.actor, budgets, isDryRun: deleteOptions.isDryRun, deleteOptions });
+    return answer(201, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }));
+  }
+
+  #tell({ request, route, told }: Asked, response: ModelResponse, revisions: readonly number[]): ModelResponse {
+    this.#options.answered({
+      request,
+      atMs: this.#options.nowMs(),
+      verb: verbs[route.verb],
+      resource: resourceOf(route.kind),
+      namespace: route.namespace,
+      name: told.name,
+      subresource: route.subresource,
+      isDryRun: told.isDryRun,
+      status: response.status,
+      revisions,
+    });
+    return response;
+  }
+}
+
+const verbs: Readonly<Record<Verb, Answered['verb']>> = {
+  get: 'get',
+  list: 'list',
+  watch: 'list',
+  create: 'create',
+  update: 'update',
+  patch: 'patch',
+  delete: 'delete',
+  deletecollection: 'delete',
+};
+
+function whole(object: Json): () => Json {
+  return () => object;
+}
+
+function selectorsOf(query: URLSearchParams): [string, string][] {
+  return [...query].filter(([key]) => key === 'labelSelector' || key === 'fieldSelector');
+}
+
+function isDryRunOf(query: URLSearchParams, options: string): boolean {
+  const values = query.getAll('dryRun');
+  const causes = dryRunCauses(values);
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: options }, '', causes);
+  return values.length > 0;
+}
+
+function indexOf(kinds: readonly ServedKind[]): KindIndex {
+  const byPath = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));
+  const versions = new Set(kinds.map(({ group, version }) => `${group}/${version}`));
+  return {
+    find: (group, version, plural) => byPath.get(`${group}/${version}/${plural}`),
+    has: (group, version) => versions.has(`${group}/${version}`),
+  };
+}
+
+function refusedBy(error: unknown): ModelResponse {
+  if (error instanceof Refusal) return refused(error);
+  throw error;
+}

@@ -1,0 +1,117 @@
+// Label and field selectors: what of a collection a list or a watch is about.
+
+import { objectOf } from './json.ts';
+import type { ServedKind } from './kinds.ts';
+import { badRequest, type Refusal } from './refusal.ts';
+import type { Json, ModelObject } from './request.ts';
+
+export type Selects = (object: ModelObject) => boolean;
+
+export interface Selection {
+  /** Undefined when everything is selected. */
+  readonly selects: Selects | undefined;
+  /** The one name that a field selector asks for. */
+  readonly isFiltered: boolean;
+}
+
+/** The selection of a query. Throws Refusal for selectors that the server does not understand. */
+export function selectionOf(kind: ServedKind, query: URLSearchParams): Selection {
+  const labels = labelRequirements(query.get('labelSelector') ?? '');
+  const fields = fieldRequirements(kind, query.get('fieldSelector') ?? '');
+  if (labels.length === 0 && fields.length === 0) return { selects: undefined, isFiltered: false };
+  const selects = (object: ModelObject): boolean =>
+    labels.every((matches) => matches(object.metadata.labels ?? {})) && fields.every((matches) => matches(object));
+  return { selects, isFiltered: true };
+}
+
+type LabelsMatch = (labels: Readonly<Record<string, string>>) => boolean;
+
+const setBased = /^([^\s,()=!]+)\s+(in|notin)\s+\(([^)]*)\)$/;
+const equality = /^([^\s,()=!]+)\s*(==|=|!=)\s*([A-Za-z0-9._-]*)$/;
+const existence = /^(!?)\s*([^\s,()=!]+)$/;
+
+/** Requirements of a label selector in its text form. */
+export function labelRequirements(text: string): readonly LabelsMatch[] {
+  return splitOutside(text).map((part) => labelRequirement(part));
+}
+
+function labelRequirement(part: string): LabelsMatch {
+  const [, setKey = '', operator, list = ''] = setBased.exec(part) ?? [];
+  if (operator !== undefined) {
+    const values = new Set(list.split(',').map((value) => value.trim()));
+    if (operator === 'in') return (labels) => labels[setKey] !== undefined && values.has(labels[setKey]);
+    return (labels) => labels[setKey] === undefined || !values.has(labels[setKey]);
+  }
+  const [, key = '', sign, value = ''] = equality.exec(part) ?? [];
+  if (sign !== undefined) return sign === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
+  const [, not, name] = existence.exec(part) ?? [];
+  if (name === undefined) throw notUnderstood(part);
+  return not === '!' ? (labels) => labels[name] === undefined : (labels) => labels[name] !== undefined;
+}
+
+function notUnderstood(part: string): Refusal {
+  return badRequest(`unable to parse requirement: found '${/[=!()]/.exec(part.slice(1))?.[0] ?? part}', expected: identifier`);
+}
+
+/** At commas that are in no parentheses. */
+function splitOutside(text: string): readonly string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let begin = 0;
+  for (let at = 0; at <= text.length; at += 1) {
+    const char = text[at];
+    if (char === '(') depth += 1;
+    else if (char === ')') depth -= 1;
+    else if (char === undefined || (char === ',' && depth === 0)) {
+      const part = text.slice(begin, at).trim();
+      if (part !== '') parts.push(part);
+      begin = at + 1;
+    }
+  }
+  return parts;
+}
+
+const fieldPattern = /^([^=!]+)(==|=|!=)(.*)$/;
+/** Fields of pods that can be selected beside name and namespace. */
+const podFields = ['spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'spec.serviceAccountName', 'status.phase'];
+
+function fieldRequirements(kind: ServedKind, text: string): readonly Selects[] {
+  const isPod = kind.group === '' && kind.plural === 'pods';
+  return text
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const [, field = '', sign, wanted = ''] = fieldPattern.exec(part) ?? [];
+      if (sign === undefined) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`);
+      const isKnown = field === 'metadata.name' || field === 'metadata.namespace' || (isPod && podFields.includes(field));
+      if (!isKnown) throw unknownField(kind, field);
+      const keys = field.split('.');
+      return (object) => (fieldAt(object, keys) === wanted) !== (sign === '!=');
+    });
+}
+
+function unknownField(kind: ServedKind, field: string): Refusal {
+  if (kind.isCustom || kind.plural === 'pods') return badRequest(`field label not supported: ${field}`);
+  return badRequest(`"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`);
+}
+
+function fieldAt(object: Json, keys: readonly string[]): string {
+  let value: unknown = object;
+  for (const key of keys) value = objectOf(value)[key];
+  return typeof value === 'string' ? value : '';
+}
+
+/** Whether a `metav1.LabelSelector` selects the labels. An absent one selects nothing, an empty one everything. */
+export function matchesSelector(selector: unknown, labels: Readonly<Record<string, string>> = {}): boolean {
+  if (selector === undefined || selector === null) return false;
+  const { matchLabels, matchExpressions } = objectOf(selector);
+  if (!Object.entries(objectOf(matchLabels)).every(([key, value]) => labels[key] === value)) return false;
+  const expressions = Array.isArray(matchExpressions) ? matchExpressions.map(objectOf) : [];
+  return expressions.every(({ key, operator, values }) => {
+    const value = labels[String(key)];
+    const isListed = value !== undefined && Array.isArray(values) && values.includes(value);
+    if (operator === 'In') return isListed;
+    if (operator === 'NotIn') return !isListed;
+    return operator === 'Exists' ? value !== undefined : value === undefined;
+  });
+}

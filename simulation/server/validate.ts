@@ -1,0 +1,182 @@
+// What the API server refuses to store: the rules that somebody who works with StatefulSets, pods and budgets may run into.
+import { isObject, isSame, objectOf } from './json.ts';
+import { resourceOf, type ServedKind } from './kinds.ts';
+import { type Cause, invalid } from './refusal.ts';
+import type { Json } from './request.ts';
+import { matchesSelector } from './selector.ts';
+
+const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const subdomainRule =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an " +
+  "alphanumeric character (e.g. 'example.com', regex used for validation is " +
+  "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+/** Throws Refusal 422 with every cause, when there is one. `before` is absent for a new object. */
+export function validate(kind: ServedKind, object: Json, before?: Json): void {
+  const causes = [
+    ...(before === undefined
+      ? nameCauses(objectOf(object['metadata']))
+      : changedMetadata(objectOf(object['metadata']), objectOf(before['metadata']))),
+    ...(causesOf[resourceOf(kind)]?.(object, before) ?? []),
+  ];
+  if (causes.length > 0) throw invalid(kind, String(objectOf(object['metadata'])['name'] ?? ''), causes);
+}
+
+function nameCauses({ name, generateName }: Json): readonly Cause[] {
+  if (name === undefined) {
+    const message = 'Required value: name or generateName is required';
+    return generateName === undefined ? [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }] : [];
+  }
+  if (typeof name === 'string' && name.length <= 253 && subdomain.test(name)) return [];
+  return [wrong('metadata.name', name, subdomainRule)];
+}
+
+/** The server checks metadata twice, and says it twice. */
+function changedMetadata(metadata: Json, before: Json): readonly Cause[] {
+  const causes: Cause[] = [];
+  if (metadata['uid'] !== before['uid']) causes.push(wrong('metadata.uid', metadata['uid'], 'field is immutable'));
+  if (before['deletionTimestamp'] !== undefined) {
+    const known = Array.isArray(before['finalizers']) ? before['finalizers'] : [];
+    const added = (Array.isArray(metadata['finalizers']) ? metadata['finalizers'] : []).filter((one) => !known.includes(one));
+    const list = added.map((one) => JSON.stringify(one)).join(', ');
+    if (added.length > 0) {
+      const message = `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`;
+      causes.push({ reason: 'FieldValueForbidden', message, field: 'metadata.finalizers' });
+    }
+  }
+  return [...causes, ...causes];
+}
+
+const causesOf: Readonly<Record<string, (object: Json, before: Json | undefined) => readonly Cause[]>> = {
+  pods: podCauses,
+  'statefulsets.apps': (object, before) => [
+    ...statefulSetCauses(objectOf(object['spec'])),
+    ...(before === undefined ? [] : fixedSpecCauses(objectOf(object['spec']), objectOf(before['spec']))),
+    ...statusCauses(objectOf(object['status'])),
+  ],
+  'poddisruptionbudgets.policy': (object) => budgetCauses(objectOf(object['spec'])),
+  'leases.coordination.k8s.io': (object) => {
+    const { leaseDurationSeconds: duration, leaseTransitions: transitions } = objectOf(object['spec']);
+    return [
+      ...(typeof duration === 'number' && duration <= 0 ? [wrong('spec.leaseDurationSeconds', duration, 'must be greater than 0')] : []),
+      ...notNegative('spec.leaseTransitions', transitions),
+    ];
+  },
+  configmaps: (object) =>
+    ['data', 'binaryData'].flatMap((field) =>
+      Object.keys(objectOf(object[field]))
+        .filter((key) => !/^[-._a-zA-Z0-9]+$/.test(key) || key.length > 253)
+        .map((key) => wrong(`${field}[${key}]`, key, configKeyRule)),
+    ),
+};
+
+const configKeyRule =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex " +
+  "used for validation is '[-._a-zA-Z0-9]+')";
+
+const podRule =
+  'Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,' +
+  '`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it ' +
+  'to be set to 1 if it was previously negative)';
+
+function podCauses(object: Json, before: Json | undefined): readonly Cause[] {
+  const spec = objectOf(object['spec']);
+  const { containers } = spec;
+  if (!Array.isArray(containers) || containers.length === 0) {
+    return [{ reason: 'FieldValueRequired', message: 'Required value', field: 'spec.containers' }];
+  }
+  if (before === undefined || before['spec'] === spec) return [];
+  if (isSame(fixedPart(spec), fixedPart(objectOf(before['spec'])))) return [];
+  // The server adds what differs; that text is for people, and left out here.
+  return [{ reason: 'FieldValueForbidden', message: podRule, field: 'spec' }];
+}
+
+/** What of a pod's spec stays as it was created. */
+function fixedPart(spec: Json): Json {
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, containers, initContainers, ...rest } = spec;
+  const withoutImage = (list: unknown): unknown =>
+    Array.isArray(list) ? list.map((one) => ({ ...objectOf(one), image: undefined })) : undefined;
+  return { ...rest, containers: withoutImage(containers), initContainers: withoutImage(initContainers) };
+}
+
+function statefulSetCauses(spec: Json): readonly Cause[] {
+  const { replicas, podManagementPolicy, selector, minReadySeconds } = spec;
+  const strategy = objectOf(spec['updateStrategy']);
+  const labels = objectOf(objectOf(objectOf(spec['template'])['metadata'])['labels']) as Readonly<Record<string, string>>;
+  const causes: Cause[] = [];
+  if (podManagementPolicy !== 'OrderedReady' && podManagementPolicy !== 'Parallel') {
+    causes.push(wrong('spec.podManagementPolicy', podManagementPolicy, "must be 'OrderedReady' or 'Parallel'"));
+  }
+  if (strategy['type'] === 'OnDelete') {
+    const { rollingUpdate } = strategy;
+    const shown = isObject(rollingUpdate) && {
+      Partition: rollingUpdate['partition'],
+      MaxUnavailable: rollingUpdate['maxUnavailable'] ?? null,
+    };
+    const field = 'spec.updateStrategy.rollingUpdate';
+    if (shown) causes.push(wrong(field, shown, "only allowed for updateStrategy 'RollingUpdate'"));
+  } else if (strategy['type'] !== 'RollingUpdate') {
+    causes.push(wrong('spec.updateStrategy', strategy, "must be 'RollingUpdate' or 'OnDelete'"));
+  } else {
+    causes.push(...notNegative('spec.updateStrategy.rollingUpdate.partition', objectOf(strategy['rollingUpdate'])['partition']));
+  }
+  causes.push(...notNegative('spec.replicas', replicas), ...notNegative('spec.minReadySeconds', minReadySeconds));
+  if (selector === undefined) causes.push({ reason: 'FieldValueRequired', message: 'Required value', field: 'spec.selector' });
+  if (!matchesSelector(selector, labels)) {
+    causes.push(wrong('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
+  }
+  return causes;
+}
+
+/** Everything else of a StatefulSet's spec stays as it was created. */
+const changeable = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+];
+const fixedSpecRule =
+  "Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
+  "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+
+function fixedSpecCauses(spec: Json, before: Json): readonly Cause[] {
+  if (spec === before) return [];
+  const rest = (all: Json): Json => Object.fromEntries(Object.entries(all).filter(([key]) => !changeable.includes(key)));
+  return isSame(rest(spec), rest(before)) ? [] : [{ reason: 'FieldValueForbidden', message: fixedSpecRule, field: 'spec' }];
+}
+
+const partsOfReplicas = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'];
+
+function statusCauses(status: Json): readonly Cause[] {
+  const count = (field: string): number => Number(status[field] ?? 0);
+  const negative = ['replicas', ...partsOfReplicas, 'observedGeneration'].flatMap((field) => notNegative(`status.${field}`, status[field]));
+  const above = partsOfReplicas
+    .filter((field) => count(field) > count('replicas'))
+    .map((field) => wrong(`status.${field}`, count(field), 'cannot be greater than status.replicas'));
+  return [...negative, ...above];
+}
+
+function budgetCauses(spec: Json): readonly Cause[] {
+  const { minAvailable, maxUnavailable } = spec;
+  if (minAvailable !== undefined && maxUnavailable !== undefined) {
+    const shown = {
+      MinAvailable: minAvailable,
+      Selector: spec['selector'] ?? null,
+      MaxUnavailable: maxUnavailable,
+      UnhealthyPodEvictionPolicy: spec['unhealthyPodEvictionPolicy'] ?? null,
+    };
+    return [wrong('spec', shown, 'minAvailable and maxUnavailable cannot be both set')];
+  }
+  return [...notNegative('spec.minAvailable', minAvailable), ...notNegative('spec.maxUnavailable', maxUnavailable)];
+}
+
+function notNegative(field: string, value: unknown): readonly Cause[] {
+  return typeof value === 'number' && value < 0 ? [wrong(field, value, 'must be greater than or equal to 0')] : [];
+}
+
+function wrong(field: string, value: unknown, why: string): Cause {
+  return { reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${why}`, field };
+}

@@ -1,0 +1,198 @@
+// One watch: what has happened since a version, then what happens, as lines of text, with bookmarks and an end.
+import type { WatchCache } from './front-end.ts';
+import { apiVersionOf, type ServedKind } from './kinds.ts';
+import { badRequest, expired, internal, invalid, type Refusal, statusOf } from './refusal.ts';
+import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request.ts';
+import type { Selects } from './selector.ts';
+import { textOf } from './store.ts';
+
+/** About once a minute, and shortly before the server ends the watch. */
+const bookmarkMs = 60_000;
+const beforeEndMs = 2000;
+/** How long a watch lives that names no end: the server draws from 30 minutes to an hour. */
+const defaultTimeoutMs = { from: 1_800_000, to: 3_600_000 };
+const openingMs = 1;
+
+export interface WatchOptions {
+  readonly kind: ServedKind;
+  readonly namespace: string;
+  readonly query: URLSearchParams;
+  readonly selects: Selects | undefined;
+  /** From 0 to 1, for whatever the server leaves to chance. */
+  readonly chance: number;
+}
+
+interface Wanted {
+  /** Undefined: begins with the objects that are there. */
+  readonly revision: number | undefined;
+  readonly sendsInitialEvents: boolean;
+  readonly hasBookmarks: boolean;
+  readonly timeoutMs: number;
+}
+
+/** Opens it; nothing is sent before this returns. Throws Refusal. */
+export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchSink): ModelWatch {
+  const wanted = wantedOf(options);
+  return new OpenWatch(cache, options, wanted, sink);
+}
+
+function wantedOf({ query, chance }: WatchOptions): Wanted {
+  const version = query.get('resourceVersion') ?? '';
+  const match = query.get('resourceVersionMatch') ?? '';
+  const sendsInitialEvents = query.get('sendInitialEvents') === 'true';
+  if (query.has('sendInitialEvents') && match !== 'NotOlderThan') {
+    throw invalidList('Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+  }
+  if (!query.has('sendInitialEvents') && match !== '') {
+    throw invalidList('Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
+  }
+  const seconds = query.get('timeoutSeconds');
+  if (seconds !== null && !/^-?\d+$/.test(seconds)) throw badRequest(`strconv.ParseInt: parsing "${seconds}": invalid syntax`);
+  if (!/^\d*$/.test(version)) {
+    throw internal(`resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": invalid syntax`);
+  }
+  const timeoutMs = Number(seconds ?? 0) * 1000;
+  return {
+    revision: version === '' || version === '0' || sendsInitialEvents ? undefined : Number(version),
+    sendsInitialEvents,
+    hasBookmarks: ['true', '1'].includes(query.get('allowWatchBookmarks') ?? ''),
+    timeoutMs: timeoutMs > 0 ? timeoutMs : defaultTimeoutMs.from + (defaultTimeoutMs.to - defaultTimeoutMs.from) * chance,
+  };
+}
+
+function invalidList(message: string): Refusal {
+  return invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [
+    { reason: 'FieldValueForbidden', message, field: 'resourceVersionMatch' },
+  ]);
+}
+
+class OpenWatch implements ModelWatch {
+  readonly #cache: WatchCache;
+  readonly #options: WatchOptions;
+  readonly #sink: WatchSink;
+  readonly #endMs: number;
+  readonly #stop: () => void;
+  /** Until the answer's headers have left. */
+  #held: string[] | undefined = [];
+  #isOver = false;
+  #cancelBookmark: () => void = () => undefined;
+  #cancelEnd: () => void = () => undefined;
+  /** What it has told, or passed over. */
+  #told: number;
+
+  constructor(cache: WatchCache, options: WatchOptions, wanted: Wanted, sink: WatchSink) {
+    const { scheduler, storage } = cache.frontEnd;
+    this.#cache = cache;
+    this.#options = options;
+    this.#sink = sink;
+    this.#endMs = scheduler.nowMs() + wanted.timeoutMs;
+    const version = cache.version();
+    const isTooOld = wanted.revision !== undefined && wanted.revision < cache.oldest();
+    // A watch that wants a consistent beginning waits for the cache; the storage tells the same.
+    const begin = wanted.sendsInitialEvents ? storage.revision : version;
+    this.#told = wanted.revision === undefined ? begin : Math.max(wanted.revision, begin);
+    if (isTooOld) this.#tell({ type: 'ERROR', object: statusOf(tooOld(wanted.revision ?? 0, cache.oldest())) });
+    else if (wanted.revision !== undefined) this.#tellSince(wanted.revision, version);
+    else this.#tellAll(begin);
+    if (wanted.sendsInitialEvents && wanted.hasBookmarks) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
+    this.#stop = cache.follow({ saw: (commit) => this.#saw(commit), cut: (reason) => this.#finish(reason) });
+    scheduler.after(openingMs, () => this.#begin(isTooOld));
+    this.#cancelEnd = scheduler.after(wanted.timeoutMs, () => this.#finish('the time of the watch is over'));
+    if (wanted.hasBookmarks && !isTooOld) this.#planBookmark();
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#release();
+  }
+
+  #begin(isTooOld: boolean): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const line of held) if (!this.#isOver) this.#sink.line(line);
+    if (isTooOld) this.#finish('the version is too old');
+  }
+
+  #finish(reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#release();
+    this.#sink.end(reason);
+  }
+
+  #release(): void {
+    this.#stop();
+    this.#cancelBookmark();
+    this.#cancelEnd();
+  }
+
+  #saw(commit: Commit): void {
+    if (commit.revision <= this.#told) return;
+    this.#told = commit.revision;
+    this.#tellCommit(commit);
+  }
+
+  #tellSince(revision: number, version: number): void {
+    for (const commit of this.#cache.collection.since(revision)) if (commit.revision <= version) this.#tellCommit(commit);
+  }
+
+  #tellAll(version: number): void {
+    for (const object of this.#cache.collection.listAt(version)) {
+      if (this.#isMeant(object)) this.#tellLine(lineOf('ADDED', object));
+    }
+  }
+
+  /** An object that comes to fit the selector was added, for this watch; one that ceases to fit was deleted, in its former state. */
+  #tellCommit({ type, before, after, revision }: Commit): void {
+    const wasMeant = before !== undefined && this.#isMeant(before);
+    if (type === 'DELETED') {
+      if (wasMeant) this.#tellLine(lineOf('DELETED', after));
+      return;
+    }
+    if (this.#isMeant(after)) this.#tellLine(lineOf(wasMeant ? 'MODIFIED' : 'ADDED', after));
+    else if (wasMeant) {
+      this.#tell({ type: 'DELETED', object: { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } } });
+    }
+  }
+
+  #isMeant(object: ModelObject): boolean {
+    const { namespace, selects } = this.#options;
+    return (namespace === '' || object.metadata.namespace === namespace) && (selects === undefined || selects(object));
+  }
+
+  #planBookmark(): void {
+    const { scheduler } = this.#cache.frontEnd;
+    const leftMs = this.#endMs - scheduler.nowMs();
+    const isLast = leftMs - beforeEndMs <= bookmarkMs;
+    const delayMs = isLast ? leftMs - beforeEndMs : bookmarkMs;
+    if (delayMs <= 0) return;
+    this.#cancelBookmark = scheduler.after(delayMs, () => {
+      this.#bookmark(this.#cache.version(), undefined);
+      this.#planBookmark();
+    });
+  }
+
+  #bookmark(revision: number, annotations: Json | undefined): void {
+    const { kind } = this.#options;
+    const metadata = { resourceVersion: String(revision), ...(annotations !== undefined && { annotations }) };
+    this.#tell({ type: 'BOOKMARK', object: { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata } });
+  }
+
+  #tell(event: Json): void {
+    this.#tellLine(JSON.stringify(event));
+  }
+
+  #tellLine(line: string): void {
+    if (this.#isOver) return;
+    if (this.#held === undefined) this.#sink.line(line);
+    else this.#held.push(line);
+  }
+}
+
+function lineOf(type: string, object: ModelObject): string {
+  return `{"type":"${type}","object":${textOf(object)}}`;
+}
+
+function tooOld(revision: number, oldest: number): Refusal {
+  return expired(`too old resource version: ${revision} (${oldest})`);
+}

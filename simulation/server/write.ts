@@ -1,0 +1,226 @@
+// Creating and changing objects: what of a request is taken, what stays, and when it is refused.
+import { newPodStatus, prepared } from './defaults.ts';
+import { isObject, isSame, objectOf } from './json.ts';
+import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
+import { alreadyExists, badRequest, conflict, internal, invalid, modified, mustNameVersion, notFound } from './refusal.ts';
+import type { Actor, Json, ModelObject } from './request.ts';
+import type { Storage } from './store.ts';
+import { validate } from './validate.ts';
+
+/** What writes need of the server. */
+export interface Core {
+  readonly storage: Storage;
+  /** Of the server's wall clock. */
+  readonly wallMs: () => number;
+  readonly newUid: () => string;
+  /** Of names that the server makes up. */
+  readonly newSuffix: () => string;
+}
+
+export interface Target {
+  readonly kind: ServedKind;
+  /** Empty for kinds without namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface WriteOptions {
+  readonly actor: Actor;
+  /** Everything is checked and nothing kept. */
+  readonly isDryRun: boolean;
+}
+
+/** RFC 3339 with whole seconds. */
+export function timeOf(wallMs: number): string {
+  return `${new Date(wallMs).toISOString().slice(0, 19)}Z`;
+}
+
+/** Creates the object. Throws Refusal. */
+export function create(core: Core, kind: ServedKind, namespace: string, object: Json, { actor, isDryRun }: WriteOptions): ModelObject {
+  const given = objectOf(object['metadata']);
+  refuseOtherNamespace(kind, given, namespace);
+  const { uid: _uid, generation: _generation, creationTimestamp: _created, ...rest } = given;
+  const { deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...kept } = rest;
+  const name =
+    textOf(kept['name']) === '' && textOf(kept['generateName']) !== ''
+      ? `${textOf(kept['generateName'])}${core.newSuffix()}`
+      : kept['name'];
+  const metadata = { ...kept, ...(name !== undefined && { name }), ...(kind.isNamespaced && { namespace }) };
+  // The status comes in a request of its own; nodes and namespaces are made by those who know theirs.
+  const hasOwnStatus = kind.hasStatus && resourceOf(kind) !== 'nodes';
+  const status = resourceOf(kind) === 'pods' ? newPodStatus(objectOf(object['spec'])) : undefined;
+  const candidate = prepared(kind, { ...object, ...(hasOwnStatus && { status }), metadata });
+  validate(kind, candidate);
+  if (textOf(given['resourceVersion']) !== '') throw internal('resourceVersion should not be set on objects to be created');
+  const finished = {
+    ...candidate,
+    metadata: {
+      ...objectOf(candidate['metadata']),
+      uid: core.newUid(),
+      ...(kind.hasGeneration && { generation: 1 }),
+      creationTimestamp: timeOf(core.wallMs()),
+    },
+  } as unknown as ModelObject;
+  const { storage } = core;
+  const resource = resourceOf(kind);
+  if (storage.collection(resource).get(namespace, finished.metadata.name) !== undefined) throw alreadyExists(kind, finished.metadata.name);
+  return isDryRun ? finished : storage.commit({ type: 'ADDED', resource, object: finished, actor });
+}
+
+export interface ReplaceOptions extends WriteOptions {
+  readonly subresource: string;
+}
+
+/** PUT: the whole object in place of the stored one. The answer says whether it was created, as Leases and Events may be. Throws Refusal. */
+export function replace(
+  core: Core,
+  target: Target,
+  object: Json,
+  options: ReplaceOptions,
+): { readonly object: ModelObject; readonly isNew: boolean } {
+  const { kind, namespace, name } = target;
+  const metadata = objectOf(object['metadata']);
+  refuseOtherName(metadata, name);
+  refuseOtherNamespace(kind, metadata, namespace);
+  const before = core.storage.collection(resourceOf(kind)).get(namespace, name);
+  if (before === undefined) {
+    if (!isCreatedByUpdate(kind) || options.subresource !== '') throw notFound(kind, name);
+    const { resourceVersion: _version, ...rest } = metadata;
+    return { object: create(core, kind, namespace, { ...object, metadata: rest }, options), isNew: true };
+  }
+  const uid = textOf(metadata['uid']);
+  if (uid !== '' && uid !== before.metadata.uid) throw conflict(kind, name, uidMismatch(kind, before, uid));
+  return { object: update(core, target, before, object, options), isNew: false };
+}
+
+function uidMismatch(kind: ServedKind, { metadata }: ModelObject, uid: string): string {
+  const key = `/registry/${kind.isCustom ? `${kind.group}/` : ''}${kind.plural}/${metadata.namespace ?? ''}/${metadata.name}`;
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;
+}
+
+/** PATCH with a function that makes the new object of the stored one. Throws Refusal. */
+export function patch(core: Core, target: Target, make: (before: ModelObject) => unknown, options: ReplaceOptions): ModelObject {
+  const { kind, namespace, name } = target;
+  const before = core.storage.collection(resourceOf(kind)).get(namespace, name);
+  if (before === undefined) throw notFound(kind, name);
+  const object = make(before);
+  if (!isObject(object)) throw badRequest('the patch does not make an object');
+  refuseOtherName(objectOf(object['metadata']), name);
+  refuseOtherNamespace(kind, objectOf(object['metadata']), namespace);
+  return update(core, target, before, object, options);
+}
+
+/** Stores what follows from the stored object and the wanted one; nothing, when that is the same. Throws Refusal. */
+export function update(core: Core, { kind, name }: Target, before: ModelObject, wanted: Json, options: ReplaceOptions): ModelObject {
+  const metadata = objectOf(wanted['metadata']);
+  const version = textOf(metadata['resourceVersion']);
+  if (version !== '' && !/^\d+$/.test(version)) throw internal(`strconv.ParseUint: parsing "${version}": invalid syntax`);
+  if (version === '' || version === '0') {
+    if (!isUnconditional(kind)) throw mustNameVersion(kind, name);
+  } else if (version !== before.metadata.resourceVersion) throw modified(kind, name);
+  if (wanted === before) return before;
+  const candidate = successor(kind, before, prepared(kind, wanted), options.subresource);
+  validate(kind, candidate, before);
+  return keep(core, kind, before, candidate, options);
+}
+
+/** Stores the new state of an object; a state that its last finalizer has left is not stored, the object goes instead. */
+export function keep(
+  core: Core,
+  kind: ServedKind,
+  before: ModelObject,
+  candidate: ModelObject,
+  { actor, isDryRun }: WriteOptions,
+): ModelObject {
+  if (isSame(candidate, before)) return before;
+  const isGoing = before.metadata.deletionGracePeriodSeconds === 0 && (candidate.metadata.finalizers ?? []).length === 0;
+  if (!isDryRun) {
+    const change = { resource: resourceOf(kind), before, object: candidate, actor };
+    if (!isGoing) return core.storage.commit({ type: 'MODIFIED', ...change });
+    core.storage.commit({ type: 'DELETED', ...change });
+  }
+  return candidate;
+}
+
+/** Of metadata, what a request may not change is as it was; of the rest, a subresource changes its own part, and the object the other one. */
+function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresource: string): ModelObject {
+  const isStatus = subresource === 'status';
+  const rest = isStatus ? { ...before, ...statusOf(wanted) } : { ...wanted, ...(kind.hasStatus && statusOf(before)) };
+  if (isStatus && wanted['status'] === undefined) delete (rest as Record<string, unknown>)['status'];
+  if (isStatus && kind.isCustom) return rest as ModelObject;
+  const { deletionTimestamp: _deleted, ...asked } = objectOf(wanted['metadata']);
+  const {
+    uid,
+    resourceVersion,
+    creationTimestamp,
+    deletionTimestamp,
+    deletionGracePeriodSeconds,
+    generation = 0,
+    ownerReferences,
+  } = before.metadata;
+  const isWantedNew = kind.hasGeneration && !isSame(objectOf(rest)['spec'], before['spec']);
+  // Kubelets of old corrupted owner references, hence a pod's status leaves them alone.
+  const owners = isStatus && resourceOf(kind) === 'pods' ? ownerReferences : asked['ownerReferences'];
+  const metadata = {
+    ...asked,
+    uid: asked['uid'] ?? uid,
+    resourceVersion,
+    creationTimestamp,
+    ...(kind.hasGeneration && { generation: generation + (isWantedNew ? 1 : 0) }),
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
+    ...(owners !== undefined && { ownerReferences: owners }),
+  };
+  return { ...rest, metadata } as unknown as ModelObject;
+}
+
+function statusOf(object: Json): Json {
+  return object['status'] === undefined ? {} : { status: object['status'] };
+}
+
+function refuseOtherName(metadata: Json, name: string): void {
+  const given = textOf(metadata['name']);
+  if (given === '') throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  if (given !== name) throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+}
+
+function refuseOtherNamespace(kind: ServedKind, metadata: Json, namespace: string): void {
+  const given = textOf(metadata['namespace']);
+  if (given === '' || given === namespace) return;
+  if (!kind.isNamespaced) return;
+  throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}
+
+/** Throws Refusal when the body says that it is an object of another kind. */
+export function refuseOtherKind(kind: ServedKind, body: Json): void {
+  const given = textOf(body['kind']);
+  const version = textOf(body['apiVersion']);
+  const isOther = (given !== '' && given !== kind.kind) || (version !== '' && version !== apiVersionOf(kind));
+  if (!isOther) return;
+  const name = textOf(objectOf(body['metadata'])['name']);
+  if (kind.isCustom && version === apiVersionOf(kind)) {
+    const message = `Invalid value: ${JSON.stringify(given)}: must be ${kind.kind}`;
+    throw invalid({ group: kind.group, kind: given }, name, [{ reason: 'FieldValueInvalid', message, field: 'kind' }]);
+  }
+  const short = version === '' ? kind.version : version.split('/').at(-1);
+  throw badRequest(
+    version !== '' && version !== apiVersionOf(kind)
+      ? `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`
+      : `${given} in version "${short}" cannot be handled as a ${kind.kind}`,
+  );
+}
+
+/** Kinds that a PUT may create. */
+function isCreatedByUpdate(kind: ServedKind): boolean {
+  return kind.plural === 'leases' || kind.plural === 'events';
+}
+
+/** Kinds that a PUT without a resourceVersion may change. */
+function isUnconditional(kind: ServedKind): boolean {
+  return !kind.isCustom && kind.plural !== 'leases' && kind.plural !== 'poddisruptionbudgets';
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
