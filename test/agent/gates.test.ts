@@ -229,6 +229,26 @@ describe('a new leader', () => {
     expect(metrics.asked).toHaveLength(11);
   });
 
+  it('begins the row anew even when it is the same process', async () => {
+    const given = world({ consecutive: 6 });
+    const { cluster, env, metrics } = given;
+    let isCut = false;
+    const process = startProcess({
+      env,
+      gates: metrics.gates,
+      fault: (site, moment) => (isCut && site.startsWith('lease.') && moment === 'beforeSend' ? 'lose' : undefined),
+    });
+    await rollFirstZone(given);
+    await env.until(() => metrics.asked.length === 4, 120_000);
+    isCut = true;
+    await env.until(() => process.logs.some((line) => line.includes('does not lead any more')), 60_000);
+    const before = metrics.asked.length;
+    expect(before).toBeLessThan(6);
+    isCut = false;
+    await env.until(() => cluster.deletedPods().length === 4, 180_000);
+    expect(metrics.asked).toHaveLength(before + 6);
+  });
+
   it('is the only one that reads: who has lost the Lease stops', async () => {
     const given = world({ consecutive: 100 });
     const { env, metrics } = given;
