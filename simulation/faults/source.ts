@@ -189,7 +189,7 @@ function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
  */
 function weightOf({ site }: Point): number {
   if (site.startsWith('lease.')) return 0.2;
-  return site.startsWith('watch.') ? 1 : 4;
+  return site.startsWith('watch.') || site.startsWith('gate.') ? 1 : 4;
 }
 
 /** Whether an object that is there already is to be changed. */

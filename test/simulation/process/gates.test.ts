@@ -178,7 +178,7 @@ describe('agents with a gated group', () => {
         placed: faults.placed(),
       };
     };
-    const rates = { F1: 0.02, F2: 0.02, F11: 0.02, F12: 0.02, F22: 0.3 };
+    const rates = { F1: 0.02, F2: 0.02, F11: 0.005, F12: 0.005, F22: 0.3 };
     for (const seed of [1, 2, 3, 4]) {
       const first = await run(seed, drawnFaults(seed, rates));
       expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({
