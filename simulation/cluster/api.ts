@@ -13,7 +13,7 @@ export interface ClusterApi {
     namespace: string,
     name: string,
     patch: Json,
-    subresource?: 'status',
+    subresource?: 'status' | 'binding',
   ) => ModelObject | undefined;
   readonly remove: (
     actor: Actor,

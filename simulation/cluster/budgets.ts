@@ -141,8 +141,10 @@ function amountOf(amount: number | string, expected: number): number {
   return typeof amount === 'number' ? amount : Math.ceil((Number.parseFloat(amount) * expected) / 100);
 }
 
+/** The API server leaves out a map that is empty. */
 function isSame(before: BudgetStatus, after: BudgetStatus): boolean {
-  return Object.entries(after).every(([key, value]) => JSON.stringify(before[key]) === JSON.stringify(value));
+  const filled: BudgetStatus = { disruptedPods: {}, ...before };
+  return Object.entries(after).every(([key, value]) => JSON.stringify(filled[key]) === JSON.stringify(value));
 }
 
 /** As a merge patch: entries that are gone have to be named. */

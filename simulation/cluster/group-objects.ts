@@ -1,6 +1,7 @@
 // The objects of the group that a shape describes: StatefulSets, the RolloutGroup or the labels that make them one, budgets, and what is mirrored.
 import type { GroupShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
+import { gatedParts } from './gate-server.ts';
 
 /** Everything that is created before the run begins, and what it is called. */
 export interface GroupObjects {
@@ -68,7 +69,8 @@ function statefulSet(zone: string, shape: GroupShape): Json {
 
 /** As people label StatefulSets for grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
 function adoptedMarks(zone: string, shape: GroupShape) {
-  const { replicas, maxUnavailable, betweenZonesSeconds, delaySeconds } = shape;
+  const { replicas, maxUnavailable, delaySeconds } = shape;
+  const betweenZonesSeconds = zoneGapOf(shape);
   const mirror = 'grafana.com/rollout-mirror-replicas-from-resource';
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
   return {
@@ -92,13 +94,20 @@ function adoptedMarks(zone: string, shape: GroupShape) {
   };
 }
 
+/** Nobody waits for another zone where there is none, and lint says so. */
+function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
+  return zones > 1 ? betweenZonesSeconds : 0;
+}
+
 function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
-  const { replicas, maxUnavailable, betweenZonesSeconds, delaySeconds, rotateBy } = shape;
+  const { replicas, maxUnavailable, delaySeconds, rotateBy } = shape;
+  const betweenZonesSeconds = zoneGapOf(shape);
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
   const down = {
     ...(betweenZonesSeconds > 0 ? { betweenZones: `${betweenZonesSeconds}s` } : {}),
     ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint } } : {}),
   };
+  const { gates, waves } = shape.gate === undefined ? {} : gatedParts(zones);
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutGroup',
@@ -113,7 +122,8 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       },
       replicas: isMirrored ? { mirror: { from: { ...template, read: 'scale' }, writeBack: 'status' } } : { leader: true },
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
-      rollout: { engine: 'onDelete', rotateBy, maxUnavailable },
+      ...(gates === undefined ? {} : { gates }),
+      rollout: { engine: 'onDelete', rotateBy, maxUnavailable, ...(waves === undefined ? {} : { waves }) },
     },
   };
 }

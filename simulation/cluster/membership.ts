@@ -34,8 +34,8 @@ const pausedAnnotation = 'grafana.com/rollout-paused';
 export function createMembership({ server, actor, namespace, group, statefulSets }: MembershipOptions): Membership {
   /** The labels that a StatefulSet had before it left. */
   const takenLabels = new Map<string, Readonly<Record<string, string>>>();
-  /** The member as the RolloutGroup named it before it left, with its place. */
-  const takenZones = new Map<string, { readonly zone: Zone; readonly index: number }>();
+  /** The member as the RolloutGroup named it before it left. */
+  const takenZones = new Map<string, Zone>();
   let isPaused = false;
 
   const object = (): ModelObject | undefined => server.get(groupResource, namespace, group);
@@ -43,6 +43,7 @@ export function createMembership({ server, actor, namespace, group, statefulSets
   const setZones = (next: readonly Zone[]): void => {
     server.change(actor, groupResource, namespace, group, { spec: { members: { zones: next } } });
   };
+  const placeOf = (zone: Zone): number => statefulSets.indexOf(zone.statefulSet);
   const change = (statefulSet: string, metadata: Json): void => {
     server.change(actor, statefulSetResource, namespace, statefulSet, { metadata });
   };
@@ -50,11 +51,10 @@ export function createMembership({ server, actor, namespace, group, statefulSets
     object() === undefined && statefulSets.some((name) => labelsOf(server, namespace, name)[groupLabel] !== undefined);
 
   const leave = (statefulSet: string): boolean => {
-    const index = zones().findIndex((zone) => zone.statefulSet === statefulSet);
-    const zone = zones()[index];
+    const zone = zones().find((candidate) => candidate.statefulSet === statefulSet);
     if (zone !== undefined) {
       if (zones().length === 1) return false;
-      takenZones.set(statefulSet, { zone, index });
+      takenZones.set(statefulSet, zone);
       setZones(zones().filter((other) => other !== zone));
       return true;
     }
@@ -69,7 +69,7 @@ export function createMembership({ server, actor, namespace, group, statefulSets
   const comeBack = (statefulSet: string): void => {
     const taken = takenZones.get(statefulSet);
     const isThere = zones().some((zone) => zone.statefulSet === statefulSet);
-    if (taken !== undefined && !isThere) setZones(zones().toSpliced(Math.min(taken.index, zones().length), 0, taken.zone));
+    if (taken !== undefined && !isThere) setZones([...zones(), taken].sort((a, b) => placeOf(a) - placeOf(b)));
     takenZones.delete(statefulSet);
     const labels = takenLabels.get(statefulSet);
     takenLabels.delete(statefulSet);

@@ -1,5 +1,5 @@
 // The nodes: one or two to a zone, who gets which pod, and what becomes of pods when a node is lost or drained.
-import { between, type Random, streamOf, wholeBetween } from '../random.ts';
+import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
@@ -77,7 +77,7 @@ export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isB
       return;
     }
     waiting.delete(uid);
-    server.change(schedulerActor, 'pods', namespace, name, { spec: { nodeName } });
+    server.change(schedulerActor, 'pods', namespace, name, { spec: { nodeName } }, 'binding');
   };
   const bindWaiting = (): void => {
     for (const [uid, key] of [...waiting]) {
@@ -87,6 +87,7 @@ export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isB
     }
   };
 
+  const someNode = (zone: string): string => oneOf(random, nodesOfZone.get(zone) ?? ['']);
   const setNodeReady = (name: string, status: 'True' | 'Unknown'): void => {
     const at = instantText(wallMs());
     const reason = status === 'True' ? 'KubeletReady' : 'NodeStatusUnknown';
@@ -103,8 +104,7 @@ export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isB
     }
   };
   const lose = (zone: string): (() => void) => {
-    const [first = '', second = first] = nodesOfZone.get(zone) ?? [];
-    const name = random() < 0.5 ? first : second;
+    const name = someNode(zone);
     const life = (lost.get(name) ?? 0) + 1;
     lost.set(name, life);
     let isOver = false;
@@ -137,11 +137,19 @@ export function startNodes({ server, scheduler, wallMs, seed, zones, zoneOf, isB
     server.change(drainActor, 'nodes', '', name, { spec: { unschedulable: isUnschedulable ? true : null } });
     if (!isUnschedulable) bindWaiting();
   };
+  /** Whoever drains the last node of a zone brings another one first. */
+  const addNode = (zone: string): void => {
+    const names = nodesOfZone.get(zone) ?? [];
+    const name = `node-${zone}-${names.length + 1}`;
+    createNode(server, { name, zone, wallMs: wallMs() });
+    nodesOfZone.set(zone, [...names, name]);
+    bindWaiting();
+  };
   const drain = (zone: string): string => {
-    const [first = '', second = first] = nodesOfZone.get(zone) ?? [];
-    const name = random() < 0.5 ? first : second;
+    const name = someNode(zone);
     if (drains.has(name)) return name;
     cordon(name, true);
+    if (placeFor(zone, []) === undefined) addNode(zone);
     let isOver = false;
     drains.set(name, () => {
       isOver = true;

@@ -315,6 +315,7 @@ function isOtherTemplate(before: ModelObject, after: ModelObject): boolean {
   return revisionName(before) !== revisionName(after);
 }
 
+/** The API server leaves out counters that are 0. */
 function isSameStatus(before: StatefulSetStatus, after: StatefulSetStatus): boolean {
-  return Object.entries(after).every(([key, value]) => before[key] === value);
+  return Object.entries(after).every(([key, value]) => (before[key] ?? 0) === value);
 }
