@@ -1,6 +1,6 @@
 // What a request is about: the path and the query taken apart as the API server routes them.
 import type { ServedKind } from './kinds.ts';
-import { methodNotAllowed, noSuchResource } from './refusal.ts';
+import { methodNotAllowed, noSuchResource, notFound } from './refusal.ts';
 import type { ModelRequest } from './request.ts';
 
 export interface Route {
@@ -58,7 +58,9 @@ function placeOf(parts: readonly string[], find: (plural: string) => ServedKind 
   const kind = find(plural);
   if (kind === undefined || more.length > 0 || (isInside && namespace === '')) return undefined;
   if (kind.isNamespaced && namespace === '' && name !== '') return undefined;
-  return subresource === '' || hasSubresource(kind, subresource) ? { kind, namespace, name, subresource } : undefined;
+  if (subresource === '' || hasSubresource(kind, subresource)) return { kind, namespace, name, subresource };
+  if (kind.isCustom) throw notFound(kind, name);
+  return undefined;
 }
 
 /** Whether the kind has the subresource. */

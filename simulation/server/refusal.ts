@@ -127,7 +127,8 @@ export function invalid(
   name: string,
   causes: readonly Cause[],
 ): Refusal {
-  const texts = causes.map(({ field, message }) => `${field}: ${message}`);
+  // A cause that is found twice is told once in the message, and twice in the details.
+  const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const message = `${group === '' ? kind : `${kind}.${group}`} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`;
   const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), kind, causes };
   return new Refusal(422, 'Invalid', message, { details });

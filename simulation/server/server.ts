@@ -103,7 +103,14 @@ export class ModelServer {
    * Merges the patch into the object, or into its `status`, without preconditions. Undefined when nothing changes, or there is no such object.
    * As in requests, a status is changed by subresource `status` only. Throws Refusal when the result is invalid.
    */
-  change(actor: Actor, resource: string, namespace: string, name: string, change: Json, subresource?: 'status'): ModelObject | undefined {
+  change(
+    actor: Actor,
+    resource: string,
+    namespace: string,
+    name: string,
+    change: Json,
+    subresource?: 'status' | 'binding',
+  ): ModelObject | undefined {
     const before = this.get(resource, namespace, name);
     if (before === undefined) return undefined;
     const target = { kind: this.#kind(resource), namespace, name };

@@ -1,7 +1,7 @@
 // One watch: what has happened since a version, then what happens, as lines of text, with bookmarks and an end.
 import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
-import { badRequest, expired, internal, invalid, type Refusal, statusOf } from './refusal.ts';
+import { badRequest, type Cause, expired, internal, invalid, type Refusal, statusOf } from './refusal.ts';
 import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request.ts';
 import type { Selects } from './selector.ts';
 import { textOf } from './store.ts';
@@ -25,7 +25,10 @@ export interface WatchOptions {
 interface Wanted {
   /** Undefined: begins with the objects that are there. */
   readonly revision: number | undefined;
-  readonly sendsInitialEvents: boolean;
+  /** Whether it begins with the newest state of the storage, not of the cache. */
+  readonly isConsistent: boolean;
+  /** Whether a bookmark says where the objects that are there end. */
+  readonly marksBeginning: boolean;
   readonly hasBookmarks: boolean;
   readonly timeoutMs: number;
 }
@@ -39,13 +42,11 @@ export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchS
 function wantedOf({ query, chance }: WatchOptions): Wanted {
   const version = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
-  const sendsInitialEvents = query.get('sendInitialEvents') === 'true';
-  if (query.has('sendInitialEvents') && match !== 'NotOlderThan') {
-    throw invalidList('Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
-  }
-  if (!query.has('sendInitialEvents') && match !== '') {
-    throw invalidList('Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
-  }
+  const hasBookmarks = ['true', '1'].includes(query.get('allowWatchBookmarks') ?? '');
+  // Who names no version and takes bookmarks is taken for one of those clients that list by watching.
+  const isOfAny = (version === '' || version === '0') && hasBookmarks;
+  const sendsInitialEvents = query.has('sendInitialEvents') ? query.get('sendInitialEvents') === 'true' : isOfAny;
+  refuseMatch(query, match);
   const seconds = query.get('timeoutSeconds');
   if (seconds !== null && !/^-?\d+$/.test(seconds)) throw badRequest(`strconv.ParseInt: parsing "${seconds}": invalid syntax`);
   if (!/^\d*$/.test(version)) {
@@ -54,16 +55,30 @@ function wantedOf({ query, chance }: WatchOptions): Wanted {
   const timeoutMs = Number(seconds ?? 0) * 1000;
   return {
     revision: version === '' || version === '0' || sendsInitialEvents ? undefined : Number(version),
-    sendsInitialEvents,
-    hasBookmarks: ['true', '1'].includes(query.get('allowWatchBookmarks') ?? ''),
+    isConsistent: sendsInitialEvents && version === '',
+    marksBeginning: hasBookmarks && sendsInitialEvents,
+    hasBookmarks,
     timeoutMs: timeoutMs > 0 ? timeoutMs : defaultTimeoutMs.from + (defaultTimeoutMs.to - defaultTimeoutMs.from) * chance,
   };
 }
 
-function invalidList(message: string): Refusal {
-  return invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [
-    { reason: 'FieldValueForbidden', message, field: 'resourceVersionMatch' },
-  ]);
+function refuseMatch(query: URLSearchParams, match: string): void {
+  const causes: Cause[] = [];
+  const forbid = (message: string): void => {
+    causes.push({ reason: 'FieldValueForbidden', message: `Forbidden: ${message}`, field: 'resourceVersionMatch' });
+  };
+  if (query.has('sendInitialEvents')) {
+    if (match === '') forbid('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+    if (query.has('continue')) forbid('resourceVersionMatch is forbidden when continue is provided');
+  } else {
+    if (query.has('continue')) forbid('resourceVersionMatch is forbidden when continue is provided');
+    if (match !== '') forbid('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
+  }
+  if (match !== '' && match !== 'NotOlderThan') {
+    const message = `Unsupported value: "${match}": supported values: "NotOlderThan"`;
+    causes.push({ reason: 'FieldValueNotSupported', message, field: 'resourceVersionMatch' });
+  }
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes);
 }
 
 class OpenWatch implements ModelWatch {
@@ -89,12 +104,12 @@ class OpenWatch implements ModelWatch {
     const version = cache.version();
     const isTooOld = wanted.revision !== undefined && wanted.revision < cache.oldest();
     // A watch that wants a consistent beginning waits for the cache; the storage tells the same.
-    const begin = wanted.sendsInitialEvents ? storage.revision : version;
+    const begin = wanted.isConsistent ? storage.revision : version;
     this.#told = wanted.revision === undefined ? begin : Math.max(wanted.revision, begin);
     if (isTooOld) this.#tell({ type: 'ERROR', object: statusOf(tooOld(wanted.revision ?? 0, cache.oldest())) });
     else if (wanted.revision !== undefined) this.#tellSince(wanted.revision, version);
     else this.#tellAll(begin);
-    if (wanted.sendsInitialEvents && wanted.hasBookmarks) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
+    if (wanted.marksBeginning) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
     this.#stop = cache.follow({ saw: (commit) => this.#saw(commit), cut: (reason) => this.#finish(reason) });
     scheduler.after(openingMs, () => this.#begin(isTooOld));
     this.#cancelEnd = scheduler.after(wanted.timeoutMs, () => this.#finish('the time of the watch is over'));

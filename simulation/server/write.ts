@@ -121,8 +121,13 @@ export function update(core: Core, { kind, name }: Target, before: ModelObject, 
   } else if (version !== before.metadata.resourceVersion) throw modified(kind, name);
   if (wanted === before) return before;
   const candidate = successor(kind, before, prepared(kind, wanted), options.subresource);
-  validate(kind, candidate, before);
+  validate(kind, candidate, options.subresource === 'binding' ? boundLike(before, candidate) : before);
   return keep(core, kind, before, candidate, options);
+}
+
+/** The pod as it was, on the node that it gets now: only a binding says so. */
+function boundLike(before: ModelObject, candidate: ModelObject): ModelObject {
+  return { ...before, spec: { ...objectOf(before['spec']), nodeName: objectOf(candidate['spec'])['nodeName'] } };
 }
 
 /** Stores the new state of an object; a state that its last finalizer has left is not stored, the object goes instead. */
@@ -164,6 +169,7 @@ function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresou
   const owners = isStatus && resourceOf(kind) === 'pods' ? ownerReferences : asked['ownerReferences'];
   const metadata = {
     ...asked,
+    ...(kind.isNamespaced && { namespace: before.metadata.namespace }),
     uid: asked['uid'] ?? uid,
     resourceVersion,
     creationTimestamp,
