@@ -20,7 +20,7 @@ export function gateHttp({ life, server }: GatePortOptions): GateHttp {
           const { point } = sending;
           const fault = life.faults.ofGate(point);
           life.scheduler.after(sendingLatencyMs(life, point), () => {
-            const answer = server.answer({ source, query }, fault);
+            const answer = server.answer({ source, query, process: life.name }, fault);
             if (sending.hasDied() || answer === 'silence') return;
             if (answer.body.length > maxBodyBytes) sending.failed(new Error(`the answer is longer than ${maxBodyBytes} bytes`));
             else sending.replied(answer);

@@ -129,7 +129,7 @@ export function createLines({ life, site, key, onReconnectToPast }: LinesOptions
   const deliver = (text: string): void =>
     time.take(() => {
       if (state !== 'open') return;
-      life.note('line', key, text);
+      life.note('line', key, text.length);
       onLine?.(text);
     });
   const closeServer = (): void => {

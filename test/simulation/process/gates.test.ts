@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { GateAnswer } from '../../../agent/env.ts';
-import { createGateServer, gatedParts, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
+import { createGateServer, type GateServerOptions, gatedParts, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
 import type { Faults, GateFault, PlacedFault } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
+import type { GateAnswered } from '../../../simulation/oracles/oracle.ts';
 import { startAgents } from '../../../simulation/process/agents.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { gateHttp } from '../../../simulation/process/gates.ts';
@@ -11,8 +12,9 @@ import { createScheduler } from '../../../simulation/scheduler.ts';
 import { createTrace } from '../../../simulation/trace.ts';
 import { lifeWith, memoryServer } from './memory-server.ts';
 
-function gateServerOf({ nowMs }: Pick<Scheduler, 'nowMs'>, { gate = 'passing' as 'passing' | 'flipping', seed = 1 } = {}) {
-  return createGateServer({ ...{ gate, seed, nowMs, flipsUntilMs: 200_000 }, wallMs: () => runStartMs + nowMs() });
+function gateServerOf({ nowMs }: Pick<Scheduler, 'nowMs'>, options: Partial<GateServerOptions> = {}) {
+  const usual = { gate: 'passing' as const, seed: 1, nowMs, wallMs: () => runStartMs + nowMs(), flipsUntilMs: 200_000 };
+  return createGateServer({ ...usual, ...options });
 }
 
 const placed = (at: string, kind: GateFault['kind']): PlacedFault => ({ at, port: 'gate', fault: { class: 'F22', kind } });
@@ -77,20 +79,12 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
     metadata: { name: 'ingester', namespace: 'mimir' },
     spec: { members, replicas: { leader: true }, gates, rollout: { engine: 'onDelete', rotateBy: 'delete', waves } },
   });
-  const server = gateServerOf(scheduler, { gate, seed });
-  const asked: { readonly atMs: number; readonly isGood: boolean }[] = [];
+  const asked: GateAnswered[] = [];
   const trace = createTrace();
   const agents = startAgents({
     ...{ scenario: { seed, agents: 2 }, scheduler, server: memory.server, frontEnds: 1, faults, namespace: 'mimir' },
     ...{ podAnswer: () => undefined, podCalled: () => undefined, touch: () => undefined },
-    gateServer: {
-      ...server,
-      answer: (question, fault) => {
-        const isGood = fault?.kind === 'flip' ? !server.isPassing() : fault === undefined && server.isPassing();
-        asked.push({ atMs: scheduler.nowMs(), isGood });
-        return server.answer(question, fault);
-      },
-    },
+    gateServer: gateServerOf(scheduler, { gate, seed, answered: (answer) => asked.push(answer) }),
     note: (...parts) => trace.note(scheduler.nowMs(), ...parts),
   });
   const updated = (zone: string): number =>

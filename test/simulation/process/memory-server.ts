@@ -20,12 +20,12 @@ export interface OpenWatch {
 
 /** Takes note of what arrives, and answers 200 with the number of the request. */
 export function noteServer(scheduler: Pick<Scheduler, 'nowMs'>) {
-  const arrived: { readonly atMs: number; readonly request: ModelRequest }[] = [];
+  const arrived: { readonly atMs: number; readonly request: ModelRequest; readonly frontEnd: number }[] = [];
   const watches: OpenWatch[] = [];
   const touched: string[] = [];
   const server: ServedModel = {
-    handle: (request): ModelResponse => {
-      arrived.push({ atMs: scheduler.nowMs(), request });
+    handle: (request, frontEnd = 0): ModelResponse => {
+      arrived.push({ atMs: scheduler.nowMs(), request, frontEnd });
       return { status: 200, headers: {}, body: JSON.stringify({ count: arrived.length }) };
     },
     watch: (request, sink, frontEnd = 0) => {

@@ -180,6 +180,37 @@ describe('a fault of a request', () => {
   });
 });
 
+describe('a connection', () => {
+  it('stays with one front end until something fails, then finds one anew', async () => {
+    const one = client();
+    for (let index = 0; index < 50; index += 1) one.ask();
+    await one.scheduler.runUntil(10_000);
+    expect([one.arrived.length, new Set(one.arrived.map(({ frontEnd }) => frontEnd)).size]).toEqual([50, 1]);
+    const refusals = Array.from({ length: 40 }, (_, index) => at({ class: 'F1', kind: 'lost', isSilent: false }, 2 * index + 1));
+    const other = client(...refusals);
+    for (let index = 0; index < 80; index += 1) {
+      other.ask();
+      await other.scheduler.runUntil(other.scheduler.nowMs() + 5_000);
+    }
+    const seen = new Set(other.arrived.map(({ frontEnd }) => frontEnd));
+    expect([...seen].sort()).toEqual([0, 1, 2]);
+  });
+
+  it('of one process is drawn apart from that of another, and of its other client', async () => {
+    const seen = new Set<string>();
+    for (let seed = 1; seed <= 40; seed += 1) {
+      const { life, server, arrived, scheduler } = lifeWith();
+      const options = { server, user: 'agent', frontEnds: 3, touch: () => undefined, frontEndOfPast: () => 7 };
+      for (const connection of ['acting', 'writing'] as const) {
+        void createTransport({ ...options, life: { ...life, seed } }, connection).request(deletion);
+      }
+      await scheduler.runUntil(5_000);
+      seen.add(arrived.map(({ frontEnd }) => frontEnd).join(''));
+    }
+    expect(seen.size).toBe(9);
+  });
+});
+
 describe('a process that is over', () => {
   it('sends nothing and hears nothing', async () => {
     const { ask, arrived, outcomes, scheduler, life } = client();
