@@ -17,6 +17,8 @@ export interface Kind {
   /** Values of `status`; none without the subresource. */
   readonly statuses: readonly Json[];
   readonly hasScale: boolean;
+  /** Its caches were made after the server had started: they cannot tell what was at resourceVersion 1. */
+  readonly isCustom?: boolean;
   readonly fieldSelectors: readonly string[];
 }
 
@@ -218,6 +220,7 @@ export const rolloutGroups: Kind = {
   refused: [{ status: { phase: 'Rolling' } }],
   statuses: [{ phase: 'Idle', replicas: 3 }, { phase: 'Rolling', replicas: 2 }, { decision: { anything: ['goes', { here: true }] } }],
   hasScale: true,
+  isCustom: true,
   fieldSelectors: [],
 };
 
@@ -231,6 +234,7 @@ export const replicaTemplates: Kind = {
   refused: [{ status: { replicas: 9 } }],
   statuses: [{ replicas: 3 }, { replicas: 0 }],
   hasScale: true,
+  isCustom: true,
   fieldSelectors: [],
 };
 

@@ -13,7 +13,15 @@ const settlingMs = 1000;
 export function modelTarget(seed: number): Target {
   const scheduler = createScheduler(seed);
   const server = new ModelServer({ scheduler, wallMs: () => Date.UTC(2026, 0, 15, 12) + scheduler.nowMs(), seed, collectsGarbage: false });
-  return targetOf(server, () => scheduler.runUntil(scheduler.nowMs() + settlingMs));
+  const target = targetOf(server, () => scheduler.runUntil(scheduler.nowMs() + settlingMs));
+  return {
+    ...target,
+    prepare: async (name) => {
+      await target.prepare(name);
+      // What was at resourceVersion 1 is past telling, as on the real one.
+      server.restartFrontEnd(0, { isCompacted: true });
+    },
+  };
 }
 
 /** `settle` lets everything happen that is on its way. */
@@ -22,7 +30,7 @@ export function targetOf(server: Pick<ModelServer, 'handle' | 'watch'>, settle: 
     ask: async (request) => server.handle(requestOf(request)),
     open: async (request, onLine, onEnd) => {
       const opened = server.watch(requestOf(request), { line: onLine, end: onEnd });
-      return isRefusal(opened) ? { refusal: opened, close: () => undefined } : opened;
+      return isRefusal(opened) ? { refusal: opened, close: () => undefined } : { close: () => opened.close() };
     },
     settle,
     prepare: async (name) => {

@@ -72,9 +72,11 @@ function text(value: string, { namespace, uids }: Names): string {
 function metadata(fields: Fields, names: Names): unknown {
   const normal: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(fields)) {
-    if (key === 'managedFields' || key === 'remainingItemCount') continue;
+    // Lists of custom kinds say it even when nothing follows.
+    const isOver = key === 'continue' && value === '';
+    if (key === 'managedFields' || key === 'remainingItemCount' || isOver) continue;
     if (key === 'resourceVersion') normal[key] = versionOf(value, names);
-    else if (key === 'continue') normal[key] = value === '' ? '' : 'more';
+    else if (key === 'continue') normal[key] = 'more';
     else normal[key] = normalised(value, names);
   }
   return normal;

@@ -137,7 +137,7 @@ export const watch: Draw = (random, kind, name) => {
     '&resourceVersion=<rv list>',
     `&resourceVersion=<rv ${at}>`,
     `&resourceVersion=<rv ${at} first>`,
-    '&resourceVersion=1',
+    ...(kind.isCustom ? ['&resourceVersion=1'] : []),
   ]);
   const bookmarks = oneOf(random, ['', '&allowWatchBookmarks=true']);
   return { method: 'GET', path: `${collectionOf(kind)}?watch=1${bookmarks}${version}${selector}`, isWatch: true };
