@@ -52,6 +52,14 @@ export interface PodCalled {
   readonly reportedMs?: number;
 }
 
+/** An answer of the metric server to an agent, when the question arrives there. */
+export interface GateAnswered {
+  readonly process: string;
+  readonly atMs: number;
+  /** Whether it says that the gate's condition holds, in a way that counts. */
+  readonly isGood: boolean;
+}
+
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
 
 export interface Oracle {
@@ -59,6 +67,7 @@ export interface Oracle {
   readonly answered?: (answered: Answered) => void;
   readonly turnEnded?: (process: string, report: TurnReport) => void;
   readonly podCalled?: (call: PodCalled) => void;
+  readonly gateAnswered?: (answer: GateAnswered) => void;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
   /** Faults are over, everything broken is mended and every agent runs. */
   readonly healingBegan?: () => void;

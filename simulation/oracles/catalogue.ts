@@ -1,0 +1,132 @@
+// Every invariant of the list, by its id: which judge speaks of it, in what sense, or why none can in a simulated run.
+import type { JudgeName } from './all.ts';
+
+export type CatalogueEntry =
+  | {
+      readonly id: string;
+      readonly title: string;
+      /** Files of this folder. */
+      readonly judgedBy: readonly JudgeName[];
+      /** What is asked where the statement leaves a choice, or cannot be asked whole. */
+      readonly how?: string;
+      /** Whether groups are spared that keep the arithmetic of grafana/rollout-operator. */
+      readonly scope?: 'native';
+    }
+  | { readonly id: string; readonly title: string; readonly leftOut: string };
+
+const admission = 'there is no admission server yet';
+
+/** S1 to S36 and L1 to L12, in this order. */
+export const catalogue: readonly CatalogueEntry[] = [
+  {
+    id: 'S1',
+    title: 'one zone at a time',
+    judgedBy: ['availability', 'replicas', 'ledgers'],
+    how: 'pods and decreases by what the decision had to know (places.ts), announcements by what stands in the ledger; adopted groups: pods alone',
+  },
+  { id: 'S1p', title: 'one budget for each partition', leftOut: 'no scenario has partitions; the engine is tested with tables' },
+  { id: 'S2', title: 'the budget of the zone', judgedBy: ['availability'] },
+  {
+    id: 'S3',
+    title: 'the floor of the group',
+    judgedBy: ['availability'],
+    how: 'available members of the group; voters of a quorum are unknown to groups of this version',
+  },
+  {
+    id: 'S4',
+    title: 'no view, no act',
+    judgedBy: ['targets', 'replicas', 'decisions'],
+    how: 'a status that has been older than its spec all the time, and zones that the decision had not read',
+  },
+  { id: 'S5', title: 'bounded age of what is decided from', judgedBy: ['decisions'], how: 'by the clock of the process, from the decision to the request' },
+  { id: 'S6', title: 'the right target', judgedBy: ['targets'] },
+  { id: 'S7', title: 'at most once', judgedBy: ['targets'] },
+  { id: 'S8', title: 'settle first', judgedBy: ['availability'], scope: 'native' },
+  {
+    id: 'S9',
+    title: 'unhealthy first',
+    judgedBy: ['availability'],
+    scope: 'native',
+    how: 'a pod that is down goes whatever the budget, and no more than the limit are replaced at once; that its revision is older is S6',
+  },
+  { id: 'S10', title: 'gentle verbs', judgedBy: ['requests'] },
+  { id: 'S11', title: 'the delay of a downscale', judgedBy: ['preparations'] },
+  { id: 'S12', title: 'time between zones', judgedBy: ['replicas'], scope: 'native' },
+  {
+    id: 'S13',
+    title: 'followers have what their leader has',
+    judgedBy: ['replicas'],
+    scope: 'native',
+    how: 'decreases; no scenario makes growth wait for the leader',
+  },
+  { id: 'S14', title: 'the floor of replicas', judgedBy: ['replicas'], scope: 'native' },
+  { id: 'S15', title: 'no rolling while shrinking', judgedBy: ['availability', 'replicas'], scope: 'native' },
+  { id: 'S16', title: 'replicas do not go to and fro', judgedBy: ['replicas'] },
+  {
+    id: 'S17',
+    title: 'the holder acts',
+    judgedBy: ['leadership'],
+    how: 'what changes the group; events and published decisions of the time before may follow',
+  },
+  {
+    id: 'S18',
+    title: 'the order of leaderships',
+    judgedBy: ['ledgers'],
+    how: 'evictions and decreases cannot be made void, so a late one counts as its later leader knows it: by the claim that still stands',
+  },
+  { id: 'S19', title: 'written ahead', judgedBy: ['ledgers'] },
+  { id: 'S20', title: 'preconditions', judgedBy: ['requests'] },
+  {
+    id: 'S21',
+    title: 'no travel in time',
+    judgedBy: ['decisions'],
+    how: 'what is disturbed is not decided from an object as it was before the same machine changed it and knew',
+  },
+  { id: 'S22', title: 'ownership', judgedBy: ['targets'] },
+  { id: 'S23', title: 'one master', leftOut: 'the model server does not tell who owns a field' },
+  { id: 'S24', title: 'no older policy', leftOut: 'policies are read from a directory or the API server; nothing reads Git yet' },
+  { id: 'S25', title: 'one policy a decision', judgedBy: ['decisions'], how: 'a digest never stands for two definitions; bundles from Git are to come' },
+  {
+    id: 'S26',
+    title: 'errors never widen',
+    judgedBy: ['availability'],
+    how: 'while a budget cannot be read the last one that could be binds; unreadable files are tested with the policies',
+  },
+  { id: 'S27', title: 'purity', judgedBy: ['decisions'], how: 'one decision in eight, and all that disturb' },
+  {
+    id: 'S28',
+    title: 'pause',
+    judgedBy: ['targets', 'replicas', 'ledgers'],
+    how: 'nothing is announced or disturbed that was decided 10 s after the pause became visible',
+  },
+  { id: 'S29', title: 'dry runs', judgedBy: ['requests'], how: 'the agent makes none; one that changed something would be found' },
+  { id: 'S30', title: 'serialisable with admission', leftOut: admission },
+  { id: 'S31', title: 'no open door', leftOut: admission },
+  { id: 'S32', title: 'no self-block', leftOut: admission },
+  { id: 'S33', title: 'idempotent mutation', leftOut: admission },
+  { id: 'S34', title: 'secrets', leftOut: 'scenarios hold no secrets' },
+  { id: 'S35', title: 'egress', leftOut: 'a simulated agent can reach nothing but the model; addresses are tested where they are built' },
+  { id: 'S36', title: 'limits', leftOut: 'groups of scenarios are small; limits are tested where they are' },
+  {
+    id: 'L1',
+    title: 'converges and stays so',
+    judgedBy: ['settling'],
+    how: 'by what the StatefulSets say, at the end and from when it was so; what people asked for is compared by the run',
+  },
+  {
+    id: 'L2',
+    title: 'quiet',
+    judgedBy: ['settling'],
+    how: 'from a minute after nothing is left only Leases are written; until then its record, status, events and published decision may follow',
+  },
+  { id: 'L3', title: 'failover', judgedBy: ['leadership'], how: 'from the end of all faults, since nothing else is free of them' },
+  { id: 'L4', title: 'claims end', judgedBy: ['ledgers'] },
+  { id: 'L5', title: 'who stays is told so', judgedBy: ['preparations', 'ledgers'] },
+  { id: 'L6', title: 'no wedge', judgedBy: ['settling'], how: 'at the end nothing stands at a revision that never became ready' },
+  { id: 'L7', title: 'isolation', leftOut: 'a run has one group; that groups do not wait for one another is tested with the loop' },
+  { id: 'L8', title: 'watches come back', judgedBy: ['decisions'], how: 'by what turns see two minutes after all faults' },
+  { id: 'L9', title: 'reasons', judgedBy: ['decisions', 'settling'] },
+  { id: 'L10', title: 'no lost wake-up', judgedBy: ['settling'], how: 'a turn begins within 15 s of each change, after all faults' },
+  { id: 'L11', title: 'no starvation of writers', judgedBy: ['requests'], how: 'no 20 conflicts in a row; other groups do not compete in a run' },
+  { id: 'L12', title: 'expectations leak nothing', judgedBy: ['settling'], how: 'no group that is not done goes without a turn for longer than the longest pause' },
+];

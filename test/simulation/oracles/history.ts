@@ -1,0 +1,341 @@
+// Made-up histories for the judges of simulated runs: a group of three zones in a storage that does what a test says, and what the judges say to it.
+import type { TurnReport } from '../../../agent/report.ts';
+import { emptySnapshot } from '../../../engine/snapshot.ts';
+import { oracleFactories } from '../../../simulation/oracles/all.ts';
+import type { MachineState, Oracle, PodCalled, Scene } from '../../../simulation/oracles/oracle.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import type { GroupShape } from '../../../simulation/scenario.ts';
+import type { Actor, Answered, Commit, Json, ModelObject } from '../../../simulation/server/request.ts';
+
+export const namespace = 'mimir';
+export const sets = ['ing-a', 'ing-b', 'ing-c'] as const;
+const setResource = 'statefulsets.apps';
+const people: Actor = { user: 'kubernetes-admin' };
+export const controller: Actor = { user: 'system:serviceaccount:kube-system:statefulset-controller' };
+
+const shape: GroupShape = {
+  kind: 'native',
+  zones: 3,
+  podsPerZone: 3,
+  maxUnavailable: 1,
+  minReadySeconds: 0,
+  podManagementPolicy: 'Parallel',
+  rotateBy: 'delete',
+  replicas: 'leader',
+  delaySeconds: 60,
+  betweenZonesSeconds: 120,
+  drainMs: 3000,
+  startMs: 5000,
+};
+
+export interface ClaimText {
+  readonly verb: 'deletePod' | 'evictPod' | 'scaleDown';
+  readonly zone: string;
+  readonly uid: string;
+  readonly resourceVersion?: string;
+  readonly to?: number;
+}
+
+type Merge = (object: ModelObject) => Json;
+
+/** A group at revision `r2` whose pods are ready at `r1`, and everything that a test lets happen to it. */
+export class History {
+  nowMs = 1_000_000;
+  readonly said: { readonly invariant: string; readonly message: string }[] = [];
+  readonly clocks = new Map<string, MachineState>();
+  readonly #objects = new Map<string, ModelObject>();
+  readonly #oracles: readonly Oracle[];
+  #revision = 1000;
+  #uid = 0;
+  #isHealing = false;
+
+  constructor(overrides: Partial<GroupShape> = {}) {
+    const group = { ...shape, ...overrides };
+    if (group.kind === 'native') this.#put('rolloutgroups.rollout-group.dev', groupOf(group));
+    for (const name of sets) {
+      this.#put(setResource, setOf(group, name));
+      for (let ordinal = 0; ordinal < group.podsPerZone; ordinal += 1) this.#put('pods', this.#podOf(name, ordinal, 'r1', true));
+    }
+    const scene: Scene = {
+      nowMs: () => this.nowMs,
+      phase: () => (this.#isHealing ? 'healing' : 'safety'),
+      group,
+      namespace,
+      statefulSets: sets,
+      agentUser: 'system:serviceaccount:mimir:agent',
+      list: (resource, of) =>
+        [...this.#objects]
+          .filter(([key, { metadata }]) => key.startsWith(`${resource} `) && (of ?? metadata.namespace) === metadata.namespace)
+          .map(([, object]) => object),
+      get: (resource, _namespace, name) => this.#objects.get(`${resource} ${name}`),
+      violated: (invariant, message) => this.said.push({ invariant, message }),
+      clockOf: (process) => this.clocks.get(process) ?? { rate: 1, wallErrorMs: 0 },
+    };
+    this.#oracles = oracleFactories.map((make) => make(scene));
+  }
+
+  /** Messages of one invariant. */
+  found(invariant: string): readonly string[] {
+    return this.said.filter((one) => one.invariant === invariant).map(({ message }) => message);
+  }
+
+  /** The invariants that were broken, each once. */
+  broken(): readonly string[] {
+    return [...new Set(this.said.map(({ invariant }) => invariant))].sort();
+  }
+
+  advance(ms: number): this {
+    this.nowMs += ms;
+    return this;
+  }
+
+  agent(process = 'a1', sentAgoMs = 0): Actor {
+    return { user: 'system:serviceaccount:mimir:agent', process, sentAtMs: this.nowMs - sentAgoMs };
+  }
+
+  get(resource: string, name: string): ModelObject {
+    const object = this.#objects.get(`${resource} ${name}`);
+    if (object === undefined) throw new Error(`there is no ${resource} ${name}`);
+    return object;
+  }
+
+  pod(name: string): ModelObject {
+    return this.get('pods', name);
+  }
+
+  uidOf(pod: string): string {
+    return this.pod(pod).metadata.uid;
+  }
+
+  set(name: string): ModelObject {
+    return this.get(setResource, name);
+  }
+
+  /** Writes an object of that name, new or not. */
+  write(resource: string, object: Json & { readonly metadata: Json & { readonly name: string } }, actor: Actor = people): Commit {
+    const before = this.#objects.get(`${resource} ${object.metadata.name}`);
+    const after = this.#put(resource, { ...object, metadata: { ...before?.metadata, namespace, ...object.metadata } });
+    return this.#commit({
+      type: before === undefined ? 'ADDED' : 'MODIFIED',
+      resource,
+      ...(before === undefined ? {} : { before }),
+      after,
+      actor,
+    });
+  }
+
+  change(resource: string, name: string, merge: Merge, actor: Actor = people): Commit {
+    const before = this.get(resource, name);
+    return this.write(
+      resource,
+      { ...before, ...merge(before), metadata: { ...before.metadata, ...(merge(before)['metadata'] as Json) } } as ModelObject,
+      actor,
+    );
+  }
+
+  remove(resource: string, name: string, actor: Actor = controller): Commit {
+    const before = this.get(resource, name);
+    this.#objects.delete(`${resource} ${name}`);
+    this.#revision += 1;
+    const after = { ...before, metadata: { ...before.metadata, resourceVersion: String(this.#revision) } };
+    return this.#commit({ type: 'DELETED', resource, before, after, actor });
+  }
+
+  /** Told to end, by a DELETE that names its state. */
+  take(pod: string, actor: Actor = this.agent()): Commit {
+    const { uid, resourceVersion } = this.pod(pod).metadata;
+    const commit = this.change('pods', pod, () => ({ metadata: { deletionTimestamp: this.time() } }), actor);
+    this.answer({
+      verb: 'delete',
+      resource: 'pods',
+      name: pod,
+      body: { preconditions: { uid, resourceVersion } },
+      actor,
+      revisions: [commit.revision],
+    });
+    return commit;
+  }
+
+  /** Announced before it is taken. */
+  announceAndTake(pod: string, process = 'a1'): void {
+    this.announce([this.claimOf(pod)], this.agent(process));
+    this.take(pod, this.agent(process));
+  }
+
+  claimOf(pod: string): ClaimText {
+    const { uid, resourceVersion } = this.pod(pod).metadata;
+    return { verb: 'deletePod', zone: pod.slice(4, 5), uid, resourceVersion };
+  }
+
+  /** Gone, and another one in its place, ready or not. */
+  replace(pod: string, revision = 'r2', isReady = true): void {
+    this.remove('pods', pod);
+    const [, set = '', ordinal = ''] = /^(.*)-(\d+)$/.exec(pod) ?? [];
+    this.write('pods', this.#podOf(set, Number(ordinal), revision, isReady), controller);
+  }
+
+  ready(pod: string, isReady: boolean, actor: Actor = { user: 'kubelet' }): void {
+    this.change('pods', pod, () => ({ status: statusOf(isReady, this.time()) }), actor);
+  }
+
+  scale(set: string, replicas: number, actor: Actor = people): Commit {
+    return this.change(setResource, set, ({ spec }) => ({ spec: { ...(spec as Json), replicas } }), actor);
+  }
+
+  /** The whole ledger as an agent writes it. */
+  announce(claims: readonly ClaimText[], actor: Actor = this.agent(), epoch = 1): Commit {
+    const entries = claims.map(({ uid, resourceVersion, ...rest }) =>
+      rest.verb === 'scaleDown'
+        ? { ...rest, uid, resourceVersion, atMs: 0 }
+        : { ...rest, atMs: 0, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
+    );
+    const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, downscales: [], preparations: [] });
+    const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
+    return this.write('configmaps', { metadata, data: { ledger } }, actor);
+  }
+
+  answer(
+    given: Partial<Omit<Answered, 'request'>> & {
+      readonly body?: Json;
+      readonly actor: Actor;
+      readonly path?: string;
+      readonly contentType?: string;
+    },
+  ): void {
+    const { body, actor, path = '/', contentType = 'application/json', ...rest } = given;
+    const request = { method: 'POST' as const, path, contentType, actor, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const defaults = {
+      atMs: this.nowMs,
+      verb: 'get' as const,
+      resource: 'pods',
+      namespace,
+      name: '',
+      subresource: '',
+      isDryRun: false,
+      status: 200,
+      revisions: [],
+    };
+    for (const oracle of this.#oracles) oracle.answered?.({ ...defaults, ...rest, request });
+  }
+
+  /** The process renews its Lease with a request that left so long ago. */
+  renew(process = 'a1', sentAgoMs = 0, holderIdentity = process): void {
+    const actor = this.agent(process, sentAgoMs);
+    this.write('leases.coordination.k8s.io', { metadata: { name: 'agent' }, spec: { holderIdentity } }, actor);
+    this.answer({
+      verb: 'update',
+      resource: 'leases.coordination.k8s.io',
+      name: 'agent',
+      actor,
+      body: { metadata: { resourceVersion: '1' }, spec: { holderIdentity } },
+    });
+  }
+
+  call(pod: string, method: 'POST' | 'DELETE', more: Partial<PodCalled> = {}): void {
+    const call = {
+      process: 'a1',
+      atMs: this.nowMs,
+      sentAtMs: this.nowMs,
+      namespace,
+      pod,
+      uid: this.uidOf(pod),
+      method,
+      path: '/prepare',
+      ...more,
+    };
+    for (const oracle of this.#oracles) oracle.podCalled?.(call);
+  }
+
+  turn(report: Partial<TurnReport>, process = 'a1'): void {
+    const startedMs = runStartMs + this.nowMs;
+    const group = {
+      namespace,
+      name: 'ing',
+      zones: sets.map((statefulSet) => ({ name: statefulSet, statefulSet })),
+    } as unknown as TurnReport['group'];
+    const defaults = { group, snapshot: emptySnapshot(startedMs), performed: [], startedMs, durationMs: 0 };
+    for (const oracle of this.#oracles) oracle.turnEnded?.(process, { ...defaults, ...report });
+  }
+
+  process(process: string, change: 'started' | 'crashed' | 'stopped'): void {
+    for (const oracle of this.#oracles) oracle.processChanged?.(process, change);
+  }
+
+  heal(): this {
+    this.#isHealing = true;
+    for (const oracle of this.#oracles) oracle.healingBegan?.();
+    return this;
+  }
+
+  end(): void {
+    for (const oracle of this.#oracles) oracle.ended?.();
+  }
+
+  /** Now, as objects have it. */
+  time(): string {
+    return new Date(runStartMs + Math.floor(this.nowMs / 1000) * 1000).toISOString().replace('.000', '');
+  }
+
+  #commit(given: Omit<Commit, 'revision' | 'atMs'>): Commit {
+    const commit = { ...given, revision: Number(given.after.metadata.resourceVersion), atMs: this.nowMs };
+    for (const oracle of this.#oracles) oracle.committed?.(commit);
+    return commit;
+  }
+
+  #put(resource: string, given: Json & { readonly metadata: Json & { readonly name: string } }): ModelObject {
+    this.#revision += 1;
+    this.#uid += 1;
+    const { name, uid = `uid-${name}-${this.#uid}` } = given.metadata;
+    const metadata = { namespace, creationTimestamp: this.time(), ...given.metadata, name, uid, resourceVersion: String(this.#revision) };
+    const object = { apiVersion: 'v1', kind: 'Any', ...given, metadata } as ModelObject;
+    this.#objects.set(`${resource} ${name}`, object);
+    return object;
+  }
+
+  #podOf(set: string, ordinal: number, revision: string, isReady: boolean): Json & { readonly metadata: Json & { readonly name: string } } {
+    const owner = { kind: 'StatefulSet', name: set, uid: this.set(set).metadata.uid, controller: true };
+    return {
+      metadata: {
+        name: `${set}-${ordinal}`,
+        uid: `uid-${set}-${ordinal}-${this.#uid}`,
+        labels: { 'controller-revision-hash': revision },
+        ownerReferences: [owner],
+      },
+      spec: { containers: [{ name: 'app', image: revision }] },
+      status: statusOf(isReady, this.time()),
+    };
+  }
+}
+
+function statusOf(isReady: boolean, since: string): Json {
+  return {
+    phase: 'Running',
+    conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False', lastTransitionTime: since }],
+    containerStatuses: [{ name: 'app', ready: isReady, state: { running: {} } }],
+  };
+}
+
+function setOf({ kind, podsPerZone, minReadySeconds, maxUnavailable, replicas, delaySeconds }: GroupShape, name: string) {
+  const delayed = {
+    'grafana.com/rollout-mirror-replicas-from-resource-name': 'ing',
+    'grafana.com/rollout-delayed-downscale': `${delaySeconds}s`,
+  };
+  const annotations = { 'rollout-max-unavailable': String(maxUnavailable), ...(replicas === 'delayedMirror' ? delayed : {}) };
+  return {
+    metadata: { name, generation: 1, ...(kind === 'adopted' ? { labels: { 'rollout-group': 'ing' }, annotations } : {}) },
+    spec: { replicas: podsPerZone, minReadySeconds },
+    status: { observedGeneration: 1, replicas: podsPerZone, updateRevision: 'r2' },
+  };
+}
+
+function groupOf({ maxUnavailable, betweenZonesSeconds, delaySeconds, replicas }: GroupShape) {
+  const delayed = replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s` } } : {};
+  return {
+    metadata: { name: 'ing' },
+    spec: {
+      members: { zones: sets.map((statefulSet) => ({ name: statefulSet.slice(4), statefulSet })) },
+      rollout: { maxUnavailable },
+      scaling: { down: { betweenZones: `${betweenZonesSeconds}s`, ...delayed } },
+    },
+  };
+}
