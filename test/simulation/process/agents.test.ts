@@ -1,47 +1,66 @@
 import { describe, expect, it } from 'vitest';
+import { type ClusterModel, startCluster } from '../../../simulation/cluster/cluster.ts';
 import type { Faults } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
-import { type Agents, type AgentsOptions, startAgents } from '../../../simulation/process/agents.ts';
-import { createScheduler } from '../../../simulation/scheduler.ts';
+import { touchObject } from '../../../simulation/play.ts';
+import { type Agents, type AgentsOptions, agentNamespace, leaseName, startAgents } from '../../../simulation/process/agents.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import { createScheduler, type Scheduler } from '../../../simulation/scheduler.ts';
+import { ModelServer } from '../../../simulation/server/server.ts';
 import { createTrace } from '../../../simulation/trace.ts';
-import { memoryServer } from './memory-server.ts';
+import { quietScenario } from '../scenarios.ts';
 
-const zones = ['a', 'b', 'c'].map((zone) => `ingester-zone-${zone}`);
+const frontEnds = 2;
 
 interface World {
-  readonly scheduler: ReturnType<typeof createScheduler>;
-  readonly memory: ReturnType<typeof memoryServer>;
+  readonly scheduler: Scheduler;
   readonly agents: Agents;
+  readonly cluster: ClusterModel;
+  /** Requests of agents that change something: process, place and name. */
+  readonly writes: readonly string[];
   readonly changes: readonly string[];
-  readonly turns: readonly string[];
   readonly trace: () => string;
   /** What the Lease says. */
   readonly holder: () => unknown;
+  readonly rollTo: (image: string) => void;
   readonly isRolled: (image: string) => boolean;
 }
 
 function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number; faults?: Faults } & Partial<AgentsOptions> = {}): World {
   const scheduler = createScheduler(seed);
-  const memory = memoryServer(scheduler);
-  for (const name of zones) memory.workloads.create({ name, labels: { 'rollout-group': 'ingester' } });
+  const wallMs = (): number => runStartMs + scheduler.nowMs();
+  const server = new ModelServer({ scheduler, wallMs, seed, frontEnds });
+  const cluster = startCluster({ server, scheduler, wallMs, scenario: { ...quietScenario, seed } });
+  const { namespace, policies, podAnswer } = cluster;
   const trace = createTrace();
   const changes: string[] = [];
-  const turns: string[] = [];
+  const writes: string[] = [];
+  server.observe({
+    answered: ({ request, verb, name }) => {
+      const { process, site } = request.actor;
+      if (process !== undefined && verb !== 'get' && verb !== 'list') writes.push(`${process} ${site} ${name}`);
+    },
+  });
+  let touches = 0;
   const agents = startAgents({
-    ...{ scenario: { seed, agents: 2 }, scheduler, server: memory.server, frontEnds: 1, faults, namespace: 'mimir' },
-    ...{ podAnswer: () => undefined, podCalled: () => undefined, touch: () => undefined },
-    listenerOf: (process) => ({ turnEnded: ({ error }) => turns.push(`${process} ${error ?? 'ended'}`) }),
+    ...{ scenario: { seed, agents: 2 }, scheduler, server, frontEnds, faults, namespace, policies, podAnswer },
+    podCalled: () => undefined,
+    touch: (request) => {
+      touches += 1;
+      touchObject(request, touches, server);
+    },
     processChanged: (process, change) => changes.push(`${process} ${change}`),
     note: (...parts) => trace.note(scheduler.nowMs(), ...parts),
     ...rest,
   });
   return {
-    ...{ scheduler, memory, agents, changes, turns, trace: trace.hash },
+    ...{ scheduler, cluster, agents, changes, writes, trace: trace.hash },
     holder: () => {
-      const spec = memory.api.get('leases', 'rollout-group', 'rollout-group-agent')?.['spec'];
+      const spec = server.get('leases.coordination.k8s.io', agentNamespace, leaseName)?.['spec'];
       return (spec as { readonly holderIdentity?: unknown } | undefined)?.holderIdentity;
     },
-    isRolled: (image) => memory.api.list('pods', 'mimir').filter((pod) => JSON.stringify(pod).includes(`"image":"${image}"`)).length === 9,
+    rollTo: (image) => cluster.happen({ kind: 'setImage', image }),
+    isRolled: (image) => server.list('pods', namespace).filter((pod) => JSON.stringify(pod).includes(`"image":"${image}"`)).length === 9,
   };
 }
 
@@ -61,23 +80,22 @@ describe('two agents in virtual time', () => {
     await one.scheduler.runUntil(10_000);
     expect(one.agents.isReady()).toBe(true);
     expect(one.agents.alive()).toEqual(['a1', 'b1']);
-    for (const name of zones) one.memory.workloads.setImage(name, 'app:2');
+    one.rollTo('app:2');
     await one.scheduler.runUntil(240_000);
     expect(one.isRolled('app:2')).toBe(true);
     const holder = one.holder();
     expect(['a1', 'b1']).toContain(holder);
     // Only who holds the Lease acts.
-    const actors = new Set(one.memory.writes.filter((write) => write.includes(' act.')).map((write) => write.split(' ')[0]));
+    const actors = new Set(one.writes.filter((write) => write.includes(' act.')).map((write) => write.split(' ')[0]));
     expect([...actors]).toEqual([holder]);
     expect(await ended(one)).toEqual([]);
     expect(one.agents.defects()).toEqual([]);
-    expect(one.scheduler.pendingCount()).toBe(0);
   });
 
   it('publish what they decide, as the executable does', async () => {
     const one = world();
     await one.scheduler.runUntil(20_000);
-    expect(one.memory.writes.filter((write) => write.includes(' publish.'))).not.toEqual([]);
+    expect(one.writes.filter((write) => write.includes(' publish.'))).not.toEqual([]);
     await ended(one);
   });
 
@@ -146,25 +164,24 @@ describe('agents under faults', () => {
     const faults = recordedFaults(source, () => isOver);
     const one = world({ seed, faults, scenario: { seed, agents: 2, clockRates: { b: 1.2 } } });
     await one.scheduler.runUntil(10_000);
-    for (const name of zones) one.memory.workloads.setImage(name, 'app:2');
+    one.rollTo('app:2');
     await one.scheduler.runUntil(200_000);
     isOver = true;
     one.agents.heal();
-    await one.scheduler.runUntil(600_000);
+    await one.scheduler.runUntil(500_000);
     const isRolled = one.isRolled('app:2');
     return { leaks: await ended(one), defects: one.agents.defects(), isRolled, hash: one.trace(), counts: faults.counts(), faults };
   };
 
   it('roll the group when the faults are over, and the same seed gives the same run', async () => {
     const seen = new Set<string>();
-    for (const seed of [1, 2, 3, 4, 5]) {
+    for (const seed of [1, 2, 3]) {
       const first = await run(seed, drawnFaults(seed, rates));
       expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({
         ...{ seed, isRolled: true, leaks: [], defects: [] },
       });
       for (const kind of Object.keys(first.counts)) seen.add(kind);
-      const again = await run(seed, drawnFaults(seed, rates));
-      expect(again.hash).toBe(first.hash);
+      if (seed === 1) expect((await run(seed, drawnFaults(seed, rates))).hash).toBe(first.hash);
       // What was recorded is a plan that gives the same run.
       const replayed = await run(seed, placedFaults(first.faults.placed()));
       expect(replayed.hash).toBe(first.hash);
