@@ -57,7 +57,10 @@ describe('creating', () => {
 
   it('keeps no status that comes with a pod or a StatefulSet, and fills in defaults', () => {
     const { ask } = asking();
-    expect(ask('POST', pods, { ...pod('p-0'), status: { phase: 'Running' } }).body.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
+    expect(ask('POST', pods, { ...pod('p-0'), status: { phase: 'Running' } }).body.status).toEqual({
+      phase: 'Pending',
+      qosClass: 'BestEffort',
+    });
     const set = ask('POST', sets, { ...statefulSet('s'), status: { replicas: 9 } }).body;
     expect([set.status, set.spec?.['podManagementPolicy'], set.spec?.['updateStrategy'], set.metadata.generation]).toEqual([
       { replicas: 0, availableReplicas: 0 },
@@ -163,9 +166,14 @@ describe('patching', () => {
     ask('POST', intents, intent('i'));
     const strategic = { contentType: 'application/strategic-merge-patch+json' };
     const named = { spec: { containers: [{ name: 'app', image: 'app:2' }] } };
-    expect(ask('PATCH', `${pods}/p-0`, named, strategic).body.spec?.['containers']).toMatchObject([{ image: 'app:2', imagePullPolicy: 'IfNotPresent' }]);
+    expect(ask('PATCH', `${pods}/p-0`, named, strategic).body.spec?.['containers']).toMatchObject([
+      { image: 'app:2', imagePullPolicy: 'IfNotPresent' },
+    ]);
     expect(ask('PATCH', `${intents}/i`, {}, strategic).status).toBe(415);
-    expect(refusalOf(ask('PATCH', `${pods}/p-0`, {}, { contentType: 'application/json' })).slice(0, 2)).toEqual([415, 'UnsupportedMediaType']);
+    expect(refusalOf(ask('PATCH', `${pods}/p-0`, {}, { contentType: 'application/json' })).slice(0, 2)).toEqual([
+      415,
+      'UnsupportedMediaType',
+    ]);
   });
 });
 
@@ -186,7 +194,11 @@ describe('statuses', () => {
     const { ask, merge } = asking();
     ask('POST', sets, statefulSet('s'));
     expect(merge(`${sets}/s`, { status: { replicas: 2 } }).body.metadata.resourceVersion).toBe('1001');
-    const { body } = merge(`${sets}/s/status`, { status: { replicas: 2, readyReplicas: 0 }, spec: { replicas: 7 }, metadata: { labels: { a: '1' } } });
+    const { body } = merge(`${sets}/s/status`, {
+      status: { replicas: 2, readyReplicas: 0 },
+      spec: { replicas: 7 },
+      metadata: { labels: { a: '1' } },
+    });
     expect([body.status, body.spec?.['replicas'], body.metadata['labels']]).toEqual([{ replicas: 2, availableReplicas: 0 }, 2, { a: '1' }]);
   });
 
@@ -210,7 +222,9 @@ describe('what is not valid', () => {
       'Invalid',
       'StatefulSet.apps "s" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
     ]);
-    expect(merge(`${sets}/s`, { spec: { serviceName: 'other' } }).body.message).toMatch(/^StatefulSet.apps "s" is invalid: spec: Forbidden: updates to/);
+    expect(merge(`${sets}/s`, { spec: { serviceName: 'other' } }).body.message).toMatch(
+      /^StatefulSet.apps "s" is invalid: spec: Forbidden: updates to/,
+    );
     expect(merge(`${sets}/s`, { spec: { updateStrategy: { type: 'OnDelete' } } }).body.details?.causes).toMatchObject([
       { field: 'spec.updateStrategy.rollingUpdate' },
     ]);
@@ -221,7 +235,9 @@ describe('what is not valid', () => {
   it('is refused of pods', () => {
     const { ask, merge } = asking();
     ask('POST', pods, pod('p-0'));
-    expect(merge(`${pods}/p-0`, { spec: { nodeName: 'other' } }).body.message).toMatch(/spec: Forbidden: pod updates may not change fields/);
+    expect(merge(`${pods}/p-0`, { spec: { nodeName: 'other' } }).body.message).toMatch(
+      /spec: Forbidden: pod updates may not change fields/,
+    );
     expect(merge(`${pods}/p-0`, { metadata: { annotations: { a: '1' } } }).status).toBe(200);
     expect(ask('POST', pods, { metadata: { name: 'empty' } }).body.message).toBe('Pod "empty" is invalid: spec.containers: Required value');
   });
