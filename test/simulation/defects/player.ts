@@ -39,25 +39,36 @@ const memoryMb = 512;
 export function startPlayer(script: string, { limitMs = usualLimitMs }: PlayerOptions = {}): Player {
   let worker: Worker | undefined;
   let last: Promise<unknown> = Promise.resolve();
+  /** Of the scenario that is being played. */
+  let told: (answer: Told) => void = () => undefined;
+  let failed: (message: string) => void = () => undefined;
 
   const end = async (): Promise<void> => {
     const ending = worker;
     worker = undefined;
     await ending?.terminate();
   };
+  const begin = (): Worker => {
+    const begun = new Worker(script, { eval: true, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
+    begun.on('message', (answer: Told) => told(answer));
+    begun.on('error', (error: Error) => failed(error.message));
+    begun.on('exit', (code) => {
+      if (begun === worker) failed(`its worker ended with ${code}`);
+    });
+    return begun;
+  };
   const ask = async (asked: Asked): Promise<Played> => {
-    worker ??= new Worker(script, { eval: true, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
+    worker ??= begin();
     const current = worker;
     let limit: NodeJS.Timeout | undefined;
     const played = await new Promise<Played>((resolve) => {
-      limit = setTimeout(() => resolve({ kind: 'cutOff', message: `it was not over after ${limitMs / 1000} s` }), limitMs);
-      current.once('message', (told: Told) => resolve(told));
-      current.once('error', (error: Error) => resolve({ kind: 'cutOff', message: error.message }));
-      current.once('exit', (code) => resolve({ kind: 'cutOff', message: `its worker ended with ${code}` }));
+      const cutOff = (message: string): void => resolve({ kind: 'cutOff', message });
+      limit = setTimeout(() => cutOff(`it was not over after ${limitMs / 1000} s`), limitMs);
+      told = resolve;
+      failed = cutOff;
       current.postMessage(asked);
     });
     clearTimeout(limit);
-    current.removeAllListeners();
     if (played.kind === 'cutOff') await end();
     return played;
   };
