@@ -1,6 +1,7 @@
 // The model of the API server: requests and watches as text for agents, and the same storage in process for the models of controllers and people.
 import { draw, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
+import { bind } from './binding.ts';
 import { type DeleteOptions, remove } from './deletion.ts';
 import { evict } from './eviction.ts';
 import { FrontEnd } from './front-end.ts';
@@ -101,7 +102,7 @@ export class ModelServer {
 
   /**
    * Merges the patch into the object, or into its `status`, without preconditions. Undefined when nothing changes, or there is no such object.
-   * As in requests, a status is changed by subresource `status` only. Throws Refusal when the result is invalid.
+   * As in requests, a status is changed by subresource `status` only, and the node of a pod by `binding`. Throws Refusal when the result is invalid.
    */
   change(
     actor: Actor,
@@ -115,6 +116,7 @@ export class ModelServer {
     if (before === undefined) return undefined;
     const target = { kind: this.#kind(resource), namespace, name };
     const options = { actor, isDryRun: false, subresource: subresource ?? '' };
+    if (subresource === 'binding') return bind(this.#core, target, String(objectOf(change['spec'])['nodeName'] ?? ''), options);
     const after = patch(this.#core, target, (stored) => mergePatch(stored, change), options);
     return after === before ? undefined : after;
   }
