@@ -2,7 +2,7 @@
 import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Json } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
-import type { ReplicaOrigin } from './replica-origins.ts';
+import { numberAt, type ReplicaOrigin } from './replica-origins.ts';
 
 export interface AutoscalerOptions {
   readonly server: ClusterApi;
@@ -59,13 +59,6 @@ export function createAutoscaler({ server, scheduler, namespace }: AutoscalerOpt
       underWay.clear();
     },
   };
-}
-
-/** The number under the path. */
-export function numberAt(object: Json | undefined, path: readonly string[]): number | undefined {
-  let found: unknown = object;
-  for (const key of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, key) : undefined;
-  return typeof found === 'number' ? found : undefined;
 }
 
 function nested(path: readonly string[], value: number): Json {

@@ -11,7 +11,7 @@ import { startKubelets } from './kubelet.ts';
 import { startNodes } from './nodes.ts';
 import { createPeople } from './people.ts';
 import { createPodEndpoints } from './pod-endpoints.ts';
-import { replicaSources } from './replica-origins.ts';
+import { replicaSources, withReplicas } from './replica-origins.ts';
 import { startStatefulSetController } from './statefulset-controller.ts';
 import { podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
 
@@ -77,6 +77,7 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
   const { seed, group: shape, given } = scenario;
   const group: GroupObjects = given ?? groupObjects(shape);
   const { namespace, statefulSets } = group;
+  const sources = replicaSources(group);
   const listeners: ((what: string) => void)[] = [];
   const told =
     (who: string) =>
@@ -107,7 +108,7 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     pods: () => server.list('pods').map(podFacts),
   });
   begin({
-    ...{ server, wallMs, seed, namespace, objects: group.objects, adopt: kubelets.adopt },
+    ...{ server, wallMs, seed, namespace, objects: withReplicas(group, sources), adopt: kubelets.adopt },
     placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
   });
   const controller = startStatefulSetController(common);

@@ -4,11 +4,11 @@ import type { PeopleEvent } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
-import { createAutoscaler, numberAt } from './autoscaler.ts';
+import { createAutoscaler } from './autoscaler.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { createMembership } from './membership.ts';
-import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
-import { type Container, specOf, statefulSetResource } from './workload.ts';
+import { numberAt, type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
+import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 
 export interface PeopleOptions {
   readonly server: ClusterApi;
@@ -226,6 +226,13 @@ export function createPeople(options: PeopleOptions): People {
     for (const { origin } of sources) if (origin?.resource === resource && origin.name === name) learnNumber(origin);
   };
 
+  const atFirst = new Map(statefulSets.map((name) => [name, replicasAt(live(name))]));
+  /** Where the number comes from an object that is not there, it stays as it was. */
+  const wantedReplicas = (name: string, origin: ReplicaOrigin | undefined, bounded: (asked: number) => number): number => {
+    if (origin === undefined) return bounded(0);
+    const number = numbers.get(keyOf(origin));
+    return number === undefined ? (atFirst.get(name) ?? 1) : bounded(number);
+  };
   return {
     happen,
     apply: (changes) => {
@@ -251,7 +258,7 @@ export function createPeople(options: PeopleOptions): People {
       sources.map(({ statefulSet, origin, bounded }) => ({
         statefulSet,
         image: desired.get(statefulSet)?.image ?? '',
-        replicas: bounded((origin && numbers.get(keyOf(origin))) ?? 0),
+        replicas: wantedReplicas(statefulSet, origin, bounded),
       })),
   };
 }
@@ -260,6 +267,10 @@ function desiredOf(set: ModelObject | undefined): Desired {
   const image = containersOf(set)[0]?.image ?? '';
   const strategy = { rollingUpdate: null, ...(set === undefined ? {} : specOf(set).updateStrategy) };
   return { image, lastGood: image, strategy, strategyNow: strategy, strategyTurn: 0, memberTurn: 0, absent: undefined };
+}
+
+function replicasAt(set: ModelObject | undefined): number {
+  return set === undefined ? 1 : replicasOf(set);
 }
 
 function containersOf(set: ModelObject | undefined): readonly Container[] {

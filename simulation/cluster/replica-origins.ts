@@ -6,6 +6,8 @@ import { kubernetesKinds, projectKinds, resourceOf } from '../server/kinds.ts';
 import type { Json } from '../server/request.ts';
 import { statefulSetResource } from './workload.ts';
 
+const groupResource = 'rolloutgroups.rollout-group.dev';
+
 /** A number that people write. */
 export interface ReplicaOrigin {
   readonly resource: string;
@@ -15,7 +17,7 @@ export interface ReplicaOrigin {
 
 export interface ReplicaSource {
   readonly statefulSet: string;
-  /** Undefined when the policies name a number of their own. */
+  /** Undefined when the policies name a number that nobody changes during a run. */
   readonly origin: ReplicaOrigin | undefined;
   /** What the number becomes. */
   readonly bounded: (asked: number) => number;
@@ -39,10 +41,16 @@ export function replicaSources(given: GivenPolicies): readonly ReplicaSource[] {
     agentNamespace: given.namespace,
   });
   const zones = live.groups.find(({ namespace, name }) => namespace === given.namespace && name === given.name)?.zones ?? [];
-  return given.statefulSets.map((statefulSet) => sourceOf(statefulSet, zones, given.name));
+  const isObject = given.objects.some((object) => object['kind'] === 'RolloutGroup' && nameOf(object) === given.name);
+  return given.statefulSets.map((statefulSet) => sourceOf(statefulSet, zones, isObject ? given.name : undefined));
 }
 
-function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: string): ReplicaSource {
+function nameOf({ metadata }: Json): string {
+  return (metadata as { readonly name: string }).name;
+}
+
+/** `group` is the name of the RolloutGroup object, where the group is one. */
+function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: string | undefined): ReplicaSource {
   const own: ReplicaOrigin = { resource: statefulSetResource, name: statefulSet, path: ['spec', 'replicas'] };
   const zone = zones.find((candidate) => candidate.statefulSet === statefulSet);
   if (zone === undefined) return { statefulSet, origin: own, bounded: (asked) => asked };
@@ -52,18 +60,45 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
   switch (root.replicas.kind) {
     case 'leader':
       return { statefulSet, origin: { ...own, name: root.statefulSet }, bounded: (asked) => asked };
-    case 'count':
-      return {
-        statefulSet,
-        origin: { resource: 'rolloutgroups.rollout-group.dev', name: group, path: ['spec', 'replicas', 'count'] },
-        bounded,
-      };
+    case 'count': {
+      const { count } = root.replicas;
+      // Nobody changes a file during a run.
+      if (group === undefined) return { statefulSet, origin: undefined, bounded: () => bounded(count) };
+      return { statefulSet, origin: { resource: groupResource, name: group, path: ['spec', 'replicas', 'count'] }, bounded };
+    }
     case 'mirror': {
       const { apiVersion, resourceKind, name, read, fieldPath = [] } = root.replicas;
       const path = read === 'scale' ? ['spec', 'replicas'] : read === 'desiredReplicas' ? ['status', 'desiredReplicas'] : fieldPath;
       return { statefulSet, origin: { resource: resourceOfKind(apiVersion, resourceKind), name, path }, bounded };
     }
   }
+}
+
+/**
+ * The objects with replicas in each StatefulSet of the group: manifests of groups whose replicas come from elsewhere name none, and running
+ * ones have what their source says.
+ */
+export function withReplicas({ namespace, objects }: GivenPolicies, sources: readonly ReplicaSource[]): readonly Json[] {
+  return objects.map((object) => {
+    const { name, namespace: place = namespace } = object['metadata'] as { readonly name: string; readonly namespace?: string };
+    const source = object['kind'] === 'StatefulSet' && place === namespace ? sources.find((one) => one.statefulSet === name) : undefined;
+    if (source === undefined || numberAt(object, ['spec', 'replicas']) !== undefined) return object;
+    return { ...object, spec: { ...(object['spec'] as Json), replicas: source.bounded(numberOf(source.origin, objects) ?? 1) } };
+  });
+}
+
+function numberOf(origin: ReplicaOrigin | undefined, objects: readonly Json[]): number | undefined {
+  const found = objects.find(
+    (object) => nameOf(object) === origin?.name && resourceOfKind(`${object['apiVersion']}`, `${object['kind']}`) === origin.resource,
+  );
+  return origin && numberAt(found, origin.path);
+}
+
+/** The number under the path. */
+export function numberAt(object: Json | undefined, path: readonly string[]): number | undefined {
+  let found: unknown = object;
+  for (const key of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, key) : undefined;
+  return typeof found === 'number' ? found : undefined;
 }
 
 /** The zone that follows nobody at the end of the chain; the zone itself where the chain never ends. */

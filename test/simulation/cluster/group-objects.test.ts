@@ -112,5 +112,8 @@ describe('the group of a shape', () => {
     const [one, two, three] = replicaSources({ ...given, objects: [group({ count: 4, bounds: { min: 3, max: 7, parity: 'odd' } })] });
     expect(one?.origin?.path).toEqual(['spec', 'replicas', 'count']);
     expect([one?.bounded(4), two?.bounded(1), three?.bounded(4)]).toEqual([5, 3, 4]);
+    const file = { name: 'kafka.yaml', text: JSON.stringify(group({ count: 4, bounds: { parity: 'odd' } })) };
+    const [written] = replicaSources({ ...given, objects: [], policies: [file] });
+    expect([written?.origin, written?.bounded(9)]).toEqual([undefined, 5]);
   });
 });

@@ -4,6 +4,7 @@ import { type PodFacts, podFacts, type StatefulSetStatus, specOf, statusOf } fro
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import type { GivenGroup, GroupShape } from '../../../simulation/scenario.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
+import { projectKinds, type ServedKind } from '../../../simulation/server/kinds.ts';
 import type { Commit, ModelObject } from '../../../simulation/server/request.ts';
 import { ModelServer } from '../../../simulation/server/server.ts';
 
@@ -43,10 +44,15 @@ export interface World {
   readonly readyCount: (zone: string) => number;
 }
 
-export function newWorld(shape: Partial<GroupShape> = {}, seed = 1, given?: GivenGroup): World {
+export function newWorld(
+  shape: Partial<GroupShape> = {},
+  seed = 1,
+  given?: GivenGroup,
+  kinds: readonly ServedKind[] = projectKinds,
+): World {
   const scheduler = createScheduler(seed);
   const wallMs = (): number => runStartMs + scheduler.nowMs();
-  const server = new ModelServer({ scheduler, wallMs, seed });
+  const server = new ModelServer({ scheduler, wallMs, seed, kinds });
   const group = { ...defaultShape, ...shape };
   const times = { safetyMs: 600_000, healingMs: 600_000, events: [], rates: {}, faults: [] };
   const scenario = { seed, group, agents: 1, ...times, ...(given === undefined ? {} : { given }) };
