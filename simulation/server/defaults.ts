@@ -67,9 +67,26 @@ export function prepared(kind: ServedKind, object: Json): Json {
   const known: Record<string, unknown> = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata };
   for (const field of fieldsOf[resourceOf(kind)] ?? (kind.hasStatus ? ['spec', 'status'] : ['spec'])) {
     const value = object[field];
-    if (value !== undefined && value !== null) known[field] = kind.isCustom ? value : withoutNulls(value);
+    if (value !== undefined && value !== null) known[field] = kind.isCustom || isReady(kind, value) ? value : withoutNulls(value);
   }
-  return kind.isCustom ? known : (defaulted[resourceOf(kind)]?.(known) ?? known);
+  if (kind.isCustom) return known;
+  const { spec, status } = known;
+  const result = defaulted[resourceOf(kind)]?.(known) ?? known;
+  // What comes out of here goes in again with the next change of another part of the object: then it is left as it is.
+  return { ...result, ...kept(kind, 'spec', spec, result), ...kept(kind, 'status', status, result) };
+}
+
+const readyFor = new WeakMap<object, string>();
+
+function isReady(kind: ServedKind, value: unknown): boolean {
+  return typeof value === 'object' && value !== null && readyFor.get(value) === resourceOf(kind);
+}
+
+function kept(kind: ServedKind, field: 'spec' | 'status', before: unknown, result: Json): Json {
+  if (isReady(kind, before)) return { [field]: before };
+  const after = result[field];
+  if (typeof after === 'object' && after !== null) readyFor.set(after, resourceOf(kind));
+  return {};
 }
 
 /** `null` is the same as absent in Kubernetes' own kinds. Times of pod conditions are the exception: there it is written. */

@@ -31,6 +31,8 @@ export class FrontEnd {
   readonly storage: Storage;
   readonly #options: FrontEndOptions;
   readonly #caches = new Map<string, WatchCache>();
+  /** From when on its caches know what happened. */
+  #startRevision = 0;
   #lag: { readonly untilMs: number; readonly revision: number } | undefined;
 
   constructor(options: FrontEndOptions) {
@@ -42,7 +44,7 @@ export class FrontEnd {
   cache(resource: string): WatchCache {
     let cache = this.#caches.get(resource);
     if (cache === undefined) {
-      cache = new WatchCache(this, this.storage.collection(resource));
+      cache = new WatchCache(this, this.storage.collection(resource), this.#startRevision);
       this.#caches.set(resource, cache);
     }
     return cache;
@@ -67,6 +69,7 @@ export class FrontEnd {
   /** Ends every watch. `isCompacted`: begins anew from what the storage holds now, and knows nothing of what was before. */
   restart(isCompacted: boolean): void {
     if (isCompacted) this.#lag = undefined;
+    if (isCompacted) this.#startRevision = this.storage.revision;
     for (const cache of this.#caches.values()) cache.restart(isCompacted);
   }
 
@@ -93,12 +96,13 @@ export class WatchCache {
   #expected: Expected[] = [];
   #lastDueMs = 0;
   /** From when on it knows what happened. */
-  #startRevision = 0;
+  #startRevision: number;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(frontEnd: FrontEnd, collection: Collection) {
+  constructor(frontEnd: FrontEnd, collection: Collection, startRevision: number) {
     this.frontEnd = frontEnd;
     this.collection = collection;
+    this.#startRevision = startRevision;
   }
 
   expect(commit: Commit, dueMs: number): void {

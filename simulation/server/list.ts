@@ -3,7 +3,7 @@ import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 import { badRequest, expired, invalid, type Refusal } from './refusal.ts';
 import type { ModelObject } from './request.ts';
-import { selectionOf } from './selector.ts';
+import { labelRequirements, selectionOf } from './selector.ts';
 import { keyOf, textOf } from './store.ts';
 
 interface Wanted {
@@ -19,8 +19,11 @@ interface Wanted {
 
 /** The body of the answer; a promise when the front end has to see more first. Throws Refusal. */
 export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string | Promise<string> {
+  // In the order in which the server takes a query apart.
+  labelRequirements(query.get('labelSelector') ?? '');
+  const asked = wantedOf(query);
   const selection = selectionOf(kind, query);
-  const wanted = wantedOf(query);
+  const wanted = selection.name === undefined ? asked : ofOneName(asked, query);
   const { storage } = cache.frontEnd;
   const page = (): string => {
     const version = wanted.notOlderThan === undefined ? storage.revision : cache.version();
@@ -30,9 +33,12 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
     const selected = selection.selects === undefined ? rest : rest.filter(selection.selects);
     const items = wanted.limit > 0 ? selected.slice(0, wanted.limit) : selected;
     const leftCount = selected.length - items.length;
+    // What follows the last of a full page may be of no interest: that is found out on the next one.
+    const last = leftCount > 0 || (wanted.limit > 0 && items.length === wanted.limit) ? items.at(-1) : undefined;
+    const isMore = last !== undefined && rest.at(-1) !== last;
     return textOfList(kind, items, {
       resourceVersion: String(revision),
-      ...(leftCount > 0 && { continue: tokenOf(revision, keyOf(items.at(-1) as ModelObject)) }),
+      ...(isMore && { continue: tokenOf(revision, keyOf(last)) }),
       ...(leftCount > 0 && !selection.isFiltered && { remainingItemCount: leftCount }),
     });
   };
@@ -43,12 +49,20 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
   return cache.reach(needed).then(page);
 }
 
+/** One key is read, of which there are no pages; a limit does not make the version an exact one either. */
+function ofOneName(wanted: Wanted, query: URLSearchParams): Wanted {
+  const isExact = query.get('resourceVersionMatch') === 'Exact';
+  return { ...wanted, limit: 0, exact: isExact ? wanted.exact : undefined };
+}
+
 function wantedOf(query: URLSearchParams): Wanted {
   const version = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
   const token = query.get('continue') ?? '';
   refuseMatch(match, version, token);
-  const limit = Math.max(0, Number(query.get('limit') ?? 0) || 0);
+  const size = query.get('limit') ?? '';
+  if (!/^-?\d*$/.test(size)) throw badRequest(`strconv.ParseInt: parsing "${size}": invalid syntax`);
+  const limit = Math.max(0, Number(size));
   if (token !== '') {
     if (version !== '' && version !== '0') throw badRequest('specifying resource version is not allowed when using continue');
     const { revision, after } = parseToken(token);

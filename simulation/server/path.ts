@@ -1,6 +1,6 @@
 // What a request is about: the path and the query taken apart as the API server routes them.
 import type { ServedKind } from './kinds.ts';
-import { methodNotAllowed, noSuchResource, notFound } from './refusal.ts';
+import { badRequest, methodNotAllowed, noSuchResource, notFound } from './refusal.ts';
 import type { ModelRequest } from './request.ts';
 
 export interface Route {
@@ -32,6 +32,8 @@ export interface KindIndex {
   readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
   /** Whether the group is served in that version. */
   readonly has: (group: string, version: string) => boolean;
+  /** Whether the group is one of Kubernetes itself. */
+  readonly isBuiltIn: (group: string) => boolean;
 }
 
 /** Where the request goes; undefined when the path is not one of the API's. Throws Refusal for what is not there, or not in that way. */
@@ -41,11 +43,10 @@ export function routeOf({ path, query }: Address, method: ModelRequest['method']
   if (!isCore && parts[0] !== 'apis') return undefined;
   const [group = '', version = '', ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1);
   if (rest.length === 0) return undefined;
-  if (!kinds.has(group, version)) {
-    if (isCore) throw noSuchResource();
-    return undefined;
-  }
-  const place = placeOf(rest, (plural) => kinds.find(group, version, plural));
+  // Groups of custom kinds have nobody who would answer for what is not there with a Status.
+  if (!kinds.isBuiltIn(group) && !kinds.has(group, version)) return undefined;
+  const place = kinds.has(group, version) ? placeOf(rest, (plural) => kinds.find(group, version, plural)) : undefined;
+  if (place === undefined && !kinds.isBuiltIn(group)) return undefined;
   if (place === undefined) throw noSuchResource();
   return { ...place, verb: verbOf(place, method, query) };
 }
@@ -80,6 +81,7 @@ function verbOf({ kind, namespace, name, subresource }: Place, method: ModelRequ
     if (method === 'GET') return isWatch ? 'watch' : 'list';
     if (method === 'DELETE' && (!kind.isNamespaced || namespace !== '')) return 'deletecollection';
     if (method === 'POST' && (!kind.isNamespaced || namespace !== '')) return 'create';
+    if (kind.isCustom && (method === 'PUT' || method === 'PATCH')) throw badRequest('name must be provided');
     throw methodNotAllowed();
   }
   switch (method) {
@@ -93,6 +95,8 @@ function verbOf({ kind, namespace, name, subresource }: Place, method: ModelRequ
       if (subresource !== '') throw methodNotAllowed();
       return 'delete';
     case 'POST':
+      // The server of custom kinds does not look at the name in the path.
+      if (kind.isCustom && subresource === '') return 'create';
       throw methodNotAllowed();
     default:
       return method satisfies never;

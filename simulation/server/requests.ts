@@ -265,9 +265,11 @@ function isDryRunOf(query: URLSearchParams, options: string): boolean {
 function indexOf(kinds: readonly ServedKind[]): KindIndex {
   const byPath = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));
   const versions = new Set(kinds.map(({ group, version }) => `${group}/${version}`));
+  const builtIn = new Set(kinds.filter(({ isCustom }) => !isCustom).map(({ group }) => group));
   return {
     find: (group, version, plural) => byPath.get(`${group}/${version}/${plural}`),
     has: (group, version) => versions.has(`${group}/${version}`),
+    isBuiltIn: (group) => builtIn.has(group),
   };
 }
 

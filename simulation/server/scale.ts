@@ -38,7 +38,7 @@ function stored(core: Core, { kind, namespace, name }: Target): ModelObject {
 
 function otherUid(kind: ServedKind, { metadata }: ModelObject, uid: string): Refusal {
   const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
-  return conflict({ ...kind, plural: `${kind.plural}/scale` }, metadata.name, why);
+  return conflict(kind.isCustom ? kind : { ...kind, plural: `${kind.plural}/scale` }, metadata.name, why);
 }
 
 function withReplicas(kind: ServedKind, before: ModelObject, replicas: number): Json {

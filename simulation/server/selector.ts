@@ -10,8 +10,9 @@ export type Selects = (object: ModelObject) => boolean;
 export interface Selection {
   /** Undefined when everything is selected. */
   readonly selects: Selects | undefined;
-  /** The one name that a field selector asks for. */
   readonly isFiltered: boolean;
+  /** The one name that a field selector asks for. */
+  readonly name?: string;
 }
 
 /** The selection of a query. Throws Refusal for selectors that the server does not understand. */
@@ -21,7 +22,8 @@ export function selectionOf(kind: ServedKind, query: URLSearchParams): Selection
   if (labels.length === 0 && fields.length === 0) return { selects: undefined, isFiltered: false };
   const selects = (object: ModelObject): boolean =>
     labels.every((matches) => matches(object.metadata.labels ?? {})) && fields.every((matches) => matches(object));
-  return { selects, isFiltered: true };
+  const name = /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get('fieldSelector') ?? '')?.[1];
+  return { selects, isFiltered: true, ...(name !== undefined && { name }) };
 }
 
 type LabelsMatch = (labels: Readonly<Record<string, string>>) => boolean;

@@ -14,12 +14,25 @@ const subdomainRule =
 /** Throws Refusal 422 with every cause, when there is one. `before` is absent for a new object. */
 export function validate(kind: ServedKind, object: Json, before?: Json): void {
   const causes = [
+    ...metadataCauses(objectOf(object['metadata'])),
     ...(before === undefined
       ? nameCauses(objectOf(object['metadata']))
       : changedMetadata(objectOf(object['metadata']), objectOf(before['metadata']))),
     ...(causesOf[resourceOf(kind)]?.(object, before) ?? []),
   ];
   if (causes.length > 0) throw invalid(kind, String(objectOf(object['metadata'])['name'] ?? ''), causes);
+}
+
+const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
+const labelRule =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric " +
+  "character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+function metadataCauses({ labels }: Json): readonly Cause[] {
+  const values = Object.values(objectOf(labels)).filter(
+    (value) => typeof value !== 'string' || value.length > 63 || !labelValue.test(value),
+  );
+  return values.map((value) => wrong('metadata.labels', value, labelRule));
 }
 
 function nameCauses({ name, generateName }: Json): readonly Cause[] {
@@ -82,13 +95,26 @@ const podRule =
 function podCauses(object: Json, before: Json | undefined): readonly Cause[] {
   const spec = objectOf(object['spec']);
   const { containers } = spec;
+  const known = objectOf(before?.['spec'])['containers'];
   if (!Array.isArray(containers) || containers.length === 0) {
-    return [{ reason: 'FieldValueRequired', message: 'Required value', field: 'spec.containers' }];
+    const field = 'spec.containers';
+    const missing: Cause = { reason: 'FieldValueRequired', message: 'Required value', field };
+    const message = 'Forbidden: pod updates may not add or remove containers';
+    return known === undefined ? [missing] : [missing, { reason: 'FieldValueForbidden', message, field }];
   }
   if (before === undefined || before['spec'] === spec) return [];
-  if (isSame(fixedPart(spec), fixedPart(objectOf(before['spec'])))) return [];
+  const causes = deadlineCauses(spec['activeDeadlineSeconds'], objectOf(before['spec'])['activeDeadlineSeconds']);
+  if (isSame(fixedPart(spec), fixedPart(objectOf(before['spec'])))) return causes;
   // The server adds what differs; that text is for people, and left out here.
-  return [{ reason: 'FieldValueForbidden', message: podRule, field: 'spec' }];
+  return [...causes, { reason: 'FieldValueForbidden', message: podRule, field: 'spec' }];
+}
+
+/** A deadline may come, and come nearer. */
+function deadlineCauses(seconds: unknown, before: unknown): readonly Cause[] {
+  if (typeof before !== 'number') return [];
+  const field = 'spec.activeDeadlineSeconds';
+  if (typeof seconds !== 'number') return [wrong(field, seconds ?? null, 'must not update from a positive integer to nil value')];
+  return seconds > before ? [wrong(field, seconds, 'must be less than or equal to previous value')] : [];
 }
 
 /** What of a pod's spec stays as it was created. */

@@ -39,7 +39,9 @@ export function timeOf(wallMs: number): string {
 export function create(core: Core, kind: ServedKind, namespace: string, object: Json, { actor, isDryRun }: WriteOptions): ModelObject {
   const given = objectOf(object['metadata']);
   refuseOtherNamespace(kind, given, namespace);
-  const { uid: _uid, generation: _generation, creationTimestamp: _created, ...rest } = given;
+  const { uid: _uid, generation: asked, creationTimestamp: _created, ...rest } = given;
+  // Only kinds that count generations know better than whoever asks.
+  const generation = kind.hasGeneration ? 1 : asked;
   const { deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...kept } = rest;
   const name =
     textOf(kept['name']) === '' && textOf(kept['generateName']) !== ''
@@ -57,7 +59,7 @@ export function create(core: Core, kind: ServedKind, namespace: string, object: 
     metadata: {
       ...objectOf(candidate['metadata']),
       uid: core.newUid(),
-      ...(kind.hasGeneration && { generation: 1 }),
+      ...(typeof generation === 'number' && { generation }),
       creationTimestamp: timeOf(core.wallMs()),
     },
   } as unknown as ModelObject;
@@ -86,6 +88,9 @@ export function replace(
   if (before === undefined) {
     if (!isCreatedByUpdate(kind) || options.subresource !== '') throw notFound(kind, name);
     const { resourceVersion: _version, ...rest } = metadata;
+    const given = textOf(metadata['uid']);
+    if (given !== '')
+      throw conflict(kind, name, `uid mismatch: the provided object specified uid ${given}, and no existing object was found`);
     return { object: create(core, kind, namespace, { ...object, metadata: rest }, options), isNew: true };
   }
   const uid = textOf(metadata['uid']);
@@ -106,9 +111,17 @@ export function patch(core: Core, target: Target, make: (before: ModelObject) =>
   if (before === undefined) throw notFound(kind, name);
   const object = make(before);
   if (!isObject(object)) throw badRequest('the patch does not make an object');
+  refusePatchedKind(kind, object);
   refuseOtherName(objectOf(object['metadata']), name);
   refuseOtherNamespace(kind, objectOf(object['metadata']), namespace);
   return update(core, target, before, object, options);
+}
+
+/** Of a patch it is the result that is decoded, as the kind that it says it is. */
+function refusePatchedKind(kind: ServedKind, object: Json): void {
+  if (kind.isCustom || (object['kind'] === kind.kind && object['apiVersion'] === apiVersionOf(kind))) return;
+  const message = `Invalid value: ${JSON.stringify(object)}: it cannot be handled as a ${kind.kind}`;
+  throw invalid({ group: '', kind: '' }, '', [{ reason: 'FieldValueInvalid', message, field: 'patch' }]);
 }
 
 /** Stores what follows from the stored object and the wanted one; nothing, when that is the same. Throws Refusal. */
@@ -141,9 +154,10 @@ export function keep(
   if (isSame(candidate, before)) return before;
   const isGoing = before.metadata.deletionGracePeriodSeconds === 0 && (candidate.metadata.finalizers ?? []).length === 0;
   if (!isDryRun) {
-    const change = { resource: resourceOf(kind), before, object: candidate, actor };
-    if (!isGoing) return core.storage.commit({ type: 'MODIFIED', ...change });
-    core.storage.commit({ type: 'DELETED', ...change });
+    const change = { resource: resourceOf(kind), before, actor };
+    if (!isGoing) return core.storage.commit({ type: 'MODIFIED', ...change, object: candidate });
+    // What else the request changes is never stored.
+    core.storage.commit({ type: 'DELETED', ...change, object: before });
   }
   return candidate;
 }
@@ -152,9 +166,10 @@ export function keep(
 function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresource: string): ModelObject {
   const isStatus = subresource === 'status';
   const rest = isStatus ? { ...before, ...statusOf(wanted) } : { ...wanted, ...(kind.hasStatus && statusOf(before)) };
-  if (isStatus && wanted['status'] === undefined) delete (rest as Record<string, unknown>)['status'];
+  const status = isStatus || !kind.hasStatus ? wanted['status'] : before['status'];
+  if (status === undefined) delete (rest as Record<string, unknown>)['status'];
   if (isStatus && kind.isCustom) return rest as ModelObject;
-  const { deletionTimestamp: _deleted, ...asked } = objectOf(wanted['metadata']);
+  const { deletionTimestamp: _deleted, generation: _generation, ...asked } = objectOf(wanted['metadata']);
   const {
     uid,
     resourceVersion,
@@ -173,7 +188,7 @@ function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresou
     uid: asked['uid'] ?? uid,
     resourceVersion,
     creationTimestamp,
-    ...(kind.hasGeneration && { generation: generation + (isWantedNew ? 1 : 0) }),
+    ...(generation > 0 && { generation: generation + (isWantedNew ? 1 : 0) }),
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
     ...(owners !== undefined && { ownerReferences: owners }),

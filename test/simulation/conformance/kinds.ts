@@ -12,7 +12,7 @@ export interface Kind {
   readonly spec: (name: string) => Json;
   /** Merge patches that the server accepts; the first of them changes the name of nothing and may be repeated. */
   readonly changes: readonly Json[];
-  /** Merge patches that it refuses, or ignores. */
+  /** Merge patches that it refuses, or ignores. None has a value of a wrong type: the model does not decode. */
   readonly refused: readonly Json[];
   /** Values of `status`; none without the subresource. */
   readonly statuses: readonly Json[];
@@ -104,7 +104,7 @@ export const configMaps: Kind = {
   kind: 'ConfigMap',
   spec: (name) => ({ data: { of: name } }),
   changes: [{ data: { of: 'changed' } }, { data: { more: 'text' } }, { data: { more: null } }, { binaryData: { bytes: 'AAEC' } }],
-  refused: [{ data: 'no map' }, { data: { 'not a key': 'x' } }, { data: { number: 1 } }, { immutable: 'maybe' }],
+  refused: [{ data: { 'not a key': 'x' } }, { binaryData: { 'not a key': 'AAEC' } }],
   statuses: [],
   hasScale: false,
   fieldSelectors: [],
@@ -124,7 +124,7 @@ export const leases: Kind = {
     { spec: { holderIdentity: '' } },
     { spec: { acquireTime: '2000-01-01T12:00:01.000000Z' } },
   ],
-  refused: [{ spec: { leaseDurationSeconds: 0 } }, { spec: { leaseDurationSeconds: 'long' } }],
+  refused: [{ spec: { leaseDurationSeconds: 0 } }, { spec: { leaseTransitions: -1 } }],
   statuses: [],
   hasScale: false,
   fieldSelectors: [],
@@ -138,7 +138,7 @@ export const statefulSets: Kind = {
   spec: (name) => ({
     spec: {
       replicas: 3,
-      serviceName: name,
+      serviceName: 'headless',
       selector: { matchLabels: { name } },
       template: { metadata: { labels: { name } }, spec: podSpec('registry/one:1') },
       podManagementPolicy: 'OrderedReady',
@@ -160,7 +160,6 @@ export const statefulSets: Kind = {
     { spec: { podManagementPolicy: 'Parallel' } },
     { spec: { selector: { matchLabels: { name: 'other' } } } },
     { spec: { replicas: -1 } },
-    { spec: { replicas: 'many' } },
     { status: { replicas: 7 } },
   ],
   statuses: [
@@ -209,8 +208,8 @@ export const rolloutGroups: Kind = {
   root: '/apis/rollout-group.dev/v1alpha1',
   apiVersion: 'rollout-group.dev/v1alpha1',
   kind: 'RolloutGroup',
-  spec: (name) => ({
-    spec: { members: { zones: [{ name: 'a', statefulSet: `${name}-zone-a` }] }, replicas: { count: 3 }, rollout },
+  spec: () => ({
+    spec: { members: { zones: [{ name: 'a', statefulSet: 'any-zone-a' }] }, replicas: { count: 3 }, rollout },
   }),
   changes: [
     { spec: { replicas: { count: 5 } } },

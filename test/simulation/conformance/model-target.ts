@@ -17,6 +17,7 @@ export function modelTarget(seed: number): Target {
   return {
     ...target,
     prepare: async (name) => {
+      await target.prepare('default');
       await target.prepare(name);
       // What was at resourceVersion 1 is past telling, as on the real one.
       server.restartFrontEnd(0, { isCompacted: true });
@@ -27,7 +28,12 @@ export function modelTarget(seed: number): Target {
 /** `settle` lets everything happen that is on its way. */
 export function targetOf(server: Pick<ModelServer, 'handle' | 'watch'>, settle: () => Promise<void>): Target {
   return {
-    ask: async (request) => server.handle(requestOf(request)),
+    ask: async (request) => {
+      const answer = server.handle(requestOf(request));
+      // It waits for its caches, which only see more when time goes on.
+      if (answer instanceof Promise) await settle();
+      return answer;
+    },
     open: async (request, onLine, onEnd) => {
       const opened = server.watch(requestOf(request), { line: onLine, end: onEnd });
       return isRefusal(opened) ? { refusal: opened, close: () => undefined } : { close: () => opened.close() };

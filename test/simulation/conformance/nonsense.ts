@@ -11,6 +11,7 @@ export function nonsense(random: Random, kind: Kind, name: string): Operation {
   const nowhere = collection.replace('<ns>', 'nowhere');
   const merge = 'application/merge-patch+json';
   const json = 'application/json-patch+json';
+  const nameless: Operation = { method: 'POST', path: collection, body: { ...object, metadata: { namespace: '<ns>' } } };
   return oneOf<Operation>(random, [
     { method: 'GET', path: `${kind.root}/namespaces/<ns>/nothings` },
     { method: 'GET', path: `${kind.root}/namespaces/<ns>/nothings/${name}` },
@@ -19,12 +20,12 @@ export function nonsense(random: Random, kind: Kind, name: string): Operation {
     { method: 'GET', path: '/nothing' },
     { method: 'GET', path: nowhere },
     { method: 'GET', path: `${nowhere}/${name}` },
-    { method: 'POST', path: nowhere, body: objectOf(kind, name, { namespace: 'nowhere' }) },
     { method: 'DELETE', path: `${nowhere}/${name}` },
     { method: 'PATCH', path: `${nowhere}/${name}`, contentType: merge, body: {} },
     { method: 'GET', path: `${path}/nothing` },
     { method: 'POST', path: `${path}/nothing`, body: {} },
     { method: 'PUT', path: collection, body: object },
+    { method: 'POST', path: collection, body: objectOf(kind, name, { resourceVersion: '1' }) },
     { method: 'POST', path, body: object },
     { method: 'PATCH', path: collection, contentType: merge, body: {} },
     { method: 'PATCH', path, contentType: 'application/json', body: {} },
@@ -42,7 +43,8 @@ export function nonsense(random: Random, kind: Kind, name: string): Operation {
     { method: 'POST', path: collection, body: { ...object, kind: 'Other' } },
     { method: 'POST', path: collection, body: { ...object, apiVersion: 'example.com/v1' } },
     { method: 'POST', path: collection, body: objectOf(kind, 'Not_A_Name') },
-    { method: 'POST', path: collection, body: { ...object, metadata: { namespace: '<ns>' } } },
+    // A rule of RolloutGroups reads the name, and is told of beside it.
+    ...(kind.plural === 'rolloutgroups' ? [] : [nameless]),
     { method: 'PUT', path, body: objectOf(kind, 'other', { resourceVersion: `<rv ${kind.plural}/${name}>` }) },
     { method: 'POST', path: `${collection}?dryRun=Some`, body: object },
     { method: 'GET', path: `${collection}?limit=many` },
