@@ -63,30 +63,28 @@ function isEmpty(value: unknown): boolean {
 
 /** The object with the fields of its kind only, and their defaults. */
 export function prepared(kind: ServedKind, object: Json): Json {
+  const resource = resourceOf(kind);
   const metadata = cleanMetadata(objectOf(object['metadata']));
   const known: Record<string, unknown> = { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata };
-  for (const field of fieldsOf[resourceOf(kind)] ?? (kind.hasStatus ? ['spec', 'status'] : ['spec'])) {
-    const value = object[field];
-    if (value !== undefined && value !== null) known[field] = kind.isCustom || isReady(kind, value) ? value : withoutNulls(value);
+  for (const field of fieldsOf[resource] ?? (kind.hasStatus ? ['spec', 'status'] : ['spec'])) {
+    const value = kind.isCustom ? object[field] : fieldOf(resource, field, object[field]);
+    if (value !== undefined && value !== null) known[field] = value;
   }
-  if (kind.isCustom) return known;
-  const { spec, status } = known;
-  const result = defaulted[resourceOf(kind)]?.(known) ?? known;
-  // What comes out of here goes in again with the next change of another part of the object: then it is left as it is.
-  return { ...result, ...kept(kind, 'spec', spec, result), ...kept(kind, 'status', status, result) };
+  return known;
 }
 
-const readyFor = new WeakMap<object, string>();
+/** What comes out of here goes in again with the next change of another part of the object: then it is left as it is. */
+const ready = new WeakMap<object, string>();
 
-function isReady(kind: ServedKind, value: unknown): boolean {
-  return typeof value === 'object' && value !== null && readyFor.get(value) === resourceOf(kind);
-}
-
-function kept(kind: ServedKind, field: 'spec' | 'status', before: unknown, result: Json): Json {
-  if (isReady(kind, before)) return { [field]: before };
-  const after = result[field];
-  if (typeof after === 'object' && after !== null) readyFor.set(after, resourceOf(kind));
-  return {};
+function fieldOf(resource: string, field: string, value: unknown): unknown {
+  const make = defaulted[resource]?.[field];
+  if (typeof value !== 'object' || value === null) return value === undefined || value === null ? make?.({}) : value;
+  const key = `${resource} ${field}`;
+  if (ready.get(value) === key) return value;
+  const clean = withoutNulls(value);
+  const made = make === undefined || !isObject(clean) ? clean : make(clean);
+  if (typeof made === 'object' && made !== null) ready.set(made, key);
+  return made;
 }
 
 /** `null` is the same as absent in Kubernetes' own kinds. Times of pod conditions are the exception: there it is written. */
@@ -107,26 +105,28 @@ function withoutNulls(value: unknown): unknown {
   return result ?? value;
 }
 
-const defaulted: Readonly<Record<string, (object: Json) => Json>> = {
-  configmaps: (object) => without(object, ['data', 'binaryData'], isEmpty),
-  pods: (object) => ({ ...object, spec: podSpec(objectOf(object['spec']), true), status: podStatus(objectOf(object['status'])) }),
-  'statefulsets.apps': (object) => ({
-    ...object,
-    spec: statefulSetSpec(objectOf(object['spec'])),
-    status: statefulSetStatus(objectOf(object['status'])),
-  }),
-  'poddisruptionbudgets.policy': (object) => ({
-    ...object,
-    status: without(
-      filled(objectOf(object['status']), { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }),
-      ['observedGeneration', 'disruptedPods', 'conditions'],
-      isNothing,
-    ),
-  }),
-  'leases.coordination.k8s.io': (object) => filled(object, { spec: {} }),
-  namespaces: (object) => filled(object, { spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } }),
-  services: (object) => filled(object, { status: { loadBalancer: {} } }),
+function unlessEmpty(value: Json): Json | undefined {
+  return isEmpty(value) ? undefined : value;
+}
+
+/** By resource and field, what the server makes of the field; of an object without fields where there is none. */
+const defaulted: Readonly<Record<string, Readonly<Record<string, (value: Json) => Json | undefined>>>> = {
+  configmaps: { data: unlessEmpty, binaryData: unlessEmpty },
+  pods: { spec: (spec) => podSpec(spec, true), status: podStatus },
+  'statefulsets.apps': { spec: statefulSetSpec, status: statefulSetStatus },
+  'poddisruptionbudgets.policy': { status: budgetStatus },
+  'leases.coordination.k8s.io': { spec: (spec) => spec },
+  namespaces: {
+    spec: (spec) => filled(spec, { finalizers: ['kubernetes'] }),
+    status: (status) => filled(status, { phase: 'Active' }),
+  },
+  services: { status: (status) => filled(status, { loadBalancer: {} }) },
 };
+
+function budgetStatus(status: Json): Json {
+  const counted = filled(status, { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 });
+  return without(counted, ['observedGeneration', 'disruptedPods', 'conditions'], isNothing);
+}
 
 function isNothing(value: unknown): boolean {
   return value === 0 || value === '' || isEmpty(value);
