@@ -38,7 +38,12 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['targets', 'replicas', 'decisions'],
     how: 'a status that has been older than its spec all the time, and zones that the decision had not read',
   },
-  { id: 'S5', title: 'bounded age of what is decided from', judgedBy: ['decisions'], how: 'by the clock of the process, from the decision to the request' },
+  {
+    id: 'S5',
+    title: 'bounded age of what is decided from',
+    judgedBy: ['decisions'],
+    how: 'by the clock of the process, from the decision to the request',
+  },
   { id: 'S6', title: 'the right target', judgedBy: ['targets'] },
   { id: 'S7', title: 'at most once', judgedBy: ['targets'] },
   { id: 'S8', title: 'settle first', judgedBy: ['availability'], scope: 'native' },
@@ -85,7 +90,12 @@ export const catalogue: readonly CatalogueEntry[] = [
   { id: 'S22', title: 'ownership', judgedBy: ['targets'] },
   { id: 'S23', title: 'one master', leftOut: 'the model server does not tell who owns a field' },
   { id: 'S24', title: 'no older policy', leftOut: 'policies are read from a directory or the API server; nothing reads Git yet' },
-  { id: 'S25', title: 'one policy a decision', judgedBy: ['decisions'], how: 'a digest never stands for two definitions; bundles from Git are to come' },
+  {
+    id: 'S25',
+    title: 'one policy a decision',
+    judgedBy: ['decisions'],
+    how: 'a digest never stands for two definitions; bundles from Git are to come',
+  },
   {
     id: 'S26',
     title: 'errors never widen',
@@ -127,6 +137,16 @@ export const catalogue: readonly CatalogueEntry[] = [
   { id: 'L8', title: 'watches come back', judgedBy: ['decisions'], how: 'by what turns see two minutes after all faults' },
   { id: 'L9', title: 'reasons', judgedBy: ['decisions', 'settling'] },
   { id: 'L10', title: 'no lost wake-up', judgedBy: ['settling'], how: 'a turn begins within 15 s of each change, after all faults' },
-  { id: 'L11', title: 'no starvation of writers', judgedBy: ['requests'], how: 'no 20 conflicts in a row; other groups do not compete in a run' },
-  { id: 'L12', title: 'expectations leak nothing', judgedBy: ['settling'], how: 'no group that is not done goes without a turn for longer than the longest pause' },
+  {
+    id: 'L11',
+    title: 'no starvation of writers',
+    judgedBy: ['requests'],
+    how: 'no 20 conflicts in a row; other groups do not compete in a run',
+  },
+  {
+    id: 'L12',
+    title: 'expectations leak nothing',
+    judgedBy: ['settling'],
+    how: 'no group that is not done goes without a turn for longer than the longest pause',
+  },
 ];

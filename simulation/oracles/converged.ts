@@ -1,7 +1,7 @@
 // Whether a group has become what was asked of it, and what of it is missing.
 
 import type { ModelObject } from '../server/request.ts';
-import { isLedger, readLedger } from './documents.ts';
+import { isLedger, readLedger, stayingPods } from './documents.ts';
 import {
   areContainersReady,
   configMapResource,
@@ -56,7 +56,8 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
     const ledger = readLedger(map);
     if (ledger === undefined) return `the ledger ${map.metadata.name} cannot be read`;
     if (ledger.claims.size > 0) return `the ledger ${map.metadata.name} announces ${ledger.claims.size} disruptions`;
-    if (ledger.prepared.length > 0) return `the ledger ${map.metadata.name} names prepared pods: ${ledger.prepared.join('; ')}`;
+    const staying = stayingPods(ledger, scene);
+    if (staying.length > 0) return `the ledger ${map.metadata.name} names ${staying.join(', ')} as prepared to leave`;
   }
   return undefined;
 }

@@ -130,12 +130,16 @@ class DecisionJudge {
     this.#wallErrors.set(process, machineOf(this.#book.scene, process).wallErrorMs);
   }
 
-  /** S25: the same digest never stands for two definitions of one group. */
+  /** S25: the group is decided as its snapshot has it, and the same digest never stands for two definitions of one group. */
   #checkDefinition(process: string, { snapshot, group }: TurnReport): void {
     const key = `${snapshot.policyDigest} ${group.namespace}/${group.name}`;
     const known = this.#definitions.get(key);
     if (known?.group === group) return;
     const text = JSON.stringify(group);
+    const seen = snapshot.groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
+    if (seen !== undefined && seen !== group && JSON.stringify(seen) !== text) {
+      this.#say('S25', process, `is made by a definition of ${group.name} that is not the one of its snapshot`);
+    }
     if (known !== undefined && known.text !== text) {
       this.#say('S25', process, `has another definition of ${group.name} under the digest ${snapshot.policyDigest}`);
     }

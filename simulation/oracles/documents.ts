@@ -1,6 +1,7 @@
 // The ledgers in the storage, read by the rules of docs alone: what is claimed there, under which leadership.
 import type { ModelObject } from '../server/request.ts';
-import { field, listAt, numberAt, parsed, textAt } from './objects.ts';
+import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
+import type { Scene } from './oracle.ts';
 
 export type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown';
 
@@ -14,13 +15,18 @@ export interface Claimed {
   readonly to: number | undefined;
 }
 
+export interface PreparedPod {
+  readonly zone: string;
+  readonly ordinal: number;
+}
+
 export interface LedgerText {
   readonly group: string;
   readonly epoch: number | undefined;
   /** By verb and UID, and the number of a scaleDown. */
   readonly claims: ReadonlyMap<string, Claimed>;
-  /** Pods that may be prepared to leave, as `zone ordinal call`. */
-  readonly prepared: readonly string[];
+  /** Pods that may be prepared to leave. They outlive the pods, whose successors may be prepared too. */
+  readonly prepared: readonly PreparedPod[];
 }
 
 /** Whether a ConfigMap holds the ledger of a group. */
@@ -37,8 +43,30 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const prepared = listAt(value, 'preparations')
     // A pod that was told to stay after it failed is kept only so that it is not asked again at once.
     .filter((entry) => field(entry, 'isWithdrawn') !== true)
-    .map((entry) => `${textAt(entry, 'zone')} ${textAt(entry, 'ordinals')} ${textAt(entry, 'call')}`);
+    .flatMap((entry) => ordinalsOf(textAt(entry, 'ordinals') ?? '').map((ordinal) => ({ zone: textAt(entry, 'zone') ?? '', ordinal })));
   return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared };
+}
+
+/** The prepared pods of a ledger that nobody takes away: their ordinals are among those that their StatefulSet asks for. */
+export function stayingPods({ prepared }: LedgerText, scene: Pick<Scene, 'list' | 'get' | 'namespace'>): readonly string[] {
+  if (prepared.length === 0) return [];
+  const zones = scene.list(groupResource, scene.namespace).flatMap((group) => listAt(group, 'spec', 'members', 'zones'));
+  return prepared.flatMap(({ zone, ordinal }) => {
+    // Zones that are found by labels have the names of their StatefulSets.
+    const member = zones.find((one) => field(one, 'name') === zone);
+    const name = textAt(member, 'statefulSet') ?? zone;
+    const spec = scene.get(statefulSetResource, scene.namespace, name)?.['spec'];
+    const end = (numberAt(spec, 'ordinals', 'start') ?? 0) + (numberAt(spec, 'replicas') ?? 1);
+    return ordinal < end ? [`${name}-${ordinal}`] : [];
+  });
+}
+
+/** `0-2,4` as numbers. */
+function ordinalsOf(ranges: string): readonly number[] {
+  return ranges.split(',').flatMap((range) => {
+    const [from = 0, to = from] = range.split('-').map(Number);
+    return Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);
+  });
 }
 
 /** A key that is the same for the same announcement. */

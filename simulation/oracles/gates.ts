@@ -1,50 +1,43 @@
-// The judge of gates: no zone is begun unless the metric server has just been good to whoever begins it, so many times in a row (S8).
+// The judge of gates: no zone is begun unless the metric server was good so many times in a row after the zone before it was done (S8).
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefulSetResource, textAt } from './objects.ts';
-import type { GateAnswered, Oracle, OracleFactory, Scene } from './oracle.ts';
+import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { isDisruption } from './places.ts';
-
-/** The readings that let a zone begin are no older than this when the request leaves, also where clocks are slow. */
-const longestMs = 120_000;
 
 /** Of groups without a gate nothing is asked. The first zone has no gate before it. */
 export const judgeGates: OracleFactory = (scene) => (scene.group.gate === undefined ? {} : judgeGated(scene));
 
 function judgeGated(scene: Scene): Oracle {
-  const answers = new Map<string, GateAnswered[]>();
-  /** Zones with the revision for which they are under way: further pods of it need no other reading. */
+  /** Good answers in a row to each process. */
+  const streaks = new Map<string, readonly number[]>();
+  /** When the first answer was given of the newest row that was long enough, whoever heard it: that a gate has passed is stored. */
+  let passedFromMs = Number.NEGATIVE_INFINITY;
+  /** When an outdated pod of the zone was last taken away. */
+  const takenMs = new Map<string, number>();
+  /** Zones with the revision for which they are under way: further pods need no other reading. */
   const begun = new Set<string>();
   return {
-    gateAnswered: (answer) => {
-      const known = answers.get(answer.process) ?? [];
-      const first = known.findIndex(({ atMs }) => atMs >= answer.atMs - 2 * longestMs);
-      answers.set(answer.process, [...(first === -1 ? [] : known.slice(first)), answer]);
+    gateAnswered: ({ process, atMs, isGood }) => {
+      const streak = isGood ? [...(streaks.get(process) ?? []), atMs].slice(-gateConsecutive) : [];
+      streaks.set(process, streak);
+      if (streak.length === gateConsecutive) passedFromMs = Math.max(passedFromMs, streak[0] ?? atMs);
     },
     committed: (commit) => {
       const { resource, before, actor } = commit;
       if (resource !== podResource || before === undefined || !isAgent(actor, scene.agentUser) || !isDisruption(commit)) return;
       const { namespace = '', name } = before.metadata;
       const statefulSet = placeOf(name)?.statefulSet ?? '';
-      if (namespace !== scene.namespace || scene.statefulSets.indexOf(statefulSet) < 1) return;
+      const zone = scene.statefulSets.indexOf(statefulSet);
       const target = textAt(scene.get(statefulSetResource, namespace, statefulSet), 'status', 'updateRevision');
-      // One that does not work is replaced in whichever zone is open, and one that is up to date is taken for another reason.
-      if (target === undefined || revisionLabelOf(before) === target || !readyCondition(before).isTrue) return;
-      const zone = `${statefulSet} ${target}`;
-      if (begun.has(zone)) return;
-      begun.add(zone);
-      const { process = '', sentAtMs = commit.atMs } = actor;
-      if (hasPassed(answers.get(process) ?? [], sentAtMs)) return;
-      scene.violated('S8', `${process} begins ${statefulSet} with ${name}, and its gate was not good ${gateConsecutive} times in a row`);
+      if (namespace !== scene.namespace || zone < 0 || target === undefined || revisionLabelOf(before) === target) return;
+      takenMs.set(statefulSet, commit.atMs);
+      // A pod that does not work is replaced in whichever zone is open.
+      if (zone === 0 || !readyCondition(before).isTrue || begun.has(`${statefulSet} ${target}`)) return;
+      begun.add(`${statefulSet} ${target}`);
+      const previous = scene.statefulSets[zone - 1] ?? '';
+      if (passedFromMs > (takenMs.get(previous) ?? Number.NEGATIVE_INFINITY)) return;
+      const missing = `its gate was not good ${gateConsecutive} times in a row since the last pod of ${previous} was taken`;
+      scene.violated('S8', `${actor.process} begins ${statefulSet} with ${name}, and ${missing}`);
     },
   };
-}
-
-function hasPassed(answers: readonly GateAnswered[], sentAtMs: number): boolean {
-  let streak = 0;
-  for (const { atMs, isGood } of answers) {
-    if (atMs > sentAtMs) return false;
-    streak = isGood ? streak + 1 : 0;
-    if (streak >= gateConsecutive && atMs >= sentAtMs - longestMs) return true;
-  }
-  return false;
 }

@@ -1,7 +1,7 @@
 // Judges of the ledger: whoever disturbs has announced it, nobody forgets what is not over, leaderships follow one another (S1, S18, S19, S28, L4).
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { type Claimed, isLedger, keyOf, type LedgerText, readLedger } from './documents.ts';
+import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
 import { configMapResource, isAgent, isTerminating, numberAt, statefulSetResource } from './objects.ts';
 import type { Oracle } from './oracle.ts';
 import { type Book, machineOf, type Zone } from './places.ts';
@@ -71,8 +71,10 @@ class LedgerJudge {
   ended(): void {
     const { scene } = this.#book;
     for (const { claim } of this.#open.values()) scene.violated('L4', `at the end the ledger still announces ${describe(claim)}`);
-    for (const { prepared, group } of this.#ledgers.values()) {
-      if (prepared.length > 0) scene.violated('L5', `at the end the ledger of ${group} still names prepared pods: ${prepared.join('; ')}`);
+    for (const ledger of this.#ledgers.values()) {
+      const staying = stayingPods(ledger, scene);
+      if (staying.length > 0)
+        scene.violated('L5', `at the end the ledger of ${ledger.group} still names ${staying.join(', ')} as prepared to leave`);
     }
   }
 
@@ -98,7 +100,8 @@ class LedgerJudge {
     this.#book.scene.violated('S18', `${by} ${what} under leadership ${epoch}, after ${this.#epoch} has written the ledger`);
   }
 
-  #written({ after, actor, atMs }: Commit): void {
+  #written(commit: Commit): void {
+    const { after, actor, atMs } = commit;
     const { scene } = this.#book;
     const by = actor.process ?? '';
     const ledger = readLedger(after);
@@ -115,7 +118,7 @@ class LedgerJudge {
     const isNew = added.filter(
       (claim) => ![...(before?.claims.values() ?? [])].some(({ uid, verb }) => uid === claim.uid && verb === claim.verb),
     );
-    this.#checkAdded(isNew, ledger, by);
+    this.#checkAdded(isNew, ledger, commit);
     if (isNew.some((claim) => this.#isPausedFor(claim, actor, atMs))) {
       scene.violated('S28', `${by} announces ${isNew.map(describe).join(', ')} although it is paused`);
     }
@@ -129,14 +132,27 @@ class LedgerJudge {
   }
 
   /** The half of S1 that is about what is announced: nothing is, while something else is in another zone. */
-  #checkAdded(added: readonly Claimed[], ledger: LedgerText, by: string): void {
+  #checkAdded(added: readonly Claimed[], ledger: LedgerText, { actor, atMs }: Commit): void {
     const { scene, terms } = this.#book;
+    const { fromMs } = this.#book.momentOf({ actor, atMs });
     // Adopted groups shrink zones without a look at the others.
     const counts = ({ verb }: Claimed): boolean => verb !== 'scaleDown' || scene.group.kind === 'native';
     const [first] = added.filter(counts);
     if (first === undefined || terms.isExcepted()) return;
-    const elsewhere = [...ledger.claims.values()].filter((claim) => counts(claim) && claim.zone !== first.zone);
-    if (elsewhere.length > 0) scene.violated('S1', `${by} announces ${describe(first)} beside ${elsewhere.map(describe).join(', ')}`);
+    const elsewhere = [...ledger.claims.values()].filter(
+      (claim) => counts(claim) && claim.zone !== first.zone && this.#hasBeenMember(claim, fromMs),
+    );
+    if (elsewhere.length > 0)
+      scene.violated('S1', `${actor.process ?? ''} announces ${describe(first)} beside ${elsewhere.map(describe).join(', ')}`);
+  }
+
+  /** Whether its zone has been there, and of the group, since the instant: what has left, or was made anew, may be forgotten. */
+  #hasBeenMember(claim: Claimed, fromMs: number): boolean {
+    const zone = this.#book.zones.find(({ statefulSet }) => this.#book.terms.zoneName(statefulSet) === claim.zone);
+    if (zone === undefined) return false;
+    const uids = new Set(zone.facts.since(fromMs).map((facts) => facts?.uid));
+    const terms = this.#book.terms.of(zone.statefulSet).since(fromMs);
+    return uids.size === 1 && !uids.has(undefined) && terms.every(({ isMember }) => isMember);
   }
 
   /** A claim may go when its object is gone or replaced, or was written since, or, by whoever wrote it, when nothing was sent. */

@@ -263,8 +263,12 @@ function isKnown(place: Place, fromMs: number): boolean {
   return (place.downSinceMs ?? 0) <= fromMs && place.requiredSinceMs <= fromMs;
 }
 
-/** The zone has been gone, as a StatefulSet, at every instant that a decision may have seen. */
-export function isAbsent({ terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
+/**
+ * The zone has been gone, as a StatefulSet, at every instant that a decision may have seen. An adopted group consists of the StatefulSets that
+ * there are.
+ */
+export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
+  if (scene.group.kind === 'adopted') return false;
   const isMember = terms
     .of(zone.statefulSet)
     .since(fromMs)

@@ -38,6 +38,7 @@ export function judgeReplicas(book: Book): Oracle {
   const decreases = new Map<Zone, { readonly sentMs: number; readonly wallErrorMs: number }>();
   const directions = new Map<Zone, Direction>();
   const inputs = new Map(book.zones.map((zone) => [zone, createTimeline<number>()]));
+  for (const changes of inputs.values()) changes.set(Number.NEGATIVE_INFINITY, 0);
 
   const checkGap = (write: Write, actor: Commit['actor']): void => {
     const wallErrorMs = (actor.process === undefined ? undefined : scene.clockOf?.(actor.process).wallErrorMs) ?? 0;

@@ -53,6 +53,8 @@ class SettlingJudge {
   #healingMs = Number.POSITIVE_INFINITY;
   /** Since when nothing is left to do. */
   #convergedMs: number | undefined;
+  /** When a turn has said so. */
+  #doneMs: number | undefined;
   #isDirty = true;
   #lookedMs = 0;
   #lastTurnMs = 0;
@@ -86,7 +88,7 @@ class SettlingJudge {
     this.#look();
     const isWrite = verb !== 'get' && verb !== 'list' && !isDryRun && resource !== leaseResource && !resource.includes('reviews');
     if (!isWrite || !isAgent(request.actor, this.#scene.agentUser) || this.#convergedMs === undefined) return;
-    const quietMs = atMs - this.#convergedMs;
+    const quietMs = atMs - Math.max(this.#convergedMs, this.#doneMs ?? atMs);
     if (quietMs < afterworkMs) return;
     const what = `${request.actor.process ?? ''}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${name}`;
     this.#say('L2', `${what}, ${Math.round(quietMs)} ms after nothing was left to do`);
@@ -97,6 +99,7 @@ class SettlingJudge {
     this.#lastTurnMs = nowMs;
     this.#noteWait(report, nowMs);
     if (!this.#isHealing()) return;
+    if (report.decision?.outcome === 'done' && this.#convergedMs !== undefined) this.#doneMs ??= nowMs;
     const begunMs = nowMs - report.durationMs / machineOf(this.#scene, process).rate;
     const unseen = this.#unseen;
     if (unseen !== undefined && begunMs >= unseen.lastMs) this.#unseen = undefined;
@@ -145,6 +148,7 @@ class SettlingJudge {
       this.#lookedMs = nowMs;
       const isDone = whatIsLeft(this.#scene, this.#scene.statefulSets) === undefined;
       this.#convergedMs = isDone ? (this.#convergedMs ?? nowMs) : undefined;
+      if (!isDone) this.#doneMs = undefined;
     }
     const { firstMs, what } = this.#unseen ?? { firstMs: nowMs, what: '' };
     if (nowMs - firstMs > wakeMs) {

@@ -1,7 +1,7 @@
 // Judges of which pod goes: the one that was seen, behind the target, once, of the group, while nobody has paused it (S4, S6, S7, S22, S28).
-import type { Answered, Commit, ModelObject } from '../server/request.ts';
+import type { Answered, Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { controllerOf, field, isAgent, isTerminating, parsed, podResource, revisionLabelOf, textAt } from './objects.ts';
+import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from './objects.ts';
 import type { Oracle } from './oracle.ts';
 import { type Book, isDisruption, type Moment, type Place } from './places.ts';
 
@@ -88,9 +88,4 @@ export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment,
 export function isPaused({ terms }: Book, statefulSet: string, { atMs, fromMs, aheadMs }: Moment): boolean {
   const settings = terms.of(statefulSet).since(fromMs);
   return (settings.length > 0 && settings.every((one) => one.isPaused)) || terms.isPausedSince(statefulSet, fromMs, atMs + aheadMs);
-}
-
-/** Whether nothing keeps the pod from going on: for whoever asks why it was not touched. */
-export function isStanding(pod: ModelObject | undefined): pod is ModelObject {
-  return pod !== undefined && !isTerminating(pod);
 }

@@ -40,7 +40,8 @@ type Merge = (object: ModelObject) => Json;
 
 /** A group at revision `r2` whose pods are ready at `r1`, and everything that a test lets happen to it. */
 export class History {
-  nowMs = 1_000_000;
+  /** Everything has stood for some time. */
+  nowMs = 900_000;
   readonly said: { readonly invariant: string; readonly message: string }[] = [];
   readonly clocks = new Map<string, MachineState>();
   readonly #objects = new Map<string, ModelObject>();
@@ -56,6 +57,7 @@ export class History {
       this.#put(setResource, setOf(group, name));
       for (let ordinal = 0; ordinal < group.podsPerZone; ordinal += 1) this.#put('pods', this.#podOf(name, ordinal, 'r1', true));
     }
+    this.nowMs = 1_000_000;
     const scene: Scene = {
       nowMs: () => this.nowMs,
       phase: () => (this.#isHealing ? 'healing' : 'safety'),

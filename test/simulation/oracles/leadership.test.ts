@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { History } from './history.ts';
+
+function act(history: History, process = 'a1', sentAgoMs = 0): void {
+  history.answer({
+    verb: 'patch',
+    name: 'ing-a-2',
+    actor: history.agent(process, sentAgoMs),
+    body: { metadata: { resourceVersion: '1' } },
+  });
+}
+
+describe('S17', () => {
+  it('finds a request that left more than 10 s after the last renewal left', () => {
+    const history = new History();
+    history.renew('a1', 2000);
+    history.advance(8000);
+    act(history);
+    expect(history.found('S17')).toEqual([]);
+    history.advance(100);
+    act(history);
+    expect(history.found('S17')).toHaveLength(1);
+  });
+
+  it('counts until the request left, and not until it arrived', () => {
+    const history = new History();
+    history.renew();
+    history.advance(40_000);
+    act(history, 'a1', 30_500);
+    expect(history.found('S17')).toEqual([]);
+  });
+
+  it('finds whoever never held the Lease, or gave it away', () => {
+    const history = new History();
+    history.renew('a1');
+    act(history, 'b1');
+    expect(history.found('S17')).toHaveLength(1);
+    history.renew('a1', 0, '');
+    act(history, 'a1');
+    expect(history.found('S17')).toHaveLength(2);
+  });
+
+  it('counts by the clock of the process', () => {
+    const history = new History();
+    history.clocks.set('a1', { rate: 0.8, wallErrorMs: 0 });
+    history.renew();
+    history.advance(12_400);
+    act(history);
+    expect(history.found('S17')).toEqual([]);
+    history.advance(200);
+    act(history);
+    expect(history.found('S17')).toHaveLength(1);
+  });
+
+  it('lets a former leader tell what it did', () => {
+    const history = new History();
+    history.renew();
+    history.advance(60_000);
+    for (const resource of ['events.events.k8s.io', 'rolloutruns.rollout-group.dev']) {
+      history.answer({ verb: 'create', resource, actor: history.agent(), body: { metadata: { name: 'x' } } });
+    }
+    history.answer({
+      verb: 'update',
+      resource: 'configmaps',
+      name: 'rollout-status-ing',
+      actor: history.agent(),
+      body: { metadata: { resourceVersion: '1' } },
+    });
+    expect(history.found('S17')).toEqual([]);
+    history.answer({
+      verb: 'update',
+      resource: 'configmaps',
+      name: 'rollout-group-ing',
+      actor: history.agent(),
+      body: { metadata: { resourceVersion: '1' } },
+    });
+    expect(history.found('S17')).toHaveLength(1);
+  });
+});
+
+describe('L3', () => {
+  const afterHealing = (arrange: (history: History) => void): readonly string[] => {
+    const history = new History();
+    history.renew('a1');
+    history.process('a1', 'crashed');
+    history.process('b1', 'started');
+    history.heal().advance(15_000);
+    arrange(history);
+    history.advance(6000).end();
+    return history.found('L3');
+  };
+
+  it('finds a Lease that nobody takes, and is content when somebody does', () => {
+    expect(afterHealing(() => undefined)).toEqual(['nobody has taken the Lease 20000 ms after everything was mended']);
+    expect(afterHealing((history) => history.renew('b1'))).toEqual([]);
+  });
+});

@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { controller, History } from './history.ts';
+
+describe('S19', () => {
+  it('finds a pod and a decrease that were not announced', () => {
+    const history = new History();
+    history.take('ing-a-2');
+    history.scale('ing-b', 2, history.agent());
+    expect(history.found('S19')).toEqual([
+      'a1 takes ing-a-2 away, and the ledger does not announce it',
+      'a1 scales ing-b to 2, and the ledger does not announce it',
+    ]);
+  });
+
+  it('is content with what is announced, and with growth', () => {
+    const history = new History();
+    history.announceAndTake('ing-a-2');
+    history.announce([{ verb: 'scaleDown', zone: 'b', uid: history.set('ing-b').metadata.uid, to: 2 }]);
+    history.scale('ing-b', 2, history.agent());
+    history.scale('ing-b', 4, history.agent());
+    expect(history.found('S19').filter((message) => message.includes('does not announce'))).toEqual([]);
+  });
+
+  it('finds a claim that is forgotten while its pod still ends', () => {
+    const history = new History();
+    history.announceAndTake('ing-a-2');
+    history.announce([]);
+    expect(history.found('S19').join()).toContain('while ing-a-2 still ends');
+    const replaced = new History();
+    replaced.announceAndTake('ing-a-2');
+    replaced.replace('ing-a-2');
+    replaced.announce([]);
+    expect(replaced.found('S19')).toEqual([]);
+  });
+
+  it('finds another process that forgets a claim whose pod stands untouched', () => {
+    const forget = (process: string, between: (history: History) => void): readonly string[] => {
+      const history = new History();
+      history.announce([history.claimOf('ing-a-2')], history.agent('a1'));
+      between(history);
+      history.announce([], history.agent(process), 2);
+      return history.found('S19');
+    };
+    expect(forget('b1', () => undefined)).toHaveLength(1);
+    expect(forget('a1', () => undefined)).toEqual([]);
+    expect(
+      forget('b1', (history) =>
+        history.change('pods', 'ing-a-2', () => ({ metadata: { annotations: { touched: 'yes' } } }), history.agent('b1')),
+      ),
+    ).toEqual([]);
+    expect(forget('b1', (history) => history.advance(120_000))).toEqual([]);
+    expect(forget('b1', (history) => history.advance(119_000))).toHaveLength(1);
+    // Somebody else ends it, and so the request that was announced must fail.
+    expect(forget('b1', (history) => history.take('ing-a-2', controller))).toEqual([]);
+  });
+
+  it('lets a claim on a newer state of the pod take the place of the older one', () => {
+    const history = new History();
+    history.announce([history.claimOf('ing-a-2')], history.agent('a1'));
+    history.ready('ing-a-2', false);
+    history.announce([history.claimOf('ing-a-2')], history.agent('b1'), 2);
+    expect(history.found('S19')).toEqual([]);
+  });
+
+  it('finds a decrease that is forgotten while its pods are on their way out', () => {
+    const history = new History();
+    const claim = { verb: 'scaleDown', zone: 'b', uid: history.set('ing-b').metadata.uid, to: 2 } as const;
+    history.announce([claim]);
+    history.scale('ing-b', 2, history.agent());
+    history.announce([]);
+    expect(history.found('S19')).toHaveLength(1);
+    const over = new History();
+    over.announce([{ ...claim, uid: over.set('ing-b').metadata.uid }]);
+    over.scale('ing-b', 2, over.agent());
+    over.remove('pods', 'ing-b-2');
+    over.announce([]);
+    expect(over.found('S19')).toEqual([]);
+  });
+
+  it('finds a ledger that cannot be read', () => {
+    const history = new History();
+    const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
+    history.write('configmaps', { metadata, data: { ledger: '{' } }, history.agent());
+    expect(history.found('S19')).toEqual(['a1 has written a ledger that cannot be read']);
+  });
+});
+
+describe('S18', () => {
+  it('finds a leadership that goes back', () => {
+    const history = new History();
+    history.announce([], history.agent('b1'), 3);
+    history.announce([], history.agent('b1'), 3);
+    expect(history.found('S18')).toEqual([]);
+    history.announce([], history.agent('a1'), 2);
+    expect(history.found('S18')).toEqual(['a1 has written leadership 2 after 3']);
+  });
+
+  it('finds the delete of a former leader that arrives after the next one has written', () => {
+    const late = (verb: 'deletePod' | 'evictPod'): readonly string[] => {
+      const history = new History();
+      const claim = { ...history.claimOf('ing-a-2'), verb };
+      history.announce([claim], history.agent('a1'), 1);
+      history.announce([claim], history.agent('b1'), 2);
+      history.advance(20_000).take('ing-a-2', history.agent('a1', 20_000));
+      return history.found('S18');
+    };
+    expect(late('deletePod')).toEqual(['a1 takes ing-a-2 away under leadership 1, after 2 has written the ledger']);
+    // Which cannot be made void by a touch, and is waited for.
+    expect(late('evictPod')).toEqual([]);
+  });
+});
+
+describe('S1 of announcements', () => {
+  it('finds two zones that are announced together', () => {
+    const history = new History();
+    history.announce([history.claimOf('ing-a-2')]);
+    expect(history.found('S1')).toEqual([]);
+    history.announce([history.claimOf('ing-a-2'), history.claimOf('ing-b-2')]);
+    expect(history.found('S1')).toHaveLength(1);
+  });
+
+  it('lets a zone that has just been made anew be forgotten, and adopted groups shrink several', () => {
+    const anew = new History();
+    const claim = anew.claimOf('ing-a-2');
+    anew.announce([claim]);
+    anew.remove('statefulsets.apps', 'ing-a');
+    anew.announce([claim, anew.claimOf('ing-b-2')]);
+    expect(anew.found('S1')).toEqual([]);
+    const adopted = new History({ kind: 'adopted' });
+    adopted.announce(['a', 'b'].map((zone) => ({ verb: 'scaleDown', zone, uid: adopted.set(`ing-${zone}`).metadata.uid, to: 2 }) as const));
+    expect(adopted.found('S1')).toEqual([]);
+  });
+});
+
+describe('L4', () => {
+  it('finds a claim that stays, and what is announced at the end', () => {
+    const history = new History();
+    const claims = [history.claimOf('ing-a-2')];
+    history.announce(claims);
+    history.heal().advance(260_000).announce(claims);
+    expect(history.found('L4')).toEqual([]);
+    history.advance(10_000).announce(claims);
+    expect(history.found('L4')).toHaveLength(1);
+    history.end();
+    expect(history.found('L4')).toHaveLength(2);
+  });
+
+  it('is content when it is over', () => {
+    const history = new History();
+    history.announce([history.claimOf('ing-a-2')]);
+    history.announce([]);
+    history.heal().end();
+    expect(history.found('L4')).toEqual([]);
+  });
+});

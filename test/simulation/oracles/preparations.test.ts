@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { History } from './history.ts';
+
+const delayed = { replicas: 'delayedMirror', delaySeconds: 60 } as const;
+
+function prepared(history: History, reportedMs?: number): void {
+  history.call('ing-a-2', 'POST', reportedMs === undefined ? {} : { reportedMs });
+}
+
+describe('S11', () => {
+  it('finds a pod that leaves before its delay is over, and lets it leave when it is', () => {
+    const early = new History(delayed);
+    prepared(early);
+    early.advance(58_000).scale('ing-a', 2, early.agent());
+    expect(early.found('S11')).toEqual(['a1 scales ing-a to 2, and ing-a-2 has been prepared for 58000 ms, not for 60000 ms']);
+    const late = new History(delayed);
+    prepared(late);
+    late.advance(60_000).scale('ing-a', 2, late.agent());
+    expect(late.found('S11')).toEqual([]);
+  });
+
+  it('finds one that was never asked, was told to stay since, or has another pod in its place', () => {
+    const never = new History(delayed);
+    never.advance(60_000).scale('ing-a', 2, never.agent());
+    expect(never.found('S11').join()).toContain('was never asked');
+    const stays = new History(delayed);
+    prepared(stays);
+    stays.call('ing-a-2', 'DELETE');
+    stays.advance(60_000).scale('ing-a', 2, stays.agent());
+    expect(stays.found('S11')).toHaveLength(1);
+    const replaced = new History(delayed);
+    prepared(replaced);
+    replaced.replace('ing-a-2');
+    replaced.advance(60_000).scale('ing-a', 2, replaced.agent());
+    expect(replaced.found('S11')).toHaveLength(1);
+  });
+
+  it('goes on with a successor that reports what its predecessor did, and begins anew with one that does not', () => {
+    const successor = (reportedMs: number): readonly string[] => {
+      const history = new History(delayed);
+      prepared(history, history.nowMs);
+      history.advance(30_000).replace('ing-a-2');
+      prepared(history, reportedMs);
+      history.advance(30_000).scale('ing-a', 2, history.agent());
+      return history.found('S11');
+    };
+    expect(successor(1_000_000)).toEqual([]);
+    expect(successor(1_030_000)).toHaveLength(1);
+  });
+
+  it('is not shortened by a pod that lies, which an adopted group believes', () => {
+    const lying = (kind: 'native' | 'adopted'): readonly string[] => {
+      const history = new History({ ...delayed, kind });
+      prepared(history, history.nowMs - 3_600_000);
+      history.advance(5000).scale('ing-a', 2, history.agent());
+      return history.found('S11');
+    };
+    expect(lying('native')).toHaveLength(1);
+    expect(lying('adopted')).toEqual([]);
+  });
+
+  it('begins again when the same pod names a later time', () => {
+    const history = new History(delayed);
+    prepared(history, history.nowMs);
+    history.advance(50_000);
+    prepared(history, history.nowMs);
+    history.advance(20_000).scale('ing-a', 2, history.agent());
+    expect(history.found('S11')).toHaveLength(1);
+  });
+
+  it('is shortened by as much as the wall clock was set forward', () => {
+    const history = new History(delayed);
+    prepared(history);
+    history.clocks.set('a1', { rate: 1, wallErrorMs: 40_000 });
+    history.advance(21_000).scale('ing-a', 2, history.agent());
+    expect(history.found('S11')).toEqual([]);
+  });
+
+  it('binds nobody without a delay, and not pods that had just come when it was decided', () => {
+    const free = new History({ replicas: 'mirror' });
+    free.scale('ing-a', 2, free.agent());
+    const young = new History(delayed);
+    young.advance(60_000).replace('ing-a-2');
+    young.advance(5000).scale('ing-a', 2, young.agent());
+    expect([...free.found('S11'), ...young.found('S11')]).toEqual([]);
+  });
+});
+
+describe('L5', () => {
+  it('finds a pod that stays and was told last to leave', () => {
+    const history = new History(delayed);
+    prepared(history);
+    history.heal().end();
+    expect(history.found('L5')).toEqual(['at the end ing-a-2 is still prepared to leave, and it stays']);
+  });
+
+  it('is content when it was told to stay, or has left', () => {
+    const told = new History(delayed);
+    prepared(told);
+    told.call('ing-a-2', 'DELETE');
+    told.heal().end();
+    const left = new History(delayed);
+    prepared(left);
+    left.scale('ing-a', 2);
+    left.remove('pods', 'ing-a-2');
+    left.heal().end();
+    expect([...told.found('L5'), ...left.found('L5')]).toEqual([]);
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { History } from './history.ts';
+
+describe('S1 of decreases', () => {
+  it('finds one while another zone lacks a pod, in a native group alone', () => {
+    const [native, adopted] = (['native', 'adopted'] as const).map((kind) => {
+      const history = new History({ kind });
+      history.ready('ing-b-0', false);
+      history.advance(11_000).scale('ing-c', 2, history.agent());
+      return history.found('S1');
+    });
+    expect(native).toEqual(['a1 scales ing-c from 3 to 2 while ing-b lacks ing-b-0']);
+    expect(adopted).toEqual([]);
+  });
+});
+
+describe('S12', () => {
+  const shrink = (secondAfterMs: number, arrangement: (history: History) => void = () => undefined): readonly string[] => {
+    const history = new History({ replicas: 'own', betweenZonesSeconds: 120 });
+    history.scale('ing-a', 2, history.agent());
+    history.remove('pods', 'ing-a-2');
+    history.advance(secondAfterMs);
+    arrangement(history);
+    history.scale('ing-b', 2, history.agent());
+    return history.found('S12');
+  };
+
+  it('finds two zones that shrink within the time between zones', () => {
+    expect(shrink(105_000)).toEqual(['a1 scales ing-b from 3 to 2 105000 ms after ing-a shrank, not 120000 ms']);
+    expect(shrink(120_000)).toEqual([]);
+  });
+
+  it('counts from when the first was decided, at most 10 s before it was sent', () => {
+    expect(shrink(111_000)).toEqual([]);
+  });
+
+  it('forgives what the wall clock was set forward in between', () => {
+    expect(shrink(60_000, ({ clocks }) => clocks.set('a1', { rate: 1, wallErrorMs: 60_000 }))).toEqual([]);
+  });
+
+  it('leaves one zone alone, and numbers that a person forces', () => {
+    const history = new History({ replicas: 'own' });
+    history.scale('ing-a', 2, history.agent());
+    history.advance(1000).scale('ing-a', 1, history.agent());
+    expect(history.found('S12')).toEqual([]);
+    const force = (of: History): void => {
+      const zones = ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ing-${name}`, forceReplicas: 1 }));
+      of.change('rolloutgroups.rollout-group.dev', 'ing', ({ spec }) => ({ spec: { ...(spec as object), members: { zones } } }));
+    };
+    expect(shrink(1000, force)).toEqual([]);
+  });
+});
+
+describe('S13', () => {
+  it('finds a follower below what its leader asks for, or still has', () => {
+    const history = new History({ replicas: 'leader' });
+    history.scale('ing-b', 2, history.agent());
+    expect(history.found('S13')).toHaveLength(1);
+    const ending = new History({ replicas: 'leader' });
+    ending.scale('ing-a', 2);
+    ending.advance(20_000).scale('ing-b', 2, ending.agent());
+    expect(ending.found('S13')).toEqual(['a1 scales ing-b from 3 to 2, and its leader ing-a has 2 replicas and 3 pods']);
+  });
+
+  it('lets it follow when the pods of the leader are gone, also one that has just been asked for again', () => {
+    const history = new History({ replicas: 'leader' });
+    history.scale('ing-a', 2);
+    history.remove('pods', 'ing-a-2');
+    history.advance(20_000).scale('ing-a', 3);
+    history.advance(9000).scale('ing-b', 2, history.agent());
+    expect(history.found('S13')).toEqual([]);
+  });
+});
+
+describe('S14', () => {
+  it('finds a zone without replicas, and one below its minimum', () => {
+    const history = new History({ replicas: 'own' });
+    history.scale('ing-a', 1, history.agent());
+    expect(history.found('S14')).toEqual([]);
+    history.scale('ing-a', 0, history.agent());
+    expect(history.found('S14')).toEqual(['a1 scales ing-a from 1 to 0, and it is to have 1 at least']);
+    const bounded = new History({ replicas: 'own' });
+    bounded.change('rolloutgroups.rollout-group.dev', 'ing', ({ spec }) => ({
+      spec: { ...(spec as object), replicas: { bounds: { min: 3 } } },
+    }));
+    bounded.advance(11_000).scale('ing-a', 2, bounded.agent());
+    expect(bounded.found('S14')).toHaveLength(1);
+  });
+
+  it('does not bind adopted groups', () => {
+    const history = new History({ kind: 'adopted', replicas: 'own' });
+    history.scale('ing-a', 0, history.agent());
+    expect(history.broken()).not.toContain('S14');
+  });
+});
+
+describe('S16', () => {
+  const toAndFro = (between: (history: History) => void): readonly string[] => {
+    const history = new History({ replicas: 'mirror' });
+    history.scale('ing-a', 2, history.agent());
+    history.advance(20_000);
+    between(history);
+    history.scale('ing-a', 3, history.agent());
+    return history.found('S16');
+  };
+
+  it('finds replicas that go back although nothing else has changed', () => {
+    expect(toAndFro((history) => history.ready('ing-b-0', false))).toEqual([
+      'a1 scales ing-a from 2 to 3 after it was changed the other way, and nothing else has changed since',
+    ]);
+  });
+
+  it('lets them follow what was asked for, also before the first number arrived', () => {
+    const source = (history: History) =>
+      history.write('replicatemplates.rollout-operator.grafana.com', { metadata: { name: 'ing' }, spec: { replicas: 3 } });
+    expect(toAndFro(source)).toEqual([]);
+    const history = new History({ replicas: 'mirror' });
+    source(history);
+    history.advance(5000).scale('ing-a', 2, history.agent());
+    history.advance(20_000).scale('ing-a', 3, history.agent());
+    expect(history.found('S16')).toEqual([]);
+  });
+
+  it('lets a zone go on in the same direction', () => {
+    const history = new History({ replicas: 'own' });
+    history.scale('ing-a', 2, history.agent());
+    history.scale('ing-a', 1, history.agent());
+    expect(history.found('S16')).toEqual([]);
+  });
+});
+
+describe('S4 of decreases', () => {
+  it('finds one while a status is older than its spec', () => {
+    const history = new History({ replicas: 'own' });
+    history.change('statefulsets.apps', 'ing-b', () => ({ metadata: { generation: 2 } }));
+    history.advance(11_000).scale('ing-a', 2, history.agent());
+    expect(history.found('S4')).toHaveLength(1);
+  });
+});

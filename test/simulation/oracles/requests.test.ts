@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../../../simulation/server/request.ts';
+import { History } from './history.ts';
+
+interface Asked {
+  readonly verb: 'create' | 'update' | 'patch' | 'delete';
+  readonly resource?: string;
+  readonly subresource?: string;
+  readonly name?: string;
+  readonly status?: number;
+  readonly contentType?: string;
+  readonly path?: string;
+  readonly body?: Json;
+}
+
+/** What S10 and S20 say of one request. */
+function saidOf(asked: Asked): readonly string[] {
+  const history = new History();
+  history.answer({ name: 'ing-a-2', ...asked, actor: history.agent() });
+  return [...history.found('S10'), ...history.found('S20')].map((message) => message.slice(message.indexOf('/ing-a-2') + 9));
+}
+
+const state = { uid: 'u', resourceVersion: '7' };
+const named = { metadata: { resourceVersion: '7' } };
+
+describe('S20', () => {
+  it.each<[string, Asked, readonly string[]]>([
+    ['a delete without UID', { verb: 'delete', body: { preconditions: { resourceVersion: '7' } } }, ['carries no UID']],
+    [
+      'a delete without resourceVersion, refused',
+      { verb: 'delete', status: 409, body: { preconditions: { uid: 'u' } } },
+      ['carries no resourceVersion'],
+    ],
+    ['an eviction without UID', { verb: 'create', subresource: 'eviction', body: { deleteOptions: {} } }, ['carries no UID']],
+    [
+      'an update without resourceVersion',
+      { verb: 'update', resource: 'configmaps', body: { metadata: {} } },
+      ['carries no resourceVersion'],
+    ],
+    ['a patch without resourceVersion', { verb: 'patch', body: { metadata: {} } }, ['carries no resourceVersion and no test']],
+    [
+      'an apply by force',
+      { verb: 'patch', path: '/x?force=true', contentType: 'application/apply-patch+yaml' },
+      ['takes fields from other managers'],
+    ],
+    ['a name that the server finds', { verb: 'create', body: { metadata: { generateName: 'x-' } } }, ['leaves the name to the server']],
+  ])('finds %s', (_what, asked, said) => expect(saidOf(asked)).toEqual(said));
+
+  it.each<[string, Asked]>([
+    ['a delete with both', { verb: 'delete', body: { preconditions: state } }],
+    ['an eviction with its UID', { verb: 'create', subresource: 'eviction', body: { deleteOptions: { preconditions: { uid: 'u' } } } }],
+    ['an update', { verb: 'update', resource: 'configmaps', body: named }],
+    ['a patch', { verb: 'patch', body: named }],
+    ['an apply', { verb: 'patch', path: '/x?force=false', contentType: 'application/apply-patch+yaml' }],
+    ['a named object', { verb: 'create', body: { metadata: { name: 'x' } } }],
+    ['a question', { verb: 'create', resource: 'selfsubjectaccessreviews.authorization.k8s.io', body: {} }],
+  ])('is content with %s', (_what, asked) => expect(saidOf(asked)).toEqual([]));
+
+  it('accepts a JSON patch that tests', () => {
+    const history = new History();
+    const body = [{ op: 'test', path: '/metadata/uid', value: 'u' }] as unknown as Json;
+    history.answer({ verb: 'patch', actor: history.agent(), body });
+    expect(history.said.filter(({ invariant }) => invariant === 'S20')).toEqual([]);
+  });
+
+  it('asks it of agents alone', () => {
+    const history = new History();
+    history.answer({ verb: 'delete', name: 'ing-a-2', actor: { user: 'kubernetes-admin' } });
+    expect(history.said).toEqual([]);
+  });
+});
+
+describe('S10', () => {
+  it.each<[string, Asked, readonly string[]]>([
+    ['a collection', { verb: 'delete', name: '', body: { preconditions: state } }, ['deletes a whole collection']],
+    ['a StatefulSet', { verb: 'delete', resource: 'statefulsets.apps', body: { preconditions: state } }, ['deletes what holds data']],
+    ['a grace of 0', { verb: 'delete', body: { preconditions: state, gracePeriodSeconds: 0 } }, ['leaves no time to end']],
+    ['no finalizers', { verb: 'patch', body: { metadata: { resourceVersion: '7', finalizers: null } } }, ['takes finalizers away']],
+  ])('finds %s', (_what, asked, said) => {
+    const history = new History();
+    history.answer({ name: 'ing-a-2', ...asked, actor: history.agent() });
+    expect(history.found('S10').map((message) => said.some((end) => message.endsWith(end)))).toEqual([true]);
+  });
+
+  it('is content with a grace of its own, and with an object that has its finalizers', () => {
+    expect(saidOf({ verb: 'delete', body: { preconditions: state, gracePeriodSeconds: 30 } })).toEqual([]);
+    expect(saidOf({ verb: 'update', body: { metadata: { resourceVersion: '7', finalizers: ['x'] } } })).toEqual([]);
+  });
+});
+
+describe('S29', () => {
+  it('finds a dry run that changes something, and none that does not', () => {
+    const history = new History();
+    history.answer({ verb: 'delete', isDryRun: true, actor: history.agent() });
+    expect(history.said).toEqual([]);
+    history.answer({ verb: 'delete', isDryRun: true, revisions: [5], actor: history.agent() });
+    expect(history.broken()).toEqual(['S29']);
+  });
+});
+
+describe('L11', () => {
+  it('finds twenty conflicts in a row at one object', () => {
+    const history = new History();
+    const conflict = (status: number): void =>
+      history.answer({
+        verb: 'patch',
+        resource: 'rolloutruns.rollout-group.dev',
+        name: 'run',
+        status,
+        actor: history.agent(),
+        body: named,
+      });
+    for (let count = 0; count < 19; count += 1) conflict(409);
+    conflict(200);
+    for (let count = 0; count < 19; count += 1) conflict(409);
+    expect(history.found('L11')).toEqual([]);
+    conflict(409);
+    expect(history.found('L11')).toHaveLength(1);
+  });
+});
