@@ -114,7 +114,7 @@ const defaulted: Readonly<Record<string, Readonly<Record<string, (value: Json) =
   configmaps: { data: unlessEmpty, binaryData: unlessEmpty },
   pods: { spec: (spec) => podSpec(spec, true), status: podStatus },
   'statefulsets.apps': { spec: statefulSetSpec, status: statefulSetStatus },
-  'poddisruptionbudgets.policy': { status: budgetStatus },
+  'poddisruptionbudgets.policy': { spec: (spec) => spec, status: budgetStatus },
   'leases.coordination.k8s.io': { spec: (spec) => spec },
   namespaces: {
     spec: (spec) => filled(spec, { finalizers: ['kubernetes'] }),

@@ -17,6 +17,8 @@ export interface DeleteOptions {
 export function deleteOptionsOf(body: unknown, query: URLSearchParams): DeleteOptions {
   const given = objectOf(body);
   if (body !== undefined && !isObject(body)) throw badRequest('the body of a DELETE is no DeleteOptions');
+  const { kind = 'DeleteOptions' } = given;
+  if (kind !== 'DeleteOptions') throw badRequest(`no kind ${JSON.stringify(kind)} is registered for the options of a deletion`);
   const preconditions = objectOf(given['preconditions']);
   const seconds = given['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
   const policy =

@@ -47,7 +47,9 @@ function nameCauses({ name, generateName }: Json): readonly Cause[] {
 /** The server checks metadata twice, and says it twice. */
 function changedMetadata(metadata: Json, before: Json): readonly Cause[] {
   const causes: Cause[] = [];
-  if (metadata['uid'] !== before['uid']) causes.push(wrong('metadata.uid', metadata['uid'], 'field is immutable'));
+  for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds']) {
+    if (metadata[field] !== before[field]) causes.push(wrong(`metadata.${field}`, metadata[field], 'field is immutable'));
+  }
   if (before['deletionTimestamp'] !== undefined) {
     const known = Array.isArray(before['finalizers']) ? before['finalizers'] : [];
     const added = (Array.isArray(metadata['finalizers']) ? metadata['finalizers'] : []).filter((one) => !known.includes(one));
@@ -67,7 +69,14 @@ const causesOf: Readonly<Record<string, (object: Json, before: Json | undefined)
     ...(before === undefined ? [] : fixedSpecCauses(objectOf(object['spec']), objectOf(before['spec']))),
     ...statusCauses(objectOf(object['status'])),
   ],
-  'poddisruptionbudgets.policy': (object) => budgetCauses(objectOf(object['spec'])),
+  'poddisruptionbudgets.policy': (object) => [
+    ...budgetCauses(objectOf(object['spec'])),
+    ...countsOfBudgets.flatMap((field) => notNegative(`status.${field}`, objectOf(object['status'])[field])),
+  ],
+  'controllerrevisions.apps': (object, before) => {
+    const isChanged = before !== undefined && !isSame(object['data'], before['data']);
+    return [...(isChanged ? [wrong('data', object['data'], 'field is immutable')] : []), ...notNegative('revision', object['revision'])];
+  },
   'leases.coordination.k8s.io': (object) => {
     const { leaseDurationSeconds: duration, leaseTransitions: transitions } = objectOf(object['spec']);
     return [
@@ -185,6 +194,11 @@ function statusCauses(status: Json): readonly Cause[] {
   return [...negative, ...above];
 }
 
+const countsOfBudgets = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'];
+const percentRule =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is " +
+  "'[0-9]+%')";
+
 function budgetCauses(spec: Json): readonly Cause[] {
   const { minAvailable, maxUnavailable } = spec;
   if (minAvailable !== undefined && maxUnavailable !== undefined) {
@@ -196,7 +210,11 @@ function budgetCauses(spec: Json): readonly Cause[] {
     };
     return [wrong('spec', shown, 'minAvailable and maxUnavailable cannot be both set')];
   }
-  return [...notNegative('spec.minAvailable', minAvailable), ...notNegative('spec.maxUnavailable', maxUnavailable)];
+  return Object.entries({ minAvailable, maxUnavailable }).flatMap(([field, value]) =>
+    typeof value === 'string' && !/^[0-9]+%$/.test(value)
+      ? [wrong(`spec.${field}`, value, percentRule)]
+      : notNegative(`spec.${field}`, value),
+  );
 }
 
 function notNegative(field: string, value: unknown): readonly Cause[] {

@@ -1,4 +1,6 @@
 // Creating and changing objects: what of a request is taken, what stays, and when it is refused.
+
+import { misfitOf } from './decode.ts';
 import { newPodStatus, prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
 import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
@@ -111,16 +113,18 @@ export function patch(core: Core, target: Target, make: (before: ModelObject) =>
   if (before === undefined) throw notFound(kind, name);
   const object = make(before);
   if (!isObject(object)) throw badRequest('the patch does not make an object');
-  refusePatchedKind(kind, object);
+  refuseUnreadable(kind, object);
   refuseOtherName(objectOf(object['metadata']), name);
   refuseOtherNamespace(kind, objectOf(object['metadata']), namespace);
   return update(core, target, before, object, options);
 }
 
 /** Of a patch it is the result that is decoded, as the kind that it says it is. */
-function refusePatchedKind(kind: ServedKind, object: Json): void {
-  if (kind.isCustom || (object['kind'] === kind.kind && object['apiVersion'] === apiVersionOf(kind))) return;
-  const message = `Invalid value: ${JSON.stringify(object)}: it cannot be handled as a ${kind.kind}`;
+function refuseUnreadable(kind: ServedKind, object: Json): void {
+  const isIts = kind.isCustom || (object['kind'] === kind.kind && object['apiVersion'] === apiVersionOf(kind));
+  const why = isIts ? misfitOf(kind, object) : `it cannot be handled as a ${kind.kind}`;
+  if (why === undefined) return;
+  const message = `Invalid value: ${JSON.stringify(JSON.stringify(object))}: ${why}`;
   throw invalid({ group: '', kind: '' }, '', [{ reason: 'FieldValueInvalid', message, field: 'patch' }]);
 }
 
@@ -134,13 +138,8 @@ export function update(core: Core, { kind, name }: Target, before: ModelObject, 
   } else if (version !== before.metadata.resourceVersion) throw modified(kind, name);
   if (wanted === before) return before;
   const candidate = successor(kind, before, prepared(kind, wanted), options.subresource);
-  validate(kind, candidate, options.subresource === 'binding' ? boundLike(before, candidate) : before);
+  validate(kind, candidate, before);
   return keep(core, kind, before, candidate, options);
-}
-
-/** The pod as it was, on the node that it gets now: only a binding says so. */
-function boundLike(before: ModelObject, candidate: ModelObject): ModelObject {
-  return { ...before, spec: { ...objectOf(before['spec']), nodeName: objectOf(candidate['spec'])['nodeName'] } };
 }
 
 /** Stores the new state of an object; a state that its last finalizer has left is not stored, the object goes instead. */
@@ -169,7 +168,7 @@ function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresou
   const status = isStatus || !kind.hasStatus ? wanted['status'] : before['status'];
   if (status === undefined) delete (rest as Record<string, unknown>)['status'];
   if (isStatus && kind.isCustom) return rest as ModelObject;
-  const { deletionTimestamp: _deleted, generation: _generation, ...asked } = objectOf(wanted['metadata']);
+  const { generation: _generation, ...asked } = objectOf(wanted['metadata']);
   const {
     uid,
     resourceVersion,
@@ -213,11 +212,13 @@ function refuseOtherNamespace(kind: ServedKind, metadata: Json, namespace: strin
   throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
-/** Throws Refusal when the body says that it is an object of another kind. */
+/** Throws Refusal when the body says that it is an object of another kind, or cannot be read as one of this. */
 export function refuseOtherKind(kind: ServedKind, body: Json): void {
   const given = textOf(body['kind']);
   const version = textOf(body['apiVersion']);
   const isOther = (given !== '' && given !== kind.kind) || (version !== '' && version !== apiVersionOf(kind));
+  const misfit = isOther ? undefined : misfitOf(kind, body);
+  if (misfit !== undefined) throw badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${misfit}`);
   if (!isOther) return;
   const name = textOf(objectOf(body['metadata'])['name']);
   if (kind.isCustom && version === apiVersionOf(kind)) {

@@ -248,3 +248,32 @@ describe('what is not valid', () => {
     expect(ask('POST', leases, { metadata: { name: 'l' }, spec: { leaseDurationSeconds: 0 } }).status).toBe(422);
   });
 });
+
+describe('what cannot be read', () => {
+  it('is refused with the field', () => {
+    const { ask, merge } = asking();
+    ask('POST', configMaps, configMap('a'));
+    ask('POST', leases, { metadata: { name: 'l' }, spec: { renewTime: '2026-01-01T00:00:00.000000Z' } });
+    expect(refusalOf(merge(`${configMaps}/a`, { data: { key: 1 } })).slice(0, 2)).toEqual([422, 'Invalid']);
+    expect(merge(`${leases}/l`, { spec: { renewTime: '2026-01-01T00:00:00Z' } }).status).toBe(422);
+    expect(refusalOf(ask('POST', configMaps, configMap('b', { key: 1 })))).toEqual([
+      400,
+      'BadRequest',
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string',
+    ]);
+    expect(ask('POST', sets, statefulSet('s', { replicas: '2' })).status).toBe(400);
+  });
+
+  it('is metadata that only a deletion sets', () => {
+    const { ask, merge } = asking();
+    ask('POST', configMaps, configMap('a'));
+    expect(merge(`${configMaps}/a`, { metadata: { deletionTimestamp: '2020-01-01T00:00:00Z' } }).status).toBe(422);
+    expect(merge(`${configMaps}/a`, { metadata: { deletionGracePeriodSeconds: 5 } }).status).toBe(422);
+    expect(
+      merge(`${configMaps}/a`, { metadata: { creationTimestamp: '2020-01-01T00:00:00Z', generation: 7 } }).body.metadata,
+    ).toMatchObject({
+      creationTimestamp: '2026-01-15T12:00:00Z',
+      resourceVersion: '1001',
+    });
+  });
+});
