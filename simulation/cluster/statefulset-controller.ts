@@ -31,7 +31,7 @@ export interface StatefulSetController {
   readonly hear: (commit: Commit) => void;
   /** Everything is heard of that much later, until another delay is set; 0 is the usual pace. */
   readonly lag: (delayMs: number) => void;
-  /** StatefulSets are what they were before their last change of template, until it is over. */
+  /** StatefulSets have the template that they had before its last change, until it is over. */
   readonly goStale: () => void;
   readonly goFresh: () => void;
 }
@@ -230,7 +230,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed }: 
       pods.thaw();
     },
     goStale: () => {
-      const older = [...past.entries()].filter(([key, set]) => sets.get(key)?.metadata.uid === set.metadata.uid).map(([, set]) => set);
+      const older = [...past.entries()].flatMap(([key, before]) => withTemplateOf(before, sets.get(key)));
       sets.freeze(older);
       for (const set of older) due.add(keyOf(set));
       scheduler.after(delayMs(), settled);
@@ -245,6 +245,15 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed }: 
       settled();
     },
   };
+}
+
+/**
+ * The StatefulSet as if its template alone had changed since: numbers of replicas and strategies of the past would have the controller delete
+ * pods that nobody speaks of here.
+ */
+function withTemplateOf(before: ModelObject, now: ModelObject | undefined): readonly ModelObject[] {
+  if (now?.metadata.uid !== before.metadata.uid) return [];
+  return [{ ...before, spec: { ...specOf(now), template: specOf(before).template } }];
 }
 
 /** A new ControllerRevision of the StatefulSet's template. */
