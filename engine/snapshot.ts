@@ -108,8 +108,10 @@ export interface ReplicaSourceView {
   readonly statusReplicas?: number;
 }
 
+/** `value` is finite: a snapshot is data that JSON can carry, and `notFinite` says what was there instead. */
 export type GateReading =
   | { readonly atMs: number; readonly result: 'value'; readonly value: number }
+  | { readonly atMs: number; readonly result: 'notFinite'; readonly value: 'NaN' | '+Inf' | '-Inf' }
   | { readonly atMs: number; readonly result: 'noData' }
   | { readonly atMs: number; readonly result: 'error'; readonly message: string };
 

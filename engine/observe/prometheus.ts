@@ -25,7 +25,7 @@ export interface PrometheusReading {
 }
 
 /**
- * Reads an answer. One number is the value, as a vector of one series or as a scalar; it may be NaN or infinite. An empty vector is no data.
+ * Reads an answer. One number is the value, as a vector of one series or as a scalar; it may be not finite. An empty vector is no data.
  * Anything else is an error: a status other than 200, several series, text, ranges and histograms, an answer with warnings (it may be
  * partial), a sample that is too old or of the future, and one of the same instant as the reading before, which a cache has repeated. What the
  * body says in words is never repeated. `infos` of the answer say nothing about its value.
@@ -46,7 +46,8 @@ export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): 
   const { evaluatedMs, value } = sample;
   const problem = instantProblem(evaluatedMs, options);
   if (problem !== undefined) return { ...failed(problem), evaluatedMs };
-  return { reading: { atMs, result: 'value', value }, evaluatedMs };
+  const reading: GateReading = typeof value === 'number' ? { atMs, result: 'value', value } : { atMs, result: 'notFinite', value };
+  return { reading, evaluatedMs };
 }
 
 function refusal({ status, body }: PrometheusAnswer): string {
@@ -85,7 +86,7 @@ function isEmptyList(value: unknown): boolean {
 
 interface Sample {
   readonly evaluatedMs: number;
-  readonly value: number;
+  readonly value: number | 'NaN' | '+Inf' | '-Inf';
 }
 
 /** The one sample of a result; undefined without one; text when it is no single number. */
@@ -102,14 +103,8 @@ function sampleOf(data: unknown): Sample | string | undefined {
   return pairOf(fieldAt(series, ['value']));
 }
 
-/** As Go writes numbers: strconv.FormatFloat, and NaN, +Inf and -Inf. */
+/** As Go writes finite numbers (strconv.FormatFloat). */
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
-const infinite: Readonly<Record<string, number>> = {
-  NaN: Number.NaN,
-  Inf: Number.POSITIVE_INFINITY,
-  '+Inf': Number.POSITIVE_INFINITY,
-  '-Inf': Number.NEGATIVE_INFINITY,
-};
 
 /** `[1768478400.123, "0.5"]`: seconds since 1970, and the value as text. */
 function pairOf(pair: unknown): Sample | string {
@@ -117,8 +112,15 @@ function pairOf(pair: unknown): Sample | string {
   const [seconds, text]: readonly unknown[] = pair;
   if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return 'the sample has no instant';
   if (typeof text !== 'string') return 'the sample has no value';
-  const value = decimal.test(text) ? Number(text) : Object.hasOwn(infinite, text) ? infinite[text] : undefined;
+  const value = numberOf(text);
   return value === undefined ? 'the value of the sample is no number' : { evaluatedMs: Math.round(seconds * 1000), value };
+}
+
+function numberOf(text: string): Sample['value'] | undefined {
+  if (text === 'NaN' || text === '+Inf' || text === '-Inf') return text;
+  if (!decimal.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
 }
 
 function instantProblem(evaluatedMs: number, { atMs, toleranceMs, beforeMs }: ReadOptions): string | undefined {

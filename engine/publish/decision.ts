@@ -10,6 +10,7 @@ import {
   type PublishedAction,
   type PublishedDecision,
   type PublishedGate,
+  type PublishedReading,
   type PublishedRun,
   type PublishedWait,
   publishedFormat,
@@ -110,9 +111,9 @@ function gatesOf(group: GroupDefinition, snapshot: Snapshot): readonly Published
   });
 }
 
-/** JSON has no NaN and no infinity: what is published would say null there, which is no reading. */
-function publishedReading(reading: GateReading): GateReading {
-  if (reading.result !== 'value' || Number.isFinite(reading.value)) return reading;
+/** The published format knows no values that are not finite. */
+function publishedReading(reading: GateReading): PublishedReading {
+  if (reading.result !== 'notFinite') return reading;
   return { atMs: reading.atMs, result: 'error', message: `the value is ${reading.value}` };
 }
 

@@ -67,11 +67,13 @@ export interface PublishedStep extends Pick<Step, 'id' | 'kind' | 'zone' | 'from
   readonly results?: readonly RuleResult[];
 }
 
+export type PublishedReading = Exclude<GateReading, { readonly result: 'notFinite' }>;
+
 export interface PublishedGate {
   readonly gate: string;
   readonly mode: 'enforce' | 'observe';
   /** The latest reading; absent while there is none. */
-  readonly latest?: GateReading;
+  readonly latest?: PublishedReading;
   /** How many readings are known. */
   readonly readings: number;
 }

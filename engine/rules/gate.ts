@@ -106,7 +106,7 @@ function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number)
   if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : gate.noData === 'fail' ? 'failure' : 'neutral';
   if (reading.result === 'error') return gate.onError === 'fail' ? 'failure' : 'neutral';
   // A value that is no finite number is no evidence, whatever the comparison would make of it.
-  if (!Number.isFinite(reading.value)) return gate.noData === 'fail' ? 'failure' : 'neutral';
+  if (reading.result === 'notFinite' || !Number.isFinite(reading.value)) return gate.noData === 'fail' ? 'failure' : 'neutral';
   const answer = evaluateCondition(gate.pass, { value: reading.value }, { nowMs });
   if (answer.kind === 'unknown') return gate.onError === 'fail' ? 'failure' : 'neutral';
   return answer.isTrue ? 'success' : 'failure';
@@ -114,6 +114,6 @@ function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number)
 
 function describeReading(reading: GateReading | undefined): string {
   if (reading === undefined) return 'has no reading';
-  if (reading.result === 'value') return `is ${reading.value}`;
+  if (reading.result === 'value' || reading.result === 'notFinite') return `is ${reading.value}`;
   return reading.result === 'noData' ? 'has no data' : `could not be read: ${reading.message}`;
 }

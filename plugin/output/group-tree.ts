@@ -1,6 +1,5 @@
 // One group with its zones and the pods that move: the screen of `get GROUP`, still or redrawn.
-import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
-import type { GateReading } from '../../engine/snapshot.ts';
+import type { PublishedDecision, PublishedPod, PublishedReading, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
 import { marks } from './explain.ts';
@@ -131,7 +130,7 @@ function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string
 }
 
 /** `0.21`, `no data`, or what went wrong. */
-export function readingText(reading: GateReading): string {
+export function readingText(reading: PublishedReading): string {
   if (reading.result === 'value') return String(reading.value);
   return reading.result === 'noData' ? 'no data' : reading.message;
 }

@@ -62,7 +62,7 @@ describe('a gate that enforces', () => {
     ['above its limit', (env) => value(env, '1.5'), 'errors is 1.5'],
     ['empty', () => vector([]), 'errors has no data'],
     ['NaN', (env) => value(env, 'NaN'), 'errors is NaN'],
-    ['infinite', (env) => value(env, '-Inf'), 'errors is -Infinity'],
+    ['infinite', (env) => value(env, '-Inf'), 'errors is -Inf'],
     ['of the past', (env) => value(env, '0', { ageMs: 600_000 }), 'the sample is 10m old'],
     ['partial', (env) => value(env, '0', { warnings: ['a store is missing'] }), 'may be partial'],
     [

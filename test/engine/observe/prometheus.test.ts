@@ -36,17 +36,24 @@ describe('an answer of Prometheus', () => {
     ['-3', -3],
     ['1e-07', 1e-7],
     ['1.5e+06', 1.5e6],
-    ['NaN', Number.NaN],
-    ['+Inf', Number.POSITIVE_INFINITY],
-    ['-Inf', Number.NEGATIVE_INFINITY],
   ])('the value %s is a number', (text, value) => {
     expect(read(vector([seconds, text]))).toEqual(isValue(value));
     expect(read(success('scalar', [seconds, text]))).toEqual(isValue(value));
   });
 
-  it.each(['', ' ', '1,5', '0x10', '1_000', 'infinity', 'null', '12 pods', 'toString'])('the value "%s" is none', (text) => {
-    expect(read(vector([seconds, text]))).toEqual(isError('the value of the sample is no number'));
+  it.each(['NaN', '+Inf', '-Inf'])('the value %s is told as such, since JSON has no such number', (value) => {
+    const told = { reading: { atMs, result: 'notFinite', value }, evaluatedMs: atMs };
+    expect(read(vector([seconds, value]))).toEqual(told);
+    expect(read(success('scalar', [seconds, value]))).toEqual(told);
+    expect(JSON.parse(JSON.stringify(told))).toEqual(told);
   });
+
+  it.each(['1e999', 'Inf', '', ' ', '1,5', '0x10', '1_000', 'infinity', 'null', '12 pods', 'toString'])(
+    'the value "%s" is none',
+    (text) => {
+      expect(read(vector([seconds, text]))).toEqual(isError('the value of the sample is no number'));
+    },
+  );
 
   it('an instant of parts of a second is one in milliseconds', () => {
     expect(read(vector([seconds + 0.123, '1']))).toEqual(isValue(1, atMs + 123));

@@ -119,8 +119,8 @@ describe('a published decision', () => {
   });
 
   it('can be read again when the latest reading is no finite number', () => {
-    for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
-      const readings = [{ atMs: 2, result: 'value' as const, value }];
+    for (const value of ['NaN', '+Inf'] as const) {
+      const readings = [{ atMs: 2, result: 'notFinite' as const, value }];
       const given = { ...rolling, groups: [group({ zones, gates: [gate({ name: 'errors' })] })] };
       const published = publish({ ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] });
       expect(readPublished(JSON.stringify(published))).toEqual(published);

@@ -11,6 +11,7 @@ const value = (minutesAgo: number, number: number): GateReading => ({ atMs: ago(
 const good = (minutesAgo: number) => value(minutesAgo, 0.5);
 const bad = (minutesAgo: number) => value(minutesAgo, 0.6);
 const noData = (minutesAgo: number): GateReading => ({ atMs: ago(minutesAgo * minuteMs), result: 'noData' });
+const notFinite = (text: 'NaN' | '-Inf'): GateReading => ({ atMs: ago(minuteMs), result: 'notFinite', value: text });
 const error = (minutesAgo: number): GateReading => ({ atMs: ago(minutesAgo * minuteMs), result: 'error', message: 'timeout' });
 
 function ask(overrides: Partial<GateDefinition>, readings: readonly GateReading[], nowMs = kitNowMs) {
@@ -140,9 +141,10 @@ describe('a reading', () => {
       { onError: 'fail' },
       'errors could not be read: timeout; 0 of 1 successes in a row, 1 failed',
     ],
-    ['that is no number is no data', value(1, Number.NaN), { noData: 'fail' }, 'errors is NaN; 0 of 1 successes in a row, 1 failed'],
+    ['that is no number is no data', notFinite('NaN'), { noData: 'fail' }, 'errors is NaN; 0 of 1 successes in a row, 1 failed'],
+    ['that is infinite never passes', notFinite('-Inf'), { noData: 'pass' }, 'errors is -Inf; 0 of 1 successes in a row, 0 failed'],
     [
-      'that is infinite never passes',
+      'that nobody should have made of such a value never passes either',
       value(1, Number.NEGATIVE_INFINITY),
       { noData: 'pass' },
       'errors is -Infinity; 0 of 1 successes in a row, 0 failed',
