@@ -139,7 +139,15 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   });
   const { gate } = scenario.group;
   const gateServer =
-    gate === undefined ? undefined : createGateServer({ gate, seed: scenario.seed, nowMs, wallMs, flipsUntilMs: scenario.safetyMs });
+    gate === undefined
+      ? undefined
+      : createGateServer({
+          ...{ gate, seed: scenario.seed, nowMs, wallMs, flipsUntilMs: scenario.safetyMs },
+          answered: (answer) => {
+            trace.note(nowMs(), 'gate', answer.process, answer.isGood ? 'good' : 'bad');
+            judged((oracle) => oracle.gateAnswered?.(answer));
+          },
+        });
   let touches = 0;
   const agents = startAgents({
     ...(gateServer === undefined ? {} : { gateServer }),

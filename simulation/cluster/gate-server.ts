@@ -1,14 +1,20 @@
 // A model of the metric server that gates ask: Prometheus' answers to one query, good or bad as the scenario says, and what can be wrong with them.
 import type { GateAnswer, GateQuery } from '../../agent/env.ts';
 import type { GateFault } from '../faults/fault.ts';
+import type { GateAnswered } from '../oracles/oracle.ts';
 import { draw } from '../random.ts';
 import type { GroupShape } from '../scenario.ts';
 
 export interface GateServer {
   /** What it answers to a question that arrives now; `silence`: nothing, ever. */
-  readonly answer: (question: Pick<GateQuery, 'source' | 'query'>, fault?: GateFault) => GateAnswer | 'silence';
+  readonly answer: (question: GateQuestion, fault?: GateFault) => GateAnswer | 'silence';
   /** Whether the gate's condition holds now. */
   readonly isPassing: () => boolean;
+}
+
+export interface GateQuestion extends Pick<GateQuery, 'source' | 'query'> {
+  /** Who asks, such as `a1`. */
+  readonly process: string;
 }
 
 export interface GateServerOptions {
@@ -20,8 +26,12 @@ export interface GateServerOptions {
   readonly wallMs: () => number;
   /** From then on (scheduler's clock) a flipping gate passes. */
   readonly flipsUntilMs: number;
+  /** Told of each answer. */
+  readonly answered?: (answer: GateAnswered) => void;
 }
 
+/** Good readings in a row that pass the gate. */
+export const gateConsecutive = 3;
 /** As the group names them. */
 export const gateSource = 'prometheus';
 export const gateQuery = 'sum(rate(request_errors_total[1m]))';
@@ -34,21 +44,23 @@ const passingShare = 0.6;
 const staleMs = 600_000;
 
 /** The server as it is from the beginning of the run to its end. */
-export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs }: GateServerOptions): GateServer {
+export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answered }: GateServerOptions): GateServer {
   const isPassing = (): boolean => {
     if (gate === 'passing' || nowMs() >= flipsUntilMs) return true;
     return draw(seed, `gate spell ${Math.floor(nowMs() / spellMs)}`) < passingShare;
   };
   return {
     isPassing,
-    answer: ({ source, query }, fault) => {
+    answer: ({ source, query, process }, fault) => {
       if (source !== gateSource || query !== gateQuery) return errorAnswer(400, 'bad_data', 'invalid parameter "query"');
-      const value = (isGood: boolean): string => (isGood ? '0' : '1.5');
+      const isGood = fault?.kind === 'flip' ? !isPassing() : fault === undefined && isPassing();
+      answered?.({ process, atMs: nowMs(), isGood });
+      const value = (isBelow: boolean): string => (isBelow ? '0' : '1.5');
       const seconds = wallMs() / 1000;
-      if (fault === undefined) return vector([[seconds, value(isPassing())]]);
+      if (fault === undefined) return vector([[seconds, value(isGood)]]);
       switch (fault.kind) {
         case 'flip':
-          return vector([[seconds, value(!isPassing())]]);
+          return vector([[seconds, value(isGood)]]);
         case 'empty':
           return vector([]);
         case 'nan':
@@ -78,7 +90,7 @@ export function gatedParts(zones: readonly string[]): {
     name: 'errors',
     prometheus: { source: gateSource, query: gateQuery },
     every: '5s',
-    consecutive: 3,
+    consecutive: gateConsecutive,
     failureLimit: 0,
     noData: 'hold',
     onError: 'hold',

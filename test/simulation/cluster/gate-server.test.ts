@@ -4,7 +4,7 @@ import { createGateServer, gatedParts, gateQuery, gateSource } from '../../../si
 import type { GateFault } from '../../../simulation/faults/fault.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 
-const question = { source: gateSource, query: gateQuery };
+const question = { source: gateSource, query: gateQuery, process: 'a1' };
 
 function server(gate: 'passing' | 'flipping', seed = 1) {
   const time = { nowMs: 0 };
@@ -35,7 +35,7 @@ describe('the model of a metric server', () => {
     expect(read(gateServer)).toEqual({ atMs, result: 'value', value: 0 });
     expect(read(gateServer, 'flip')).toEqual({ atMs, result: 'value', value: 1.5 });
     expect(read(gateServer, 'empty')).toEqual({ atMs, result: 'noData' });
-    expect(read(gateServer, 'nan')).toEqual({ atMs, result: 'value', value: Number.NaN });
+    expect(read(gateServer, 'nan')).toEqual({ atMs, result: 'notFinite', value: 'NaN' });
     expect(read(gateServer, 'stale')).toEqual(failed('the sample is 10m old'));
     expect(read(gateServer, 'partial')).toEqual(failed('the answer has warnings, so it may be partial'));
     expect(read(gateServer, 'unauthorized')).toEqual(failed('the provider does not accept the credentials (HTTP 401)'));
