@@ -105,6 +105,8 @@ function graceOf(
     const dated = { deletionTimestamp: timeOf(core.wallMs() + seconds * 1000), deletionGracePeriodSeconds: seconds };
     return { isPending: false, object: withMetadata(pod, { ...dated, ...(generation > 0 && { generation: generation + 1 }) }) };
   }
+  // Its time is over: what holds it is looked at again.
+  if (known === 0) return { isPending: false, object: pod };
   if (gracePeriodSeconds === undefined || seconds >= known) return { isPending: true, object: pod };
   const earlier = timeOf(Date.parse(deletionTimestamp) - (known - seconds) * 1000);
   return { isPending: false, object: withMetadata(pod, { deletionTimestamp: earlier, deletionGracePeriodSeconds: seconds }) };

@@ -130,7 +130,7 @@ export function invalid(
   // A cause that is found twice is told once in the message, and twice in the details.
   const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const message = `${group === '' ? kind : `${kind}.${group}`} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`;
-  const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), kind, causes };
+  const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), ...(kind !== '' && { kind }), causes };
   return new Refusal(422, 'Invalid', message, { details });
 }
 

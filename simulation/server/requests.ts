@@ -172,7 +172,7 @@ export class Requests {
     const options = { actor: request.actor, isDryRun, subresource };
     if (subresource === 'scale') {
       const make = verb === 'patch' ? patchIn(request, kind) : whole(objectIn(request, { ...kind, kind: 'Scale', isCustom: false }));
-      return answer(200, JSON.stringify(writeScale(core, route, make, options)));
+      return answer(200, JSON.stringify(writeScale(core, route, make, { ...options, isPatch: verb === 'patch' })));
     }
     if (verb === 'patch') return answer(200, textOf(patch(core, route, patchIn(request, kind), options)));
     const object = objectIn(request, kind);

@@ -10,8 +10,13 @@ export function readScale(core: Core, target: Target): Json {
   return scaleOf(target.kind, stored(core, target), false);
 }
 
+export interface ScaleOptions extends WriteOptions {
+  /** By a PATCH; by a PUT otherwise. */
+  readonly isPatch: boolean;
+}
+
 /** Changes the replicas to what `make` makes of the Scale. Throws Refusal. */
-export function writeScale(core: Core, target: Target, make: (scale: Json) => unknown, options: WriteOptions): Json {
+export function writeScale(core: Core, target: Target, make: (scale: Json) => unknown, options: ScaleOptions): Json {
   const { kind, name } = target;
   const before = stored(core, target);
   // Where nobody has set replicas yet, a Scale to write begins at none.
@@ -21,7 +26,9 @@ export function writeScale(core: Core, target: Target, make: (scale: Json) => un
   const given = metadata['name'] ?? '';
   if (given !== '' && given !== name) throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
   const { uid, resourceVersion } = metadata;
-  if (typeof uid === 'string' && uid !== '' && uid !== before.metadata.uid) throw otherUid(kind, before, uid);
+  // The server of custom kinds does not look at the uid of a patched Scale.
+  const isUidRead = !(kind.isCustom && options.isPatch);
+  if (isUidRead && typeof uid === 'string' && uid !== '' && uid !== before.metadata.uid) throw otherUid(kind, before, uid, options);
   const version = typeof resourceVersion === 'string' ? resourceVersion : '';
   if (version !== '' && version !== before.metadata.resourceVersion) throw modified(kind, name);
   const replicas = objectOf(scale['spec'])['replicas'] ?? 0;
@@ -36,9 +43,9 @@ function stored(core: Core, { kind, namespace, name }: Target): ModelObject {
   return object;
 }
 
-function otherUid(kind: ServedKind, { metadata }: ModelObject, uid: string): Refusal {
+function otherUid(kind: ServedKind, { metadata }: ModelObject, uid: string, { isPatch }: ScaleOptions): Refusal {
   const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
-  return conflict(kind.isCustom ? kind : { ...kind, plural: `${kind.plural}/scale` }, metadata.name, why);
+  return conflict(isPatch ? { ...kind, plural: `${kind.plural}/scale` } : kind, metadata.name, why);
 }
 
 function withReplicas(kind: ServedKind, before: ModelObject, replicas: number): Json {

@@ -89,11 +89,14 @@ export function replace(
   const before = core.storage.collection(resourceOf(kind)).get(namespace, name);
   if (before === undefined) {
     if (!isCreatedByUpdate(kind) || options.subresource !== '') throw notFound(kind, name);
-    const { resourceVersion: _version, ...rest } = metadata;
+    const { resourceVersion: version, ...rest } = metadata;
     const given = textOf(metadata['uid']);
     if (given !== '')
       throw conflict(kind, name, `uid mismatch: the provided object specified uid ${given}, and no existing object was found`);
-    return { object: create(core, kind, namespace, { ...object, metadata: rest }, options), isNew: true };
+    const created = create(core, kind, namespace, { ...object, metadata: rest }, options);
+    // Nothing gives a new object that is not kept a version of its own.
+    const shown = options.isDryRun && textOf(version) !== '' ? { ...created.metadata, resourceVersion: textOf(version) } : created.metadata;
+    return { object: { ...created, metadata: shown }, isNew: true };
   }
   const uid = textOf(metadata['uid']);
   if (uid !== '' && uid !== before.metadata.uid) throw conflict(kind, name, uidMismatch(kind, before, uid));

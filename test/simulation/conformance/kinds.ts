@@ -12,7 +12,7 @@ export interface Kind {
   readonly spec: (name: string) => Json;
   /** Merge patches that the server accepts; the first of them changes the name of nothing and may be repeated. */
   readonly changes: readonly Json[];
-  /** Merge patches that it refuses, or ignores. None has a value of a wrong type: the model does not decode. */
+  /** Merge patches that it refuses, or ignores. */
   readonly refused: readonly Json[];
   /** Values of `status`; none without the subresource. */
   readonly statuses: readonly Json[];
@@ -66,7 +66,9 @@ export const pods: Kind = {
   apiVersion: 'v1',
   kind: 'Pod',
   // `b` waits for a node, the others are on one.
-  spec: (name) => ({ spec: { ...admittedPodSpec('registry/one:1'), ...(name === 'b' ? {} : { nodeName: `node-${name}` }) } }),
+  spec: (name) => ({
+    spec: { ...admittedPodSpec('registry/one:1'), ...(name === 'b' ? {} : { nodeName: name === 'c' ? 'node-c' : 'node-a' }) },
+  }),
   changes: [
     { spec: { containers: containers('registry/one:2') } },
     { spec: { containers: containers('registry/one:1') } },
@@ -104,7 +106,13 @@ export const configMaps: Kind = {
   kind: 'ConfigMap',
   spec: (name) => ({ data: { of: name } }),
   changes: [{ data: { of: 'changed' } }, { data: { more: 'text' } }, { data: { more: null } }, { binaryData: { bytes: 'AAEC' } }],
-  refused: [{ data: { 'not a key': 'x' } }, { binaryData: { 'not a key': 'AAEC' } }],
+  refused: [
+    { data: { 'not a key': 'x' } },
+    { binaryData: { 'not a key': 'AAEC' } },
+    { data: { number: 1 } },
+    { data: 'text' },
+    { immutable: 'maybe' },
+  ],
   statuses: [],
   hasScale: false,
   fieldSelectors: [],
@@ -124,7 +132,7 @@ export const leases: Kind = {
     { spec: { holderIdentity: '' } },
     { spec: { acquireTime: '2000-01-01T12:00:01.000000Z' } },
   ],
-  refused: [{ spec: { leaseDurationSeconds: 0 } }, { spec: { leaseTransitions: -1 } }],
+  refused: [{ spec: { leaseDurationSeconds: 0 } }, { spec: { leaseTransitions: -1 } }, { spec: { leaseDurationSeconds: 'long' } }],
   statuses: [],
   hasScale: false,
   fieldSelectors: [],
@@ -160,6 +168,7 @@ export const statefulSets: Kind = {
     { spec: { podManagementPolicy: 'Parallel' } },
     { spec: { selector: { matchLabels: { name: 'other' } } } },
     { spec: { replicas: -1 } },
+    { spec: { replicas: 'many' } },
     { status: { replicas: 7 } },
   ],
   statuses: [

@@ -196,10 +196,15 @@ export const jsonPatch: Draw = (random, kind, name) => {
   return { method: 'PATCH', path: `${collectionOf(kind)}/${name}${dryRun(random)}`, contentType: patchTypes.json, body };
 };
 
+const policies: readonly Json[] = ['Background', 'Foreground', 'Orphan'].map((propagationPolicy) => ({ propagationPolicy }));
+
 export const remove: Draw = (random, kind, name) => {
   const path = `${collectionOf(kind)}/${name}`;
+  // To a dry run that would take the last finalizer, and to one on a pod that goes already, the server answers with an empty object.
+  const fate = oneOf<Json>(random, [{}, {}, ...(kind.plural === 'pods' ? [] : [{ dryRun: ['All'] }]), ...policies]);
   const options = {
     ...preconditions(random, kind, name),
+    ...fate,
     ...oneOf<Json>(random, [
       {},
       {},
@@ -209,16 +214,6 @@ export const remove: Draw = (random, kind, name) => {
       { gracePeriodSeconds: 60 },
       { gracePeriodSeconds: 1 },
     ]),
-    ...oneOf<Json>(random, [
-      {},
-      {},
-      {},
-      { propagationPolicy: 'Background' },
-      { propagationPolicy: 'Foreground' },
-      { propagationPolicy: 'Orphan' },
-    ]),
-    // To a dry run on a pod that is going already the server answers with an empty pod.
-    ...(kind.plural === 'pods' ? {} : oneOf<Json>(random, [{}, {}, {}, {}, { dryRun: ['All'] }])),
   };
   if (Object.keys(options).length === 0) return { method: 'DELETE', path };
   return { method: 'DELETE', path, body: { apiVersion: 'v1', kind: 'DeleteOptions', ...options } };
