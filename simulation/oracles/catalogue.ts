@@ -35,8 +35,8 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S4',
     title: 'no view, no act',
-    judgedBy: ['targets', 'replicas', 'decisions'],
-    how: 'a status that has been older than its spec all the time, and zones that the decision had not read',
+    judgedBy: ['targets', 'decisions'],
+    how: 'pods and decreases: a status that has been older than its spec all the time, and zones that the decision had not read',
   },
   {
     id: 'S5',
@@ -46,7 +46,7 @@ export const catalogue: readonly CatalogueEntry[] = [
   },
   { id: 'S6', title: 'the right target', judgedBy: ['targets'] },
   { id: 'S7', title: 'at most once', judgedBy: ['targets'] },
-  { id: 'S8', title: 'settle first', judgedBy: ['availability'], scope: 'native' },
+  { id: 'S8', title: 'settle first', judgedBy: ['availability', 'gates'], scope: 'native' },
   {
     id: 'S9',
     title: 'unhealthy first',

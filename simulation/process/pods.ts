@@ -3,6 +3,7 @@ import type { PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
 import type { PodFault } from '../faults/fault.ts';
 import { podVerb } from '../faults/source.ts';
 import type { PodCalled } from '../oracles/oracle.ts';
+import { runStartMs } from './clock.ts';
 import { type Life, makeCall, sendingLatencyMs } from './life.ts';
 
 /** What a pod says, and which pod it was. */
@@ -31,13 +32,16 @@ export interface PodsOptions {
 
 /** Calls to pods: they take time, and fail as `PodFault` says; a process may die or stand still at each. */
 export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
-  const hear = (request: PodRequest, sentAtMs: number): PodAnswered | undefined => {
+  const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodAnswered | undefined => {
     const url = new URL(request.url);
     const path = url.pathname + url.search;
     const answer = podAnswer({ method: request.method, host: url.hostname, path });
     if (answer === undefined) return undefined;
     const { namespace, pod, uid } = answer;
-    podCalled({ process: life.name, atMs: life.scheduler.nowMs(), sentAtMs, namespace, pod, uid, method: request.method, path });
+    const atMs = life.scheduler.nowMs();
+    const reportedMs = reportedBy(answer, fault, request.maxBodyBytes);
+    const said = reportedMs === undefined ? {} : { reportedMs };
+    podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method: request.method, path, ...said });
     return answer;
   };
   return {
@@ -50,7 +54,7 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
           const fault = life.faults.ofPodCall(life.places.next('pod', request.site));
           life.scheduler.after(sendingLatencyMs(life, sending.point), () => {
             const isHeard = fault?.kind !== 'hang' && fault?.kind !== 'refuse';
-            const answer = isHeard ? hear(request, sentAtMs) : undefined;
+            const answer = isHeard ? hear(request, sentAtMs, fault) : undefined;
             if (sending.hasDied() || fault?.kind === 'hang') return;
             const told = answer === undefined ? new Error('connect ECONNREFUSED') : toldBy(answer, fault, request.maxBodyBytes);
             if (told instanceof Error) sending.failed(told);
@@ -59,6 +63,13 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
         },
       }),
   };
+}
+
+/** The time that reaches the caller, on the run's clock; undefined when none does. */
+function reportedBy(answer: PodAnswered, fault: PodFault | undefined, maxBodyBytes: number): number | undefined {
+  const told = toldBy(answer, fault, maxBodyBytes);
+  const seconds = told instanceof Error || told.status > 299 ? undefined : timestampIn(told.body);
+  return seconds === undefined ? undefined : seconds * 1000 - runStartMs;
 }
 
 /** What reaches the caller of what the pod has answered. */
@@ -83,13 +94,18 @@ function toldBy({ status, body }: PodAnswered, fault: PodFault | undefined, maxB
 
 /** The body with another `timestamp`, in seconds; as it is when there is none. */
 function lying(body: string, byMs: number): string {
-  let value: unknown;
+  const timestamp = timestampIn(body);
+  if (timestamp === undefined) return body;
+  return JSON.stringify({ ...(JSON.parse(body) as object), timestamp: timestamp + Math.round(byMs / 1000) });
+}
+
+/** `timestamp` of a JSON text, in seconds; undefined when it has none. */
+function timestampIn(body: string): number | undefined {
   try {
-    value = JSON.parse(body);
+    const value: unknown = JSON.parse(body);
+    const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
+    return typeof timestamp === 'number' ? timestamp : undefined;
   } catch {
-    return body;
+    return undefined;
   }
-  const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
-  if (typeof timestamp !== 'number') return body;
-  return JSON.stringify({ ...(value as object), timestamp: timestamp + Math.round(byMs / 1000) });
 }

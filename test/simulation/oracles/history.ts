@@ -1,15 +1,19 @@
 // Made-up histories for the judges of simulated runs: a group of three zones in a storage that does what a test says, and what the judges say to it.
 import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
 import { oracleFactories } from '../../../simulation/oracles/all.ts';
 import type { MachineState, Oracle, PodCalled, Scene } from '../../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import type { GroupShape } from '../../../simulation/scenario.ts';
 import type { Actor, Answered, Commit, Json, ModelObject } from '../../../simulation/server/request.ts';
+import { group } from '../../kit/groups.ts';
 
 export const namespace = 'mimir';
 export const sets = ['ing-a', 'ing-b', 'ing-c'] as const;
 const setResource = 'statefulsets.apps';
+/** The group as an agent reads it. */
+export const definition: GroupDefinition = group({ zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ing-${name}` })) });
 const people: Actor = { user: 'kubernetes-admin' };
 export const controller: Actor = { user: 'system:serviceaccount:kube-system:statefulset-controller' };
 
@@ -45,6 +49,7 @@ export class History {
   readonly said: { readonly invariant: string; readonly message: string }[] = [];
   readonly clocks = new Map<string, MachineState>();
   readonly #objects = new Map<string, ModelObject>();
+  readonly scene: Scene;
   readonly #oracles: readonly Oracle[];
   #revision = 1000;
   #uid = 0;
@@ -58,7 +63,7 @@ export class History {
       for (let ordinal = 0; ordinal < group.podsPerZone; ordinal += 1) this.#put('pods', this.#podOf(name, ordinal, 'r1', true));
     }
     this.nowMs = 1_000_000;
-    const scene: Scene = {
+    this.scene = {
       nowMs: () => this.nowMs,
       phase: () => (this.#isHealing ? 'healing' : 'safety'),
       group,
@@ -73,7 +78,7 @@ export class History {
       violated: (invariant, message) => this.said.push({ invariant, message }),
       clockOf: (process) => this.clocks.get(process) ?? { rate: 1, wallErrorMs: 0 },
     };
-    this.#oracles = oracleFactories.map((make) => make(scene));
+    this.#oracles = oracleFactories.map((make) => make(this.scene));
   }
 
   /** Messages of one invariant. */
@@ -250,12 +255,7 @@ export class History {
 
   turn(report: Partial<TurnReport>, process = 'a1'): void {
     const startedMs = runStartMs + this.nowMs;
-    const group = {
-      namespace,
-      name: 'ing',
-      zones: sets.map((statefulSet) => ({ name: statefulSet, statefulSet })),
-    } as unknown as TurnReport['group'];
-    const defaults = { group, snapshot: emptySnapshot(startedMs), performed: [], startedMs, durationMs: 0 };
+    const defaults = { group: definition, snapshot: emptySnapshot(startedMs), performed: [], startedMs, durationMs: 0 };
     for (const oracle of this.#oracles) oracle.turnEnded?.(process, { ...defaults, ...report });
   }
 

@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import type { PerformedAction, TurnReport } from '../../../agent/report.ts';
+import { decideGroup } from '../../../engine/decide.ts';
+import type { Snapshot } from '../../../engine/snapshot.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import { knownPods, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+import { definition, History } from './history.ts';
+
+/** A view of the history's objects as they stand; the pods of zone a are behind. */
+function viewOf(history: History): Snapshot {
+  const versionOf = (resource: string, name: string) => history.get(resource, name).metadata;
+  const sets = ['ing-a', 'ing-b', 'ing-c'].map((name, index) => {
+    const { uid, resourceVersion } = versionOf('statefulsets.apps', name);
+    return (index === 0 ? outdatedStatefulSet : statefulSet)({ name, uid, resourceVersion });
+  });
+  const snapshot = snapshotOf({ groups: [definition], statefulSets: sets, nowMs: runStartMs + history.nowMs, policyDigest: 'd' });
+  const pods = snapshot.pods.map((view) => ({
+    ...view,
+    pods: knownPods(view).map((pod) => ({
+      ...pod,
+      uid: versionOf('pods', pod.name).uid,
+      resourceVersion: versionOf('pods', pod.name).resourceVersion,
+    })),
+  }));
+  return { ...snapshot, pods };
+}
+
+function reportOf(snapshot: Snapshot, ordinal: number, result: PerformedAction['result'] = 'done'): Partial<TurnReport> {
+  const decision = decideGroup(snapshot, definition);
+  const pod = knownPods(snapshot.pods[0])[ordinal];
+  const action = {
+    kind: 'deletePod',
+    namespace: 'mimir',
+    zone: 'a',
+    statefulSet: 'ing-a',
+    pod: `ing-a-${ordinal}`,
+    ordinal,
+    because: 'outdated',
+  } as const;
+  return {
+    group: definition,
+    snapshot,
+    decision,
+    performed: [{ action: { ...action, uid: pod?.uid ?? '', resourceVersion: pod?.resourceVersion ?? '' }, result }],
+  };
+}
+
+describe('a turn that is as it should be', () => {
+  it('breaks nothing', () => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    history.renew();
+    history.announceAndTake('ing-a-2');
+    history.turn(reportOf(snapshot, 2));
+    expect(history.said).toEqual([]);
+  });
+});
+
+describe('S4', () => {
+  it('finds a disruption although a zone was not read', () => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    const unread = {
+      ...snapshot,
+      pods: snapshot.pods.map((view) => (view.statefulSet === 'ing-b' ? { ...view, pods: { unknown: 'forbidden' } } : view)),
+    };
+    history.turn({ ...reportOf(snapshot, 2), snapshot: unread });
+    expect(history.found('S4')).toEqual(['a1: a decision disturbs although ing-b was not read']);
+    history.turn({ snapshot: unread, group: definition });
+    expect(history.found('S4')).toHaveLength(1);
+  });
+});
+
+describe('S5', () => {
+  const carriedOut = (afterMs: number, clock = { rate: 1, wallErrorMs: 0 }): readonly string[] => {
+    const history = new History();
+    history.clocks.set('a1', clock);
+    const snapshot = viewOf(history);
+    const seen = { ...snapshot, nowMs: snapshot.nowMs + clock.wallErrorMs };
+    history.advance(afterMs).take('ing-a-2', history.agent());
+    history.turn({ ...reportOf(snapshot, 2), snapshot: seen });
+    return history.found('S5');
+  };
+
+  it('finds what is carried out more than 10 s after it was decided, by the clock of the process', () => {
+    expect(carriedOut(10_500)).toEqual([]);
+    expect(carriedOut(12_000)).toHaveLength(1);
+    expect(carriedOut(12_000, { rate: 0.7, wallErrorMs: 0 })).toEqual([]);
+    expect(carriedOut(12_000, { rate: 1, wallErrorMs: 3_600_000 })).toHaveLength(1);
+  });
+});
+
+describe('S21', () => {
+  const twice = (result: PerformedAction['result'], process: string): readonly string[] => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    history.take('ing-a-2', history.agent());
+    history.turn(reportOf(snapshot, 2, result));
+    history.take('ing-a-1', history.agent(process));
+    history.turn(reportOf(snapshot, 1), process);
+    return history.found('S21');
+  };
+
+  it('finds a machine that acts on what it has changed since, restarted or not', () => {
+    expect(twice('done', 'a1')).toHaveLength(1);
+    expect(twice('done', 'a2')).toHaveLength(1);
+  });
+
+  it('does not blame whoever cannot know', () => {
+    expect(twice('unknown', 'a1')).toEqual([]);
+    expect(twice('done', 'b1')).toEqual([]);
+  });
+});
+
+describe('S25', () => {
+  it('finds two definitions under one digest, and a group that is not that of its snapshot', () => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    const report = { ...reportOf(snapshot, 2), performed: [] };
+    history.turn(report);
+    history.turn({ ...report, group: JSON.parse(JSON.stringify(definition)) as typeof definition });
+    expect(history.found('S25')).toEqual([]);
+    const paused = { ...definition, labels: { other: 'yes' } };
+    history.turn({ ...report, group: paused });
+    expect(history.found('S25')).toEqual([
+      'a1: a decision is made by a definition of ingester that is not the one of its snapshot',
+      'a1: a decision has another definition of ingester under the digest d',
+    ]);
+  });
+});
+
+describe('S27', () => {
+  it('finds a decision that its snapshot does not give', () => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    const report = reportOf(snapshot, 2);
+    history.turn(report);
+    expect(history.found('S27')).toEqual([]);
+    history.turn({ ...report, decision: { ...decideGroup(snapshot, definition), goal: 'something else' } });
+    expect(history.found('S27')).toHaveLength(1);
+  });
+});
+
+describe('L9 of decisions', () => {
+  it('finds one that waits for nothing', () => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    const decision = decideGroup(snapshot, definition);
+    history.turn({ snapshot, group: definition, decision: { ...decision, outcome: 'wait', waits: [] } });
+    expect(history.found('L9')).toEqual(['a1: a decision neither acts nor says why']);
+  });
+});
+
+describe('L8', () => {
+  const seenAfter = (afterMs: number): readonly string[] => {
+    const history = new History();
+    history.heal();
+    const snapshot = viewOf(history);
+    history.advance(120_000).ready('ing-a-2', false);
+    history.advance(afterMs).turn({ ...reportOf(snapshot, 2), performed: [] });
+    return history.found('L8');
+  };
+
+  it('finds a turn that sees what was over a minute ago', () => {
+    expect(seenAfter(59_000)).toEqual([]);
+    expect(seenAfter(60_000)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import type { GroupDecision } from '../../../engine/decision.ts';
+import { isConverged } from '../../../simulation/oracles/converged.ts';
+import { controller, History } from './history.ts';
+
+const decision = (outcome: GroupDecision['outcome']): GroupDecision =>
+  ({
+    outcome,
+    waits: outcome === 'wait' ? [{ rule: 'paused', outcome: 'wait', fact: 'it is paused' }] : [],
+    actions: [],
+  }) as unknown as GroupDecision;
+
+/** A group in which nothing is left to do, and everything is mended. */
+function done(): History {
+  const history = new History();
+  for (const set of ['ing-a', 'ing-b', 'ing-c']) for (const ordinal of [0, 1, 2]) history.replace(`${set}-${ordinal}`);
+  history.heal();
+  history.ready('ing-a-0', true);
+  history.turn({ decision: decision('done') });
+  return history;
+}
+
+function publish(history: History, outcome: string): void {
+  const waits = outcome === 'wait' ? [{ rule: 'paused' }] : [];
+  history.write(
+    'configmaps',
+    { metadata: { name: 'rollout-status-ing' }, data: { decision: JSON.stringify({ outcome, waits }) } },
+    history.agent(),
+  );
+}
+
+describe('L1', () => {
+  it('finds a group that is not done at the end, and says what is left', () => {
+    const history = new History();
+    history.heal().end();
+    expect(history.found('L1')).toEqual(['at the end ing-a-0 is at r1, not at r2']);
+    const settled = done();
+    settled.end();
+    expect(settled.found('L1')).toEqual([]);
+  });
+
+  it('finds an agent that goes on although nothing is left, unless somebody asked for something', () => {
+    const history = done();
+    history.take('ing-a-2');
+    expect(history.found('L1')).toEqual(['a1 changes ing-a-2 although nothing was left to do']);
+    const asked = done();
+    asked.scale('ing-a', 4);
+    asked.scale('ing-b', 4, asked.agent());
+    expect(asked.found('L1')).toEqual([]);
+  });
+
+  it('does not ask for more than a paused group may do', () => {
+    const history = new History();
+    history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'wait' }, spec: { group: 'ing', action: 'pause' } });
+    history.heal().end();
+    expect(history.found('L1')).toEqual([]);
+  });
+});
+
+describe('L6', () => {
+  it('finds a pod that is left at a revision which never became ready', () => {
+    const history = done();
+    history.replace('ing-b-0', 'broken', false);
+    history.end();
+    expect(history.found('L6')).toHaveLength(1);
+    expect(history.found('L1')).toEqual([]);
+  });
+});
+
+describe('L2', () => {
+  const writeAfter = (ms: number, resource: string): readonly string[] => {
+    const history = done();
+    history
+      .advance(ms)
+      .answer({ verb: 'patch', resource, name: 'x', actor: history.agent(), body: { metadata: { resourceVersion: '1' } } });
+    return history.found('L2');
+  };
+
+  it('finds a write a minute after nothing was left to do, renewals of the Lease left out', () => {
+    expect(writeAfter(59_000, 'rolloutruns.rollout-group.dev')).toEqual([]);
+    expect(writeAfter(60_000, 'rolloutruns.rollout-group.dev')).toHaveLength(1);
+    expect(writeAfter(60_000, 'leases.coordination.k8s.io')).toEqual([]);
+  });
+});
+
+describe('L9', () => {
+  it('finds a group that waits while nothing, or something else, is published', () => {
+    const history = done();
+    history.turn({ decision: decision('wait') });
+    history.advance(59_000).ready('ing-a-0', true);
+    expect(history.found('L9')).toEqual([]);
+    history.advance(1000).ready('ing-a-0', true);
+    expect(history.found('L9')).toHaveLength(1);
+    const told = done();
+    publish(told, 'wait');
+    told.turn({ decision: decision('wait') });
+    told.advance(70_000).ready('ing-a-0', true);
+    expect(told.found('L9')).toEqual([]);
+  });
+
+  it('finds a group that is done and does not say so at the end', () => {
+    const history = done();
+    publish(history, 'wait');
+    history.end();
+    expect(history.found('L9')).toHaveLength(1);
+    const told = done();
+    publish(told, 'done');
+    told.end();
+    expect(told.found('L9')).toEqual([]);
+  });
+});
+
+describe('L10', () => {
+  const turnAfter = (ms: number, change: (history: History) => void): readonly string[] => {
+    const history = done();
+    history.advance(50_000);
+    change(history);
+    history.advance(ms).renew();
+    history.turn({ decision: decision('done') });
+    return history.found('L10');
+  };
+
+  it('finds a change that no turn begins after within 15 s', () => {
+    const fail = (history: History) => history.ready('ing-a-0', false);
+    expect(turnAfter(15_000, fail)).toEqual([]);
+    expect(turnAfter(16_000, fail)).toEqual(['no turn has begun for 16000 ms since the change of ing-a-0']);
+  });
+
+  it('is not about what nobody need look at', () => {
+    expect(
+      turnAfter(60_000, (history) => history.change('pods', 'ing-a-0', () => ({ metadata: { annotations: { a: 'b' } } }), controller)),
+    ).toEqual([]);
+  });
+});
+
+describe('L12', () => {
+  it('finds a group that is not done and has had no turn for longer than the longest pause', () => {
+    const history = new History();
+    history.heal().advance(330_000).renew();
+    expect(history.found('L12')).toEqual([]);
+    history.advance(1000).renew();
+    expect(history.found('L12')).toHaveLength(1);
+    const settled = done();
+    settled.advance(900_000).renew();
+    expect(settled.found('L12')).toEqual([]);
+  });
+});
+
+describe('what is missing until a group is as wanted', () => {
+  const missing = (change: (history: History) => void, wanted = { statefulSet: 'ing-a', image: 'r2', replicas: 3 }): string | undefined => {
+    const history = done();
+    change(history);
+    return isConverged(history.scene, [wanted]);
+  };
+
+  it.each<[string | undefined, (history: History) => void]>([
+    [undefined, () => undefined],
+    ['the StatefulSet ing-a is not there', (history) => history.remove('statefulsets.apps', 'ing-a')],
+    ['ing-a has 4 replicas, not 3', (history) => history.scale('ing-a', 4)],
+    ['ing-a-0 is not there', (history) => history.remove('pods', 'ing-a-0')],
+    ['ing-a-0 is not available', (history) => history.ready('ing-a-0', false)],
+    ['ing-a-0 runs r1, not r2', (history) => history.replace('ing-a-0', 'r1')],
+    [
+      'the status of ing-a is older than its spec',
+      (history) => history.change('statefulsets.apps', 'ing-a', () => ({ metadata: { generation: 9 } })),
+    ],
+    ['the ledger rollout-group-ing announces 1 disruptions', (history) => history.announce([history.claimOf('ing-a-0')])],
+  ])('says: %s', (said, change) => expect(missing(change)).toBe(said));
+
+  it('counts a pod that is told to end, and one too many', () => {
+    expect(missing((history) => history.take('ing-a-0', controller))).toBe('ing-a-0 is not available');
+    expect(missing((history) => history.scale('ing-a', 2), { statefulSet: 'ing-a', image: 'r2', replicas: 2 })).toBe(
+      'ing-a-2 is still there',
+    );
+  });
+});
