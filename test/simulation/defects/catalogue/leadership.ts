@@ -5,6 +5,13 @@ const leadership = 'agent/leadership.ts';
 const lease = 'cluster/lease/lease.ts';
 const clock = 'cluster/lease/lease-clock.ts';
 
+/** The time of a request is no part of what is left of the Lease. */
+const noMargin: Edit = {
+  file: clock,
+  find: 'return requestTimeoutMs < this.leftMs();',
+  replace: 'return requestTimeoutMs >= 0 && this.leftMs() > 0;',
+};
+
 const alwaysMayAct: readonly Edit[] = [
   {
     file: leadership,
@@ -48,15 +55,8 @@ export const leadershipDefects: readonly Defect[] = [
   {
     id: 'lease-from-the-reply',
     title: 'the Lease is counted from the answer to its renewal instead of from the question',
-    edits: [{ file: clock, find: 'this.#renewal = sent;', replace: 'this.#renewal = { ...sent, sentMs: this.#nowMs() };' }],
-    breaks: ['S17'],
-  },
-  {
-    id: 'request-time-not-subtracted',
-    title: 'a request may be sent although it could still be on its way when the Lease ends',
-    edits: [
-      { file: clock, find: 'return requestTimeoutMs < this.leftMs();', replace: 'return requestTimeoutMs >= 0 && this.leftMs() > 0;' },
-    ],
+    edits: [{ file: clock, find: 'this.#renewal = sent;', replace: 'this.#renewal = { ...sent, sentMs: this.#nowMs() };' }, noMargin],
+    alsoWithout: 'the time of a request, which is subtracted from what is left of the Lease',
     breaks: ['S17'],
   },
   {

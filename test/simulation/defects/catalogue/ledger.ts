@@ -46,11 +46,11 @@ export const noCompareAndSwap: readonly Edit[] = [
     replace: "if (expected !== undefined && textOf(current) === '') throw new LedgerChanged('another process wrote the ledger');",
   },
   {
-    file: 'cluster/shared/shared-object.ts',
-    find: ': replaceObject(env, resource, marked, { site: `${site}.replace`, timeoutMs });',
-    replace: `: this.#get().then((now) =>
-          replaceObject(env, resource, { ...marked, metadata: { ...marked.metadata, ...(now === undefined ? {} : { resourceVersion: now.metadata.resourceVersion ?? '' }) } }, { site: \`\${site}.replace\`, timeoutMs }),
-        );`,
+    file: 'cluster/request/write.ts',
+    find: "method: 'PUT',\n    path: `${objectPath(resource, target, subresource)}${dryRunQuery(options)}`,\n    body: text(object),",
+    replace: `method: 'PUT',
+    path: \`\${objectPath(resource, target, subresource)}\${dryRunQuery(options)}\`,
+    body: text(resource.kind === 'ConfigMap' ? { ...object, metadata: { name, namespace, labels: object.metadata.labels, annotations: object.metadata.annotations } } : object),`,
   },
 ];
 

@@ -88,8 +88,8 @@ export const wakingDefects: readonly Defect[] = [
     breaks: ['unfinished', 'L2'],
   },
   {
-    id: 'woken-by-its-own-ledger',
-    title: 'every turn asks for the next one',
+    id: 'ledger-written-every-turn',
+    title: 'every turn asks for the next one, and writes how late it is',
     edits: [
       {
         file: 'agent/turn/turn.ts',
@@ -97,9 +97,9 @@ export const wakingDefects: readonly Defect[] = [
         replace: 'const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : 1000]);',
       },
       {
-        file: 'agent/turn/turn.ts',
-        find: "actions.some(isDestructive) ? 'always' : 'whenWorthIt');",
-        replace: "actions.some(isDestructive) || actions.length === 0 ? 'always' : 'whenWorthIt');",
+        file: 'agent/turn/remember.ts',
+        find: 'return canonicalJson(essence(stored)) !== canonicalJson(essence(next));',
+        replace: 'return canonicalJson(stored) !== canonicalJson(next);',
       },
     ],
     breaks: ['unfinished', 'L2'],
