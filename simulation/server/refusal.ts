@@ -1,5 +1,5 @@
 // How the API server says no: an error of ours that carries the Status it answers with.
-import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
+import { resourceOf, type ServedKind } from './kinds.ts';
 import type { Json, ModelResponse } from './request.ts';
 
 export interface Cause {
@@ -166,9 +166,4 @@ export function forbidden(
   const where = namespace === '' ? ' at the cluster scope' : ` in the namespace "${namespace}"`;
   const message = `${object} is forbidden: User "${user}" cannot ${verb} resource "${what}" in API group "${kind.group}"${where}`;
   return new Refusal(403, 'Forbidden', message, { details: detailsOf(kind, name) });
-}
-
-/** `apiVersion` of lists and objects of the kind, for messages. */
-export function versionedKind(kind: ServedKind): string {
-  return `${apiVersionOf(kind)}, Kind=${kind.kind}`;
 }
