@@ -72,7 +72,9 @@ export function remove(core: Core, target: Target, options: DeleteOptions, { act
   const store = (type: 'MODIFIED' | 'DELETED', from: ModelObject, object: ModelObject): ModelObject =>
     options.isDryRun ? object : core.storage.commit({ type, resource, before: from, object, actor });
   // A graceful kind is marked first, also when it goes in the same moment: watchers see both.
-  const stored = going === before ? before : store('MODIFIED', before, going);
+  const isDated = graceful.object !== before;
+  // What goes because nothing holds it any more goes as it was stored last.
+  const stored = going === before || !(hasFinalizers || isDated) ? before : store('MODIFIED', before, going);
   if (hasFinalizers || (going.metadata.deletionGracePeriodSeconds ?? 0) > 0) return { object: stored, isGone: false };
   return { object: store('DELETED', stored, stored), isGone: true };
 }

@@ -68,6 +68,7 @@ const causesOf: Readonly<Record<string, (object: Json, before: Json | undefined)
     ...statefulSetCauses(objectOf(object['spec'])),
     ...(before === undefined ? [] : fixedSpecCauses(objectOf(object['spec']), objectOf(before['spec']))),
     ...statusCauses(objectOf(object['status'])),
+    ...collisionCauses(objectOf(object['status']), objectOf(before?.['status'])),
   ],
   'poddisruptionbudgets.policy': (object) => [
     ...budgetCauses(objectOf(object['spec'])),
@@ -198,6 +199,11 @@ const countsOfBudgets = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy
 const percentRule =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is " +
   "'[0-9]+%')";
+
+function collisionCauses({ collisionCount: count }: Json, { collisionCount: known }: Json): readonly Cause[] {
+  if (typeof known !== 'number' || (typeof count === 'number' && count >= known)) return [];
+  return [wrong('status.collisionCount', count ?? null, 'cannot be decremented')];
+}
 
 function budgetCauses(spec: Json): readonly Cause[] {
   const { minAvailable, maxUnavailable } = spec;
