@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { faultClasses } from '../../simulation/faults/fault.ts';
+import { catalogue } from '../../simulation/oracles/catalogue.ts';
 import { highestRate } from '../../simulation/search/draw.ts';
+import { failureIds } from '../../simulation/search/judge.ts';
 
 const text = readFileSync('docs/simulation.md', 'utf8');
 
@@ -28,13 +29,16 @@ it('gives each class the range from which its rate is drawn', () => {
   expect(wrong).toEqual([]);
 });
 
-it('names every invariant that is judged, and no other', () => {
-  const folder = 'simulation/oracles';
-  const sources = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
-  const judged = new Set(sources.flatMap((source) => source.match(/(?<=['"`])[SL]\d+p?(?=['"`])/g) ?? []));
-  expect([...judged].sort()).toEqual(
-    rows(/^[SL]\d+p?$/)
-      .map(([id = '']) => id)
-      .sort(),
-  );
+it('says of every invariant of the catalogue who judges it, in what sense, or why nobody does', () => {
+  const expected = catalogue.map((entry) => {
+    if ('leftOut' in entry) return [entry.id, entry.title, '', `not judged: ${entry.leftOut}`];
+    const { id, title, judgedBy, how, scope } = entry;
+    const notes = [how, scope === 'native' ? 'native groups only' : undefined].filter((note) => note !== undefined);
+    return [id, title, judgedBy.join(', '), notes.join('; ')];
+  });
+  expect(rows(/^[SL]\d+p?$/)).toEqual(expected);
+});
+
+it('names every way in which a run can fail beside by an invariant', () => {
+  for (const id of [...Object.values(failureIds), 'error']) expect(text).toContain(`\`${id}\``);
 });
