@@ -26,11 +26,13 @@ export interface Acted {
 export interface ActOptions {
   /** Of each request, in milliseconds. */
   readonly timeoutMs: number;
+  /** Asked again before a request that follows another one. */
+  readonly mayAct: () => boolean;
   /** The mirrored object as it was read for this decision. */
   readonly sourceOf: (action: Extract<Action, { readonly kind: 'writeBackReplicas' }>) => SourceReference | undefined;
 }
 
-/** Sends the one request of the action, with its preconditions. Never throws for what the server answers, or does not. */
+/** Sends the request of the action, with its preconditions. Never throws for what the server answers, or does not. */
 export async function act(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, options: ActOptions): Promise<Acted> {
   try {
     const changed = await send(env, action, options);
@@ -40,11 +42,8 @@ export async function act(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAct
   }
 }
 
-async function send(
-  env: Pick<ClusterEnv, 'kubernetes'>,
-  action: ObjectAction,
-  { timeoutMs, sourceOf }: ActOptions,
-): Promise<ChangedObject | undefined> {
+async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, options: ActOptions): Promise<ChangedObject | undefined> {
+  const { timeoutMs, sourceOf } = options;
   switch (action.kind) {
     case 'deletePod': {
       const { namespace, pod: name, uid, resourceVersion } = action;
@@ -61,7 +60,7 @@ async function send(
       return await patchStatefulSet(env, action, { patch, site: 'act.scaleStatefulSet', timeoutMs });
     }
     case 'advanceCurrentRevision':
-      return await advanceCurrentRevision(env, action, timeoutMs);
+      return await advanceCurrentRevision(env, action, options);
     case 'writeBackReplicas': {
       const source = sourceOf(action);
       if (source === undefined)
@@ -92,11 +91,15 @@ async function patchStatefulSet(
 async function advanceCurrentRevision(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { namespace, statefulSet: name, uid, resourceVersion, revision }: Extract<ObjectAction, { readonly kind: 'advanceCurrentRevision' }>,
-  timeoutMs: number,
+  { timeoutMs, mayAct }: Pick<ActOptions, 'timeoutMs' | 'mayAct'>,
 ): Promise<ChangedObject | undefined> {
   const seen = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readStatefulSet', timeoutMs });
   const status = seen?.['status'];
   if (seen === undefined || typeof status !== 'object' || status === null) return undefined;
+  // The answer may have come late, or this process may have stood still since it asked.
+  if (!mayAct()) {
+    throw new TransportFailure('this process may not act any more', { site: 'act.advanceCurrentRevision', mayBeApplied: false });
+  }
   // What was decided upon is written, or nothing is: the server compares both.
   const object = { ...seen, metadata: { ...seen.metadata, uid, resourceVersion }, status: { ...status, currentRevision: revision } };
   const answer = await replaceObject(env, resources.statefulSets, object, {

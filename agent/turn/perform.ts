@@ -57,10 +57,10 @@ export function isDestructive(action: Action): boolean {
   return isReplacement(action) || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
-async function onObject(action: Exclude<Action, CallPods>, { env, timeoutMs, references }: PerformOptions): Promise<Outcome> {
+async function onObject(action: Exclude<Action, CallPods>, { env, timeoutMs, mayAct, references }: PerformOptions): Promise<Outcome> {
   const sourceOf = ({ namespace, name }: { readonly namespace: string; readonly name: string; readonly resourceKind: string }) =>
     references.find((reference) => reference.namespace === namespace && reference.name === name);
-  return { action, ...(await act(env, action, { timeoutMs, sourceOf })) };
+  return { action, ...(await act(env, action, { timeoutMs, mayAct, sourceOf })) };
 }
 
 /** The pods that stand in the place of the ordinals, in their order. One that does not exist has nothing to prepare, and nothing to take back. */

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { act } from '../../agent/turn/act.ts';
+import type { KubernetesRequest } from '../../cluster/env.ts';
+
+const action = {
+  kind: 'advanceCurrentRevision',
+  zone: 'a',
+  namespace: 'mimir',
+  statefulSet: 'ingester-zone-a',
+  uid: 'u1',
+  resourceVersion: '7',
+  revision: 'ingester-zone-a-2',
+} as const;
+
+/** A server that has the StatefulSet and hears of what is asked of it. */
+function server(onRequest: (request: KubernetesRequest) => void) {
+  const metadata = { name: action.statefulSet, namespace: action.namespace, uid: action.uid, resourceVersion: action.resourceVersion };
+  const body = JSON.stringify({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata, status: { currentRevision: 'ingester-zone-a-1' } });
+  return {
+    kubernetes: {
+      request: async (request: KubernetesRequest) => {
+        onRequest(request);
+        return { status: 200, headers: {}, body };
+      },
+      stream: async () => {
+        throw new Error('nothing is watched here');
+      },
+    },
+  };
+}
+
+describe('an action of two requests', () => {
+  it('ends after the first when the process may not act any more by then, and is known not to be done', async () => {
+    const methods: string[] = [];
+    let isLeading = true;
+    const env = server(({ method }) => {
+      methods.push(method);
+      // The process stands still while it waits for the answer.
+      isLeading = false;
+    });
+    const acted = await act(env, action, { timeoutMs: 1000, mayAct: () => isLeading, sourceOf: () => undefined });
+    expect(methods).toEqual(['GET']);
+    expect(acted).toEqual({ result: 'failed', message: 'this process may not act any more' });
+  });
+
+  it('goes on while the process may act', async () => {
+    const methods: string[] = [];
+    const env = server(({ method }) => methods.push(method));
+    const acted = await act(env, action, { timeoutMs: 1000, mayAct: () => true, sourceOf: () => undefined });
+    expect(methods).toEqual(['GET', 'PUT']);
+    expect(acted.result).toBe('done');
+  });
+});
