@@ -33,9 +33,9 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
     const selected = selection.selects === undefined ? rest : rest.filter(selection.selects);
     const items = wanted.limit > 0 ? selected.slice(0, wanted.limit) : selected;
     const leftCount = selected.length - items.length;
-    // What follows the last of a full page may be of no interest: that is found out on the next one.
+    // What follows the last of a full page may be of no interest: that is found out on the next one, unless an index knows.
     const last = leftCount > 0 || (wanted.limit > 0 && items.length === wanted.limit) ? items.at(-1) : undefined;
-    const isMore = last !== undefined && rest.at(-1) !== last;
+    const isMore = last !== undefined && (isIndexed(query) ? leftCount > 0 : rest.at(-1) !== last);
     return textOfList(kind, items, {
       resourceVersion: String(revision),
       ...(isMore && { continue: tokenOf(revision, keyOf(last)) }),
@@ -47,6 +47,11 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
   const needed = exact !== undefined && exact > storage.revision ? exact : (wanted.notOlderThan ?? 0);
   if (needed === 0 || cache.version() >= needed) return page();
   return cache.reach(needed).then(page);
+}
+
+/** Caches of pods know them by node; the fields of other kinds do not have this one. */
+function isIndexed(query: URLSearchParams): boolean {
+  return /(?:^|,)spec\.nodeName==?[^=]/.test(query.get('fieldSelector') ?? '');
 }
 
 /** One key is read, of which there are no pages; a limit does not make the version an exact one either. */

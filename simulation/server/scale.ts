@@ -26,13 +26,16 @@ export function writeScale(core: Core, target: Target, make: (scale: Json) => un
   const given = metadata['name'] ?? '';
   if (given !== '' && given !== name) throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
   const { uid, resourceVersion } = metadata;
-  // The server of custom kinds does not look at the uid of a patched Scale.
-  const isUidRead = !(kind.isCustom && options.isPatch);
-  if (isUidRead && typeof uid === 'string' && uid !== '' && uid !== before.metadata.uid) throw otherUid(kind, before, uid, options);
-  const version = typeof resourceVersion === 'string' ? resourceVersion : '';
-  if (version !== '' && version !== before.metadata.resourceVersion) throw modified(kind, name);
   const replicas = objectOf(scale['spec'])['replicas'] ?? 0;
   if (!Number.isInteger(replicas)) throw badRequest(`replicas are no whole number: ${JSON.stringify(replicas)}`);
+  const isOther = typeof uid === 'string' && uid !== '' && uid !== before.metadata.uid;
+  // A PUT is held to the uid before anything else, a PATCH once the Scale is valid; that of a custom kind, never.
+  if (isOther && !options.isPatch) throw otherUid(kind, before, uid, options);
+  if (!kind.isCustom) refuseNegative(kind, name, Number(replicas));
+  if (isOther && !kind.isCustom) throw otherUid(kind, before, uid, options);
+  const version = typeof resourceVersion === 'string' ? resourceVersion : '';
+  if (version !== '' && version !== before.metadata.resourceVersion) throw modified(kind, name);
+  refuseNegative(kind, name, Number(replicas));
   const after = withReplicas(kind, before, Number(replicas));
   return scaleOf(kind, update(core, target, before, after, { ...options, subresource: '' }), true);
 }
@@ -48,9 +51,12 @@ function otherUid(kind: ServedKind, { metadata }: ModelObject, uid: string, { is
   return conflict(isPatch ? { ...kind, plural: `${kind.plural}/scale` } : kind, metadata.name, why);
 }
 
+function refuseNegative(kind: ServedKind, name: string, replicas: number): void {
+  if (replicas < 0) throw negative(kind, name, replicas, pathsOf(kind).specReplicas);
+}
+
 function withReplicas(kind: ServedKind, before: ModelObject, replicas: number): Json {
   const { specReplicas } = pathsOf(kind);
-  if (replicas < 0) throw negative(kind, before.metadata.name, replicas, specReplicas);
   const keys = keysOf(specReplicas);
   const patch = keys.reduceRight<unknown>((value, key) => ({ [key]: value }), replicas);
   return mergePatch(before, patch) as Json;

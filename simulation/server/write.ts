@@ -124,6 +124,7 @@ export function patch(core: Core, target: Target, make: (before: ModelObject) =>
 
 /** Of a patch it is the result that is decoded, as the kind that it says it is. */
 function refuseUnreadable(kind: ServedKind, object: Json): void {
+  if (kind.isCustom) refuseOtherKind(kind, object);
   const isIts = kind.isCustom || (object['kind'] === kind.kind && object['apiVersion'] === apiVersionOf(kind));
   const why = isIts ? misfitOf(kind, object) : `it cannot be handled as a ${kind.kind}`;
   if (why === undefined) return;

@@ -202,8 +202,10 @@ export const remove: Draw = (random, kind, name) => {
   const path = `${collectionOf(kind)}/${name}`;
   // To a dry run that would take the last finalizer, and to one on a pod that goes already, the server answers with an empty object.
   const fate = oneOf<Json>(random, [{}, {}, ...(kind.plural === 'pods' ? [] : [{ dryRun: ['All'] }]), ...policies]);
+  // A delete that names a resourceVersion and takes the last finalizer by its policy is refused, though nothing has changed.
+  const takesFinalizers = 'propagationPolicy' in fate;
   const options = {
-    ...preconditions(random, kind, name),
+    ...preconditions(random, kind, name, takesFinalizers ? [{}] : versions(kind, name)),
     ...fate,
     ...oneOf<Json>(random, [
       {},
@@ -288,7 +290,7 @@ function withIdentity(random: Random, kind: Kind, name: string, change: Json): J
   return random() < 0.4 ? change : merged(change, { metadata: oneOf(random, identities(kind, name)) });
 }
 
-function preconditions(random: Random, kind: Kind, name: string): Json {
+function preconditions(random: Random, kind: Kind, name: string, versionsToName: readonly Json[]): Json {
   if (random() < 0.5) return {};
   const at = `${kind.plural}/${name}`;
   const uid = oneOf<Json>(random, [
@@ -298,13 +300,13 @@ function preconditions(random: Random, kind: Kind, name: string): Json {
     { uid: `<uid ${at} first>` },
     { uid: '<uid configmaps/start>' },
   ]);
-  const version = oneOf<Json>(random, [
-    {},
-    { resourceVersion: `<rv ${at}>` },
-    { resourceVersion: `<rv ${at}>` },
-    { resourceVersion: `<rv ${at} before>` },
-  ]);
-  return { preconditions: { ...uid, ...version } };
+  return { preconditions: { ...uid, ...oneOf(random, versionsToName) } };
+}
+
+function versions(kind: Kind, name: string): readonly Json[] {
+  const at = `${kind.plural}/${name}`;
+  const current = { resourceVersion: `<rv ${at}>` };
+  return [{}, current, current, { resourceVersion: `<rv ${at} before>` }];
 }
 
 function patch(path: string, body: Json): Operation {
