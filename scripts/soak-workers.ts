@@ -68,13 +68,18 @@ function played(worker: Worker, task: SeedTask): Promise<SeedReport | string> {
   return new Promise((resolve) => {
     const finish = (answer: SeedReport | string): void => {
       clearTimeout(limit);
-      worker.removeAllListeners();
+      // One by one: the thread has listeners of its own, without which nothing more would be heard of it.
+      worker.off('message', finish);
+      worker.off('error', onError);
+      worker.off('exit', onExit);
       resolve(answer);
     };
+    const onError = (error: unknown): void => finish(`the thread ended: ${error instanceof Error ? error.message : 'for no reason'}`);
+    const onExit = (code: number): void => finish(`the thread ended with code ${code}`);
     const limit = setTimeout(() => finish(`no answer within ${longestSeedMs / 1000} s`), longestSeedMs);
-    worker.once('message', (report: SeedReport) => finish(report));
-    worker.once('error', (error) => finish(`the thread ended: ${error instanceof Error ? error.message : 'for no reason'}`));
-    worker.once('exit', (code) => finish(`the thread ended with code ${code}`));
+    worker.on('message', finish);
+    worker.on('error', onError);
+    worker.on('exit', onExit);
     worker.postMessage(task);
   });
 }
