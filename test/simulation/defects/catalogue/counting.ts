@@ -67,7 +67,7 @@ export const countingDefects: readonly Defect[] = [
       { file: 'engine/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' },
     ],
     alsoWithout: 'the claim that stays open until there is a successor',
-    breaks: ['S1', 'S2', 'S8'],
+    breaks: ['S1', 'S2', 'S8', 'S9'],
   },
   {
     id: 'pods-by-name',
@@ -145,6 +145,6 @@ export const countingDefects: readonly Defect[] = [
       noFlightInvariant,
     ],
     alsoWithout: 'the invariants S2 and S9, and the limit of pods in flight',
-    breaks: ['S2'],
+    breaks: ['S2', 'S8', 'S9'],
   },
 ];

@@ -81,7 +81,7 @@ export const leadershipDefects: readonly Defect[] = [
         replace: 'if (this.#isEnded || (this.#isForeign() && nowMs < 0)) return;',
       },
     ],
-    breaks: ['S17', 'S18', 'unfinished'],
+    breaks: ['L2', 'S17', 'S18', 'unfinished'],
   },
   {
     id: 'lost-lease-is-kept',

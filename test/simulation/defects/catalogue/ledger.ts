@@ -101,12 +101,13 @@ export const ledgerDefects: readonly Defect[] = [
         replace: ': isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }) || claim.atMs > 0,',
       },
     ],
-    breaks: ['unfinished'],
+    breaks: ['S1', 'L4', 'unfinished'],
   },
   {
     id: 'claims-not-counted',
     title: 'pods whose disruption is announced count as available',
-    edits: [claimsNotCounted],
+    edits: [claimsNotCounted, noTouch],
+    alsoWithout: 'the touch that makes a DELETE without an answer impossible',
     breaks: ['S1', 'S2', 'S8'],
   },
   {
@@ -139,7 +140,7 @@ export const ledgerDefects: readonly Defect[] = [
         replace: 'memory.epoch ??= leading;',
       },
     ],
-    breaks: ['unfinished'],
+    breaks: ['L12', 'unfinished'],
   },
   {
     id: 'epoch-not-compared',
@@ -173,6 +174,6 @@ export const ledgerDefects: readonly Defect[] = [
     id: 'memory-kept',
     title: 'a process that leads again goes on from what it remembered',
     edits: [{ file: 'agent/agent.ts', find: 'memories.clear();', replace: '' }],
-    breaks: ['unfinished'],
+    breaks: ['L12', 'unfinished'],
   },
 ];

@@ -97,7 +97,7 @@ export const preparingDefects: readonly Defect[] = [
         replace: '',
       },
     ],
-    breaks: ['L5', 'unfinished'],
+    breaks: ['L5', 'L12', 'unfinished'],
   },
   {
     id: 'asked-without-a-note',
@@ -110,7 +110,7 @@ export const preparingDefects: readonly Defect[] = [
           "if (action.kind === 'callPods' && nowMs < 0) announced = noteAsked(announced, action, calledPods(action, this.#snapshot), nowMs);",
       },
     ],
-    breaks: ['L5', 'S19', 'unfinished'],
+    breaks: ['L5', 'S19', 'L12', 'unfinished'],
   },
   {
     id: 'failed-preparation-forgotten',
@@ -122,7 +122,7 @@ export const preparingDefects: readonly Defect[] = [
         replace: "return { ...ledger, preparations: [...others, ...answered.filter(({ state }) => state === 'prepared')] };",
       },
     ],
-    breaks: ['L5', 'unfinished'],
+    breaks: ['L5', 'L12', 'unfinished'],
   },
   {
     id: 'failed-withdrawal-forgotten',
@@ -134,6 +134,6 @@ export const preparingDefects: readonly Defect[] = [
         replace: 'const heard = answers;',
       },
     ],
-    breaks: ['L5', 'unfinished'],
+    breaks: ['L5', 'L12', 'unfinished'],
   },
 ];

@@ -17,6 +17,13 @@ const noSettledInvariant: Edit = {
   replace: 'return begun !== undefined && open !== undefined && open.zone.name === "" ?',
 };
 
+/** A zone shrinks although another one is not whole. */
+const shrinkBesideOthers: Edit = {
+  file: scale,
+  find: "return result('other-zones-ready', 'wait', describeReadiness(view), { limit: 'all available', earliestMs: view.availableAtMs });",
+  replace: "return result('other-zones-ready', 'ok', describeReadiness(view));",
+};
+
 export const ruleDefects: readonly Defect[] = [
   {
     id: 'other-zones-ignored',
@@ -89,11 +96,7 @@ export const ruleDefects: readonly Defect[] = [
         find: 'const floor = Math.max(leader.replicas, leader.pods.length);',
         replace: 'const floor = 0 * leader.pods.length;',
       },
-      {
-        file: scale,
-        find: "return result('other-zones-ready', 'wait', describeReadiness(view), { limit: 'all available', earliestMs: view.availableAtMs });",
-        replace: "return result('other-zones-ready', 'ok', describeReadiness(view));",
-      },
+      shrinkBesideOthers,
       {
         file: invariants,
         find: 'return action.to < leader.replicas ? [`zone ${action.zone} shrinks below its leader`] : [];',
@@ -116,9 +119,9 @@ export const ruleDefects: readonly Defect[] = [
       },
       {
         file: roll,
-        find: "return result('other-zones-ready', 'wait', others.map(describeReadiness).join(', '), {",
+        find: 'const down = context.view.zones.filter((view) => !view.isReady);\n    const isLenient = context.group',
         replace:
-          "return result('other-zones-ready', others.some((view) => view.unavailable.size > 0) ? 'wait' : 'ok', others.map(describeReadiness).join(', '), {",
+          'const down = context.view.zones.filter((view) => !view.isReady && (view.unavailable.size > 0 || view.unknown !== undefined));\n    const isLenient = context.group',
       },
       {
         file: invariants,
@@ -134,6 +137,8 @@ export const ruleDefects: readonly Defect[] = [
     id: 'shrinks-while-rolling',
     title: 'a zone shrinks while the group rolls',
     edits: [
+      shrinkBesideOthers,
+      noOneZoneInvariant,
       {
         file: scale,
         find: "if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout is under way', { source });",
@@ -150,7 +155,7 @@ export const ruleDefects: readonly Defect[] = [
         replace: '...rolling.slice(0, 0).map((action) => action.zone),',
       },
     ],
-    alsoWithout: 'the invariant S15, which the agent asks once more before each decrease',
-    breaks: ['S15'],
+    alsoWithout: 'the rule other-zones-ready and the invariants S1 and S15, which the agent asks once more before each decrease',
+    breaks: ['S1', 'S15'],
   },
 ];

@@ -66,7 +66,7 @@ export const sightDefects: readonly Defect[] = [
     edits: [
       { file: reflector, find: 'if (this.#mark.isBehind(listed.resourceVersion)) {', replace: "if (listed.resourceVersion === '') {" },
     ],
-    breaks: ['S21', 'unfinished'],
+    breaks: ['S21', 'L8', 'L10', 'L12', 'unfinished'],
   },
   {
     id: 'events-of-the-past',
@@ -92,13 +92,13 @@ export const sightDefects: readonly Defect[] = [
         replace: "this.#count('expired', error.message);\n      await this.#wait(this.#soon.nextMs());\n      return false;",
       },
     ],
-    breaks: ['unfinished'],
+    breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
   {
     id: 'no-list-without-reason',
     title: 'the list is never compared with the store, so an event that the watch has swallowed is missing for ever',
     edits: [{ file: reflector, find: 'const relistMs = 1_800_000;', replace: 'const relistMs = Number.POSITIVE_INFINITY;' }],
-    breaks: ['unfinished'],
+    breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
   {
     id: 'silent-watch-is-kept',
@@ -110,7 +110,7 @@ export const sightDefects: readonly Defect[] = [
         replace: 'watchIdle(Math.max(1000, options.idleMs - silentMs));',
       },
     ],
-    breaks: ['unfinished'],
+    breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
   {
     id: 'old-status',

@@ -14,7 +14,7 @@ export const wakingDefects: readonly Defect[] = [
         replace: 'if (group.isRunning) return;\n    group.askedMs ??= clock.monotonicMs();\n    request(key, group);',
       },
     ],
-    breaks: ['unfinished', 'L10'],
+    breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
     id: 'long-timer-trusted',
@@ -26,7 +26,7 @@ export const wakingDefects: readonly Defect[] = [
         replace: 'group.cancelTimer = timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
       },
     ],
-    breaks: ['unfinished'],
+    breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
     id: 'no-pause-after-failure',
@@ -38,13 +38,13 @@ export const wakingDefects: readonly Defect[] = [
         replace: 'const pauseMs = 0 * grown * random();',
       },
     ],
-    breaks: ['unfinished', 'S36', 'L7', 'L8'],
+    breaks: ['L10', 'L12', 'L2', 'L7', 'L8', 'S36', 'unfinished'],
   },
   {
     id: 'never-looks-again',
     title: 'the group is not looked at again at the instant that its decision names',
     edits: [{ file: loop, find: 'group.wakeAtMs = wakeAtMs;', replace: 'group.wakeAtMs = wakeAtMs === undefined ? wakeAtMs : undefined;' }],
-    breaks: ['unfinished'],
+    breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
     id: 'waits-for-itself',
@@ -56,24 +56,29 @@ export const wakingDefects: readonly Defect[] = [
         replace: 'if (nowMs >= memory.behindSinceMs) return true;',
       },
     ],
-    breaks: ['unfinished'],
+    breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
     id: 'new-leader-is-not-woken',
     title: 'a process that begins to lead waits for the next event',
     edits: [{ file: 'agent/agent.ts', find: 'if (isLeader) loop.wakeAll();', replace: '' }],
-    breaks: ['unfinished', 'L3'],
+    breaks: ['L10', 'L12', 'L2', 'L3', 'unfinished'],
   },
   {
     id: 'pods-wake-nobody',
     title: 'a change of a pod wakes no group',
     edits: [{ file: 'agent/wake-index.ts', find: 'return [...own, ...shared];', replace: 'return own.length > 1_000 ? own : shared;' }],
-    breaks: ['unfinished', 'L10'],
+    breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
     id: 'published-every-turn',
-    title: 'the decision is published after every turn, also when it says the same',
+    title: 'the group has a turn every second and publishes each decision, also when it says the same',
     edits: [
+      {
+        file: loop,
+        find: '} else arm(key, group, clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));',
+        replace: '} else arm(key, group, clock.monotonicMs() + Math.min(lookAgainInMs ?? 1000, 1000));',
+      },
       {
         file: 'agent/published/publisher.ts',
         find: 'if (known?.last === undefined || decision === undefined || !samePublished(known.last, decision)) queue.want(key);',
@@ -85,24 +90,7 @@ export const wakingDefects: readonly Defect[] = [
         replace: 'if (stored.decision !== undefined && isSuperseded(stored.decision, decision)) {',
       },
     ],
-    breaks: ['unfinished', 'L2'],
-  },
-  {
-    id: 'ledger-written-every-turn',
-    title: 'every turn asks for the next one, and writes how late it is',
-    edits: [
-      {
-        file: 'agent/turn/turn.ts',
-        find: 'const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);',
-        replace: 'const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : 1000]);',
-      },
-      {
-        file: 'agent/turn/remember.ts',
-        find: 'return canonicalJson(essence(stored)) !== canonicalJson(essence(next));',
-        replace: 'return canonicalJson(stored) !== canonicalJson(next);',
-      },
-    ],
-    breaks: ['unfinished', 'L2'],
+    breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
     id: 'timer-left-behind',
