@@ -66,6 +66,12 @@ export class FrontEnd {
     this.#lag = { untilMs: Math.max(untilMs, isLagging ? (this.#lag?.untilMs ?? 0) : 0), revision };
   }
 
+  /** Goes back to that revision, and shows nothing newer until that instant. Whoever watches is told nothing twice. */
+  goBack(revision: number, untilMs: number): void {
+    for (const cache of this.#caches.values()) cache.goBack(revision);
+    this.#lag = { untilMs, revision };
+  }
+
   /** Ends every watch. `isCompacted`: begins anew from what the storage holds now, and knows nothing of what was before. */
   restart(isCompacted: boolean): void {
     if (isCompacted) this.#lag = undefined;
@@ -110,6 +116,11 @@ export class WatchCache {
     this.#expected.push({ commit, dueMs: this.#lastDueMs });
     if (this.#followers.size > 0) this.#setTimer();
     else if (this.#expected.length > mostUnread) this.catchUp();
+  }
+
+  /** What has happened since is to come again. */
+  goBack(revision: number): void {
+    this.#expected = this.collection.since(revision).map((commit) => ({ commit, dueMs: commit.atMs }));
   }
 
   /** Takes in what is due, and tells the followers. */

@@ -36,6 +36,8 @@ export interface Actor {
   readonly process?: string;
   /** Of an agent: the place in its code (KubernetesRequest.site). */
   readonly site?: string;
+  /** Of an agent: which time it came to that place (Point.key). */
+  readonly point?: string;
   /** When the request left its sender, on the scheduler's clock. */
   readonly sentAtMs?: number;
 }

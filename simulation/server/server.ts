@@ -160,6 +160,11 @@ export class ModelServer {
     this.#frontEnd(frontEnd).lag(untilMs);
   }
 
+  /** The front end goes back to that revision, and shows nothing newer until that instant. Reads that name no version still tell the truth. */
+  goBackFrontEnd(frontEnd: number, revision: number, untilMs: number): void {
+    this.#frontEnd(frontEnd).goBack(revision, untilMs);
+  }
+
   /** Every watch of the front end ends; with `isCompacted` nobody can list or watch from what was before either. */
   restartFrontEnd(frontEnd: number, { isCompacted }: { readonly isCompacted: boolean }): void {
     if (isCompacted) this.#core.storage.compact();

@@ -16,7 +16,7 @@ export function validate(kind: ServedKind, object: Json, before?: Json): void {
   const causes = [
     ...metadataCauses(objectOf(object['metadata'])),
     ...(before === undefined
-      ? nameCauses(objectOf(object['metadata']))
+      ? nameCauses(kind, objectOf(object['metadata']))
       : changedMetadata(objectOf(object['metadata']), objectOf(before['metadata']))),
     ...(causesOf[resourceOf(kind)]?.(object, before) ?? []),
   ];
@@ -35,11 +35,13 @@ function metadataCauses({ labels }: Json): readonly Cause[] {
   return values.map((value) => wrong('metadata.labels', value, labelRule));
 }
 
-function nameCauses({ name, generateName }: Json): readonly Cause[] {
+function nameCauses(kind: ServedKind, { name, generateName }: Json): readonly Cause[] {
   if (name === undefined) {
     const message = 'Required value: name or generateName is required';
     return generateName === undefined ? [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }] : [];
   }
+  // The names of budgets are not looked at.
+  if (resourceOf(kind) === 'poddisruptionbudgets.policy') return [];
   if (typeof name === 'string' && name.length <= 253 && subdomain.test(name)) return [];
   return [wrong('metadata.name', name, subdomainRule)];
 }

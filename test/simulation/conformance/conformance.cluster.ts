@@ -1,4 +1,15 @@
 // The model of the API server and a real one are asked the same, thousands of times, and have to say the same.
+//
+// Not asked, because the model does not know it:
+// - server-side apply, strategic merge patches and the deletion of collections; who owns which field (managedFields), and therefore a number
+//   that a write to /scale finds there already, which makes a new version when it had another owner;
+// - creations in a namespace that does not exist: the model has every namespace; the service account that a pod needs;
+// - what the schema of a custom kind fills in or refuses, but for the bounds of its replicas: objects are written out in full;
+// - finalizers without a domain, which some kinds refuse and others do not; `immutable` of a ConfigMap that is no boolean;
+// - dry runs of a deletion that takes the last finalizer, or of a pod that goes already: the real one answers with an empty object;
+// - a deletion that names a resourceVersion and takes the last finalizer by its policy, which the real one refuses as a conflict.
+// Versions from before a compaction are asked for by watches of custom kinds only, whose caches begin late; lists that outlive one are not, for
+// the real one compacts every five minutes.
 import { readFileSync } from 'node:fs';
 import { beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
