@@ -5,7 +5,6 @@ import { type Action, type GroupDecision, isReplacement } from '../../engine/dec
 import { violationsOf } from '../../engine/invariants.ts';
 import { claimsOf, ledgerOfEpoch, openClaims } from '../../engine/ledger.ts';
 import { noteAsked } from '../../engine/preparations.ts';
-import { earliest } from '../../engine/rule.ts';
 import { unmoved } from '../../engine/run.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -16,9 +15,10 @@ import type { TurnReport } from '../report.ts';
 import type { ReplicaSources } from '../watched/replica-sources.ts';
 import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
+import { nextTurn } from './next-turn.ts';
 import { calledPods, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
 import type { RefusalPorts } from './refusals.ts';
-import { announcedIn, isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from './remember.ts';
+import { announcedIn, isWorthWriting, withoutClaimsOf } from './remember.ts';
 import { openRevocations, revoke } from './revoke.ts';
 
 export interface TurnParts extends GatherParts {
@@ -33,16 +33,8 @@ export interface TurnParts extends GatherParts {
   readonly onReport: (report: TurnReport) => void;
 }
 
-/** How many turns in a row may be overtaken before there is a pause between them. */
-const overtakenAtOnce = 3;
 /** How often a turn begins again at once because somebody else wrote the ledger. */
 const restarts = 3;
-/** A source that cannot be watched is looked at this often. */
-const sourceLookMs = 30_000;
-/** After something that another writer, or a budget, stood in the way of, when no event tells more. */
-const conflictLookMs = 5_000;
-const refusalLookMs = 10_000;
-const longestLookMs = 300_000;
 /** A pod that fails while a watch is dead, or while the ledger is slow to be written, is one that the decision knows nothing of. */
 const longestSnapshotAgeMs = 10_000;
 
@@ -119,7 +111,7 @@ class Turn {
     const unstored = await this.#remember(announced, { actions, before: ledger.run }, gathered);
     const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
     this.report(problem);
-    return this.#next(decision, problem !== undefined);
+    return this.#next(decision, problem !== undefined, gathered);
   }
 
   /** What is announced there is not known, so nothing is done; the decision tells why. */
@@ -302,50 +294,18 @@ class Turn {
     }
   }
 
-  #next(decision: GroupDecision, isHeld: boolean): NextTurn {
-    const { env, sources } = this.#parts;
-    const { ledger } = this.#memory;
-    const { knownSinceMs } = this.#memory;
-    const claimEndInMs = ledger === undefined ? undefined : nextClaimEndInMs(ledger.current, knownSinceMs, env.clock.monotonicMs());
-    const { wakeAtMs } = decision;
-    // A watch that has fallen silent tells nothing of our own writes either: then the group is read past it.
-    const isBehind = this.#memory.freshness.isBehind();
-    const looks = [
-      this.#lookAfter(),
-      claimEndInMs,
-      this.#permissionLookMs(decision),
-      isBehind ? longestWaitMs : undefined,
-      sources.isFollowed(this.#group) ? undefined : sourceLookMs,
-    ];
-    // What overtook the decision is seen already, so the next one need not wait; unless each is overtaken, which would be a turn without end.
-    this.#memory.overtaken = this.#isOvertaken ? this.#memory.overtaken + 1 : 0;
-    const isAtOnce = this.#isOvertaken && this.#memory.overtaken <= overtakenAtOnce;
-    const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
-    // Nothing tells when this process may act again, or when the ledger is quicker.
-    const needsRetry = isHeld || (this.#isCut && !isAtOnce) || this.#performed.some(needsPause);
-    const retryAfterMs = this.#performed.find(needsPause)?.retryAfterMs ?? this.#storePauseMs;
-    return { wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
-  }
-
-  /** When what was forbidden may be asked for again. */
-  #permissionLookMs({ actions }: GroupDecision): number | undefined {
-    const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
-    return this.#memory.forbidden.nextInMs(verbs, this.#parts.env.clock.monotonicMs());
-  }
-
-  /** When to look again although nothing may be heard of what this turn did. */
-  #lookAfter(): number | undefined {
-    const outcomes = this.#performed;
-    const isBudget = outcomes.some(isRefusedByBudget);
-    this.#memory.refusals = isBudget ? this.#memory.refusals + 1 : 0;
-    // The ledger has changed by what the pods said, and no watch tells of that.
-    if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
-    if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
-    if (isBudget) {
-      const asked = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
-      return Math.max(asked, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(this.#memory.refusals - 1, 10)));
-    }
-    return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
+  #next(decision: GroupDecision, isHeld: boolean, { sources }: Gathered): NextTurn {
+    return nextTurn(this.#memory, {
+      decision,
+      performed: this.#performed,
+      isHeld,
+      isCut: this.#isCut,
+      isOvertaken: this.#isOvertaken,
+      storePauseMs: this.#storePauseMs,
+      // A watch tells of changes, and not that a source that did not answer would do so now.
+      areSourcesKnown: this.#parts.sources.isFollowed(this.#group) && sources.every(({ reference }) => reference !== undefined),
+      nowMs: this.#parts.env.clock.monotonicMs(),
+    });
   }
 
   #mayAct(): boolean {
@@ -372,22 +332,4 @@ class Turn {
       ...(error === undefined ? {} : { error }),
     });
   }
-}
-
-function asksToPrepare(action: Action): boolean {
-  return action.kind === 'callPods' && action.method === 'POST';
-}
-
-/** A budget that does not let a pod go now is no failure: events tell when it does. */
-function isRefusedByBudget({ action, status }: Outcome): boolean {
-  return action.kind === 'evictPod' && status === 429;
-}
-
-/** Whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
-function needsPause(outcome: Outcome): boolean {
-  const { action, result, status } = outcome;
-  // What is forbidden has a pause of its own.
-  if (status === 403 && action.kind !== 'callPods') return false;
-  if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome)) return false;
-  return !asksToPrepare(action);
 }

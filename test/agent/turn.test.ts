@@ -17,6 +17,21 @@ function slowLedger(cluster: MemoryCluster, delayMs: number): { isSlow: boolean 
   return ledger;
 }
 
+/** Zones that mirror a ReplicaTemplate of three. */
+function mirroringGroup(cluster: MemoryCluster): void {
+  const annotations = {
+    'grafana.com/rollout-mirror-replicas-from-resource-name': 'store',
+    'grafana.com/rollout-mirror-replicas-from-resource-kind': 'ReplicaTemplate',
+    'grafana.com/rollout-mirror-replicas-from-resource-api-version': 'rollout-operator.grafana.com/v1',
+  };
+  cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
+  adoptedGroup(cluster, { annotations });
+}
+
+function sizes({ api }: MemoryCluster): readonly number[] {
+  return api.list('statefulsets', 'mimir').map(({ spec }) => (spec as { readonly replicas: number }).replicas);
+}
+
 describe('a turn', () => {
   it('takes no pod away by what it saw before the ledger was slow', async () => {
     const cluster = newCluster();
@@ -189,15 +204,30 @@ describe('a turn', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });
 
+  it('that could not read what is mirrored is followed by one that can, although the watch of it tells of nothing more', async () => {
+    const cluster = newCluster();
+    let isBusy = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) => (isBusy && request.site === 'sources.read' ? { status: 429 } : serve(request)));
+    mirroringGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(30_000);
+    isBusy = true;
+    cluster.api.change(template, 'mimir', 'store', { spec: { replicas: 4 } });
+    await cluster.env.advance(5000);
+    isBusy = false;
+    expect(process.reports.at(-1)?.decision?.waits.map(({ rule }) => rule)).toContain('replica-source');
+    await cluster.env.advance(60_000);
+    expect(sizes(cluster)).toEqual([4, 4, 4]);
+    // What is read and followed needs no more looks.
+    const reads = cluster.env.requests.filter(({ site }) => site === 'sources.read').length;
+    await cluster.env.advance(600_000);
+    expect(cluster.env.requests.filter(({ site }) => site === 'sources.read')).toHaveLength(reads);
+  });
+
   it('that may not act for a moment is followed by one that does', async () => {
     const cluster = newCluster();
-    const annotations = {
-      'grafana.com/rollout-mirror-replicas-from-resource-name': 'store',
-      'grafana.com/rollout-mirror-replicas-from-resource-kind': 'ReplicaTemplate',
-      'grafana.com/rollout-mirror-replicas-from-resource-api-version': 'rollout-operator.grafana.com/v1',
-    };
-    cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
-    adoptedGroup(cluster, { annotations });
+    mirroringGroup(cluster);
     const process = startProcess({ env: cluster.env });
     await cluster.env.until(() => process.reports.length > 0);
     await cluster.env.advance(30_000);
@@ -205,7 +235,6 @@ describe('a turn', () => {
     cluster.env.jumpWallClock(60_000);
     cluster.api.change(template, 'mimir', 'store', { spec: { replicas: 4 } });
     await cluster.env.advance(20_000);
-    const sizes = cluster.api.list('statefulsets', 'mimir').map(({ spec }) => (spec as { readonly replicas: number }).replicas);
-    expect(sizes).toEqual([4, 4, 4]);
+    expect(sizes(cluster)).toEqual([4, 4, 4]);
   });
 });

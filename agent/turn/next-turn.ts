@@ -1,0 +1,93 @@
+// When a group is looked at again after a turn: by what was decided, by what became of it, and by what no event will tell of.
+import type { Action, GroupDecision } from '../../engine/decision.ts';
+import { earliest } from '../../engine/rule.ts';
+import type { NextTurn } from '../loop.ts';
+import { type GroupMemory, longestWaitMs } from './gather.ts';
+import type { Outcome } from './perform.ts';
+import { nextClaimEndInMs } from './remember.ts';
+
+/** How a turn ended. */
+export interface TurnEnd {
+  readonly decision: GroupDecision;
+  readonly performed: readonly Outcome[];
+  /** Something was decided that must not be done, or what was done could not be stored. */
+  readonly isHeld: boolean;
+  /** Something of the decision was not begun. */
+  readonly isCut: boolean;
+  /** What was decided had been overtaken by what the caches show. */
+  readonly isOvertaken: boolean;
+  /** The least pause that the server asked for when what was done could not be stored, in milliseconds. */
+  readonly storePauseMs: number | undefined;
+  /** Every source of replicas was read, and its changes are heard of. */
+  readonly areSourcesKnown: boolean;
+  /** Monotonic. */
+  readonly nowMs: number;
+}
+
+/** How many turns in a row may be overtaken before there is a pause between them. */
+const overtakenAtOnce = 3;
+/** A source that cannot be watched, or could not be read, is looked at this often. */
+const sourceLookMs = 30_000;
+/** After something that another writer, or a budget, stood in the way of, when no event tells more. */
+const conflictLookMs = 5_000;
+const refusalLookMs = 10_000;
+const longestLookMs = 300_000;
+
+/** What the turn says about the next one. Counts refusals and overtaken turns in a row in the memory. */
+export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
+  const { decision, performed, isHeld, isCut, isOvertaken, storePauseMs, areSourcesKnown, nowMs } = end;
+  const looks = [
+    lookAfter(memory, performed),
+    memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
+    permissionLookMs(memory, decision, nowMs),
+    // A watch that has fallen silent tells nothing of our own writes either: then the group is read past it.
+    memory.freshness.isBehind() ? longestWaitMs : undefined,
+    areSourcesKnown ? undefined : sourceLookMs,
+  ];
+  // What overtook the decision is seen already, so the next one need not wait; unless each is overtaken, which would be a turn without end.
+  memory.overtaken = isOvertaken ? memory.overtaken + 1 : 0;
+  const isAtOnce = isOvertaken && memory.overtaken <= overtakenAtOnce;
+  const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
+  // Nothing tells when this process may act again, or when the ledger is quicker.
+  const needsRetry = isHeld || (isCut && !isAtOnce) || performed.some(needsPause);
+  const retryAfterMs = performed.find(needsPause)?.retryAfterMs ?? storePauseMs;
+  return { wakeAtMs: decision.wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
+}
+
+/** When what was forbidden may be asked for again. */
+function permissionLookMs({ forbidden }: GroupMemory, { actions }: GroupDecision, nowMs: number): number | undefined {
+  const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
+  return forbidden.nextInMs(verbs, nowMs);
+}
+
+/** When to look again although nothing may be heard of what this turn did. */
+function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | undefined {
+  const isBudget = outcomes.some(isRefusedByBudget);
+  memory.refusals = isBudget ? memory.refusals + 1 : 0;
+  // The ledger has changed by what the pods said, and no watch tells of that.
+  if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
+  if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
+  if (isBudget) {
+    const asked = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
+    return Math.max(asked, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(memory.refusals - 1, 10)));
+  }
+  return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
+}
+
+function asksToPrepare(action: Action): boolean {
+  return action.kind === 'callPods' && action.method === 'POST';
+}
+
+/** A budget that does not let a pod go now is no failure: events tell when it does. */
+function isRefusedByBudget({ action, status }: Outcome): boolean {
+  return action.kind === 'evictPod' && status === 429;
+}
+
+/** Whether the action must be tried again and nothing will tell when. Pods that do not prepare are asked again when the decision says so. */
+function needsPause(outcome: Outcome): boolean {
+  const { action, result, status } = outcome;
+  // What is forbidden has a pause of its own.
+  if (status === 403 && action.kind !== 'callPods') return false;
+  if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome)) return false;
+  return !asksToPrepare(action);
+}
