@@ -81,10 +81,15 @@ export const preparingDefects: readonly Defect[] = [
         find: 'isSameReport || (before.podUid === answer.podUid && !isLater)',
         replace: 'isSameReport || !isLater || before.podUid !== answer.podUid',
       },
+      {
+        file: prepare,
+        find: 'return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;',
+        replace: 'return reported > 0 ? entry.seenMs : reported;',
+      },
       noDelayInvariant,
       noAnswerInvariant,
     ],
-    alsoWithout: 'the invariant S11, and the rule that the delay begins again with an answer that names a later time',
+    alsoWithout: 'the invariant S11, and both places where the time that the successor names begins the delay again',
     breaks: ['S11'],
   },
   {
