@@ -1,3 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { soakArguments } from '../../scripts/soak-arguments.ts';
 import { jsonReport, newTally, reportLines, tally } from '../../scripts/soak-report.ts';
@@ -70,5 +74,31 @@ describe('what a soak reports', () => {
     for (let seed = 0; seed < 1000; seed += 1) tally(many, { ...report, seed, failure: { id: 'S1', atMs: 0, message: 'two zones' } });
     expect(many.failed).toBe(1000);
     expect(many.failures).toHaveLength(20);
+  });
+});
+
+describe('a soak', () => {
+  const soak = (...words: readonly string[]) =>
+    spawnSync(process.execPath, ['scripts/run.mjs', 'scripts/soak.ts', ...words], { encoding: 'utf8' });
+
+  it('plays every seed once, several on each thread, and adds up', { timeout: 240_000 }, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rollout-group-soak-test-'));
+    try {
+      const json = join(folder, 'report.json');
+      const { status, stdout } = soak('--seeds', '3', '--from', '5', '--workers', '1', '--no-shrink', '--json', json);
+      const report = JSON.parse(readFileSync(json, 'utf8'));
+      expect(report.passed + report.failed).toBe(3);
+      expect(report.faultCount).toBeGreaterThan(0);
+      expect(stdout.trimEnd().split('\n').at(-1)).toBe(`${report.passed} passed, ${report.failed} failed`);
+      expect(status).toBe(report.failed === 0 ? 0 : 1);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('says what is wrong with a plan that cannot be played', () => {
+    const { status, stderr } = soak('--plan', 'package.json');
+    expect(status).toBe(2);
+    expect(stderr).toContain('package.json cannot be played:');
   });
 });
