@@ -60,7 +60,7 @@ const oneZone: Invariant = {
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disturbed together`] : [];
     // The original passes over a paused zone that is not whole, as long as it is the only one.
     const lenient = context.group.compatibility.pausedZone === 'ignored' && context.view.zones.filter((view) => !view.isReady).length <= 1;
-    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready'));
+    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(decided, context, zone));
     const broken = bound.flatMap((zone) =>
       context.view.zones
         .filter((view) => view.zone.name !== zone && !view.isReady && !(lenient && view.zone.paused))
@@ -69,6 +69,15 @@ const oneZone: Invariant = {
     return [...several, ...broken];
   },
 };
+
+/** All that happens to the zone is that one pod which is down itself is replaced, and nothing is announced in another zone. */
+function isCureAlone(decided: Decided, context: GroupContext, zone: string): boolean {
+  const [cured, ...more] = replacements(decided).filter((action) => action.zone === zone);
+  const view = zoneNamed(context, zone);
+  if (cured === undefined || view === undefined || more.length > 0 || decreases(decided).length > 0) return false;
+  const isSettled = context.view.zones.every((other) => other === view || (other.unknown === undefined && other.claims.length === 0));
+  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && !isAdopted(decided.group);
+}
 
 const zoneBudget: Invariant = {
   id: 'S2',
@@ -155,7 +164,8 @@ const settled: Invariant = {
     const before = context.view.ledger.run?.openZone;
     const open = zoneNamed(context, before);
     const begun = replacements({ snapshot, group, decision }).find(
-      ({ zone }) => zone !== before && !isExcepted(context, zone, 'other-zones-ready'),
+      ({ zone }) =>
+        zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone({ snapshot, group, decision }, context, zone),
     );
     return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} is begun while zone ${before} is open`] : [];
   },

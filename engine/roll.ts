@@ -8,7 +8,7 @@ import { deadlineFailure, progressDeadline, runDeadline } from './rules/deadline
 import { withException } from './rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { type RollQuestion, rollRules } from './rules/roll.ts';
-import { stuckInstants } from './rules/stuck.ts';
+import { mayCureBeside, stuckInstants } from './rules/stuck.ts';
 import { beforeWave } from './rules/wave.ts';
 import { windowResult } from './rules/window.ts';
 import { type AdvancedRun, fail, type WaveProgress, type ZoneProgress } from './run.ts';
@@ -89,13 +89,27 @@ function rollWave(
   return { steps, actions: [], warnings: observations, wantedReadings: [], run: measured(context, run, false) };
 }
 
-/** The started zone first; else the one zone that is not whole; else in listed order. */
+/**
+ * The started zone first; else the one zone that is not whole; else in listed order. Before all of them comes the zone whose pods are down for
+ * being outdated, when nothing else could go before it is cured, and nothing else would cure it.
+ */
 function zoneOrder(context: GroupContext, progress: WaveProgress, run: RunState): readonly ZoneProgress[] {
   const down = context.view.zones.filter((view) => !view.isReady);
   const started = context.group.compatibility.openZone === 'finish' ? zoneNamed(context, run.openZone) : undefined;
-  const first = started ?? (down.length === 1 ? down[0] : undefined);
+  const first = curedFirst(context, down, started) ?? started ?? (down.length === 1 ? down[0] : undefined);
   if (first === undefined || !progress.zones.some(({ view }) => view === first)) return progress.zones;
   return [...progress.zones].sort((a, b) => Number(b.view === first) - Number(a.view === first));
+}
+
+/** Of the zones that are `down`, the one to cure before the started zone goes on. */
+function curedFirst(context: GroupContext, down: readonly ZoneView[], started: ZoneView | undefined): ZoneView | undefined {
+  const [only] = down;
+  if (only !== undefined && down.length === 1) {
+    const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal));
+    return started?.isReady === true && isBroken ? only : undefined;
+  }
+  const curable = down.filter((view) => mayCureBeside(context, view));
+  return curable.find((view) => view === started) ?? curable[0];
 }
 
 interface Attempt {

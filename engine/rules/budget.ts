@@ -11,7 +11,7 @@ import { type Claim, isUnknown, type PodView } from '../snapshot.ts';
 import { isAvailable, isCrashing } from '../view.ts';
 import { withException } from './exception.ts';
 import type { RollQuestion } from './roll.ts';
-import { isStuck, stuckInstants } from './stuck.ts';
+import { isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface ChosenPod {
   readonly pod: PodView;
@@ -59,7 +59,8 @@ export function choosePods(question: RollQuestion): PodChoice {
   const queue = rollQueue(question);
   const free = Math.max(0, limit - view.unavailableCount);
   const adopted = question.context.group.compatibility.podChoice === 'ordinal';
-  const candidates = adopted ? pickFirst(question, queue, free) : pickUnreadyFirst(question, queue, free, Math.max(1, limit));
+  const allowed = adopted ? pickFirst(question, queue, free) : pickUnreadyFirst(question, queue, free, Math.max(1, limit));
+  const candidates = mayCureBeside(question.context, view) ? allowed.filter(({ because }) => because === 'stuck').slice(0, 1) : allowed;
   // Every replacement is announced first, so no more go at once than the ledger has room for.
   const picked = candidates.slice(0, Math.max(0, openClaimLimit - question.context.view.ledger.claims.length));
   const fact = `${view.unavailableCount} of ${pods(limit)} in use in zone ${view.zone.name}`;

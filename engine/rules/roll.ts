@@ -3,11 +3,12 @@ import { formatDuration } from '../../policies/duration.ts';
 import { availableEngines } from '../../policies/engines.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { openClaimLimit } from '../ledger.ts';
-import { type Rule, result } from '../rule.ts';
+import { openClaimLimit, unappliedClaimMs } from '../ledger.ts';
+import { earliest, type Rule, result } from '../rule.ts';
 import type { ZoneProgress } from '../run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
 import { describeReadiness } from '../view.ts';
+import { mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface RollQuestion {
   readonly context: GroupContext;
@@ -127,6 +128,12 @@ const otherZonesReady: Rule<RollQuestion> = {
     const down = context.view.zones.filter((view) => !view.isReady);
     const isLenient = context.group.compatibility.pausedZone === 'ignored' && down.length <= 1;
     const others = down.filter((view) => view.zone.name !== name && !(isLenient && view.zone.paused));
+    const gone = context.view.ledger.claims.find((claim) => !context.group.zones.some((one) => one.name === claim.zone));
+    if (gone !== undefined) {
+      return result('other-zones-ready', 'wait', `a disruption of zone ${gone.zone}, which has left the group, was announced`, {
+        limit: `settled, or ${formatDuration(unappliedClaimMs)} old`,
+      });
+    }
     if (others.length === 0) {
       const whole = context.view.zones
         .filter((view) => view.zone.name !== name)
@@ -137,9 +144,14 @@ const otherZonesReady: Rule<RollQuestion> = {
         whole.length === 0 ? 'there is no other zone' : `other zones are whole: ${whole.join(', ')}`,
       );
     }
-    return result('other-zones-ready', 'wait', others.map(describeReadiness).join(', '), {
+    const fact = others.map(describeReadiness).join(', ');
+    if (mayCureBeside(context, zone.view)) {
+      return result('other-zones-ready', 'ok', `${fact}; a pod of zone ${name} that is stuck itself may be replaced all the same`);
+    }
+    const stuckMs = context.view.zones.flatMap((view) => stuckInstants(context, view, view.outdated));
+    return result('other-zones-ready', 'wait', fact, {
       limit: 'all available',
-      earliestMs: others[0]?.availableAtMs,
+      earliestMs: earliest([others[0]?.availableAtMs, ...stuckMs]),
     });
   },
 };

@@ -12,6 +12,22 @@ export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView):
   return isCrashing(pod) || (when === 'any' && !pod.isReady && nowMs - pod.readyChangedMs >= afterMs);
 }
 
+/**
+ * Whether stuck pods of the zone, one at a time, may be cured although other zones are not whole. When an image that never starts has got into
+ * several zones, as by a scale-up or by pods that were lost meanwhile, each of them would otherwise wait for the others for ever. A pod that is
+ * down already takes nothing away from anybody; but what was announced in another zone has to settle first. Adopted groups wait, as the
+ * original does.
+ */
+export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext, 'view'>, zone: ZoneView): boolean {
+  const others = view.zones.filter((other) => other !== zone);
+  return (
+    group.compatibility.podChoice !== 'ordinal' &&
+    others.some((other) => !other.isReady) &&
+    others.every((other) => other.unknown === undefined && other.claims.length === 0) &&
+    zone.outdated.some((pod) => isStuck({ group, nowMs }, zone, pod))
+  );
+}
+
 /** The instants ahead at which pods become stuck if nothing happens to them. */
 export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: readonly PodView[]): readonly number[] {
   const { when, afterMs } = group.rollout.replaceUnready;

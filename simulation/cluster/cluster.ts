@@ -43,8 +43,10 @@ export interface PodReply {
 
 export interface WantedStatefulSet {
   readonly statefulSet: string;
-  /** Of every container. */
+  /** Of the first container. */
   readonly image: string;
+  /** Of each container, in their order. */
+  readonly images: readonly string[];
   readonly replicas: number;
 }
 
@@ -128,6 +130,7 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     namespace,
     group: group.name,
     sources: replicaSources(group),
+    clearsBrokenPods: given === undefined && scenario.group.kind === 'adopted',
     told: told('people'),
   });
   const accidents = createAccidents({

@@ -18,6 +18,8 @@ export interface PeopleOptions {
   readonly group: string;
   /** One for each StatefulSet, in the order of the zones. */
   readonly sources: readonly ReplicaSource[];
+  /** Whether they take away broken pods that the group's operator leaves alone. */
+  readonly clearsBrokenPods: boolean;
   readonly told: (what: string) => void;
 }
 
@@ -30,8 +32,9 @@ export interface People {
 }
 
 interface Desired {
-  image: string;
-  lastGood: string;
+  /** Of each container, in their order. */
+  images: readonly string[];
+  lastGood: readonly string[];
   /** `spec.updateStrategy`. */
   readonly strategy: Json;
   strategyNow: Json;
@@ -44,12 +47,14 @@ interface Desired {
 
 const actor: Actor = { user: 'alice@example.com' };
 const brokenImage = /^broken\//;
+/** How long people look on, once the template is mended, before they take broken pods away themselves. */
+const clearAfterMs = 30_000;
 /** A StatefulSet that is still going is waited for. */
 const stillGoingMs = 500;
 
 /** Begins with the group as it stands in the server. */
 export function createPeople(options: PeopleOptions): People {
-  const { server, scheduler, seed, namespace, group, sources, told } = options;
+  const { server, scheduler, seed, namespace, group, sources, clearsBrokenPods, told } = options;
   const statefulSets = sources.map((source) => source.statefulSet);
   const random: Random = streamOf(seed, 'people');
   const autoscaler = createAutoscaler({ server, scheduler, namespace });
@@ -72,9 +77,10 @@ export function createPeople(options: PeopleOptions): People {
     const set = live(name);
     if (want === undefined || set === undefined) return;
     const containers = containersOf(set);
-    const template = containers.every(({ image }) => image === want.image)
+    const imageOf = (index: number): string | undefined => want.images[index] ?? want.images[0];
+    const template = containers.every(({ image }, index) => image === imageOf(index))
       ? {}
-      : { template: { spec: { containers: containers.map((container) => ({ ...container, image: want.image })) } } };
+      : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
     server.change(actor, statefulSetResource, namespace, name, { spec: { ...template, updateStrategy: want.strategyNow } });
   };
   const setImage = (image: string, names: readonly string[]): void => {
@@ -82,8 +88,8 @@ export function createPeople(options: PeopleOptions): People {
     for (const name of names) {
       const want = desired.get(name);
       if (want === undefined) continue;
-      want.image = image;
-      if (!brokenImage.test(image)) want.lastGood = image;
+      want.images = want.images.map(() => image);
+      if (!brokenImage.test(image)) want.lastGood = want.images;
       // One manifest is applied after the other.
       if (delayMs === 0) applyTo(name);
       else scheduler.after(delayMs, () => applyTo(name));
@@ -108,6 +114,16 @@ export function createPeople(options: PeopleOptions): People {
     const own: ReplicaOrigin = { resource: statefulSetResource, name, path: ['spec', 'replicas'] };
     if (numbers.has(keyOf(own))) numbers.set(keyOf(own), replicas);
     autoscaler.scale(own, replicas, 'person');
+  };
+
+  /** `kubectl delete pod`, as the runbooks of groups say whose operator does nothing while two zones lack pods. */
+  const clearBrokenPods = (): void => {
+    for (const pod of server.list('pods', namespace)) {
+      const isOurs = pod.metadata.ownerReferences?.some((owner) => statefulSets.includes(owner.name)) === true;
+      if (!isOurs || !imagesOf(pod).some((image) => brokenImage.test(image))) continue;
+      told(`delete pod ${pod.metadata.name}, whose image is broken`);
+      server.terminate(actor, namespace, pod.metadata.name);
+    }
   };
 
   const recreate = (name: string, isOrphaning: boolean, afterMs: number): void => {
@@ -250,27 +266,34 @@ export function createPeople(options: PeopleOptions): People {
         want.strategyTurn += 1;
         want.memberTurn += 1;
         membership.comeBack(name);
-        if (brokenImage.test(want.image)) want.image = want.lastGood;
+        if (want.images.some((image) => brokenImage.test(image))) want.images = want.lastGood;
         restoreStrategy(name);
       }
+      if (clearsBrokenPods) scheduler.after(clearAfterMs, clearBrokenPods);
     },
     wanted: () =>
       sources.map(({ statefulSet, origin, bounded }) => ({
         statefulSet,
-        image: desired.get(statefulSet)?.image ?? '',
+        image: desired.get(statefulSet)?.images[0] ?? '',
+        images: desired.get(statefulSet)?.images ?? [],
         replicas: wantedReplicas(statefulSet, origin, bounded),
       })),
   };
 }
 
 function desiredOf(set: ModelObject | undefined): Desired {
-  const image = containersOf(set)[0]?.image ?? '';
+  const images = containersOf(set).map(({ image }) => image ?? '');
   const strategy = { rollingUpdate: null, ...(set === undefined ? {} : specOf(set).updateStrategy) };
-  return { image, lastGood: image, strategy, strategyNow: strategy, strategyTurn: 0, memberTurn: 0, absent: undefined };
+  return { images, lastGood: images, strategy, strategyNow: strategy, strategyTurn: 0, memberTurn: 0, absent: undefined };
 }
 
 function replicasAt(set: ModelObject | undefined): number {
   return set === undefined ? 1 : replicasOf(set);
+}
+
+function imagesOf({ spec }: ModelObject): readonly string[] {
+  const { containers = [] } = (spec ?? {}) as { readonly containers?: readonly Container[] };
+  return containers.map(({ image }) => image ?? '');
 }
 
 function containersOf(set: ModelObject | undefined): readonly Container[] {

@@ -49,9 +49,14 @@ interface Disruption {
   readonly moment: Moment;
 }
 
+/**
+ * A pod that is down itself takes nothing away, so that it may be cured while other zones lack pods too (L6, S9); what was disturbed there by an
+ * agent must have settled all the same, which S8 asks. Adopted groups do not cure beside other zones.
+ */
 function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
+  const isCure = book.scene.group.kind === 'native' && wasDown(place, moment);
   const others = book.zones.filter((zone) => zone !== place.zone && !isPassedOver(book, zone, moment));
-  for (const zone of others) {
+  for (const zone of isCure ? others.filter((other) => isAbsent(book, other, moment)) : others) {
     const why = whyNotWhole(book, zone, moment);
     if (why !== undefined) book.scene.violated('S1', `${by} takes ${name} away while ${why}`);
   }

@@ -177,6 +177,28 @@ describe('S8, the open zone first', () => {
   });
 });
 
+describe('a cure beside other zones', () => {
+  const two = podsIn({ a: { 2: down }, b: { 1: down } });
+
+  it('violates neither S1 nor S8', () => {
+    expect(violated([replace('a', 2, 'stuck')], two)).toEqual([]);
+    expect(violated([replace('a', 2, 'stuck')], { ...two, ledgers: [ledgerOf({ run: runOf({ openZone: 'b' }) })] })).toEqual([]);
+  });
+
+  it('is of one pod, that is down, while nothing is announced elsewhere, and never in adopted groups', () => {
+    const s1 = 'S1: zone a is disturbed while zone b is not whole';
+    expect(violated([replace('a', 1, 'stuck')], two)).toContain(s1);
+    expect(violated([replace('a', 2)], two)).toContain(s1);
+    expect(violated([replace('a', 1, 'stuck'), replace('a', 2, 'stuck')], podsIn({ a: { 1: down, 2: down }, b: { 1: down } }))).toContain(
+      s1,
+    );
+    const claims = [{ verb: 'deletePod', zone: 'b', uid: 'uid-ingester-zone-b-1', ordinal: 1, atMs: kitNowMs }] as const;
+    expect(violated([replace('a', 2, 'stuck')], { ...two, ledgers: [ledgerOf({ claims })] })).toContain(s1);
+    const broken = podsIn({ a: { 2: { containersReady: false } }, b: { 1: { containersReady: false } } });
+    expect(violated([replace('a', 2, 'stuck')], broken, adopted())).toContain(s1);
+  });
+});
+
 describe('S9, the cure of stuck pods', () => {
   it('is violated by more pods in flight than the limit', () => {
     expect(violated([replace('a', 1, 'stuck'), replace('a', 2, 'stuck')], podsIn({ a: { 1: down, 2: down } }))).toEqual([

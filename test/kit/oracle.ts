@@ -73,6 +73,10 @@ export function judgeDecision(snapshot: Snapshot, group: GroupDefinition, decisi
   ];
 }
 
+function isDown(zones: readonly CountedZone[], { zone, ordinal }: Replacement): boolean {
+  return zones.some((one) => one.zone.name === zone && one.down.has(ordinal));
+}
+
 function checkReplacements(
   snapshot: Snapshot,
   group: GroupDefinition,
@@ -84,13 +88,19 @@ function checkReplacements(
   const found: string[] = [];
   const touched = new Set(going.map((action) => action.zone));
   if (touched.size > 1) found.push('S1: two zones in one turn');
+  // One pod that is down itself takes nothing away, whatever other zones lack.
+  const [cured] = going;
+  const isCure = !isAdopted && going.length === 1 && cured !== undefined && isDown(zones, cured);
+  const ledger = snapshot.ledgers.find((one) => one.namespace === group.namespace && one.group === group.name);
+  const claimed = new Set((ledger?.claims ?? []).map((claim) => claim.zone));
   const unread = zones.filter((zone) => zone.pods === undefined);
   if (unread.length > 0) found.push('S4: a zone was not read');
   for (const zone of zones) {
     const isOld = zone.set !== undefined && zone.set.status.observedGeneration < zone.set.generation;
     if (!isAdopted && isOld) found.push(`S4: the status of ${zone.zone.name} is old`);
     const isForgiven = isAdopted && zone.zone.paused && zones.filter((other) => !isWhole(other)).length <= 1;
-    if (!touched.has(zone.zone.name) && !isWhole(zone) && !isForgiven) found.push(`S1: zone ${zone.zone.name} is not whole`);
+    const isBeside = isCure && zone.pods !== undefined && !claimed.has(zone.zone.name);
+    if (!touched.has(zone.zone.name) && !isWhole(zone) && !isForgiven && !isBeside) found.push(`S1: zone ${zone.zone.name} is not whole`);
     if (!isAdopted && zone.surplus > 0) found.push(`S15: zone ${zone.zone.name} shrinks`);
     found.push(
       ...checkBudget(

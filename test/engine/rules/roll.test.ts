@@ -247,6 +247,34 @@ describe('other-zones-ready', () => {
     });
   });
 
+  it('lets a stuck pod be cured beside other zones, unless something is announced there or cannot be read', () => {
+    const cured = { 'ingester-zone-a': { 1: { isReady: false, readyChangedMs: ago(60 * minuteMs) } }, ...down };
+    expect(ask(rule, native, { podChanges: cured })).toEqual({
+      rule,
+      outcome: 'ok',
+      fact: 'zone b has 2 of 3 pods available; a pod of zone a that is stuck itself may be replaced all the same',
+    });
+    const claims = [{ verb: 'deletePod', zone: 'b', uid: 'uid-ingester-zone-b-1', ordinal: 1, atMs: kitNowMs }] as const;
+    expect(ask(rule, native, { podChanges: cured, ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'wait' });
+    expect(ask(rule, adopted(), { podChanges: cured })).toMatchObject({ outcome: 'wait' });
+  });
+
+  it('names the instant at which a pod becomes stuck, when that is what could go on', () => {
+    const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
+    const podChanges = { 'ingester-zone-a': { 1: unready }, 'ingester-zone-b': { 1: unready } };
+    expect(ask(rule, native, { podChanges })).toMatchObject({ outcome: 'wait', earliestMs: kitNowMs + 4 * minuteMs });
+  });
+
+  it('waits for a disruption that was announced in a zone which has left the group', () => {
+    const claims = [{ verb: 'deletePod', zone: 'former', uid: 'uid-1', ordinal: 1, atMs: kitNowMs }] as const;
+    expect(ask(rule, native, { ledgers: [ledgerOf({ claims })] })).toEqual({
+      rule,
+      outcome: 'wait',
+      fact: 'a disruption of zone former, which has left the group, was announced',
+      limit: 'settled, or 2m old',
+    });
+  });
+
   it('passes over a paused zone in adopted groups, when it is the only one that is not whole', () => {
     const paused = { zones: ['a', { name: 'b', paused: true }, 'c'] };
     expect(ask(rule, group(paused), { podChanges: down })).toMatchObject({ outcome: 'wait' });
