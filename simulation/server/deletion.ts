@@ -109,9 +109,11 @@ function graceOf(
   }
   // Its time is over: what holds it is looked at again.
   if (known === 0) return { isPending: false, object: pod };
-  if (gracePeriodSeconds === undefined || seconds >= known) return { isPending: true, object: pod };
-  const earlier = timeOf(Date.parse(deletionTimestamp) - (known - seconds) * 1000);
-  return { isPending: false, object: withMetadata(pod, { deletionTimestamp: earlier, deletionGracePeriodSeconds: seconds }) };
+  // Whoever asks again gets what he asks for, whatever has become of the pod since.
+  const sooner = gracePeriodSeconds === undefined || gracePeriodSeconds >= 0 ? gracePeriodSeconds : 1;
+  if (sooner === undefined || sooner >= known) return { isPending: true, object: pod };
+  const earlier = timeOf(Date.parse(deletionTimestamp) - (known - sooner) * 1000);
+  return { isPending: false, object: withMetadata(pod, { deletionTimestamp: earlier, deletionGracePeriodSeconds: sooner }) };
 }
 
 /** Nobody has to be waited for where no kubelet runs the pod, or its containers have ended. */

@@ -114,13 +114,13 @@ describeOnControlPlane(
 
     it('finds no difference between the real server and itself', async () => {
       await check(selfCount, async (sequence) => compare(await onReal(sequence), await onReal(sequence)), ['once', 'again']);
-    }, 300_000);
+    }, 600_000);
 
     it('finds no difference between the model and the real server', async () => {
       const differs = async (sequence: Sequence, number: number): Promise<Difference | undefined> =>
         compare(await play(sequence, modelTarget(number), 'model'), await onReal(sequence));
       await check(sequenceCount, differs, ['model', 'real']);
-    }, 300_000);
+    }, 600_000);
   },
   { isStill: true },
 );
