@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { runScenario } from '../../simulation/run.ts';
+import type { Scenario } from '../../simulation/scenario.ts';
+import { countable, withoutFaults } from '../../simulation/search/compare.ts';
+import { scenarioOf } from '../../simulation/search/draw.ts';
+import { quietScenario } from './scenarios.ts';
+
+const rollout: Scenario = { ...quietScenario, events: [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }] };
+
+/** A seed with many faults of many classes. */
+const faulty = scenarioOf(5);
+
+describe('a run', () => {
+  it('rolls a group without faults: each pod once, one record, and then nothing any more', async () => {
+    const result = await runScenario(rollout);
+    expect(result.violations).toEqual([]);
+    expect(result.unfinished).toBeUndefined();
+    expect(result.writes['delete pods']).toBe(9);
+    expect(result.faults).toEqual({});
+    expect(result.endState).toMatchObject({
+      'ingester-zone-a': '3 replicas of app:2, 3 pods of app:2',
+      'ingester-zone-b': '3 replicas of app:2, 3 pods of app:2',
+      'ingester-zone-c': '3 replicas of app:2, 3 pods of app:2',
+    });
+  });
+
+  it('is the same each time, told or not, and differs from that of another seed', async () => {
+    const first = await runScenario(faulty);
+    const second = await runScenario(faulty, { isTold: true });
+    expect(second.traceHash).toBe(first.traceHash);
+    expect({ ...second, timeline: [] }).toEqual(first);
+    expect(second.timeline.length).toBeGreaterThan(100);
+    expect((await runScenario({ ...faulty, seed: 6 })).traceHash).not.toBe(first.traceHash);
+  });
+
+  it('is the same with its faults at their places as with the rates that led to them', async () => {
+    const drawn = await runScenario(faulty);
+    const placed = await runScenario({ ...faulty, rates: {}, faults: drawn.placed });
+    expect(drawn.placed.length).toBeGreaterThan(20);
+    expect(placed.traceHash).toBe(drawn.traceHash);
+    expect(placed.placed).toEqual(drawn.placed);
+  });
+
+  it('says what is missing when there is no time to become what was asked for', async () => {
+    const result = await runScenario({ ...rollout, safetyMs: 40_000, healingMs: 10_000 });
+    expect(result.unfinished).toMatch(/^it did not converge within 10 s: ingester-zone-[abc]-\d/);
+  });
+
+  it('says who wrote last when there is no time to become quiet', async () => {
+    const result = await runScenario({ ...rollout, healingMs: 300_000 });
+    expect(result.unfinished).toMatch(/^it never became quiet: /);
+  });
+
+  it('injects nothing after the time for it is over', async () => {
+    const result = await runScenario({ ...rollout, events: [...rollout.events], safetyMs: 5000, rates: { F1: 1 } });
+    expect(result.placed.length).toBeGreaterThan(0);
+    expect(result.unfinished).toBeUndefined();
+  });
+
+  it('counts events as faults of their classes, and what was hit by crashes', async () => {
+    const result = await runScenario({
+      ...rollout,
+      agents: 1,
+      clockRates: { a: 0.9 },
+      events: [
+        ...rollout.events,
+        { atMs: 30_000, kind: 'podDies', zone: 'a', ordinal: 0 },
+        { atMs: 70_000, kind: 'pauseProcess', process: 'a', durationMs: 20_000 },
+      ],
+      faults: [
+        { at: 'a1/act.deletePod#1', port: 'request', fault: { class: 'F11', kind: 'crash', moment: 'afterApply', restartAfterMs: 1000 } },
+      ],
+    });
+    expect(result.violations).toEqual([]);
+    expect(result.faults).toEqual({ F11: 1, F12: 1, F13: 1, F17: 1 });
+    expect(result.crashes).toEqual({ 'act.deletePod afterApply': 1 });
+  });
+});
+
+describe('scenarios that are compared', () => {
+  it('keep people and accidents and lose what is done to the agents', () => {
+    const plain = withoutFaults({
+      ...faulty,
+      clockRates: { a: 2 },
+      events: [
+        { atMs: 1, kind: 'crash', process: 'a', restartAfterMs: 1 },
+        { atMs: 2, kind: 'podDies', zone: 'a', ordinal: 0 },
+      ],
+    });
+    expect(plain).toMatchObject({ rates: {}, faults: [], events: [{ kind: 'podDies' }] });
+    expect(plain.clockRates).toBeUndefined();
+  });
+
+  it('ask for one thing when writes are to be counted, and keep what is done to the agents', () => {
+    const simple = countable({
+      ...faulty,
+      seed: 2,
+      events: [
+        { atMs: 1, kind: 'setImage', image: 'broken/app:9' },
+        { atMs: 2, kind: 'podDies', zone: 'a', ordinal: 0 },
+        { atMs: 30_000, kind: 'crash', process: 'a', restartAfterMs: 1 },
+      ],
+    });
+    expect(simple.events.map(({ kind }) => kind)).toEqual(['setImage', 'crash']);
+    expect(simple.rates).toEqual(faulty.rates);
+  });
+});
