@@ -1,8 +1,8 @@
 // One run: the scenario played to its end, judged, and told.
 
 import { endStateOf } from './end-state.ts';
-import type { FaultClass, PlacedFault } from './faults/fault.ts';
-import type { Violation } from './oracles/oracle.ts';
+import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
+import type { Oracle, Violation } from './oracles/oracle.ts';
 import type { Leak } from './process/agents.ts';
 import type { Scenario } from './scenario.ts';
 import { type Run, stageRun } from './stage.ts';
@@ -19,6 +19,15 @@ export interface RunOptions {
   readonly isTold?: boolean;
   /** Ends at the first violation instead of at the end of the scenario. */
   readonly isShort?: boolean;
+  /** Hears of everything that the judges hear of, after them. */
+  readonly observer?: RunObserver;
+}
+
+export interface RunObserver extends Oracle {
+  /** A line of a watch has reached the process, whatever becomes of it there. */
+  readonly lineArrived?: (point: Point, line: string) => void;
+  /** A request or a pod call is about to be sent; `verb` as in Faults. */
+  readonly sending?: (point: Point, verb: string) => void;
 }
 
 export interface RunResult {

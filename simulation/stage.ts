@@ -3,6 +3,7 @@ import type { TurnListener } from '../agent/report.ts';
 import { startCluster } from './cluster/cluster.ts';
 import { createGateServer } from './cluster/gate-server.ts';
 import { classOfEvent, eventAuthor, eventText } from './event-class.ts';
+import type { Faults } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { oracleFactories } from './oracles/all.ts';
 import { isConverged } from './oracles/converged.ts';
@@ -10,7 +11,7 @@ import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { play, touchObject } from './play.ts';
 import { type Agents, agentUser, startAgents } from './process/agents.ts';
 import { runStartMs } from './process/clock.ts';
-import type { RunOptions, TimelineEntry } from './run.ts';
+import type { RunObserver, RunOptions, TimelineEntry } from './run.ts';
 import type { Scenario } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import type { Answered } from './server/request.ts';
@@ -52,6 +53,7 @@ export interface Run {
 
 /** Everything stands and begins when the scheduler runs. */
 export function stageRun(scenario: Scenario, options: RunOptions): Run {
+  const { observer } = options;
   const scheduler = createScheduler(scenario.seed);
   const { nowMs } = scheduler;
   const wallMs = (): number => runStartMs + nowMs();
@@ -83,7 +85,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     violated,
     clockOf: (process) => agents.clockOf(process),
   };
-  const oracles = oracleFactories.map((make) => make(scene));
+  const oracles: readonly Oracle[] = [...oracleFactories.map((make) => make(scene)), ...(observer === undefined ? [] : [observer])];
   /** A judge that throws is a mistake of the judge, and no reason to believe that all was well. */
   const judged = (ask: (oracle: Oracle) => void): void => {
     for (const oracle of oracles) {
@@ -151,7 +153,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   let touches = 0;
   const agents = startAgents({
     ...(gateServer === undefined ? {} : { gateServer }),
-    ...{ scenario, scheduler, server, frontEnds, faults, namespace, policies: cluster.policies, listenerOf },
+    ...{ scenario, scheduler, server, frontEnds, faults: observed(faults, observer), namespace, policies: cluster.policies, listenerOf },
     podAnswer: cluster.podAnswer,
     podCalled: (call) => {
       trace.note(nowMs(), 'pod', call.process, call.method, call.pod, call.uid);
@@ -210,5 +212,20 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     quietSinceMs: () => quiet.sinceMs,
     lastWrite: () => quiet.lastWrite,
     endJudgement: () => judged((oracle) => oracle.ended?.()),
+  };
+}
+
+function observed(faults: Faults, observer: RunObserver | undefined): Faults {
+  if (observer === undefined) return faults;
+  return {
+    ...faults,
+    ofRequest: (point, verb) => {
+      observer.sending?.(point, verb);
+      return faults.ofRequest(point, verb);
+    },
+    ofLine: (point, line = '') => {
+      observer.lineArrived?.(point, line);
+      return faults.ofLine(point, line);
+    },
   };
 }

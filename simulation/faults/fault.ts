@@ -65,6 +65,22 @@ export type WatchFault =
   | { readonly class: 'F8'; readonly kind: 'coalesce' }
   /** The stream ends, and the next one is served by a server of the past. */
   | { readonly class: 'F8'; readonly kind: 'reconnectToPast'; readonly behindMs: number }
+  /**
+   * This line and those that follow for the same object are passed over, `lines` in all; the one after them is delivered. When it does not come
+   * within `forMs`, the newest that was passed over is: what is hidden is the way there, not where it leads.
+   */
+  | { readonly class: 'F8'; readonly kind: 'hide'; readonly lines: number; readonly forMs: number }
+  /**
+   * After this line the API servers show the world as of that revision, for so long: their watches, and lists of caches that begin anew. The stream
+   * ends, or (`restartAfterMs`) the process dies, and another one begins in its place with the world of then.
+   */
+  | {
+      readonly class: 'F10';
+      readonly kind: 'showVersion';
+      readonly revision: number;
+      readonly forMs: number;
+      readonly restartAfterMs?: number;
+    }
   | { readonly class: 'F9'; readonly kind: 'lose' };
 
 /** What happens to one call of a pod. */
@@ -93,7 +109,8 @@ export interface Point {
 export interface Faults {
   /** `verb` as in Answered. */
   readonly ofRequest: (point: Point, verb: string) => RequestFault | undefined;
-  readonly ofLine: (point: Point) => WatchFault | undefined;
+  /** `line` is what would be delivered, where somebody wants to know. */
+  readonly ofLine: (point: Point, line?: string) => WatchFault | undefined;
   readonly ofPodCall: (point: Point) => PodFault | undefined;
   readonly ofGate: (point: Point) => GateFault | undefined;
 }

@@ -20,7 +20,10 @@ export { agentNamespace, agentUser, leaseName } from './body.ts';
 export interface AgentsOptions {
   readonly scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
   readonly scheduler: Scheduler;
-  readonly server: ServedModel & { readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void };
+  readonly server: ServedModel & {
+    readonly lagFrontEnd: (frontEnd: number, untilMs: number) => void;
+    readonly goBackFrontEnd: (frontEnd: number, revision: number, untilMs: number) => void;
+  };
   /** How many the server has. */
   readonly frontEnds: number;
   readonly faults: Faults;
@@ -113,6 +116,15 @@ export function startAgents(options: AgentsOptions): Agents {
     server.lagFrontEnd(frontEnd, scheduler.nowMs() + behindMs);
     return frontEnd;
   };
+  let pastUntilMs = 0;
+  const past = {
+    frontEndOfPast,
+    showVersion: (revision: number, forMs: number): void => {
+      pastUntilMs = scheduler.nowMs() + forMs;
+      for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) server.goBackFrontEnd(frontEnd, revision, pastUntilMs);
+    },
+    isPastShown: () => scheduler.nowMs() < pastUntilMs,
+  };
   const start = (machine: Machine): void => {
     if (isEnding || machine.running !== undefined) return;
     machine.lives += 1;
@@ -134,7 +146,7 @@ export function startAgents(options: AgentsOptions): Agents {
     machine.running = running;
     processChanged?.(name, 'started');
     // It may die of the first request that it sends.
-    running.body = startBody({ ...options, life, frontEndOfPast, onDefect: (message) => defects.push(message) });
+    running.body = startBody({ ...options, ...past, life, onDefect: (message) => defects.push(message) });
   };
   const endLife = (machine: Machine, { life }: Running, change: 'crashed' | 'stopped', restartAfterMs: number): void => {
     if (!life.time.isAlive()) return;

@@ -11,7 +11,7 @@ import type { AgentsOptions } from './agents.ts';
 import { gateHttp } from './gates.ts';
 import type { Life } from './life.ts';
 import { createPods } from './pods.ts';
-import { createTransport } from './transport.ts';
+import { createTransport, type TransportOptions } from './transport.ts';
 
 /** As the API server names the agents. */
 export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
@@ -19,9 +19,8 @@ export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agen
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
-export interface BodyOptions extends AgentsOptions {
+export interface BodyOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
   readonly life: Life;
-  readonly frontEndOfPast: (behindMs: number) => number;
   /** A part of the agent threw where none may. */
   readonly onDefect: (message: string) => void;
 }

@@ -13,6 +13,15 @@ export interface LinesOptions {
   readonly key: string;
   /** The next watch of this site shall be served by a server that is so far behind. */
   readonly onReconnectToPast: (behindMs: number) => void;
+  /** From now on and for so long servers show the world as of that revision. */
+  readonly onShowVersion: (revision: number, forMs: number) => void;
+}
+
+/** Lines of one object that are passed over. */
+interface Hidden {
+  left: number;
+  newest: string;
+  readonly cancel: () => void;
 }
 
 export interface Lines {
@@ -37,7 +46,7 @@ interface Coming {
 /** Nobody waits longer for the next line of an object before the one that it would replace is delivered. */
 const longestCoalesceMs = 5_000;
 
-export function createLines({ life, site, key, onReconnectToPast }: LinesOptions): Lines {
+export function createLines({ life, site, key, onReconnectToPast, onShowVersion }: LinesOptions): Lines {
   const { scheduler, time, holds } = life;
   const random: Random = streamOf(life.seed, `${key} lines`);
   let coming: Coming[] = [];
@@ -50,6 +59,7 @@ export function createLines({ life, site, key, onReconnectToPast }: LinesOptions
   /** A stall, or the wait for the line that replaces the first one. */
   let isBlocked = false;
   let isPlanned = false;
+  const hidden = new Map<string, Hidden>();
   let awaited: { readonly object: string; readonly found: () => void } | undefined;
 
   const enqueue = (kind: Coming['kind'], text: string): void => {
@@ -72,8 +82,9 @@ export function createLines({ life, site, key, onReconnectToPast }: LinesOptions
     });
   };
   const arrive = (one: Coming): void => {
-    const fault = one.kind === 'end' || one.isDecided ? undefined : life.faults.ofLine(life.places.next('line', site));
+    const fault = one.kind === 'end' || one.isDecided ? undefined : life.faults.ofLine(life.places.next('line', site), one.text);
     if (one.kind === 'end') end(one.text);
+    else if (isPassedOver(one.text)) return;
     else if (fault === undefined) deliver(one.text);
     else suffer(fault, one);
   };
@@ -96,6 +107,15 @@ export function createLines({ life, site, key, onReconnectToPast }: LinesOptions
       case 'reconnectToPast':
         onReconnectToPast(fault.behindMs);
         end('the connection was closed');
+        break;
+      case 'hide':
+        hide(one.text, fault.lines, fault.forMs);
+        break;
+      case 'showVersion':
+        deliver(one.text);
+        onShowVersion(fault.revision, fault.forMs);
+        if (fault.restartAfterMs === undefined) end('the connection was closed');
+        else life.crash(fault.restartAfterMs);
         break;
       case 'lose':
         break;
@@ -126,6 +146,30 @@ export function createLines({ life, site, key, onReconnectToPast }: LinesOptions
     if (object === undefined) deliver(one.text);
     else if (!isReplaced) awaited = { object, found: block(one, longestCoalesceMs) };
   };
+  const hide = (text: string, lines: number, forMs: number): void => {
+    const object = objectOf(text);
+    if (object === undefined) return deliver(text);
+    const cancel = holds.after(forMs, () => {
+      const { newest } = hidden.get(object) ?? {};
+      hidden.delete(object);
+      if (newest !== undefined) deliver(newest);
+    });
+    hidden.set(object, { left: lines - 1, newest: text, cancel });
+  };
+  const isPassedOver = (text: string): boolean => {
+    if (hidden.size === 0) return false;
+    const object = objectOf(text);
+    const of = object === undefined ? undefined : hidden.get(object);
+    if (object === undefined || of === undefined) return false;
+    if (of.left > 0) {
+      of.left -= 1;
+      of.newest = text;
+      return true;
+    }
+    of.cancel();
+    hidden.delete(object);
+    return false;
+  };
   const deliver = (text: string): void =>
     time.take(() => {
       if (state !== 'open') return;
@@ -136,6 +180,8 @@ export function createLines({ life, site, key, onReconnectToPast }: LinesOptions
     if (!isServed) return;
     isServed = false;
     coming = [];
+    for (const { cancel } of hidden.values()) cancel();
+    hidden.clear();
     life.onEnd.delete(closeServer);
     server?.close();
   };

@@ -24,6 +24,10 @@ export interface TransportOptions {
   readonly touch: (request: ModelRequest) => void;
   /** A front end that shows, from now on and for so long, nothing new (F8). */
   readonly frontEndOfPast: (behindMs: number) => number;
+  /** All front ends go back to that revision for so long (F10). */
+  readonly showVersion: (revision: number, forMs: number) => void;
+  /** Whether they show a past to which they have gone back. */
+  readonly isPastShown: () => boolean;
 }
 
 /**
@@ -41,12 +45,12 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
   };
   connect();
 
-  const modelOf = ({ method, path, contentType, accept, body, site }: KubernetesRequest): ModelRequest => ({
-    ...{ method, path },
+  const modelOf = ({ method, path, contentType, accept, body, site }: KubernetesRequest, point: string): ModelRequest => ({
+    ...{ method, path: options.isPastShown() && isListOfCache(site) ? ofAnyVersion(path) : path },
     ...(contentType === undefined ? {} : { contentType }),
     ...(accept === undefined ? {} : { accept }),
     ...(body === undefined ? {} : { body }),
-    actor: { user, process: life.name, site, sentAtMs: life.scheduler.nowMs() },
+    actor: { user, process: life.name, site, point, sentAtMs: life.scheduler.nowMs() },
   });
   const call = <Answer>(request: KubernetesRequest, verb: string, exchange: Exchange<Answer>): Promise<Answer> => {
     const { site, timeoutMs } = request;
@@ -63,7 +67,7 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
           connect();
           sending.failed(failure(message, mayBeApplied));
         };
-        sendThrough({ life, sending, exchange, failed, model: modelOf(request), touch: options.touch });
+        sendThrough({ life, sending, exchange, failed, model: modelOf(request, sending.point.key), touch: options.touch });
       },
     });
   };
@@ -85,7 +89,10 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
           past.delete(request.site);
           if (draw(life.seed, `${key} elsewhere`) < 0.25) connect();
           const at = behindMs === undefined ? frontEnd : options.frontEndOfPast(behindMs);
-          const lines = createLines({ life, site: request.site, key, onReconnectToPast: (ms) => past.set(request.site, ms) });
+          const lines = createLines({
+            ...{ life, site: request.site, key, onShowVersion: options.showVersion },
+            onReconnectToPast: (ms) => past.set(request.site, ms),
+          });
           const answer = server.watch(model, lines.sink, at);
           if ('status' in answer) {
             lines.abandon();
@@ -101,6 +108,19 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
       return streamOf(opened, onLine);
     },
   };
+}
+
+/** Whether it is the list that a cache begins with, or begins anew. */
+function isListOfCache(site: string): boolean {
+  return site.startsWith('watch.') && site.endsWith('.list');
+}
+
+/** The list as it is asked for by clients that are content with whatever version the server has at hand. */
+function ofAnyVersion(path: string): string {
+  const [collection = path, query = ''] = path.split('?');
+  const parameters = new URLSearchParams(query);
+  parameters.set('resourceVersion', '0');
+  return `${collection}?${parameters}`;
 }
 
 interface Opened {

@@ -102,6 +102,14 @@ const lineFault = z.discriminatedUnion('kind', [
   z.strictObject({ class: z.literal('F8'), kind: z.literal('duplicate') }),
   z.strictObject({ class: z.literal('F8'), kind: z.literal('coalesce') }),
   z.strictObject({ class: z.literal('F8'), kind: z.literal('reconnectToPast'), behindMs: ms }),
+  z.strictObject({ class: z.literal('F8'), kind: z.literal('hide'), lines: z.number().int().min(1), forMs: ms }),
+  z.strictObject({
+    class: z.literal('F10'),
+    kind: z.literal('showVersion'),
+    revision: z.number().int().min(0),
+    forMs: ms,
+    restartAfterMs: ms.optional(),
+  }),
   z.strictObject({ class: z.literal('F9'), kind: z.literal('lose') }),
 ]);
 const podFault = z.strictObject({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesStream } from '../../../cluster/env.ts';
 import type { PlacedFault, WatchFault } from '../../../simulation/faults/fault.ts';
 import { createTransport } from '../../../simulation/process/transport.ts';
-import { lifeWith, type OpenWatch } from './memory-server.ts';
+import { lifeWith, nowOnly, type OpenWatch } from './memory-server.ts';
 
 const request = { method: 'GET', path: '/api/v1/pods?watch=1', timeoutMs: 10_000, site: 'watch.pods.watch' } as const;
 const at = (fault: WatchFault, count = 1): PlacedFault => ({ at: `a1/watch.pods.watch#${count}`, port: 'line', fault });
@@ -14,7 +14,13 @@ async function watching(...placed: readonly PlacedFault[]) {
   const { life, server, scheduler } = world;
   const past: number[] = [];
   const frontEndOfPast = (behindMs: number): number => past.push(behindMs) + 40;
-  const http = createTransport({ life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast }, 'acting');
+  const shown: (readonly [number, number])[] = [];
+  const showVersion = (revision: number, forMs: number): void => {
+    shown.push([revision, forMs]);
+  };
+  const touch = (): void => undefined;
+  const options = { life, server, user: 'agent', frontEnds: 1, touch, frontEndOfPast, ...nowOnly, showVersion };
+  const http = createTransport(options, 'acting');
   const heard: { readonly atMs: number; readonly line: string }[] = [];
   const ends: string[] = [];
   const open = async (): Promise<{ readonly stream: KubernetesStream; readonly watch: OpenWatch }> => {
@@ -28,7 +34,7 @@ async function watching(...placed: readonly PlacedFault[]) {
     await scheduler.runUntil(scheduler.nowMs() + 5_000, () => stream !== undefined);
     return { stream: stream as KubernetesStream, watch: world.watches.at(-1) as OpenWatch };
   };
-  return { ...world, http, heard, ends, open, past, lines: () => heard.map(({ line }) => line) };
+  return { ...world, http, heard, ends, open, past, shown, lines: () => heard.map(({ line }) => line) };
 }
 
 describe('a watch through the network', () => {
@@ -37,7 +43,7 @@ describe('a watch through the network', () => {
     const { watch, stream } = await open();
     expect([stream.status, watch.request.actor, life.open.watches]).toEqual([
       200,
-      { user: 'agent', process: 'a1', site: 'watch.pods.watch', sentAtMs: 0 },
+      { user: 'agent', process: 'a1', site: 'watch.pods.watch', point: 'a1/watch.pods.watch#1', sentAtMs: 0 },
       1,
     ]);
     const sent = Array.from({ length: 50 }, (_, index) => lineOf('p', index));
@@ -61,7 +67,7 @@ describe('a watch through the network', () => {
         return world.server.watch(...args);
       },
     };
-    const http = createTransport({ life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0 }, 'acting');
+    const http = createTransport({ life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly }, 'acting');
     const heard: string[] = [];
     void http.stream(request, (line) => heard.push(line));
     await scheduler.runUntil(10_000);
@@ -103,7 +109,7 @@ describe('a watch through the network', () => {
     const world = lifeWith();
     const { life, scheduler } = world;
     const server = { ...world.server, watch: () => ({ status: 403, headers: {}, body: 'no' }) };
-    const http = createTransport({ life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0 }, 'acting');
+    const http = createTransport({ life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly }, 'acting');
     let stream: KubernetesStream | undefined;
     void http
       .stream(request, () => undefined)
@@ -238,5 +244,38 @@ describe('a fault of a line', () => {
   it('F9: one line is lost and nothing else', async () => {
     const { lines, ends } = await afterThree({ class: 'F9', kind: 'lose' }, 2);
     expect([lines(), ends]).toEqual([[three[0], three[2]], []]);
+  });
+
+  it('passes over the lines of one object until what they led to, and only theirs', async () => {
+    const { open, scheduler, lines, life } = await watching(at({ class: 'F8', kind: 'hide', lines: 2, forMs: 60_000 }, 2));
+    const { watch } = await open();
+    const sent = [lineOf('p', 1), lineOf('p', 2), lineOf('q', 3), lineOf('p', 4), lineOf('p', 5), lineOf('p', 6)];
+    for (const line of sent) watch.sink.line(line);
+    await scheduler.runUntil(scheduler.nowMs() + 5_000);
+    expect(lines()).toEqual([sent[0], sent[2], sent[4], sent[5]]);
+    expect([life.open.watches, scheduler.pendingCount()]).toEqual([1, 0]);
+  });
+
+  it('delivers the newest line that was passed over when nothing follows it', async () => {
+    const { open, scheduler, lines } = await watching(at({ class: 'F8', kind: 'hide', lines: 3, forMs: 20_000 }));
+    const { watch } = await open();
+    for (const version of [1, 2]) watch.sink.line(lineOf('p', version));
+    await scheduler.runUntil(scheduler.nowMs() + 15_000);
+    expect(lines()).toEqual([]);
+    await scheduler.runUntil(scheduler.nowMs() + 10_000);
+    expect(lines()).toEqual([lineOf('p', 2)]);
+  });
+
+  it('delivers a line, shows the world of a version and ends, or lets the process die', async () => {
+    const fault = { class: 'F10', kind: 'showVersion', revision: 7, forMs: 30_000 } as const;
+    const { open, scheduler, lines, ends, shown } = await watching(at(fault));
+    const { watch } = await open();
+    watch.sink.line(lineOf('p', 9));
+    await scheduler.runUntil(scheduler.nowMs() + 5_000);
+    expect([lines(), ends, shown]).toEqual([[lineOf('p', 9)], ['the connection was closed'], [[7, 30_000]]]);
+    const dying = await watching(at({ ...fault, restartAfterMs: 1000 }));
+    (await dying.open()).watch.sink.line(lineOf('p', 9));
+    await dying.scheduler.runUntil(dying.scheduler.nowMs() + 5_000);
+    expect([dying.changes, dying.shown]).toEqual([[expect.stringMatching(/^died at \d+ for 1000$/)], [[7, 30_000]]]);
   });
 });

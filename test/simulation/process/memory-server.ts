@@ -101,9 +101,13 @@ export function memoryServer(scheduler: Scheduler) {
       return { close: stream.close };
     },
     lagFrontEnd: () => undefined,
+    goBackFrontEnd: () => undefined,
   };
   return { api, workloads, writes, server };
 }
+
+/** Of a transport whose servers never go back. */
+export const nowOnly = { showVersion: () => undefined, isPastShown: () => false };
 
 function answerOf(answer: Served): ModelResponse {
   if (!('status' in answer)) throw new Error('the memory server loses nothing');

@@ -3,7 +3,7 @@ import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import type { PlacedFault, RequestFault } from '../../../simulation/faults/fault.ts';
 import { createTransport, verbOf } from '../../../simulation/process/transport.ts';
-import { lifeWith } from './memory-server.ts';
+import { lifeWith, nowOnly } from './memory-server.ts';
 
 const deletion: KubernetesRequest = {
   ...{ method: 'DELETE', path: '/api/v1/namespaces/mimir/pods/ingester-zone-a-0', timeoutMs: 5_000, site: 'act.deletePod' },
@@ -16,7 +16,7 @@ type Outcome = { readonly atMs: number } & ({ readonly response: KubernetesRespo
 function client(...placed: readonly PlacedFault[]) {
   const world = lifeWith(...placed);
   const { life, server, touched, scheduler } = world;
-  const options = { life, server, user: 'agent', frontEnds: 3, touch: () => touched.push('touched'), frontEndOfPast: () => 7 };
+  const options = { life, server, user: 'agent', frontEnds: 3, touch: () => touched.push('touched'), frontEndOfPast: () => 7, ...nowOnly };
   const http = createTransport(options, 'acting');
   const outcomes: Outcome[] = [];
   const ask = (request: KubernetesRequest = deletion): void => {
@@ -52,7 +52,7 @@ describe('a request through the network', () => {
     expect(atMs).toBeLessThanOrEqual(30);
     expect(request).toEqual({
       ...{ method: 'DELETE', path: deletion.path, body: deletion.body, contentType: 'application/json', accept: 'text/plain' },
-      actor: { user: 'agent', process: 'a1', site: 'act.deletePod', sentAtMs: 0 },
+      actor: { user: 'agent', process: 'a1', site: 'act.deletePod', point: 'a1/act.deletePod#1', sentAtMs: 0 },
     });
     expect(outcomes).toEqual([{ atMs: expect.any(Number), response: { status: 200, headers: {}, body: '{"count":1}' } }]);
     expect(outcomes[0]?.atMs).toBeGreaterThan(atMs);
@@ -200,7 +200,7 @@ describe('a connection', () => {
     const seen = new Set<string>();
     for (let seed = 1; seed <= 40; seed += 1) {
       const { life, server, arrived, scheduler } = lifeWith();
-      const options = { server, user: 'agent', frontEnds: 3, touch: () => undefined, frontEndOfPast: () => 7 };
+      const options = { server, user: 'agent', frontEnds: 3, touch: () => undefined, frontEndOfPast: () => 7, ...nowOnly };
       for (const connection of ['acting', 'writing'] as const) {
         void createTransport({ ...options, life: { ...life, seed } }, connection).request(deletion);
       }

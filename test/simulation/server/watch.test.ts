@@ -167,6 +167,29 @@ describe('front ends', () => {
     expect([told(), late.told()]).toEqual([['MODIFIED a'], ['ADDED a', 'BOOKMARK', 'MODIFIED a']]);
   });
 
+  it('that go back show the past once more, then all that came after it, and tell nobody anything twice', async () => {
+    const { server, ask, merge, watch, advance } = asking();
+    ask('POST', configMaps, configMap('a'));
+    const before = watch(`${configMaps}?watch=1&resourceVersion=1001`);
+    merge(`${configMaps}/a`, { data: { key: '2' } });
+    merge(`${configMaps}/a`, { data: { key: '3' } });
+    await advance(soon);
+    server.goBackFrontEnd(0, 1002, 6000);
+    const { items = [] } = ask('GET', `${configMaps}?resourceVersion=0`).body;
+    expect(items.map((item) => item['data'])).toEqual([{ key: '2' }]);
+    expect(ask('GET', `${configMaps}/a`).body['data']).toEqual({ key: '3' });
+    const late = watch(`${configMaps}?watch=1&resourceVersion=1002`);
+    await advance(1000);
+    merge(`${configMaps}/a`, { data: { key: '4' } });
+    await advance(1000);
+    expect([before.told(), late.told()]).toEqual([['MODIFIED a', 'MODIFIED a'], []]);
+    await advance(6000);
+    expect([before.told(), late.told()]).toEqual([
+      ['MODIFIED a', 'MODIFIED a', 'MODIFIED a'],
+      ['MODIFIED a', 'MODIFIED a'],
+    ]);
+  });
+
   it('wait for a version that they have not seen, and not for long', async () => {
     const { server, ask, askLater, advance } = asking();
     server.lagFrontEnd(0, 1000);
