@@ -27,7 +27,7 @@ export interface Shrunk {
 }
 
 /** How many runs shrinking may take when nobody says otherwise. */
-const usualRuns = 400;
+const usualRuns = 250;
 
 /**
  * A smaller scenario that fails as this one does: `failure` names how, and any other way does not count. Rates are turned into the faults that they
