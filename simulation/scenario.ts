@@ -56,6 +56,8 @@ export interface GroupShape {
 export interface GivenGroup {
   readonly namespace: string;
   readonly name: string;
+  /** The wall clock when the run begins, in whole seconds as milliseconds since 1970; 2026-01-15T12:00:00Z when left out. */
+  readonly startMs?: number;
   /** In the order of the zones: the first is zone `a` of events. */
   readonly statefulSets: readonly string[];
   /** As they stand at the beginning, without status: StatefulSets (their pods run and are ready), RolloutGroups, budgets, what is mirrored. */

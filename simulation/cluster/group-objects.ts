@@ -13,7 +13,7 @@ export interface GroupObjects {
   readonly policies: readonly { readonly name: string; readonly text: string }[];
 }
 
-export const zoneLetters: readonly string[] = ['a', 'b', 'c', 'd', 'e'];
+export const zoneLetters: readonly string[] = [...'abcdefghijklmnopqrstuvwxyz'];
 export const firstImage = 'app:1';
 
 const namespace = 'mimir';

@@ -2,7 +2,7 @@
 import { boundedReplicas } from '../../engine/replicas.ts';
 import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
-import { kubernetesKinds, projectKinds, resourceOf } from '../server/kinds.ts';
+import { customKind, kubernetesKinds, projectKinds, resourceOf, type ServedKind } from '../server/kinds.ts';
 import type { Json } from '../server/request.ts';
 import { statefulSetResource } from './workload.ts';
 
@@ -120,4 +120,19 @@ export function resourceOfKind(apiVersion: string, kind: string): string {
   const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
   const known = [...kubernetesKinds, ...projectKinds].find((served) => served.kind === kind && served.group === group);
   return resourceOf(known ?? { group, plural: `${kind.toLowerCase()}s` });
+}
+
+/** What is served beside the kinds of Kubernetes itself: those of the project, and what else is among the objects. */
+export function kindsOf(objects: readonly Json[]): readonly ServedKind[] {
+  const kinds = new Map(projectKinds.map((kind) => [resourceOf(kind), kind]));
+  const known = new Set([...kubernetesKinds, ...projectKinds].map(resourceOf));
+  for (const object of objects) {
+    const [apiVersion, kind] = [`${object['apiVersion']}`, `${object['kind']}`];
+    const resource = resourceOfKind(apiVersion, kind);
+    const [group = '', version = ''] = apiVersion.split('/');
+    if (known.has(resource) || version === '') continue;
+    const plural = resource.slice(0, resource.indexOf('.'));
+    kinds.set(resource, customKind({ group, version, plural, kind, hasStatus: true }));
+  }
+  return [...kinds.values()];
 }

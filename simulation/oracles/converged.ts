@@ -21,8 +21,10 @@ import type { Scene } from './oracle.ts';
 /** What a StatefulSet is to become. */
 export interface Wanted {
   readonly statefulSet: string;
-  /** Of every container of its pods. */
+  /** Of every container of its pods that `images` does not name. */
   readonly image: string;
+  /** Of each container, in their order. */
+  readonly images?: readonly string[];
   readonly replicas: number;
 }
 
@@ -30,13 +32,16 @@ type Looked = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
 
 /** What is missing, as one sentence part; undefined when the group is as wanted and nothing of the work on it is left. */
 export function isConverged(scene: Looked, wanted: readonly Wanted[]): string | undefined {
-  for (const { statefulSet, image, replicas } of wanted) {
+  for (const { statefulSet, image, images = [], replicas } of wanted) {
     const set = scene.get(statefulSetResource, scene.namespace, statefulSet);
     if (set === undefined) return `the StatefulSet ${statefulSet} is not there`;
     const asked = numberAt(set, 'spec', 'replicas') ?? 1;
     if (asked !== replicas) return `${statefulSet} has ${asked} replicas, not ${replicas}`;
-    const other = podsOf(scene, set).find((pod) => !isTerminating(pod) && imagesOf(pod).some((one) => one !== image));
-    if (other !== undefined) return `${other.metadata.name} runs ${imagesOf(other).join(', ')}, not ${image}`;
+    const other = podsOf(scene, set).find(
+      (pod) => !isTerminating(pod) && imagesOf(pod).some((one, index) => one !== (images[index] ?? image)),
+    );
+    if (other !== undefined)
+      return `${other.metadata.name} runs ${imagesOf(other).join(', ')}, not ${images.length > 1 ? images.join(', ') : image}`;
   }
   return whatIsLeft(
     scene,

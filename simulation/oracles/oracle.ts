@@ -22,6 +22,8 @@ export interface Scene {
   /** `safety` until faults end, `healing` then. */
   readonly phase: () => 'safety' | 'healing';
   readonly group: GroupShape;
+  /** It is somebody's own group, which may wait for longer, and for more, than any group that is made up. */
+  readonly isGiven?: boolean;
   readonly namespace: string;
   /** Names of the StatefulSets, in the order of the zones. */
   readonly statefulSets: readonly string[];

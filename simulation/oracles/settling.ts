@@ -58,6 +58,8 @@ class SettlingJudge {
   #isDirty = true;
   #lookedMs = 0;
   #lastTurnMs = 0;
+  /** When somebody's own group is to have its next turn at the latest, if nothing changes until then. */
+  #dueMs = 0;
   /** Changes that no turn has begun after: when the first and the last of them happened. */
   #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
   #waiting: { readonly sinceMs: number; readonly report: TurnReport } | undefined;
@@ -97,6 +99,7 @@ class SettlingJudge {
   turnEnded(process: string, report: TurnReport): void {
     const nowMs = this.#scene.nowMs();
     this.#lastTurnMs = nowMs;
+    this.#dueMs = this.#scene.isGiven === true ? nowMs + waitOf(report) : nowMs;
     this.#noteWait(report, nowMs);
     if (!this.#isHealing()) return;
     if (report.decision?.outcome === 'done' && this.#convergedMs !== undefined) this.#doneMs ??= nowMs;
@@ -155,7 +158,7 @@ class SettlingJudge {
       this.#unseen = undefined;
       this.#say('L10', `no turn has begun for ${Math.round(nowMs - firstMs)} ms since ${what}`);
     }
-    if (this.#convergedMs === undefined && nowMs - this.#lastTurnMs > longestPauseMs) {
+    if (this.#convergedMs === undefined && nowMs - Math.max(this.#lastTurnMs, this.#dueMs) > longestPauseMs) {
       this.#say('L12', `the group has had no turn for ${Math.round(nowMs - this.#lastTurnMs)} ms, and is not done`);
     }
     this.#checkTold(nowMs);
@@ -233,6 +236,12 @@ class SettlingJudge {
     }
     return undefined;
   }
+}
+
+/** For how long the decision has nothing to look at again by itself: it may wait for a window, a soak, or for what only people can change. */
+function waitOf({ decision, snapshot }: TurnReport): number {
+  if (decision === undefined || decision.outcome === 'act') return 0;
+  return decision.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, decision.wakeAtMs - snapshot.nowMs);
 }
 
 /** Whether somebody asks for something else. */

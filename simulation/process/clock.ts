@@ -4,8 +4,16 @@ import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Holds } from './holds.ts';
 
-/** The wall clock when a run begins: 2026-01-15T12:00:00Z, in milliseconds since 1970. */
-export const runStartMs: number = Date.UTC(2026, 0, 15, 12);
+/** 2026-01-15T12:00:00Z, where the scenario says nothing else. */
+const usualStartMs: number = Date.UTC(2026, 0, 15, 12);
+
+/** The wall clock when the run begins, in milliseconds since 1970. One run at a time in a process of Node. */
+export let runStartMs: number = usualStartMs;
+
+/** The next run begins then. */
+export function beginRunAt(startMs: number = usualStartMs): void {
+  runStartMs = startMs;
+}
 
 /** The clock of the machine on which each life of a process runs. */
 export interface MachineClock {

@@ -194,17 +194,23 @@ export function drawnEvents(
   isDrawn: (faultClass: FaultClass) => boolean,
 ): readonly ScenarioEvent[] {
   const ground: Ground = { group, agents, endMs, isDrawn };
-  const events = [...drawnStories(streamOf(seed, 'stories'), ground)];
+  const events = [...drawnStories(streamOf(seed, 'stories'), ground), ...drawnAccidents(seed, ground)];
+  return events.sort((one, other) => one.atMs - other.atMs);
+}
+
+/** What goes wrong, by the classes that are drawn, in no particular order. `ground.endMs` is at least a minute. */
+export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioEvent[] {
+  const events: ScenarioEvent[] = [];
   for (const kind of kinds) {
-    if (!isDrawn(kind.class)) continue;
+    if (!ground.isDrawn(kind.class)) continue;
     // A stream for each class: leaving one out does not change the others.
     const random = streamOf(seed, `events ${kind.class}`);
     const count = wholeBetween(random, kind.fewest, kind.most + 1);
     for (let index = 0; index < count; index += 1) {
       // Most of it happens while something is being done.
-      const atMs = Math.round(between(random, 5000, endMs - 20_000));
+      const atMs = Math.round(between(random, 5000, ground.endMs - 20_000));
       events.push(oneOf(random, kind.makers)(random, ground, atMs));
     }
   }
-  return events.sort((one, other) => one.atMs - other.atMs);
+  return events;
 }

@@ -1,0 +1,193 @@
+// Somebody's own group as a scenario has it: what runs, the policies over it, and what is asked for, as manifests and policy files say them.
+import { isAdopted } from '../engine/invariants.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
+import type { GivenGroup, GroupShape } from './scenario.ts';
+import type { Json } from './server/request.ts';
+
+export interface GivenInput {
+  readonly group: GroupDefinition;
+  /** Manifests of what runs and of what is asked for, of any kinds and groups. */
+  readonly running: readonly Json[];
+  readonly asked: readonly Json[];
+  /** Documents of the kinds of this project, as they are asked for. They hold from the beginning. */
+  readonly documents: readonly Json[];
+  /** StatefulSets that stay as they are, whatever is asked for. */
+  readonly refused: ReadonlySet<string>;
+  /** The wall clock when the run begins, in milliseconds since 1970. */
+  readonly startMs: number;
+  /** Waves do not wait for gates, and not for approvals: nobody answers them in a run. */
+  readonly withoutGates: boolean;
+  readonly withoutApprovals: boolean;
+}
+
+/** The group with what it depends on; what is asked for becomes patches that hold the differences alone. */
+export function givenGroup(input: GivenInput): GivenGroup {
+  const { group, running, asked, startMs } = input;
+  const { namespace, name } = group;
+  const statefulSets = group.zones.map((zone) => zone.statefulSet);
+  const sources = group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [`${replicas.resourceKind} ${replicas.name}`] : []));
+  const isIn = (object: Json): boolean => (metadataOf(object).namespace ?? namespace) === namespace;
+  const isNeeded = (object: Json): boolean => {
+    const key = keyOf(object);
+    return isIn(object) && (sources.includes(key) || statefulSets.some((set) => key === `StatefulSet ${set}`));
+  };
+  const now = running.filter(isNeeded);
+  const byKey = new Map(now.map((object) => [keyOf(object), object]));
+  // Whoever mirrors an object that is created by the same change finds it there.
+  const wanted = asked.filter((object) => isNeeded(object) && !isRefused(object, input.refused));
+  const isSource = (object: Json): boolean => sources.includes(keyOf(object));
+  const created = wanted.filter((object) => isSource(object) && !byKey.has(keyOf(object)));
+  return {
+    ...{ namespace, name, statefulSets, startMs: Math.floor(startMs / 1000) * 1000 },
+    objects: [
+      ...[...now, ...created].map(withoutServerFields),
+      ...asked.filter((object) => isIn(object) && budgetKinds.includes(`${object['kind']}`)).map(withoutServerFields),
+      ...input.documents.flatMap((document) => objectOf(document, input)),
+    ],
+    policies: input.documents.flatMap((document, index) => fileOf(document, index)),
+    changes: wanted.flatMap((object) => {
+      const before = byKey.get(keyOf(object));
+      if (before === undefined) return isSource(object) ? [] : [withoutServerFields(object)];
+      const change = changeOf(before, object);
+      return change === undefined ? [] : [change];
+    }),
+  };
+}
+
+/** What the judges and accidents have to know of the group; the rest of a shape describes objects that are made up, and says nothing here. */
+export function shapeOf(group: GroupDefinition, given: GivenGroup, times: { readonly drainMs: number; readonly startMs: number }): GroupShape {
+  const sets = given.objects.filter(({ kind }) => kind === 'StatefulSet').map((set) => partOf(set, 'spec'));
+  const [first] = group.zones;
+  const counts = sets.map((spec) => (typeof spec['replicas'] === 'number' ? spec['replicas'] : 1));
+  const isLed = first?.replicas.kind === 'leader' && group.zones.slice(1).every((zone) => zone.follows !== undefined);
+  const amount = first?.maxUnavailable ?? 1;
+  return {
+    kind: isAdopted(group) ? 'adopted' : 'native',
+    zones: group.zones.length,
+    podsPerZone: Math.max(1, ...counts),
+    maxUnavailable: amount === 'fromBudget' ? 1 : (amount as GroupShape['maxUnavailable']),
+    minReadySeconds: Math.max(0, ...sets.map((spec) => (typeof spec['minReadySeconds'] === 'number' ? spec['minReadySeconds'] : 0))),
+    podManagementPolicy: sets.every((spec) => spec['podManagementPolicy'] === 'Parallel') ? 'Parallel' : 'OrderedReady',
+    rotateBy: group.rollout.rotateBy,
+    replicas: isLed ? 'leader' : 'own',
+    ...{ delaySeconds: 0, betweenZonesSeconds: 0 },
+    ...times,
+  };
+}
+
+const budgetKinds: readonly string[] = ['PodDisruptionBudget', 'ZoneAwarePodDisruptionBudget'];
+/** Read from the namespace of the group; everything else is read from the directory, whatever its namespace. */
+const objectKinds: readonly string[] = ['RolloutException', 'RolloutIntent'];
+const fileKinds: readonly string[] = ['RolloutPolicy', 'MetricSource', 'NotificationChannel'];
+
+function isRefused(object: Json, refused: ReadonlySet<string>): boolean {
+  return object['kind'] === 'StatefulSet' && refused.has(metadataOf(object).name);
+}
+
+function objectOf(document: Json, { group, withoutGates, withoutApprovals }: GivenInput): readonly Json[] {
+  const { name, namespace } = metadataOf(document);
+  const isOurs = document['kind'] === 'RolloutGroup' && name === group.name && (namespace ?? group.namespace) === group.namespace;
+  if (isOurs) return [withoutServerFields(withoutWaits(document, withoutGates, withoutApprovals))];
+  return objectKinds.includes(`${document['kind']}`) && namespace === group.namespace ? [withoutServerFields(document)] : [];
+}
+
+function fileOf(document: Json, index: number): readonly { readonly name: string; readonly text: string }[] {
+  if (!fileKinds.includes(`${document['kind']}`)) return [];
+  // JSON is YAML.
+  return [{ name: `${index}-${metadataOf(document).name}.yaml`, text: JSON.stringify(withoutServerFields(document)) }];
+}
+
+/** The group with waves that wait for nobody. */
+function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: boolean): Json {
+  const spec = partOf(document, 'spec');
+  const rollout = partOf(spec, 'rollout');
+  if (!Array.isArray(rollout['waves'])) return document;
+  const freed = (side: Json): Json => {
+    const { gates, approval, ...rest } = side;
+    return {
+      ...rest,
+      ...(withoutGates || gates === undefined ? {} : { gates }),
+      ...(withoutApprovals || approval === undefined ? {} : { approval }),
+    };
+  };
+  const waves = rollout['waves'].map((wave: Json) => ({
+    ...wave,
+    ...(wave['before'] === undefined ? {} : { before: freed(partOf(wave, 'before')) }),
+    ...(wave['after'] === undefined ? {} : { after: freed(partOf(wave, 'after')) }),
+  }));
+  const { gates, ...others } = spec;
+  return { ...document, spec: { ...others, ...(withoutGates || gates === undefined ? {} : { gates }), rollout: { ...rollout, waves } } };
+}
+
+/** What the API server takes as a change of a StatefulSet (kubernetes/kubernetes pkg/apis/apps/validation, ValidateStatefulSetUpdate). */
+const mutable: readonly string[] = [
+  ...['replicas', 'ordinals', 'template', 'updateStrategy', 'minReadySeconds', 'persistentVolumeClaimRetentionPolicy'],
+];
+
+/** As a merge patch; undefined when nothing is different. Replicas that a manifest does not name stay as they are. */
+function changeOf(before: Json, after: Json): Json | undefined {
+  const isSet = after['kind'] === 'StatefulSet';
+  const kept = ([key]: readonly [string, unknown]): boolean => !isSet || mutable.includes(key);
+  const wanted = Object.fromEntries(Object.entries(partOf(after, 'spec')).filter(kept));
+  const had = Object.entries(partOf(before, 'spec')).filter(([key]) => kept([key, '']) && (key in wanted || key !== 'replicas'));
+  const spec = patchOf(Object.fromEntries(had), wanted);
+  const [was, is] = [metadataOf(before), metadataOf(after)];
+  const labels = patchOf(was.labels ?? {}, is.labels ?? {});
+  const annotations = patchOf(was.annotations ?? {}, is.annotations ?? {});
+  if ([spec, labels, annotations].every((patch) => Object.keys(patch).length === 0)) return undefined;
+  const { apiVersion, kind } = after;
+  return { apiVersion, kind, metadata: { name: is.name, labels, annotations }, spec };
+}
+
+/** RFC 7386: what is gone is null. */
+function patchOf(before: Json, after: Json): Json {
+  const patch: Record<string, unknown> = {};
+  for (const key of Object.keys(before)) if (!(key in after)) patch[key] = null;
+  for (const [key, value] of Object.entries(after)) {
+    const old = before[key];
+    if (isObject(old) && isObject(value)) {
+      const inner = patchOf(old, value);
+      if (Object.keys(inner).length > 0) patch[key] = inner;
+    } else if (JSON.stringify(old) !== JSON.stringify(value)) patch[key] = value;
+  }
+  return patch;
+}
+
+interface Metadata {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+function metadataOf(object: Json): Metadata {
+  return (object['metadata'] ?? { name: '' }) as Metadata;
+}
+
+function keyOf(object: Json): string {
+  return `${object['kind']} ${metadataOf(object).name}`;
+}
+
+/** The object as somebody writes it: what a server has added would be another object's. */
+function withoutServerFields(object: Json): Json {
+  const { status, metadata: _, ...rest } = object;
+  const { name, namespace, labels, annotations } = metadataOf(object);
+  const metadata = {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  };
+  // Sources of replicas may have their number there.
+  const keepsStatus = isObject(status) && object['kind'] !== 'StatefulSet' && !`${object['apiVersion']}`.startsWith('rollout-group.dev/');
+  return { ...rest, metadata, ...(keepsStatus ? { status } : {}) };
+}
+
+function partOf(value: Json, name: string): Json {
+  const part = value[name];
+  return isObject(part) ? part : {};
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
