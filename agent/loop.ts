@@ -38,6 +38,9 @@ const parallelTurns = 64;
 const longestPauseMs = 300_000;
 /** The wall clock may jump; so no timer is trusted for longer than this, which costs a look at the clock and no write. */
 const longestSleepMs = 180_000;
+/** How often is looked at whether the wall clock was set, and what the two clocks may part by meanwhile without that. */
+const clockLookMs = 60_000;
+const clockToleranceMs = 1000;
 
 interface GroupState {
   isRunning: boolean;
@@ -139,6 +142,17 @@ export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOpti
     begin();
   };
 
+  /** A clock that was set has made instants of what was decided come nearer, or move far away, and no event tells of that. */
+  const lookAtClocks = (): void => {
+    const apartMs = clock.nowMs() - clock.monotonicMs();
+    const wasSet = Math.abs(apartMs - clocksApartMs) > clockToleranceMs;
+    clocksApartMs = apartMs;
+    cancelClockLook = timers.after(clockLookMs, lookAtClocks);
+    if (wasSet) for (const [key, group] of groups) ask(key, group);
+  };
+  let clocksApartMs = clock.nowMs() - clock.monotonicMs();
+  let cancelClockLook = timers.after(clockLookMs, lookAtClocks);
+
   return {
     setGroups: (keys) => {
       const wanted = new Set(keys);
@@ -170,6 +184,7 @@ export function startLoop({ clock, timers, random, retryMs, takeTurn }: LoopOpti
     },
     stop: async () => {
       isStopped = true;
+      cancelClockLook();
       for (const group of groups.values()) group.cancelTimer?.();
       if (running > 0) await new Promise<void>((resolve) => idle.push(resolve));
     },

@@ -33,9 +33,10 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const outcome =
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
-  const wakeAtMs = earliest(
-    steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
-  );
+  const wakeAtMs = earliest([
+    ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
+    ...claimInstants(context),
+  ]);
   return {
     namespace: group.namespace,
     group: group.name,
@@ -52,6 +53,12 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),
   };
+}
+
+/** When time alone could end what was announced: the pod that took the place has been ready for long enough then, whether or not a step waits for it. */
+function claimInstants({ view }: GroupContext): readonly (number | undefined)[] {
+  const claimed = new Set(view.ledger.claims.map(({ zone }) => zone));
+  return view.zones.filter(({ zone }) => claimed.has(zone.name)).map(({ availableAtMs }) => availableAtMs);
 }
 
 /** Nobody can say that a group is done while a zone of it could not be read. */

@@ -5,6 +5,7 @@ import { type GroupContext, zoneNamed } from './context.ts';
 import type { RuleResult } from './decision.ts';
 import { hashText } from './hash.ts';
 import { holds } from './rule.ts';
+import { isBelievable } from './rules/prepare.ts';
 import { isStuck } from './rules/stuck.ts';
 import { afterWave } from './rules/wave.ts';
 import { isUnknown, type RunState } from './snapshot.ts';
@@ -78,8 +79,34 @@ function beforeNow({ nowMs }: GroupContext, run: Pick<RunState, 'lastDisruptionM
   return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };
 }
 
+/**
+ * The run without instants that lie ahead, as one leaves them behind whose clock was fast. What was to be waited for from then on is waited for
+ * from now on, and not for as long as that clock was wrong.
+ */
+function believable(context: GroupContext, run: RunState): RunState {
+  const { nowMs } = context;
+  const since = (instant: number): number => (isBelievable(context, instant) ? instant : nowMs);
+  const entries = instantsOfRun.flatMap((name) => (run[name] === undefined ? [] : [[name, since(run[name])] as const]));
+  const believed: RunState = { ...run, ...Object.fromEntries(entries) };
+  const { lastDisruptionMs: last } = run;
+  if (last === undefined || last >= run.waveStartedMs) return believed;
+  return { ...believed, lastDisruptionMs: Math.min(believed.lastDisruptionMs ?? last, believed.waveStartedMs - 1) };
+}
+
+const instantsOfRun = [
+  'startedMs',
+  'waveStartedMs',
+  'waveAvailableMs',
+  'lastDisruptionMs',
+  'inFlightSinceMs',
+  'failedMs',
+  'retriedMs',
+  'completedMs',
+] as const satisfies readonly (keyof RunState)[];
+
 function currentRun(context: GroupContext): RunState | undefined {
-  const known = context.view.ledger.run;
+  const { run: stored } = context.view.ledger;
+  const known = stored && believable(context, stored);
   const target = targetOf(context);
   const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
   if (known === undefined)

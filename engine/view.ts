@@ -61,7 +61,8 @@ export function isCrashing(pod: PodView): boolean {
 export function isAvailable(pod: PodView, group: GroupDefinition, minReadySeconds: number, nowMs: number): boolean {
   if (pod.phase !== 'Running' || pod.isTerminating) return false;
   if (group.compatibility.readiness === 'containers') return pod.containersReady;
-  return pod.isReady && pod.nodeReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;
+  // Where no time is asked for, no clock is: as in Kubernetes, a pod is available that became ready at an instant ahead of the clock here.
+  return pod.isReady && pod.nodeReady && (minReadySeconds === 0 || nowMs - pod.readyChangedMs >= minReadySeconds * 1000);
 }
 
 /** How far the zone is from being whole, as a sentence part: its pods, or why they are not known. */

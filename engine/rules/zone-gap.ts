@@ -62,7 +62,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefin
   // Nobody knows when it was, so nobody knows that it was long enough ago. Adopted groups wait until the recorded time has come and passed.
   if (question.context.group.compatibility.lastDownscale === 'ledger' && !isBelievable(question.context, other.atMs)) {
     const recorded = `zone ${other.view.zone.name} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
-    return result('zone-gap', 'unknown', recorded, { limit, source });
+    return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
   if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });
   return result('zone-gap', 'wait', fact, { limit, source, earliestMs: other.atMs + limitMs + (isStrict ? 1 : 0) });

@@ -109,6 +109,26 @@ describe('the loop', () => {
     expect(instants()).toHaveLength(2);
   });
 
+  it('gives every group a turn soon after the wall clock was set, in whichever direction, and none while clocks part slowly', async () => {
+    const env = virtualEnv();
+    const { loop, instants } = loopOf(env, () => ({ wakeAtMs: env.clock.nowMs() + 7_200_000 }));
+    loop.setGroups(['a']);
+    for (let minute = 0; minute < 10; minute += 1) {
+      await env.advance(60_000);
+      env.jumpWallClock(20);
+    }
+    expect(instants()).toEqual([0]);
+    env.jumpWallClock(-3_600_000);
+    await env.advance(60_000);
+    expect(instants()).toHaveLength(2);
+    env.jumpWallClock(600_000);
+    await env.advance(60_000);
+    expect(instants()).toHaveLength(3);
+    await env.advance(600_000);
+    expect(instants()).toHaveLength(3);
+    await loop.stop();
+  });
+
   it('tries a failed turn again after pauses that grow, and at once after success', async () => {
     const env = virtualEnv();
     let failures = 6;

@@ -3,7 +3,7 @@ import { decide, decideGroup } from '../../engine/decide.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group, wave } from '../kit/groups.ts';
-import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../kit/objects.ts';
 import {
   ago,
   exception,
@@ -245,6 +245,14 @@ describe('the next look', () => {
     expect(decided(outdated).wakeAtMs).toBeUndefined();
     const stale = { ...outdated, podChanges: { 'ingester-zone-b': { 1: { isReady: false } } } };
     expect(decided(stale).wakeAtMs).toBeUndefined();
+  });
+
+  it('is when time alone ends what was announced, though no step waits for it', () => {
+    const claims = [{ verb: 'deletePod' as const, zone: 'b', uid: 'gone', ordinal: 1, atMs: ago(minuteMs) }];
+    const sets = ['a', 'b', 'c'].map((name) => statefulSet({ name: `ingester-zone-${name}`, minReadySeconds: 60 }));
+    const seen = { statefulSets: sets, podChanges: { 'ingester-zone-b': { 1: { readyChangedMs: ago(20_000) } } } };
+    expect(decided({ ...seen, ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'done', wakeAtMs: kitNowMs + 40_000 });
+    expect(decided(seen)).not.toHaveProperty('wakeAtMs');
   });
 });
 

@@ -66,6 +66,27 @@ describe('a run under way', () => {
     expect(advanced(run)?.run).toEqual(run);
   });
 
+  it('waits from now on for what a clock that was fast has dated ahead', () => {
+    const ahead = kitNowMs + 12 * minuteMs;
+    const rest = { startedMs: ago(hourMs), openZone: 'a' };
+    const run = runOf({ ...rest, waveStartedMs: ahead, lastDisruptionMs: ahead + 1000, inFlightSinceMs: ahead + 1000 });
+    const now = { waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs, inFlightSinceMs: kitNowMs };
+    const down = { statefulSets: outdated, podChanges: { 'ingester-zone-a': { 0: 'missing' } } } as const;
+    expect(advanced(run, down)?.run).toEqual({ ...run, ...now });
+    const unbegun = runOf({ ...rest, waveStartedMs: ahead, lastDisruptionMs: ahead - 1 });
+    expect(advanced(unbegun)?.run).toEqual({ ...unbegun, waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs - 1 });
+    const near = runOf({ ...rest, waveStartedMs: kitNowMs + 30_000 });
+    expect(advanced(near)?.run).toEqual(near);
+  });
+
+  it('soaks from now on when the wave is said to be available since an instant that lies ahead', () => {
+    const run = runOf({ waveAvailableMs: kitNowMs + 12 * minuteMs });
+    const state = { statefulSets: outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
+    const next = advanced(run, state, three);
+    expect(next?.run.waveAvailableMs).toBe(kitNowMs);
+    expect(next?.after.map(({ earliestMs }) => earliestMs)).toContain(kitNowMs + hourMs);
+  });
+
   it('keeps the target of a zone whose StatefulSet could not be read', () => {
     const gone = { groups: [], statefulSets: outdatedSets(['a', 'b']) };
     const run = runOf();

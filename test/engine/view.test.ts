@@ -67,6 +67,11 @@ describe('a pod is available', () => {
     const one = pod(owner, 0, changes);
     expect([isAvailable(one, native, 10, kitNowMs), isAvailable(one, asAdopted, 10, kitNowMs)]).toEqual([isNative, isAdoptedOne]);
   });
+
+  it('at once without minReadySeconds, whatever the clock says that saw it become ready', () => {
+    expect(isAvailable(pod(owner, 0, { readyChangedMs: kitNowMs + 1_000_000 }), native, 0, kitNowMs)).toBe(true);
+    expect(isAvailable(pod(owner, 0, { readyChangedMs: kitNowMs + 1_000_000, isReady: false }), native, 0, kitNowMs)).toBe(false);
+  });
 });
 
 describe('a pod crashes', () => {

@@ -66,6 +66,8 @@ describe('the gap of a native group', () => {
       outcome: 'unknown',
       fact: 'zone b is recorded to have shrunk at 2026-03-02T12:00:30.001Z, which lies ahead',
       ...at,
+      // By then it will have been long enough ago, whether or not it is believed.
+      earliestMs: kitNowMs + 30 * secondMs + 1 + 13 * hourMs,
     });
   });
 
