@@ -20,6 +20,7 @@ import { calledPods, isDestructive, type Outcome, perform, withAnswers } from '.
 import type { RefusalPorts } from './refusals.ts';
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './remember.ts';
 import { openRevocations, revoke } from './revoke.ts';
+import { definitionIn, isSameDefinition, termsOf } from './terms.ts';
 
 export interface TurnParts extends GatherParts {
   readonly config: AgentConfig;
@@ -89,6 +90,13 @@ class Turn {
     const gathered = await gather(this.#parts, this.#group, this.#memory);
     const { ledger } = gathered;
     this.#snapshot = gathered.snapshot;
+    const definition = definitionIn(gathered.snapshot, this.#group);
+    if (definition === undefined) return {};
+    if (!isSameDefinition(definition, this.#group)) {
+      // It was read what the former definition asked for; of a zone that has joined nothing may be known. The next turn begins with the new one.
+      this.#memory.isFreshWanted ||= gathered.fresh !== undefined;
+      return { lookAgainInMs: 0 };
+    }
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
 
@@ -171,15 +179,18 @@ class Turn {
   }
 
   /**
-   * Whether the rest of the decision still holds: a pod may have failed while the ledger was written or a pod was asked, and the caches show it.
+   * Whether the rest of the decision still holds: a pod may have failed, or somebody have paused the group, while the ledger was written or a pod
+   * was asked, and the caches show it.
    * `taken` is what was asked for already.
    */
   #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
     const { env } = this.#parts;
     if (!this.#isRecent(gathered) || isUnknown(gathered.ledger)) return false;
     const seen = observeAgain(this.#parts, this.#group, this.#memory, gathered);
+    const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);
     const ledger = openClaims(gathered.ledger, claimsOf(taken, seen.nowMs, gathered.epoch)) ?? gathered.ledger;
-    const violations = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
+    const unsafe = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
+    const violations = areTermsSame ? unsafe : ['what people say of the group has changed', ...unsafe];
     if (violations.length === 0) return true;
     this.#isOvertaken = true;
     env.log.info('what was decided does not hold any more; the group is looked at again', {
