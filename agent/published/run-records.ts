@@ -63,6 +63,13 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
   let hasWarned = false;
   let isClosed = false;
 
+  /** By namespace: how to cancel that its records are read again. */
+  const reloads = new Map<string, () => void>();
+  const forgetReloads = (): void => {
+    for (const cancel of reloads.values()) cancel();
+    reloads.clear();
+  };
+
   const load = async (namespace: string): Promise<void> => {
     const mine = term;
     loading.set(namespace, { state: 'loading' });
@@ -78,7 +85,13 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
       if (mine !== term || isClosed) return;
       if (!isStatus(error, 403, 404)) {
         warn(error);
-        env.timers.after(reloadMs, () => void (mine === term && load(namespace)));
+        reloads.set(
+          namespace,
+          env.timers.after(reloadMs, () => {
+            reloads.delete(namespace);
+            void load(namespace);
+          }),
+        );
         return;
       }
       loading.set(namespace, { state: 'missing', untilMs: env.clock.monotonicMs() + missingMs });
@@ -221,6 +234,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
       isLeader = state.isLeader;
       if (isLeader || isHandingOver) return;
       term += 1;
+      forgetReloads();
       for (const one of [groups, kept, loading]) one.clear();
       queue.clear();
     },
@@ -232,6 +246,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
     },
     close: async () => {
       isClosed = true;
+      forgetReloads();
       await queue.close();
     },
   };

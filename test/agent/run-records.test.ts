@@ -124,6 +124,20 @@ describe('records of runs', () => {
     expect(outcomes()).toEqual(['running']);
   });
 
+  it.each<[string, (records: ReturnType<typeof setup>['records']) => unknown]>([
+    ['the agent ends', ({ close }) => close()],
+    ['somebody else leads', ({ listener }) => listener.leadershipChanged?.({ isLeader: false })],
+  ])('that could not be read are not read again when %s', async (_when, happen) => {
+    const { turn, server, records, env } = setup();
+    server.fault = () => status(429, 'TooManyRequests');
+    await turn({ updated: [3, 3], target: 'old' }, 100);
+    const asked = env.requests.length;
+    await happen(records);
+    expect(env.timerCount()).toBe(0);
+    await env.advance(60_000);
+    expect(env.requests).toHaveLength(asked);
+  });
+
   it('are written anew when somebody changed or deleted them', async () => {
     const { turn, server, all, replaced } = setup();
     await turn({ updated: [3, 3], target: 'old' });
