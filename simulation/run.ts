@@ -19,6 +19,10 @@ export interface RunOptions {
   readonly isTold?: boolean;
   /** Ends at the first violation instead of at the end of the scenario. */
   readonly isShort?: boolean;
+  /** For so long nothing may be written at the end, in virtual milliseconds; ten minutes when left out. */
+  readonly quietMs?: number;
+  /** Nothing goes wrong any more as soon as every event was and the group is as wanted, instead of after all of `safetyMs`. */
+  readonly endsWhenConverged?: boolean;
   /** Hears of everything that the judges hear of, after them. */
   readonly observer?: RunObserver;
 }
@@ -34,6 +38,8 @@ export interface RunResult {
   readonly violations: readonly Violation[];
   /** Why it did not converge, or never became quiet, or left something behind; undefined when it did and was. */
   readonly unfinished?: string;
+  /** When the group was as wanted and stayed so, within five seconds; nobody looks before `safetyMs` but with `endsWhenConverged`. */
+  readonly convergedMs?: number;
   /** Faults that happened, by class. */
   readonly faults: Readonly<Partial<Record<FaultClass, number>>>;
   /** Those of them that have a place: with `rates` empty and these as `faults`, the scenario gives the same run. */
@@ -58,9 +64,13 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   const { scheduler } = run;
   const isOver = (): boolean => options.isShort === true && run.violations.length > 0;
   let unfinished: string | undefined;
+  let convergedMs: number | undefined;
   try {
-    await scheduler.runUntil(scenario.safetyMs, isOver);
-    if (!isOver()) unfinished = await heal(run, scenario, isOver);
+    const look = lookout(run);
+    if (options.endsWhenConverged !== true) await scheduler.runUntil(scenario.safetyMs, isOver);
+    else await runUntilConverged(run, scenario, look, isOver);
+    if (!isOver()) unfinished = await heal(run, scenario, { look, isOver, quietMs: options.quietMs ?? usualQuietMs });
+    convergedMs = look.sinceMs();
     if (!isOver()) unfinished ??= await leave(run);
   } catch (error) {
     run.violated('error', `something threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
@@ -70,6 +80,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   return {
     violations: run.violations,
     ...(unfinished === undefined ? {} : { unfinished }),
+    ...(convergedMs === undefined ? {} : { convergedMs }),
     faults: run.faults.counts(),
     placed: run.faults.placed(),
     crashes: run.faults.crashes(),
@@ -84,17 +95,54 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
 
 /** Between two looks at whether the group has become what was asked of it. */
 const lookEveryMs = 5000;
-/** For so long nothing may be written once it has. */
-const quietMs = 600_000;
+/** For so long nothing may be written once it has, unless the options say otherwise. */
+const usualQuietMs = 600_000;
+/** So long before that is looked at first: what is asked for when the run begins is applied one after the other. */
+const firstLookMs = 30_000;
+
+interface Lookout {
+  /** What is missing now. */
+  readonly missing: () => string | undefined;
+  /** Since when nothing is, so far as somebody has looked. */
+  readonly sinceMs: () => number | undefined;
+}
+
+function lookout(run: Run): Lookout {
+  let sinceMs: number | undefined;
+  return {
+    missing: () => {
+      const missing = run.missing();
+      sinceMs = missing === undefined ? (sinceMs ?? run.scheduler.nowMs()) : undefined;
+      return missing;
+    },
+    sinceMs: () => sinceMs,
+  };
+}
+
+/** Lets things go wrong until the group is as it should be and nothing else is to happen, or for as long as the scenario says. */
+async function runUntilConverged({ scheduler }: Run, { events, safetyMs }: Scenario, look: Lookout, isOver: () => boolean): Promise<void> {
+  const fromMs = Math.min(safetyMs, Math.max(firstLookMs, (events.at(-1)?.atMs ?? 0) + lookEveryMs));
+  await scheduler.runUntil(Math.min(fromMs, firstLookMs), isOver);
+  while (!isOver() && scheduler.nowMs() < safetyMs) {
+    if (look.missing() === undefined && scheduler.nowMs() >= fromMs) return;
+    await scheduler.runUntil(Math.min(safetyMs, scheduler.nowMs() + lookEveryMs), isOver);
+  }
+}
+
+interface Healing {
+  readonly look: Lookout;
+  readonly isOver: () => boolean;
+  readonly quietMs: number;
+}
 
 /** Ends what goes wrong, and waits until the group is as it should be and quiet. Says why it did not come to that; undefined when it did. */
-async function heal(run: Run, { safetyMs, healingMs }: Scenario, isOver: () => boolean): Promise<string | undefined> {
+async function heal(run: Run, { safetyMs, healingMs }: Scenario, { look, isOver, quietMs }: Healing): Promise<string | undefined> {
   run.beginHealing();
   const endMs = safetyMs + healingMs;
   let wasMissing: string | undefined = 'it has not been looked at';
   while (!isOver() && run.scheduler.nowMs() < endMs) {
     await run.scheduler.runUntil(Math.min(endMs, run.scheduler.nowMs() + lookEveryMs), isOver);
-    const missing = run.missing();
+    const missing = look.missing();
     // What was written until it was so belongs to the way there.
     if (missing !== undefined || wasMissing !== undefined) run.beginQuiet();
     wasMissing = missing;

@@ -1,7 +1,9 @@
 // A run put together: the clock, the server, the cluster around it, the agents, the faults, the judges, and what is told and counted of all of it.
 import type { TurnListener } from '../agent/report.ts';
+import type { GroupDecision } from '../engine/decision.ts';
 import { startCluster } from './cluster/cluster.ts';
 import { createGateServer } from './cluster/gate-server.ts';
+import { kindsOf } from './cluster/replica-origins.ts';
 import { classOfEvent, eventAuthor, eventText } from './event-class.ts';
 import type { Faults } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
@@ -10,7 +12,7 @@ import { isConverged } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { play, touchObject } from './play.ts';
 import { type Agents, agentUser, startAgents } from './process/agents.ts';
-import { runStartMs } from './process/clock.ts';
+import { beginRunAt, runStartMs } from './process/clock.ts';
 import type { RunObserver, RunOptions, TimelineEntry } from './run.ts';
 import type { Scenario } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
@@ -54,6 +56,7 @@ export interface Run {
 /** Everything stands and begins when the scheduler runs. */
 export function stageRun(scenario: Scenario, options: RunOptions): Run {
   const { observer } = options;
+  beginRunAt(scenario.given?.startMs);
   const scheduler = createScheduler(scenario.seed);
   const { nowMs } = scheduler;
   const wallMs = (): number => runStartMs + nowMs();
@@ -63,6 +66,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   const writes: Record<string, number> = {};
   const quiet = { sinceMs: 0, lastWrite: 'nothing was written' };
   let phase: 'safety' | 'healing' = 'safety';
+  let decision: GroupDecision | undefined;
 
   const tell = (who: string, what: string | undefined): void => {
     if (options.isTold === true && what !== undefined) timeline.push({ atMs: nowMs(), who, what });
@@ -73,13 +77,14 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     tell('verdict', `${invariant}: ${message}`);
   };
 
-  const server = new ModelServer({ scheduler, wallMs, seed: scenario.seed, frontEnds });
+  const kinds = kindsOf(scenario.given?.objects ?? []);
+  const server = new ModelServer({ scheduler, wallMs, seed: scenario.seed, frontEnds, kinds });
   const cluster = startCluster({ server, scheduler, wallMs, scenario });
   const { namespace, statefulSets } = cluster;
   const scene: Scene = {
     nowMs,
     phase: () => phase,
-    ...{ group: scenario.group, namespace, statefulSets, agentUser },
+    ...{ group: scenario.group, isGiven: scenario.given !== undefined, namespace, statefulSets, agentUser },
     list: (resource, inNamespace) => server.list(resource, inNamespace),
     get: (resource, inNamespace, name) => server.get(resource, inNamespace, name),
     violated,
@@ -136,6 +141,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     turnEnded: (report) => {
       trace.note(nowMs(), process, 'turn', report.performed.length, report.error ?? '');
       judged((oracle) => oracle.turnEnded?.(process, report));
+      decision = report.decision ?? decision;
       if (options.isTold === true) tell(process, turnText(report));
     },
   });
@@ -204,7 +210,10 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
       if (missing !== undefined) return missing;
       const prepared = cluster.preparedPods();
       if (prepared.length > 0) return `${prepared.length} pods still believe that they are to leave`;
-      return agents.isReady() ? undefined : 'not every agent is ready';
+      if (!agents.isReady()) return 'not every agent is ready';
+      // Its pods may be as they should be while the last wave still soaks.
+      const isWaiting = scenario.given !== undefined && decision !== undefined && decision.outcome !== 'done';
+      return isWaiting ? `the agents wait: ${decision?.waits[0]?.fact ?? decision?.outcome}` : undefined;
     },
     beginQuiet: () => {
       quiet.sinceMs = nowMs();

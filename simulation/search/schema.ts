@@ -29,7 +29,8 @@ const json = z.record(z.string(), z.unknown());
 const given = z.strictObject({
   namespace: z.string().min(1),
   name: z.string().min(1),
-  statefulSets: z.array(z.string().min(1)).min(1).max(5),
+  startMs: z.number().int().optional(),
+  statefulSets: z.array(z.string().min(1)).min(1).max(26),
   objects: z.array(json),
   policies: z.array(z.strictObject({ name: z.string(), text: z.string() })),
   changes: z.array(json),
