@@ -13,8 +13,8 @@ export interface GivenInput {
   readonly documents: readonly Json[];
   /** StatefulSets that stay as they are, whatever is asked for. */
   readonly refused: ReadonlySet<string>;
-  /** The wall clock when the run begins, in milliseconds since 1970. */
-  readonly startMs: number;
+  /** The wall clock when the run begins, in milliseconds since 1970; undefined where it means nothing. */
+  readonly startMs: number | undefined;
   /** Waves do not wait for gates, and not for approvals: nobody answers them in a run. */
   readonly withoutGates: boolean;
   readonly withoutApprovals: boolean;
@@ -38,7 +38,8 @@ export function givenGroup(input: GivenInput): GivenGroup {
   const isSource = (object: Json): boolean => sources.includes(keyOf(object));
   const created = wanted.filter((object) => isSource(object) && !byKey.has(keyOf(object)));
   return {
-    ...{ namespace, name, statefulSets, startMs: Math.floor(startMs / 1000) * 1000 },
+    ...{ namespace, name, statefulSets },
+    ...(startMs === undefined ? {} : { startMs: Math.floor(startMs / 1000) * 1000 }),
     objects: [
       ...[...now, ...created].map(withoutServerFields),
       ...asked.filter((object) => isIn(object) && budgetKinds.includes(`${object['kind']}`)).map(withoutServerFields),
@@ -55,7 +56,11 @@ export function givenGroup(input: GivenInput): GivenGroup {
 }
 
 /** What the judges and accidents have to know of the group; the rest of a shape describes objects that are made up, and says nothing here. */
-export function shapeOf(group: GroupDefinition, given: GivenGroup, times: { readonly drainMs: number; readonly startMs: number }): GroupShape {
+export function shapeOf(
+  group: GroupDefinition,
+  given: GivenGroup,
+  times: { readonly drainMs: number; readonly startMs: number },
+): GroupShape {
   const sets = given.objects.filter(({ kind }) => kind === 'StatefulSet').map((set) => partOf(set, 'spec'));
   const [first] = group.zones;
   const counts = sets.map((spec) => (typeof spec['replicas'] === 'number' ? spec['replicas'] : 1));

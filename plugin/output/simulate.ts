@@ -1,9 +1,9 @@
 // The result of simulated runs: what held, how long it took, and the run that tells most, as lanes.
-import type { SimulatedRun, Simulation } from '../../engine/plan/simulate.ts';
+import type { ShownRun, Simulation } from '../simulation/runs.ts';
 import type { TableLook } from './plan-table.ts';
 import { paragraph } from './plan-table-layout.ts';
 import { spanText } from './plan-words.ts';
-import { type LaneSpan, renderLanes } from './timeline.ts';
+import { renderLanes } from './timeline.ts';
 import { plural } from './words.ts';
 
 /** The simulation of one group, with the run that is shown. */
@@ -11,12 +11,11 @@ export interface GroupSimulation {
   readonly namespace: string;
   readonly group: string;
   readonly zones: readonly string[];
-  /** What breaks in each run, in words. */
+  /** What goes wrong in the runs, in words. */
   readonly faults: string;
   readonly simulation: Simulation;
-  /** The first run that broke an invariant, or did not end, or the first of all. */
-  readonly shown: SimulatedRun;
-  readonly spans: readonly LaneSpan[];
+  /** The command that plays the run that is shown. */
+  readonly repeat: string;
 }
 
 /** The text, ending in a line break. */
@@ -26,41 +25,58 @@ export function renderSimulation(groups: readonly GroupSimulation[], look: Table
 }
 
 function groupLines(group: GroupSimulation, look: TableLook): readonly string[] {
-  const { simulation, shown } = group;
-  const { runs, durationMs } = simulation;
+  const { simulation } = group;
+  const { runs, durationMs, shown } = simulation;
   const held = runs.length - simulation.violated;
   const finished = runs.length - simulation.unfinished;
   const broken = simulation.violated === 0 ? '' : look.paint('red', `   BROKEN in ${simulation.violated}`);
+  const injected = runs.reduce((sum, run) => sum + faultsOf(run.faults), 0);
+  const isTelling = shown.violations.length > 0 || shown.end !== 'done';
   return [
-    `${look.paint('bold', `${group.namespace}/${group.group}`)}   ${plural(runs.length, 'run')}, seed ${simulation.seed}, ${group.faults}`,
+    look.paint('bold', `${group.namespace}/${group.group}`),
+    ...paragraph('  runs        ', `${runs.length} from seed ${simulation.seed}, ${group.faults}`, look.columns),
+    ...(injected === 0 ? [] : [`  injected    ${plural(injected, 'fault')}`]),
     `  invariants  held in ${held} of ${runs.length}${broken}`,
     `  finished    ${finished} of ${runs.length}`,
     ...(finished === 0
       ? []
       : [`  duration    p50 ${secondsText(durationMs.p50)}  p90 ${secondsText(durationMs.p90)}  max ${secondsText(durationMs.max)}`]),
+    '',
+    ...paragraph(`  seed ${shown.seed}: `, endText(shown), look.columns),
     ...shown.violations
       .slice(0, 1)
-      .flatMap(({ atMs, what }) =>
-        paragraph('  broken      ', `+${secondsText(atMs)} ${what} (repeat it with --seed ${shown.seed} --runs 1)`, look.columns),
+      .flatMap(({ atMs, invariant, message }) =>
+        paragraph(`  ${look.paint('red', 'broken')}  `, `${invariant} at +${secondsText(atMs)}: ${message}`, look.columns),
       ),
-    ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  held by     ', reason, look.columns)),
-    '',
-    `  run with seed ${shown.seed}: ${endWords[shown.end]} after ${secondsText(shown.durationMs)}`,
-    ...renderLanes(group.spans, { lanes: group.zones, columns: look.columns }),
+    ...(shown.unfinished === undefined ? [] : paragraph('  because ', shown.unfinished, look.columns)),
+    ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  held by ', reason, look.columns)),
+    ...renderLanes(simulation.spans, { lanes: group.zones, columns: look.columns }),
     ...eventLines(shown, look),
+    ...(isTelling ? ['', '  repeat it with', `  ${group.repeat}`] : []),
   ];
 }
 
-const endWords: Readonly<Record<SimulatedRun['end'], string>> = { done: 'done', held: 'held', limit: 'broken off' };
+function endText({ end, durationMs, smallest, violations }: ShownRun): string {
+  const after = secondsText(durationMs);
+  if (smallest === undefined) return end === 'done' ? `done after ${after}` : `not done after ${after}`;
+  const { events, faults, agents } = smallest.scenario;
+  const left = `${plural(events.length, 'accident')}, ${plural(faults.length, 'placed fault')} and ${plural(agents, 'agent')} are enough`;
+  const cut = smallest.isCutShort ? ', and perhaps less' : '';
+  return `${plural(violations.length, 'violation')}; made small in ${smallest.triedRuns} tries: ${left}${cut}`;
+}
 
-/** What led to a violation: the last events before it. */
-function eventLines({ violations, timeline }: SimulatedRun, look: TableLook): readonly string[] {
+/** What led to a violation: the last of it before that. */
+function eventLines({ violations, timeline }: ShownRun, look: TableLook): readonly string[] {
   const [first] = violations;
   if (first === undefined) return [];
   return timeline
-    .filter(({ atMs }) => atMs <= first.atMs)
-    .slice(-6)
-    .flatMap(({ atMs, what }) => paragraph(`    +${secondsText(atMs).padEnd(8)} `, what, look.columns));
+    .filter(({ atMs }) => atMs <= first.atMs + 1)
+    .slice(-12)
+    .flatMap(({ atMs, who, what }) => paragraph(`    +${secondsText(atMs).padEnd(8)} ${who.padEnd(8)} `, what, look.columns));
+}
+
+function faultsOf(counts: Readonly<Record<string, number | undefined>>): number {
+  return Object.values(counts).reduce<number>((sum, count) => sum + (count ?? 0), 0);
 }
 
 function secondsText(ms: number): string {

@@ -1,32 +1,42 @@
-// The failures that `--fail` asks for: a pod, or every pod of a zone, lost at an offset from the start.
-import type { RequestedFault } from '../../engine/plan/simulate.ts';
+// What goes wrong in a simulation: accidents that `--fail` asks for by name and instant, and kinds of fault that `--faults` lets chance draw.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
+import { listed } from '../../policies/wording.ts';
+import type { FaultClass } from '../../simulation/faults/fault.ts';
+import type { ScenarioEvent } from '../../simulation/scenario.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
+import { faultNames, usualFaults } from '../verbs/fault-names.ts';
+
+const kinds = ['pod', 'zone', 'node', 'drain', 'agent'] as const;
+type Kind = (typeof kinds)[number];
 
 export interface FaultRequest {
   readonly text: string;
-  readonly kind: 'pod' | 'zone';
+  readonly kind: Kind;
   readonly name: string;
   readonly afterMs: number;
+  /** How long it lasts; undefined where nobody says. */
+  readonly forMs?: number;
 }
 
 /**
- * Reads `pod=NAME@DURATION` or `zone=NAME@DURATION`.
+ * Reads `WHAT=NAME@DURATION` or `WHAT=NAME@DURATION+DURATION`, the second being how long it lasts.
  *
  * @throws Failure with exit code 3 for anything else.
  */
 export function parseFault(text: string): FaultRequest {
-  const [, kind, name = '', after = ''] = /^(pod|zone)=([^@\s]+)@(.+)$/.exec(text) ?? [];
+  const [, kind, name = '', after = '', lasting] = /^([a-z]+)=([^@\s]+)@([^+]+)(?:\+(.+))?$/.exec(text) ?? [];
   const afterMs = offsetMs(after);
-  if (kind === undefined || afterMs === undefined) {
+  const forMs = lasting === undefined ? undefined : offsetMs(lasting);
+  const isKnown = kinds.some((known) => known === kind);
+  if (!isKnown || afterMs === undefined || (lasting !== undefined && forMs === undefined)) {
     throw usageFailure(
       `--fail ${text} is not understood`,
-      'write pod=NAME@DURATION or zone=NAME@DURATION, such as pod=ingester-zone-b-1@20m',
+      'write pod=NAME@DURATION, or zone=, node=ZONE, drain=ZONE or agent=a, such as pod=ingester-zone-b-1@20m or node=zone-a@14m+5m',
     );
   }
-  return { text, kind: kind === 'pod' ? 'pod' : 'zone', name, afterMs };
+  return { text, kind: kind as Kind, name, afterMs, ...(forMs === undefined ? {} : { forMs }) };
 }
 
 function offsetMs(text: string): number | undefined {
@@ -37,24 +47,49 @@ function offsetMs(text: string): number | undefined {
   }
 }
 
+/** A lost node comes back after this long, and a dead agent begins anew, when nobody says otherwise. */
+const nodeAwayMs = 10 * 60_000;
+const agentAwayMs = 5000;
+/** Of a simulation. */
+const agents = ['a', 'b'];
+
 /**
- * The faults of one group. A lost pod is created again by its StatefulSet.
+ * What happens in the group. A pod that is lost has its container started again, or is replaced; one that fails for a while is not ready.
  *
  * @param pods the pods of the group by StatefulSet.
  */
-export function faultsOf(
+export function eventsOf(
   requests: readonly FaultRequest[],
   group: GroupDefinition,
   pods: ReadonlyMap<string, readonly string[]>,
-): readonly RequestedFault[] {
-  return requests.flatMap(({ kind, name, afterMs }) => {
-    const members = group.zones.filter((zone) => kind === 'pod' || zone.name === name).flatMap((zone) => pods.get(zone.statefulSet) ?? []);
-    const lost = kind === 'pod' ? members.filter((pod) => pod === name) : members;
-    return lost.map((pod) => ({ kind: 'podDies' as const, pod, afterMs }));
+): readonly ScenarioEvent[] {
+  const events = requests.flatMap((request) => eventsOfOne(request, group, pods));
+  return events.sort((one, other) => one.atMs - other.atMs);
+}
+
+function eventsOfOne(
+  { kind, name, afterMs, forMs }: FaultRequest,
+  group: GroupDefinition,
+  pods: ReadonlyMap<string, readonly string[]>,
+): readonly ScenarioEvent[] {
+  const atMs = afterMs;
+  if (kind === 'agent') {
+    return agents.includes(name) ? [{ atMs, kind: 'crash', process: name, restartAfterMs: forMs ?? agentAwayMs }] : [];
+  }
+  return group.zones.flatMap((zone, index): readonly ScenarioEvent[] => {
+    const letter = String.fromCharCode('a'.charCodeAt(0) + index);
+    if (kind === 'node') return zone.name === name ? [{ atMs, kind: 'nodeLost', zone: letter, forMs: forMs ?? nodeAwayMs }] : [];
+    if (kind === 'drain') return zone.name === name ? [{ atMs, kind: 'nodeDrained', zone: letter }] : [];
+    const members = pods.get(zone.statefulSet) ?? [];
+    const lost = kind === 'pod' ? members.filter((pod) => pod === name) : zone.name === name ? members : [];
+    return lost.map((pod) => {
+      const place = { atMs, zone: letter, ordinal: Number(/\d+$/.exec(pod)?.[0] ?? 0) };
+      return forMs === undefined ? { kind: 'podDies', ...place } : { kind: 'podFails', ...place, forMs };
+    });
   });
 }
 
-/** A request that no group has pods for is a mistake in its name. */
+/** A request that no group has anything for is a mistake in its name. */
 export function refuseUnknownFault(
   requests: readonly FaultRequest[],
   groups: readonly GroupDefinition[],
@@ -63,12 +98,58 @@ export function refuseUnknownFault(
   const unknown = requests.find((request) => !isKnown(request));
   if (unknown === undefined) return;
   const zones = groups.flatMap((group) => group.zones);
+  const isPod = unknown.kind === 'pod';
   throw new Failure({
     exitCode: exitCodes.notFound,
-    what: `--fail ${unknown.text} names no ${unknown.kind} of the groups`,
-    why:
-      unknown.kind === 'zone'
-        ? `known are ${zones.map(({ name }) => name).join(', ')}`
-        : `pods are named after ${zones.map(({ statefulSet }) => statefulSet).join(', ')}, with their number`,
+    what: `--fail ${unknown.text} names no ${isPod ? 'pod' : unknown.kind === 'agent' ? 'agent' : 'zone'} of the groups`,
+    why: isPod
+      ? `pods are named after ${zones.map(({ statefulSet }) => statefulSet).join(', ')}, with their number`
+      : `known are ${unknown.kind === 'agent' ? agents.join(', ') : zones.map(({ name }) => name).join(', ')}`,
   });
+}
+
+/** A kind of fault as people ask for it: classes, and of classes that hold accidents of several kinds, which of them. */
+export interface NamedFaults {
+  readonly classes: readonly FaultClass[];
+  readonly events: readonly ScenarioEvent['kind'][];
+}
+
+const named: Readonly<Record<string, NamedFaults>> = {
+  network: { classes: ['F1', 'F2', 'F3', 'F5'], events: [] },
+  conflicts: { classes: ['F4'], events: [] },
+  watch: { classes: ['F6', 'F7', 'F8', 'F9'], events: [] },
+  server: { classes: ['F10'], events: ['frontEndLags', 'frontEndRestarts'] },
+  crash: { classes: ['F11'], events: ['crash', 'stop'] },
+  pause: { classes: ['F12'], events: ['pauseProcess'] },
+  clock: { classes: ['F14'], events: ['jumpWallClock'] },
+  lease: { classes: ['F13'], events: ['deleteLease', 'editLease'] },
+  pods: { classes: ['F15', 'F17', 'F21'], events: ['slowKubelet', 'stuckTerminating', 'podFlaps', 'podFails', 'podDies'] },
+  nodes: { classes: ['F15', 'F17'], events: ['nodeLost', 'nodeDrained'] },
+  controllers: { classes: ['F16'], events: ['controllerLags', 'controllerIsStale'] },
+  people: { classes: ['F17', 'F18'], events: ['deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'] },
+};
+
+/**
+ * The kinds that `--faults` names. Without it the usual ones, or none beside those that `--fail` asks for.
+ *
+ * @throws Failure with exit code 3 for a name that nobody knows.
+ */
+export function parseFaults(text: string | undefined, hasRequests: boolean): readonly string[] {
+  if (text === undefined) return hasRequests ? [] : usualFaults;
+  const names = text.split(',').map((name) => name.trim());
+  const [only] = names;
+  if (names.length === 1 && only === 'none') return [];
+  if (names.length === 1 && only === 'all') return faultNames;
+  const unknown = names.find((name) => !faultNames.includes(name));
+  if (unknown === undefined) return faultNames.filter((name) => names.includes(name));
+  throw usageFailure(`--faults ${text}: ${unknown} is unknown`, `known are ${listed(faultNames)}; or write all, or none`);
+}
+
+/** All that the names mean together. */
+export function faultsNamed(names: readonly string[]): NamedFaults {
+  const parts = names.flatMap((name) => named[name] ?? []);
+  return {
+    classes: [...new Set(parts.flatMap(({ classes }) => classes))],
+    events: [...new Set(parts.flatMap(({ events }) => events))],
+  };
 }

@@ -38,6 +38,8 @@ export interface PlanInputs {
   readonly input: PlanInput;
   /** Documents of our kinds beside the manifests, before and after. */
   readonly documents: { readonly current: readonly ObjectContent[]; readonly desired: readonly ObjectContent[] };
+  /** Every document of our kinds as it is asked for, those of --file among them; absent where a cluster has more of them. */
+  readonly policies?: readonly ObjectContent[];
   /** Errors of the files; with any, the input is not to be used. */
   readonly errors: readonly Finding[];
 }
@@ -87,6 +89,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       current: documentsOf(before, new Set(currentFiles.map(({ name }) => name))),
       desired: documentsOf(after, desiredNames),
     },
+    policies: after.loaded.documents.map(({ value }): ObjectContent => ({ ...value })),
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
     input: {
       groups: errors.length > 0 ? groups : selectGroups(groups, options),

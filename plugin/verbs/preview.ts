@@ -1,5 +1,6 @@
 // The verbs that show what would happen, of files or of a cluster, and the one that makes it so.
 import { allNamespacesOption } from './connection.ts';
+import { faultNames, usualFaults } from './fault-names.ts';
 import { agentNamespaceOption, fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
 
 const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups of this namespace.' };
@@ -150,19 +151,30 @@ const simulate: Verb = {
   name: 'simulate',
   group: 'Preview',
   summary: 'Carry the plan out on a virtual clock, with failures',
+  description:
+    'Two agents carry the change out against a model of the API server, while things go wrong; invariants are judged at every commit. A run that breaks one is made small and told as a timeline. Topic simulate has the kinds of fault.',
   options: [
     ...planInputs,
-    { flags: '--seed <number>', description: 'The seed of the first run; the same seed gives the same runs.', atLeast: 0 },
-    { flags: '--runs <number>', description: 'How many runs.', atLeast: 1 },
+    { flags: '--seed <number>', description: 'The seed of the first run; the same seed gives the same runs. 1 when left out.', atLeast: 0 },
+    { flags: '--runs <number>', description: 'How many runs; 10 when left out.', atLeast: 1 },
+    {
+      flags: '--faults <kinds>',
+      description: `What may go wrong, drawn by the seed: all, none, or of ${faultNames.join(', ')}. Without it ${usualFaults.join(', ')}; none beside --fail.`,
+    },
     {
       flags: '--fail <what>',
-      description: 'Pods that are lost: pod=NAME@DURATION or zone=NAME@DURATION from the start.',
+      description:
+        'An accident at an instant from the start: pod=NAME@DURATION or zone=NAME@DURATION (pods are lost; with +DURATION they are not ready for so long), node=ZONE@DURATION (lost), drain=ZONE@DURATION, agent=a@DURATION (dies).',
       isRepeatable: true,
     },
-    { flags: '--until <duration>', description: 'Stop the clock after this long.' },
+    { flags: '--until <duration>', description: 'Break runs off after this long on their clock.' },
     outputOption('table', 'json'),
   ],
-  examples: ['simulate --current manifests/ --set image=grafana/mimir:2.17.1 --fail pod=ingester-zone-b-1@20m --runs 100'],
+  examples: [
+    'simulate --current manifests/ --set image=grafana/mimir:2.17.1 --fail pod=ingester-zone-b-1@20m',
+    'simulate --current manifests/ --desired next/ -f policies/ --faults all --runs 100',
+    'simulate --current manifests/ --set replicas=5 --fail node=zone-a@14m+5m --faults network,crash --seed 7',
+  ],
   exits: { 4: 'an invariant was broken', 5: 'policy refuses a part of it, which is left out', 10: 'a file or a revision does not exist' },
   load: async () => (await import('../commands/simulate.ts')).run,
 };

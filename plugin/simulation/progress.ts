@@ -1,0 +1,33 @@
+// How far a simulation has come, for whoever waits at a terminal: one line that is written over, from the first second on.
+import type { CommandContext } from '../context.ts';
+import type { Progress } from './runs.ts';
+
+export interface ProgressLine {
+  readonly show: (group: string, progress: Progress) => void;
+  /** Takes the line away. */
+  readonly clear: () => void;
+}
+
+const firstAfterMs = 1000;
+const everyMs = 200;
+/** Back to the first column, and the rest of the line erased. */
+const erase = '\r\u001b[K';
+
+export function progressLine({ stderr, nowMs, quiet, env }: CommandContext): ProgressLine {
+  const startedMs = nowMs();
+  let shownMs = Number.NEGATIVE_INFINITY;
+  const isWanted = stderr.isTerminal && !quiet && env['TERM'] !== 'dumb';
+  return {
+    show: (group, { what, done, of }) => {
+      const now = nowMs();
+      if (!isWanted || now - startedMs < firstAfterMs || now - shownMs < everyMs) return;
+      shownMs = now;
+      const text =
+        what === 'run' ? `run ${done + 1} of ${of}` : `an invariant broke; making the run small, try ${done + 1} of ${of} at most`;
+      stderr.raw.write(`${erase}${group}: ${text}`.slice(0, (stderr.columns ?? 80) + erase.length - 1));
+    },
+    clear: () => {
+      if (Number.isFinite(shownMs)) stderr.raw.write(erase);
+    },
+  };
+}

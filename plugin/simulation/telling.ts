@@ -1,0 +1,33 @@
+// What of a run's timeline people want to read: accidents, deaths of agents, pods, decisions that were carried out, and verdicts; zones by their names.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { TimelineEntry } from '../../simulation/run.ts';
+import type { ScenarioEvent } from '../../simulation/scenario.ts';
+import type { LaneSpan } from '../output/timeline.ts';
+
+/** Requests of agents one by one, and faults of single requests that are tried again, are left out: there are thousands of them. */
+export function tellingOf(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
+  return timeline
+    .filter(({ who, what }) => (who === 'fault' ? isAccident(what) : !/: \d{3} \(/.test(what)))
+    .map(({ atMs, who, what }) => ({ atMs: Math.round(atMs), who, what: who === 'fault' ? withZones(what, group) : what }));
+}
+
+/** Faults of requests and watches name their class first. Of these only what ends or stops a process is told. */
+function isAccident(what: string): boolean {
+  return !/^F\d/.test(what) || /^F1[12] /.test(what);
+}
+
+function withZones(what: string, group: GroupDefinition): string {
+  return what
+    .replace(/\bzone=([a-z])\b/g, (_, letter: string) => `zone=${group.zones[letter.charCodeAt(0) - 97]?.name ?? letter}`)
+    .replace(/(\w*)Ms=(\d+)/g, (_, name: string, ms: string) => `${name}=${Math.round(Number(ms) / 100) / 10}s`);
+}
+
+/** Faults mark the columns in which they happen, in the lane of their zone. */
+export function faultSpans(events: readonly ScenarioEvent[], { zones }: GroupDefinition, endMs: number): readonly LaneSpan[] {
+  return events.flatMap((event): readonly LaneSpan[] => {
+    const letter = 'zone' in event ? event.zone : undefined;
+    const zone = letter === undefined ? undefined : zones[letter.charCodeAt(0) - 97];
+    if (zone === undefined || event.atMs > endMs) return [];
+    return [{ lane: zone.name, kind: 'fault', startSeconds: event.atMs / 1000, endSeconds: event.atMs / 1000 }];
+  });
+}
