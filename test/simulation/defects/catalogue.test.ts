@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
 import { byFile, edited } from './defect.ts';
 
 describe('the catalogue of defects', () => {
   it('has at least 36 of them, each with a name of its own', () => {
     expect(defects.length).toBeGreaterThanOrEqual(36);
-    expect(new Set(defects.map(({ id }) => id)).size).toBe(defects.length);
-    expect(defects.filter(({ id }) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id))).toEqual([]);
+    const ids = [...defects, ...survivors].map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.filter((id) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id))).toEqual([]);
   });
 
   it('edits the agent, the engine and the cluster layer, and not what judges them', () => {
@@ -19,7 +21,7 @@ describe('the catalogue of defects', () => {
     expect(defects.filter(({ breaks }) => breaks.length === 0)).toEqual([]);
   });
 
-  for (const { id, edits } of defects) {
+  for (const { id, edits } of [...defects, ...survivors]) {
     it(`${id} replaces what stands in the sources exactly once`, () => {
       for (const [file, ofFile] of byFile(edits)) {
         const text = readFileSync(file, 'utf8');

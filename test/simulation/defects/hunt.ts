@@ -1,5 +1,6 @@
 // Looks for defects with random seeds: how many each needs, and what it breaks. `node scripts/run.mjs test/simulation/defects/hunt.ts`
 import { parseArgs } from 'node:util';
+import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
 import type { Defect } from './defect.ts';
 import { planOf, storePlan } from './plans.ts';
@@ -22,7 +23,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-const wanted = positionals.length === 0 ? defects : defects.filter(({ id }) => positionals.includes(id));
+const wanted = positionals.length === 0 ? defects : [...defects, ...survivors].filter(({ id }) => positionals.includes(id));
 const queue: Defect[] = wanted.filter(({ id }) => !values.missing || planOf(id) === undefined);
 const searches: Search[] = [];
 

@@ -3,13 +3,15 @@ import { readFileSync } from 'node:fs';
 import { scenarioOf } from '../../../simulation/search/draw.ts';
 import { readScenario } from '../../../simulation/search/replay.ts';
 import { bundled } from './bundle.ts';
+import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
 import { planFile } from './plans.ts';
 import { foundBy, type Played, startPlayer } from './player.ts';
 
 const [id = '', from = planFile(id), ...rest] = process.argv.slice(2);
-const defect = defects.find((one) => one.id === id);
-if (defect === undefined && id !== 'none') throw new Error(`there is no defect ${id}; ${defects.map((one) => one.id).join(', ')}`);
+const known = [...defects, ...survivors];
+const defect = known.find((one) => one.id === id);
+if (defect === undefined && id !== 'none') throw new Error(`there is no defect ${id}; ${known.map((one) => one.id).join(', ')}`);
 const scenario = /^\d+$/.test(from) ? scenarioOf(Number(from)) : readScenario(readFileSync(from, 'utf8'), from);
 const isTold = !rest.includes('--quiet');
 

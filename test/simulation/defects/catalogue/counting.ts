@@ -9,13 +9,14 @@ const budget = 'engine/rules/budget.ts';
 const silent = (find: string, replace: string): Edit => ({ file: invariants, find, replace });
 
 /** The budget of a zone is not asked again. */
-const noBudgetInvariant = silent(
+export const noBudgetInvariant: Edit = silent(
   'return down > limit ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
   'return down < 0 ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
 );
 const noFlightInvariant = silent('going.length + view.inFlight > Math.max(1, limit)', 'going.length + view.inFlight > 1_000');
 
-const availability = 'return pod.isReady && pod.nodeReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;';
+const upAndReady = 'return pod.isReady && pod.nodeReady &&';
+const readyForSoLong = '(minReadySeconds === 0 || nowMs - pod.readyChangedMs >= minReadySeconds * 1000)';
 
 export const countingDefects: readonly Defect[] = [
   {
@@ -36,8 +37,8 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: view,
-        find: availability,
-        replace: 'return pod.nodeReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;',
+        find: upAndReady,
+        replace: 'return pod.nodeReady &&',
       },
     ],
     breaks: ['S1', 'S2', 'S8'],
@@ -45,13 +46,7 @@ export const countingDefects: readonly Defect[] = [
   {
     id: 'min-ready-seconds-ignored',
     title: 'a pod counts as available as soon as it is ready',
-    edits: [{ file: view, find: availability, replace: 'return pod.isReady && pod.nodeReady && nowMs >= minReadySeconds;' }],
-    breaks: ['S1', 'S2', 'S8'],
-  },
-  {
-    id: 'lost-node-as-ready',
-    title: 'a pod on a node that is lost counts as available',
-    edits: [{ file: view, find: availability, replace: 'return pod.isReady && nowMs - pod.readyChangedMs >= minReadySeconds * 1000;' }],
+    edits: [{ file: view, find: readyForSoLong, replace: '(minReadySeconds === 0 || nowMs >= minReadySeconds)' }],
     breaks: ['S1', 'S2', 'S8'],
   },
   {
@@ -68,19 +63,6 @@ export const countingDefects: readonly Defect[] = [
     ],
     alsoWithout: 'the claim that stays open until there is a successor',
     breaks: ['S1', 'S2', 'S8', 'S9'],
-  },
-  {
-    id: 'pods-by-name',
-    title: 'pods belong to whichever StatefulSet has the name of their owner, whatever its UID',
-    edits: [
-      {
-        file: 'engine/observe/cluster.ts',
-        find: "const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.uid : '';",
-        replace: "const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.name : '';",
-      },
-      { file: 'engine/observe/cluster.ts', find: 'owned.get(set.uid) ?? []', replace: 'owned.get(set.name) ?? []' },
-    ],
-    breaks: ['S1', 'S2', 'S22'],
   },
   {
     id: 'updated-pods-replaced',
@@ -120,20 +102,6 @@ export const countingDefects: readonly Defect[] = [
     ],
     alsoWithout: 'the invariants S2, S7 and S9, and the limit of pods in flight',
     breaks: ['S7'],
-  },
-  {
-    id: 'own-failures-not-counted',
-    title: 'pods that are down by themselves do not use up the budget of their zone',
-    edits: [
-      {
-        file: budget,
-        find: 'const free = Math.max(0, limit - view.unavailableCount);',
-        replace: 'const free = Math.max(0, limit - view.claims.length);',
-      },
-      noBudgetInvariant,
-    ],
-    alsoWithout: 'the invariant S2, which the agent asks once more before each deletion',
-    breaks: ['S2'],
   },
   {
     id: 'budget-not-spent',

@@ -41,34 +41,10 @@ export const leadershipDefects: readonly Defect[] = [
     breaks: ['S17'],
   },
   {
-    id: 'pods-called-without-lease',
-    title: 'pods are called whether or not the Lease still holds',
-    edits: [
-      {
-        file: 'agent/turn/turn.ts',
-        find: 'leftMs: () => (this.#parts.isStopping() ? 0 : this.#parts.leadership.leftMs()),',
-        replace: 'leftMs: () => (this.#parts.isStopping() ? 0 : Number.POSITIVE_INFINITY),',
-      },
-    ],
-    breaks: ['S17'],
-  },
-  {
     id: 'lease-from-the-reply',
     title: 'the Lease is counted from the answer to its renewal instead of from the question',
     edits: [{ file: clock, find: 'this.#renewal = sent;', replace: 'this.#renewal = { ...sent, sentMs: this.#nowMs() };' }, noMargin],
     alsoWithout: 'the time of a request, which is subtracted from what is left of the Lease',
-    breaks: ['S17'],
-  },
-  {
-    id: 'standstill-not-noticed',
-    title: 'a process that stood still for longer than a retry period goes on as if nothing had been',
-    edits: [{ file: clock, find: 'if (!isStalled && !hasJumped) return;', replace: 'if (!hasJumped) return;' }],
-    breaks: ['S17'],
-  },
-  {
-    id: 'clock-jump-not-noticed',
-    title: 'a Lease is believed after the wall clock and the monotonic clock have drifted apart',
-    edits: [{ file: clock, find: 'if (!isStalled && !hasJumped) return;', replace: 'if (!isStalled) return;' }],
     breaks: ['S17'],
   },
   {
@@ -82,23 +58,5 @@ export const leadershipDefects: readonly Defect[] = [
       },
     ],
     breaks: ['L2', 'S17', 'S18', 'unfinished'],
-  },
-  {
-    id: 'lost-lease-is-kept',
-    title: 'a holder that finds somebody else in the Lease writes itself in again',
-    edits: [
-      {
-        file: lease,
-        find: 'if (reason !== undefined) return this.#lose(reason);',
-        replace: 'if (reason === "") return this.#lose(reason);',
-      },
-    ],
-    breaks: ['S17', 'S18', 'unfinished'],
-  },
-  {
-    id: 'epoch-not-counted',
-    title: 'a new holder does not count the change, so that two leaderships have the same epoch',
-    edits: [{ file: lease, find: ': known + 1;', replace: ': Math.max(1, known);' }],
-    breaks: ['S18', 'S19', 'unfinished'],
   },
 ];

@@ -86,12 +86,6 @@ export const ledgerDefects: readonly Defect[] = [
     breaks: ['S19'],
   },
   {
-    id: 'claims-cleared-without-successor',
-    title: 'a claim ends when its pod is gone, before there is another one in its place',
-    edits: [{ file: ledger, find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' }],
-    breaks: ['S19', 'S8'],
-  },
-  {
     id: 'claims-never-cleared',
     title: 'claims stay in the ledger for ever',
     edits: [

@@ -2,9 +2,7 @@
 import type { Defect, Edit } from '../defect.ts';
 
 const reflector = 'cluster/watch/reflector.ts';
-const store = 'cluster/watch/store.ts';
 const turn = 'agent/turn/turn.ts';
-const gather = 'agent/turn/gather.ts';
 
 /** Caches are never behind the group's own writes. */
 export const noFreshness: Edit = {
@@ -54,33 +52,12 @@ export const sightDefects: readonly Defect[] = [
     breaks: ['S1', 'S2', 'S5', 'S28'],
   },
   {
-    id: 'no-fresh-read-by-a-new-leader',
-    title: 'a new leader begins from its caches instead of a read from the quorum',
-    edits: [{ file: gather, find: 'isFreshWanted: true,\n    confirmed', replace: 'isFreshWanted: false,\n    confirmed' }, noLastLook],
-    alsoWithout: 'the look before each request',
-    breaks: ['S1', 'S2', 'S5', 'S6', 'S21'],
-  },
-  {
     id: 'list-of-the-past',
     title: 'a list of the past is taken in, and what came into being since is lost',
     edits: [
       { file: reflector, find: 'if (this.#mark.isBehind(listed.resourceVersion)) {', replace: "if (listed.resourceVersion === '') {" },
     ],
     breaks: ['S21', 'L8', 'L10', 'L12', 'unfinished'],
-  },
-  {
-    id: 'events-of-the-past',
-    title: 'an event that is older than what is known is taken in',
-    edits: [
-      {
-        file: reflector,
-        find: 'if (order !== undefined && order <= 0) {',
-        replace: 'if (order !== undefined && order <= 0 && resourceVersion === "") {',
-      },
-      { file: store, find: 'if (order !== undefined && order <= 0) return [];', replace: 'if (order === 0) return [];' },
-    ],
-    alsoWithout: 'the store, which never replaces a state by an older one',
-    breaks: ['S1', 'S2', 'S6', 'S21', 'unfinished'],
   },
   {
     id: 'gone-without-list',
@@ -98,18 +75,6 @@ export const sightDefects: readonly Defect[] = [
     id: 'no-list-without-reason',
     title: 'the list is never compared with the store, so an event that the watch has swallowed is missing for ever',
     edits: [{ file: reflector, find: 'const relistMs = 1_800_000;', replace: 'const relistMs = Number.POSITIVE_INFINITY;' }],
-    breaks: ['L8', 'L10', 'L12', 'unfinished'],
-  },
-  {
-    id: 'silent-watch-is-kept',
-    title: 'a watch that says nothing any more is never given up',
-    edits: [
-      {
-        file: 'cluster/watch/watch.ts',
-        find: "if (silentMs >= options.idleMs) finish({ kind: 'stalled' });\n      else watchIdle(options.idleMs - silentMs);",
-        replace: 'watchIdle(Math.max(1000, options.idleMs - silentMs));',
-      },
-    ],
     breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
   {

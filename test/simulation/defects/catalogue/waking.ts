@@ -29,18 +29,6 @@ export const wakingDefects: readonly Defect[] = [
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
-    id: 'no-pause-after-failure',
-    title: 'a turn that failed is tried again at once, and again',
-    edits: [
-      {
-        file: loop,
-        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + random() / 2));',
-        replace: 'const pauseMs = 0 * grown * random();',
-      },
-    ],
-    breaks: ['L10', 'L12', 'L2', 'L7', 'L8', 'S36', 'unfinished'],
-  },
-  {
     id: 'never-looks-again',
     title: 'the group is not looked at again at the instant that its decision names',
     edits: [{ file: loop, find: 'group.wakeAtMs = wakeAtMs;', replace: 'group.wakeAtMs = wakeAtMs === undefined ? wakeAtMs : undefined;' }],
@@ -56,18 +44,6 @@ export const wakingDefects: readonly Defect[] = [
         replace: 'if (nowMs >= memory.behindSinceMs) return true;',
       },
     ],
-    breaks: ['L10', 'L12', 'L2', 'unfinished'],
-  },
-  {
-    id: 'new-leader-is-not-woken',
-    title: 'a process that begins to lead waits for the next event',
-    edits: [{ file: 'agent/agent.ts', find: 'if (isLeader) loop.wakeAll();', replace: '' }],
-    breaks: ['L10', 'L12', 'L2', 'L3', 'unfinished'],
-  },
-  {
-    id: 'pods-wake-nobody',
-    title: 'a change of a pod wakes no group',
-    edits: [{ file: 'agent/wake-index.ts', find: 'return [...own, ...shared];', replace: 'return own.length > 1_000 ? own : shared;' }],
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
