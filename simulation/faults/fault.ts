@@ -67,7 +67,7 @@ export type WatchFault =
   | { readonly class: 'F8'; readonly kind: 'reconnectToPast'; readonly behindMs: number }
   /**
    * This line and those that follow for the same object are passed over, `lines` in all; the one after them is delivered. When it does not come
-   * within `forMs`, the newest that was passed over is: what is hidden is the way there, not where it leads.
+   * within `forMs`, the watch ends with 410, and a list tells: what is hidden is the way there, not where it leads.
    */
   | { readonly class: 'F8'; readonly kind: 'hide'; readonly lines: number; readonly forMs: number }
   /**

@@ -20,7 +20,6 @@ export interface LinesOptions {
 /** Lines of one object that are passed over. */
 interface Hidden {
   left: number;
-  newest: string;
   readonly cancel: () => void;
 }
 
@@ -150,11 +149,10 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
     const object = objectOf(text);
     if (object === undefined) return deliver(text);
     const cancel = holds.after(forMs, () => {
-      const { newest } = hidden.get(object) ?? {};
-      hidden.delete(object);
-      if (newest !== undefined) deliver(newest);
+      deliver(goneLine);
+      end('the server closed the watch');
     });
-    hidden.set(object, { left: lines - 1, newest: text, cancel });
+    hidden.set(object, { left: lines - 1, cancel });
   };
   const isPassedOver = (text: string): boolean => {
     if (hidden.size === 0) return false;
@@ -163,7 +161,6 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
     if (object === undefined || of === undefined) return false;
     if (of.left > 0) {
       of.left -= 1;
-      of.newest = text;
       return true;
     }
     of.cancel();

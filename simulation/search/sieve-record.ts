@@ -115,8 +115,8 @@ function resourceOf(site: string): string {
   return site.replace(/^watch\./, '').replace(/\.watch$/, '');
 }
 
-/** What a controller of rollouts could act upon. */
-function sayings(resource: string, object: Json): Says {
+/** What a controller of rollouts could act upon in an object of that plural. */
+export function sayings(resource: string, object: Json): Says {
   const [metadata, spec, status] = [part(object, 'metadata'), part(object, 'spec'), part(object, 'status')];
   if (resource === 'pods') {
     const conditions = (status['conditions'] ?? []) as readonly { readonly type: string; readonly status: string }[];

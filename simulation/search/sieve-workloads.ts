@@ -10,7 +10,15 @@ export interface SieveWorkload {
 }
 
 const group: GroupShape = {
-  ...{ kind: 'native', zones: 2, podsPerZone: 2, maxUnavailable: 1, minReadySeconds: 0, podManagementPolicy: 'Parallel', rotateBy: 'delete' },
+  ...{
+    kind: 'native',
+    zones: 2,
+    podsPerZone: 2,
+    maxUnavailable: 1,
+    minReadySeconds: 0,
+    podManagementPolicy: 'Parallel',
+    rotateBy: 'delete',
+  },
   ...{ replicas: 'own', delaySeconds: 0, betweenZonesSeconds: 0, drainMs: 2000, startMs: 3000 },
 };
 
@@ -38,7 +46,7 @@ const parts: readonly Part[] = [
     group: { kind: 'adopted' },
     events: [roll, { atMs: 26_000, kind: 'pause' }, { atMs: 50_000, kind: 'resume' }],
   },
-  { name: 'scale-up', group: { replicas: 'mirror', podsPerZone: 1 }, events: [{ atMs, kind: 'setReplicas', replicas: 3 }] },
+  { name: 'scale-up', group: { replicas: 'mirror' }, events: [{ atMs, kind: 'setReplicas', replicas: 3 }] },
   {
     name: 'delayed-scale-down',
     group: { replicas: 'delayedMirror', delaySeconds: 30, betweenZonesSeconds: 10 },
@@ -64,7 +72,10 @@ const parts: readonly Part[] = [
     name: 'leader-and-follower',
     group: { replicas: 'leader', podManagementPolicy: 'OrderedReady' },
     agents: 2,
-    events: [{ atMs, kind: 'setReplicas', replicas: 3, zone: 'a' }, { ...roll, atMs: 45_000 }],
+    events: [
+      { atMs, kind: 'setReplicas', replicas: 3, zone: 'a' },
+      { ...roll, atMs: 45_000 },
+    ],
   },
 ];
 

@@ -17,7 +17,15 @@ export interface SievePlan {
   readonly name: string;
   readonly pattern: SievePattern;
   readonly fault: PlacedFault;
+  /** What the fault waits for, in words that hold on any server. */
+  readonly trigger: SieveTrigger;
 }
+
+export type SieveTrigger =
+  /** The so manieth request of the place, from 1. */
+  | { readonly kind: 'write'; readonly site: string; readonly count: number; readonly moment: 'afterApply' | 'afterReply' }
+  /** What lines say of one object (RecordedLine): at first `was`, then `is`. */
+  | { readonly kind: 'change'; readonly object: string; readonly aspect: string; readonly was: string; readonly is: string };
 
 /** The scenario of the recording with what the plan does to it. */
 export function scenarioOfPlan(scenario: Scenario, { fault }: SievePlan): Scenario {
@@ -41,9 +49,10 @@ export function sampleOf(plans: readonly SievePlan[], most: number, seed: number
 const restartAfterMs = 1000;
 
 function intermediatePlans({ writes }: Recording): readonly SievePlan[] {
-  return writes.flatMap(({ at, what }) =>
+  return writes.flatMap(({ at, what, site }) =>
     (['afterApply', 'afterReply'] as const).map((moment) => ({
       name: `crash ${moment} at ${at} (${what})`,
+      trigger: { kind: 'write' as const, site, count: Number(at.replace(/^.*#/, '')), moment },
       pattern: 'intermediate' as const,
       fault: { at, port: 'request' as const, fault: { class: 'F11' as const, kind: 'crash' as const, moment, restartAfterMs } },
     })),
@@ -60,10 +69,16 @@ function stalePlans({ writes, lines }: Recording): readonly SievePlan[] {
     if (!causes.has(cause)) continue;
     const later = lines.slice(index + 1).find((line) => isOfSame(line, cause) && aspectsOf(cause.says, line.says).length > 0);
     if (later === undefined) continue;
-    const name = `after ${later.at} the world as of ${cause.at} (${cause.object}: ${difference(cause.says, later.says)})`;
+    const trigger = triggerOf(cause.object, cause.says, later.says);
+    const name = `after ${later.at} the world as of ${cause.at} (${textOf(trigger)})`;
     const show = { class: 'F10', kind: 'showVersion', revision: cause.revision, forMs: pastMs } as const;
-    plans.push({ name: `${name}, restarted`, pattern: 'stale', fault: { at: later.at, port: 'line', fault: { ...show, restartAfterMs } } });
-    plans.push({ name: `${name}, reconnected`, pattern: 'stale', fault: { at: later.at, port: 'line', fault: show } });
+    plans.push({
+      name: `${name}, restarted`,
+      pattern: 'stale',
+      trigger,
+      fault: { at: later.at, port: 'line', fault: { ...show, restartAfterMs } },
+    });
+    plans.push({ name: `${name}, reconnected`, pattern: 'stale', trigger, fault: { at: later.at, port: 'line', fault: show } });
   }
   return plans;
 }
@@ -78,10 +93,16 @@ function unobservedPlans({ writes, lines }: Recording): readonly SievePlan[] {
       const last = after[to];
       if (last === undefined || known.has(`${from.at} ${to}`) || !isActedUpon([from, ...after.slice(0, to + 1)], writes)) continue;
       known.add(`${from.at} ${to}`);
-      const name = `from ${from.at} until ${last.at} (${from.object}: ${difference(from.before, from.says, aspect)} → back)`;
+      const trigger = triggerOf(from.object, from.before, from.says, aspect);
+      const name = `from ${from.at} until ${last.at} (${textOf(trigger)} → back)`;
       // Whoever acts otherwise for not having seen it may keep the end of it from coming as soon.
-      const forMs = 2 * (last.atMs - from.atMs) + 10_000;
-      plans.push({ name, pattern: 'unobserved', fault: { at: from.at, port: 'line', fault: { class: 'F8', kind: 'hide', lines: to + 1, forMs } } });
+      const forMs = Math.ceil(2 * (last.atMs - from.atMs)) + 10_000;
+      plans.push({
+        name,
+        pattern: 'unobserved',
+        trigger,
+        fault: { at: from.at, port: 'line', fault: { class: 'F8', kind: 'hide', lines: to + 1, forMs } },
+      });
     }
   }
   return plans;
@@ -112,10 +133,16 @@ function aspectsOf(says: Says, later: Says): readonly string[] {
   return aspects.filter((aspect) => aspect in says && says[aspect] !== later[aspect]);
 }
 
-function difference(says: Says, later: Says, aspect = aspectsOf(says, later)[0] ?? 'exists'): string {
-  return `${aspect} ${short(says[aspect])} → ${short(later[aspect])}`;
+type Change = Extract<SieveTrigger, { readonly kind: 'change' }>;
+
+function triggerOf(object: string, says: Says, later: Says, aspect = aspectsOf(says, later)[0] ?? 'exists'): Change {
+  return { kind: 'change', object, aspect, was: says[aspect] ?? 'nothing', is: later[aspect] ?? 'nothing' };
 }
 
-function short(value = 'nothing'): string {
+function textOf({ object, aspect, was, is }: Change): string {
+  return `${object}: ${aspect} ${short(was)} → ${short(is)}`;
+}
+
+function short(value: string): string {
   return value.length > 40 ? `${value.slice(0, 40)}…` : value;
 }

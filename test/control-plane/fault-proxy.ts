@@ -76,7 +76,8 @@ export async function startFaultProxy({ url, authority, folder }: Pick<ControlPl
       if (old !== undefined) return answer(entry, outgoing, old);
     }
     if (fault?.kind === 'delay' && fault.what === 'request') await delay(fault.ms);
-    const { reply, sent } = await ask(incoming, entry, agent);
+    const path = fault?.kind === 'listAsOf' ? asOf(entry.path, fault.revision) : entry.path;
+    const { reply, sent } = await ask(incoming, { ...entry, path }, agent);
     entry.serverStatus = reply.statusCode ?? 0;
     outgoing.on('close', () => sent.destroy());
     if (entry.isWatch && reply.statusCode === 200) return passWatch({ entry, reply, outgoing, fault });
@@ -84,7 +85,8 @@ export async function startFaultProxy({ url, authority, folder }: Pick<ControlPl
     const key = `${user} ${entry.path}`;
     if (entry.method === 'GET' && received.status === 200 && !firstAnswers.has(key)) firstAnswers.set(key, received);
     if (fault?.kind === 'delay' && fault.what === 'reply') await delay(fault.ms);
-    if (fault?.kind === 'dropReply') outgoing.destroy();
+    if (fault?.kind === 'die') await die(fault, entry, { outgoing, received });
+    else if (fault?.kind === 'dropReply') outgoing.destroy();
     else if (fault?.kind === 'truncate') truncate(outgoing, received, fault.bytes);
     else answer(entry, outgoing, received);
   }
@@ -126,6 +128,26 @@ function userOf({ socket }: IncomingMessage): string {
   return typeof name === 'string' ? name : '';
 }
 
+/** The same list, of exactly that version. */
+function asOf(path: string, revision: string): string {
+  const [collection = path, query = ''] = path.split('?');
+  const parameters = new URLSearchParams(query);
+  parameters.set('resourceVersion', revision);
+  parameters.set('resourceVersionMatch', 'Exact');
+  return `${collection}?${parameters}`;
+}
+
+/** Ends the process that asked, when its request has been carried out. */
+async function die(
+  { moment, die }: Fault & { readonly kind: 'die' },
+  entry: Book,
+  { outgoing, received }: { readonly outgoing: ServerResponse; readonly received: Answer },
+): Promise<void> {
+  if (moment === 'afterReply') answer(entry, outgoing, received);
+  await die();
+  outgoing.destroy();
+}
+
 interface Watch {
   readonly entry: Book;
   readonly reply: IncomingMessage;
@@ -143,11 +165,13 @@ async function passWatch({ entry, reply, outgoing, fault }: Watch): Promise<void
     reply.destroy();
     return breakWatch(fault, outgoing);
   }
+  if (fault?.kind === 'holdWatch') await fault.until;
   let rest = '';
   for await (const chunk of reply.setEncoding('utf8')) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
+      if (fault?.kind === 'filterWatch' && !fault.passes(JSON.parse(line))) continue;
       outgoing.write(`${line}\n`);
       left -= 1;
       if (left === 0) return breakWatch(fault, outgoing);

@@ -1,4 +1,5 @@
 // Which request goes wrong and how: rules that the fault proxy follows, and the book it keeps of what was asked.
+import type { KubernetesObject } from './client.ts';
 
 /** What the proxy does to a request instead of passing it on. */
 export type Fault =
@@ -19,7 +20,20 @@ export type Fault =
   /** The first answer to the same GET comes again, as from a server that lags behind. Without one the request passes. */
   | { readonly kind: 'oldAnswer' }
   /** Only the first bytes of the answer's body come, then the connection ends. */
-  | { readonly kind: 'truncate'; readonly bytes: number };
+  | { readonly kind: 'truncate'; readonly bytes: number }
+  /** Whoever asks dies when the server has carried the request out: before its answer is sent on, or right after. */
+  | { readonly kind: 'die'; readonly moment: 'afterApply' | 'afterReply'; readonly die: () => Promise<unknown> }
+  /** A list is answered as it was at that revision of the server, which was asked for any. */
+  | { readonly kind: 'listAsOf'; readonly revision: string }
+  /** A watch is open, and nothing comes before that; then all of it. */
+  | { readonly kind: 'holdWatch'; readonly until: Promise<unknown> }
+  /** Asked of every line of a watch, in their order: it comes when the answer is true. */
+  | { readonly kind: 'filterWatch'; readonly passes: (line: WatchLine) => boolean };
+
+export interface WatchLine {
+  readonly type: string;
+  readonly object: KubernetesObject;
+}
 
 export interface ProxiedRequest {
   /** Name of the identity that asked. */

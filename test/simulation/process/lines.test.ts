@@ -67,7 +67,10 @@ describe('a watch through the network', () => {
         return world.server.watch(...args);
       },
     };
-    const http = createTransport({ life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly }, 'acting');
+    const http = createTransport(
+      { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly },
+      'acting',
+    );
     const heard: string[] = [];
     void http.stream(request, (line) => heard.push(line));
     await scheduler.runUntil(10_000);
@@ -109,7 +112,10 @@ describe('a watch through the network', () => {
     const world = lifeWith();
     const { life, scheduler } = world;
     const server = { ...world.server, watch: () => ({ status: 403, headers: {}, body: 'no' }) };
-    const http = createTransport({ life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly }, 'acting');
+    const http = createTransport(
+      { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly },
+      'acting',
+    );
     let stream: KubernetesStream | undefined;
     void http
       .stream(request, () => undefined)
@@ -256,14 +262,14 @@ describe('a fault of a line', () => {
     expect([life.open.watches, scheduler.pendingCount()]).toEqual([1, 0]);
   });
 
-  it('delivers the newest line that was passed over when nothing follows it', async () => {
-    const { open, scheduler, lines } = await watching(at({ class: 'F8', kind: 'hide', lines: 3, forMs: 20_000 }));
+  it('says that the version is gone when nothing follows what was passed over', async () => {
+    const { open, scheduler, lines, ends } = await watching(at({ class: 'F8', kind: 'hide', lines: 3, forMs: 20_000 }));
     const { watch } = await open();
     for (const version of [1, 2]) watch.sink.line(lineOf('p', version));
     await scheduler.runUntil(scheduler.nowMs() + 15_000);
     expect(lines()).toEqual([]);
     await scheduler.runUntil(scheduler.nowMs() + 10_000);
-    expect(lines()).toEqual([lineOf('p', 2)]);
+    expect([lines(), ends]).toEqual([[expect.stringContaining('"code":410')], ['the server closed the watch']]);
   });
 
   it('delivers a line, shows the world of a version and ends, or lets the process die', async () => {
