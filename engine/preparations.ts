@@ -1,5 +1,6 @@
 // What is remembered of pods that are asked to prepare for their removal, before the question leaves and after the answer came.
 import type { GroupDefinition } from '../policies/definition.ts';
+import { isBelievable } from './believable.ts';
 import type { Action } from './decision.ts';
 import type { Ledger, Preparation, Snapshot } from './snapshot.ts';
 
@@ -105,6 +106,17 @@ export function preparedSince(before: Preparation | undefined, answer: Omit<Prep
   return isSameReport || (before.podUid === answer.podUid && !isLater) ? known : undefined;
 }
 
+/**
+ * Whether it was a clock ahead of this one that dated what is known of a prepared pod: by the pod's own time it has happened already. Its delay
+ * begins anew, and is not waited for as long as that clock was wrong. Where the pod names no time, or one that lies ahead too, it may be the
+ * clock here that is slow, by which no delay must begin: it would seem to be over once this clock is right.
+ */
+export function isDatedAhead(entry: Preparation, nowMs: number): boolean {
+  const since = knownSince(entry);
+  if (since === undefined || isBelievable({ nowMs }, since)) return false;
+  return entry.reportedMs !== undefined && isBelievable({ nowMs }, entry.reportedMs);
+}
+
 function knownSince({ state, seenMs, sinceMs }: Preparation): number | undefined {
   return state === 'prepared' ? seenMs : sinceMs;
 }
@@ -159,7 +171,8 @@ function preparationOf(
     return { ...identity, state: 'failed', seenMs: nowMs, ...lastPrepared(before), ...said };
   }
   const answered = { ...identity, state: 'prepared' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
-  const since = before.map((entry) => preparedSince(entry, answered)).filter((instant) => instant !== undefined);
+  const counted = before.filter((entry) => !isDatedAhead(entry, nowMs));
+  const since = counted.map((entry) => preparedSince(entry, answered)).filter((instant) => instant !== undefined);
   const seenMs = since.length === 0 ? nowMs : Math.min(...since);
   return { ...answered, seenMs, ...(seenMs === nowMs ? {} : { answeredMs: nowMs }) };
 }

@@ -1,11 +1,11 @@
 // The run: which revision the group moves to, which wave it is in, and since when. Moved forward by every decision.
 import type { WaveDefinition } from '../policies/definition.ts';
 import { waveTarget } from './amount.ts';
+import { isBelievable } from './believable.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { RuleResult } from './decision.ts';
 import { hashText } from './hash.ts';
 import { holds } from './rule.ts';
-import { isBelievable } from './rules/prepare.ts';
 import { isStuck } from './rules/stuck.ts';
 import { afterWave } from './rules/wave.ts';
 import { isUnknown, type RunState } from './snapshot.ts';

@@ -1,9 +1,10 @@
 // The two-phase protocol of a downscale: pods are asked to prepare, and leave only when they did, and long enough ago.
 import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
+import { isBelievable } from '../believable.ts';
 import { sourceOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
-import { isNewAnswer, wasAsked } from '../preparations.ts';
+import { isDatedAhead, isNewAnswer, wasAsked } from '../preparations.ts';
 import { earliest, result } from '../rule.ts';
 import type { Preparation } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
@@ -19,11 +20,6 @@ export interface PrepareAnswer {
 /** A failed preparation is tried again after this long. */
 const retryAfterMs = 30_000;
 
-/** Whether a stored time can be true: no more than 30 s ahead of the clock. */
-export function isBelievable({ nowMs }: { readonly nowMs: number }, instant: number): boolean {
-  return instant <= nowMs + 30_000;
-}
-
 /**
  * The delayed downscale: every leaving pod was asked, and the pods from the top down that were prepared for at least the delay may go, once
  * they have said so again. A matured pod below an immature one waits.
@@ -36,8 +32,8 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const limit = formatDuration(delayed.afterMs);
   const entries = leavingPods(question, 'delayed');
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
-  const missing = entries.filter(({ entry }) => entry?.state !== 'prepared');
-  const mayCall = failed.every(({ entry }) => context.nowMs - (entry?.seenMs ?? 0) >= retryAfterMs);
+  const missing = entries.filter(({ entry }) => entry?.state !== 'prepared' || isDatedAhead(entry, context.nowMs));
+  const mayCall = !failed.some((pod) => isPausing(question, pod));
   const actions = missing.length > 0 && mayCall ? [callPods(question, 'delayed', 'POST', ascending(question))] : [];
   if (failed.length > 0) {
     const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
@@ -143,7 +139,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   const source = sourceOf(context, `zones.${zone.zone.name}.prepare`, 'scaling.down.prepare');
   const entries = leavingPods({ ...question, to }, 'prepare');
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
-  if (failed.length > 0 && failed.some(({ entry }) => context.nowMs - (entry?.seenMs ?? 0) < retryAfterMs)) {
+  if (failed.length > 0 && failed.some((pod) => isPausing(question, pod))) {
     // Everything is taken back, so that no pod is left half closed; one that failed may have prepared before its answer was lost.
     const actions = entries.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
       ? [callPods(question, 'prepare', 'DELETE', descending(question, to))]
@@ -212,11 +208,15 @@ function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefine
   return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
 }
 
+/** Whether it failed too short a time ago to be asked again. A failure that lies ahead was dated by another clock, and was some time ago. */
+function isPausing({ context }: Pick<ScaleQuestion, 'context'>, { entry }: LeavingPod): boolean {
+  const atMs = entry?.seenMs ?? 0;
+  return isBelievable(context, atMs) && context.nowMs - atMs < retryAfterMs;
+}
+
 function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): number | undefined {
   return earliest(
-    failed
-      .map(({ entry }) => (entry === undefined ? undefined : entry.seenMs + retryAfterMs))
-      .filter((instant) => (instant ?? 0) > context.nowMs),
+    failed.filter((pod) => isPausing({ context }, pod)).map(({ entry }) => (entry === undefined ? undefined : entry.seenMs + retryAfterMs)),
   );
 }
 

@@ -15,6 +15,32 @@ const prepared: Preparation = { ...identity, state: 'prepared', reportedMs: 100,
 const failed: Preparation = { ...identity, state: 'failed', seenMs: 20, message: 'refused' };
 const withEntries = (...preparations: readonly Preparation[]): Ledger => ({ ...empty, preparations });
 
+describe('what a clock that was fast has dated', () => {
+  const at = 1_000_000;
+  const answerOf = (before: Preparation, reportedMs?: number) => {
+    const answer = { ordinal: 5, podUid: 'u5', result: 'done' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
+    return noteAnswers(withEntries(before), post, [answer], at).preparations;
+  };
+
+  it('is counted from the next answer, by which the pod has prepared already', () => {
+    const before = { ...prepared, seenMs: at + 900_000 };
+    expect(answerOf(before, 100)).toEqual([{ ...prepared, seenMs: at }]);
+    expect(answerOf({ ...failed, sinceMs: at + 900_000, reportedMs: 100 }, 100)).toEqual([{ ...prepared, seenMs: at }]);
+  });
+
+  it('is believed when the time of the pod lies ahead too, or it names none, for it may be this clock that is slow', () => {
+    const before = { ...prepared, reportedMs: at + 900_000, seenMs: at + 900_000 };
+    expect(answerOf(before, at + 900_000)).toEqual([{ ...before, answeredMs: at }]);
+    const { reportedMs: _, ...silent } = before;
+    expect(answerOf(silent)).toEqual([{ ...silent, answeredMs: at }]);
+  });
+
+  it('is believed as long as it lies no more than half a minute ahead', () => {
+    const before = { ...prepared, seenMs: at + 30_000 };
+    expect(answerOf(before, 100)).toEqual([{ ...before, answeredMs: at }]);
+  });
+});
+
 describe('a pod that is about to be asked', () => {
   const ask = (ledger: Ledger, call: Parameters<typeof noteAsked>[1] = post) => noteAsked(ledger, call, [{ ordinal: 5, uid: 'u5' }], 10);
 

@@ -181,6 +181,12 @@ describe('the delayed downscale', () => {
     expect(of({ preparations: [young, old] }).actions).toEqual([]);
   });
 
+  it('asks a failed pod again at once when its failure is dated ahead', () => {
+    const failed = (seenMs: number) => of({ to: 4, preparations: [preparation(4, { state: 'failed', seenMs })] });
+    expect(failed(kitNowMs + 30 * minuteMs).actions).toEqual([call('delayed', 'POST', [4])]);
+    expect(failed(kitNowMs + 20 * secondMs)).toMatchObject({ result: { earliestMs: kitNowMs + 50 * secondMs }, actions: [] });
+  });
+
   it('trusts the later of what the pod says and what the agent saw', () => {
     const entry = (reportedMs: number, seenMs: number) =>
       of({ to: 4, preparations: [preparation(4, { reportedMs, seenMs })] }).result.earliestMs;
@@ -193,6 +199,15 @@ describe('the delayed downscale', () => {
       of({ to: 4, preparations: [preparation(4, { reportedMs, seenMs: ago(hourMs) })] }).result.earliestMs;
     expect(entry(kitNowMs + 30 * secondMs)).toBe(kitNowMs + 30 * secondMs + 2 * hourMs);
     expect(entry(kitNowMs + 30 * secondMs + 1)).toBe(kitNowMs + hourMs);
+  });
+
+  it('begins anew when a clock that was fast has dated what the agent saw, and the pod names a time that has come', () => {
+    const ahead = kitNowMs + 30 * minuteMs;
+    const of4 = (overrides: Partial<Preparation>) => of({ to: 4, preparations: [preparation(4, { seenMs: ahead, ...overrides })] });
+    expect(of4({ reportedMs: ago(minuteMs) })).toMatchObject({ result: { outcome: 'wait', fact: '1 pod must prepare' } });
+    expect(of4({ reportedMs: ago(minuteMs) }).actions).toEqual([call('delayed', 'POST', [4])]);
+    // Here it may be this clock that is wrong.
+    expect(of4({ reportedMs: ahead })).toMatchObject({ result: { earliestMs: ahead + 2 * hourMs }, actions: [] });
   });
 
   it('takes what the agent saw when the pod says nothing', () => {
