@@ -5,7 +5,7 @@ import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods
 import { configMapResource, isAgent, isTerminating, numberAt, statefulSetResource } from './objects.ts';
 import type { Oracle } from './oracle.ts';
 import { type Book, machineOf, type Zone } from './places.ts';
-import { isPaused } from './targets.ts';
+import { isHalted, isPaused } from './targets.ts';
 
 /** A claim and who wrote it. */
 interface Open {
@@ -128,7 +128,9 @@ class LedgerJudge {
 
   #isPausedFor(claim: Claimed, actor: Commit['actor'], atMs: number): boolean {
     const zone = this.#zoneOf(claim);
-    return zone !== undefined && isPaused(this.#book, zone.statefulSet, this.#book.momentOf({ actor, atMs }));
+    if (zone === undefined) return false;
+    const binds = claim.verb === 'scaleDown' ? isHalted : isPaused;
+    return binds(this.#book, zone.statefulSet, this.#book.momentOf({ actor, atMs }));
   }
 
   /** The half of S1 that is about what is announced: nothing is, while something else is in another zone. */

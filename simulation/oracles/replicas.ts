@@ -13,7 +13,7 @@ import {
 } from './objects.ts';
 import type { Oracle } from './oracle.ts';
 import { type Book, lackingIn, type Moment, type Zone } from './places.ts';
-import { checkObserved, isPaused } from './targets.ts';
+import { checkObserved, isHalted } from './targets.ts';
 import { createTimeline } from './timeline.ts';
 
 /** A write of replicas by an agent. */
@@ -110,7 +110,7 @@ function isForced({ terms }: Book, { zone, moment }: Write): boolean {
 function checkDecrease(book: Book, write: Write): void {
   const { scene } = book;
   const { zone, moment, to } = write;
-  if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${describe(write)} although it is paused`);
+  if (isHalted(book, zone.statefulSet, moment)) scene.violated('S28', `${describe(write)} although it is paused`);
   // Adopted groups keep the original's arithmetic: a decrease without preparation looks at no other zone.
   if (scene.group.kind === 'adopted') return;
   checkObserved(book, moment, describe(write));

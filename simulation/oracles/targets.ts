@@ -84,8 +84,13 @@ export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment,
   }
 }
 
-/** Whether a person has paused it, and the decision must have known. */
-export function isPaused({ terms }: Book, statefulSet: string, { atMs, fromMs, aheadMs }: Moment): boolean {
-  const settings = terms.of(statefulSet).since(fromMs);
-  return (settings.length > 0 && settings.every((one) => one.isPaused)) || terms.isPausedSince(statefulSet, fromMs, atMs + aheadMs);
+/** Whether none of its pods may be replaced, by its settings or because a person has paused it, and the decision must have known. */
+export function isPaused(book: Book, statefulSet: string, moment: Moment): boolean {
+  const settings = book.terms.of(statefulSet).since(moment.fromMs);
+  return (settings.length > 0 && settings.every((one) => one.isPaused)) || isHalted(book, statefulSet, moment);
+}
+
+/** Whether a person has paused it, and the decision must have known. What the settings of a zone pause is its rollout: it shrinks all the same. */
+export function isHalted({ terms }: Book, statefulSet: string, { atMs, fromMs, aheadMs }: Moment): boolean {
+  return terms.isPausedSince(statefulSet, fromMs, atMs + aheadMs);
 }

@@ -131,4 +131,12 @@ describe('S28', () => {
     history.advance(11_000).take('ing-a-2');
     expect(history.found('S28')).toHaveLength(1);
   });
+
+  it('lets such a zone shrink: its settings pause the replacement of pods alone', () => {
+    const history = new History({ kind: 'adopted' });
+    history.change(setResource, 'ing-a', () => ({ metadata: { annotations: { 'grafana.com/rollout-paused': 'true' } } }));
+    history.advance(11_000).announce([{ verb: 'scaleDown', zone: 'a', uid: history.claimOf('ing-a-2').uid, to: 2 }]);
+    history.scale('ing-a', 2, history.agent());
+    expect(history.found('S28')).toEqual([]);
+  });
 });
