@@ -32,6 +32,8 @@ export interface GroupMemory {
   isFreshWanted: boolean;
   /** Monotonic: since when the caches have been behind. */
   behindSinceMs?: number | undefined;
+  /** Monotonic: when the caches were last found to say what stands written. */
+  writtenAsOfMs?: number;
   /** UIDs of objects whose disruption the server confirmed. */
   confirmed: ReadonlySet<string>;
   /** UIDs of objects whose disruption this process has asked for. */
@@ -50,7 +52,7 @@ export interface GroupMemory {
 export interface GatherParts {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs'>;
-  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen' | 'written'>;
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly ledgers: Pick<Ledgers, 'read'>;

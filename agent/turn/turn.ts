@@ -21,6 +21,7 @@ import type { RefusalPorts } from './refusals.ts';
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './remember.ts';
 import { openRevocations, revoke } from './revoke.ts';
 import { definitionIn, isSameDefinition, termsOf } from './terms.ts';
+import { isAsWritten } from './written.ts';
 
 export interface TurnParts extends GatherParts {
   readonly config: AgentConfig;
@@ -36,6 +37,8 @@ export interface TurnParts extends GatherParts {
 
 /** How often a turn begins again at once because somebody else wrote the ledger. */
 const restarts = 3;
+/** When a watch that is behind is looked at again. */
+const unheardLookMs = 2_000;
 /** A pod that fails while a watch is dead, or while the ledger is slow to be written, is one that the decision knows nothing of. */
 const longestSnapshotAgeMs = 10_000;
 
@@ -107,6 +110,10 @@ class Turn {
       this.#memory.isFreshWanted = true;
       return await this.run();
     }
+    if (decision.actions.some(isDestructive) && !(await this.#isAsWritten(gathered))) {
+      this.report('what stands written of the group is newer than what the watches have told; nothing destructive is done before they do');
+      return { lookAgainInMs: unheardLookMs };
+    }
     const violations = this.#violations(gathered.snapshot, decision);
     const safe = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
     const actions = safe.filter((action) => !this.#isForbidden(action));
@@ -120,6 +127,25 @@ class Turn {
     const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
     this.report(problem);
     return this.#next(decision, problem !== undefined, gathered);
+  }
+
+  /** What people say may be younger than a watch that is silent; it is asked for at most as often as a snapshot may be old. */
+  async #isAsWritten({ fresh }: Gathered): Promise<boolean> {
+    const { env, caches, config } = this.#parts;
+    const memory = this.#memory;
+    const nowMs = env.clock.monotonicMs();
+    const isKnown = memory.writtenAsOfMs !== undefined && nowMs - memory.writtenAsOfMs <= longestSnapshotAgeMs;
+    if (isKnown && fresh === undefined) return true;
+    const isSame = await isAsWritten(env, {
+      caches,
+      namespace: this.#group.namespace,
+      agentNamespace: config.agentNamespace,
+      fresh,
+      longestSilenceMs: longestSnapshotAgeMs,
+      timeoutMs: config.kubernetesTimeoutMs,
+    });
+    if (isSame) memory.writtenAsOfMs = nowMs;
+    return isSame;
   }
 
   /** What is announced there is not known, so nothing is done; the decision tells why. */

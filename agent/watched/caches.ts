@@ -55,6 +55,16 @@ export interface FreshObjects {
 
 export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
 
+/** The objects of one kind and namespace that people write, as a cache has them. */
+export interface WrittenObjects {
+  readonly resource: Resource;
+  readonly namespace: string;
+  /** How long ago a change of them would certainly have been heard of, in milliseconds. */
+  readonly silentMs: number;
+  /** Whether the cache says the same as these, which were read past it. */
+  readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
+}
+
 export interface Caches extends CacheView {
   /** What is known of a namespace, its cluster-wide surroundings included. */
   readonly observe: (namespace: string, fresh?: FreshObjects) => NamespaceView;
@@ -65,6 +75,8 @@ export interface Caches extends CacheView {
   readonly manifests: () => readonly KubernetesObject[] | undefined;
   /** Objects of our kinds. Those of a kind that cannot be read are `unread`. */
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
+  /** What people have written in these namespaces, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
+  readonly written: (namespaces: readonly string[]) => readonly WrittenObjects[];
   readonly isSettled: () => boolean;
   readonly degradations: () => readonly Degradation[];
   readonly stop: () => void;
@@ -188,6 +200,20 @@ export function startCaches(
       objects: policies.flatMap(({ watched }) => watched.list()),
       unread: policies.filter(({ watched }) => watched.problem() !== undefined).map(({ kind }) => kind),
     }),
+    written: (asked) =>
+      policies.flatMap(({ kind, watched }) => {
+        const resource = policyResource(kind);
+        const known = asked.filter(
+          (namespace) => watched.problem(namespace) === undefined && watched.silentMs(namespace) < Number.POSITIVE_INFINITY,
+        );
+        if (watched.degradation()?.reason === 'missing') return [];
+        return known.map((namespace) => ({
+          resource,
+          namespace,
+          silentMs: watched.silentMs(namespace),
+          isSame: (objects) => isSameJson(saidBy(watched.list(namespace)), saidBy(objects.map(withoutStatus))),
+        }));
+      }),
     lookUp: (kind, namespace, name) => (kind === 'pod' ? pods.get(namespace, name) : statefulSets.get(namespace, name)?.view),
     hasSeen: (kind, namespace, resourceVersion) => (kind === 'pod' ? pods : statefulSets).hasSeen(namespace, resourceVersion),
     isSettled: () => all.every((watched) => watched.isSettled()),
@@ -242,6 +268,13 @@ function withoutVersion(object: KubernetesObject | undefined): unknown {
   if (object === undefined) return undefined;
   const { resourceVersion: _resourceVersion, ...metadata } = object.metadata;
   return { ...object, metadata };
+}
+
+/** What objects say, by name, whatever their order and versions. */
+function saidBy(objects: readonly KubernetesObject[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    objects.map((object) => [object.metadata.name ?? '', withoutVersion(object)] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
 }
 
 function membersOf(watched: Watched<CachedStatefulSet>, namespace: string, fresh: FreshObjects | undefined): readonly CachedStatefulSet[] {

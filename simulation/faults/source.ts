@@ -18,7 +18,7 @@ export const usualLimits: FaultLimits = { longestMs: 600_000, crashGapMs: 20_000
 /**
  * Draws at each place, class by class; the first that is drawn happens. What is drawn for one class and place depends on the seed alone, except
  * that crashes and pauses keep their gap; their rate is that of places at which caches are filled, less where the Lease is renewed, more where
- * the agent acts and tells. Ranges: the fault catalogue (docs/simulation.md).
+ * the agent tells and remembers, and most where it acts. Ranges: the fault catalogue (docs/simulation.md).
  */
 export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = usualLimits): Faults {
   const isDrawn = (kind: FaultClass, key: string, weight = 1): boolean => {
@@ -189,6 +189,7 @@ function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
  */
 function weightOf({ site }: Point): number {
   if (site.startsWith('lease.')) return 0.2;
+  if (site.startsWith('act.') || site.startsWith('revoke.')) return 20;
   return site.startsWith('watch.') || site.startsWith('gate.') ? 1 : 4;
 }
 

@@ -68,6 +68,8 @@ export class MemoryApi {
   onChange: (plural: string, object: StoredObject) => void = () => undefined;
   /** Events are held back while true, as by a watch cache that lags; lists and gets tell the truth. */
   isWatchFrozen = false;
+  /** As `isWatchFrozen`, for one kind. */
+  frozenPlural: string | undefined;
   readonly #held: (() => void)[] = [];
 
   constructor({ nowMs, customKinds: custom = customKinds }: MemoryApiOptions) {
@@ -132,6 +134,7 @@ export class MemoryApi {
   /** Lets the events through that were held back. */
   thaw(): void {
     this.isWatchFrozen = false;
+    this.frozenPlural = undefined;
     for (const send of this.#held.splice(0)) send();
   }
 
@@ -298,7 +301,7 @@ export class MemoryApi {
       kindKeyOf(place) === key && (place.namespace === '' || place.namespace === object.metadata.namespace) && selects(object);
     if (!isMeant) return;
     const send = (): void => watch.send({ type, object });
-    if (this.isWatchFrozen) this.#held.push(send);
+    if (this.isWatchFrozen || this.frozenPlural === place.plural) this.#held.push(send);
     else send();
   }
 

@@ -1,0 +1,40 @@
+// Whether what the caches say of people's wishes is what stands written: a pause that no watch has told of must be found before a pod goes.
+import type { ClusterEnv } from '../../cluster/env.ts';
+import { isSameJson } from '../../cluster/request/json.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import type { Caches, FreshObjects } from '../watched/caches.ts';
+
+export interface WrittenQuestion {
+  readonly caches: Pick<Caches, 'written' | 'statefulSet'>;
+  /** Of the group. */
+  readonly namespace: string;
+  /** Where policies that bind other namespaces may be. */
+  readonly agentNamespace: string;
+  /** The StatefulSets as they were read past the caches, when they were. */
+  readonly fresh: FreshObjects | undefined;
+  /** A cache that has heard from the server within this time is believed, in milliseconds. */
+  readonly longestSilenceMs: number;
+  /** Of each request, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Asks the quorum for what people have written wherever a watch has been silent, and compares it with the caches, from which definitions are made.
+ * False: a cache is behind, and whatever is decided by it may be what somebody has just forbidden (S28). Rejects when something cannot be read.
+ */
+export async function isAsWritten(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  { caches, namespace, agentNamespace, fresh, longestSilenceMs, timeoutMs }: WrittenQuestion,
+): Promise<boolean> {
+  for (const [name, set] of fresh?.statefulSets ?? []) {
+    if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
+  }
+  const silent = caches.written([...new Set([namespace, agentNamespace])]).filter(({ silentMs }) => silentMs > longestSilenceMs);
+  const answers = await Promise.all(
+    silent.map(async (written) => {
+      const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
+      return written.isSame(items);
+    }),
+  );
+  return answers.every((isSame) => isSame);
+}
