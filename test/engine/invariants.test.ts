@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../engine/decide.ts';
 import type { Action, GroupDecision } from '../../engine/decision.ts';
-import { decisionInvariants, flapping, isAdopted, violationsOf } from '../../engine/invariants.ts';
+import { decisionInvariants, isAdopted, violationsOf } from '../../engine/invariants.ts';
 import type { Claim } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { adopted, group, type ZoneOverrides } from '../kit/groups.ts';
@@ -373,24 +373,6 @@ describe('an exception in force', () => {
     ['another time', exception('other-zones-ready', { expiresMs: kitNowMs })],
   ])('of %s permits nothing', (_name, given) => {
     expect(violated([replace('a', 2)], { ...broken, exceptions: [given] })).toEqual(['S1: zone a is disturbed while zone b is not whole']);
-  });
-});
-
-describe('S16, replicas that go back and forth', () => {
-  const write = (zone: string, from: number, to: number, inputs = 'count 3') => ({ zone, from, to, inputs });
-
-  it('are found where nothing that they follow has changed', () => {
-    expect(flapping([write('a', 3, 5), write('a', 5, 3)])).toEqual(['S16: replicas of zone a go back and forth']);
-    expect(flapping([write('a', 3, 5), write('b', 5, 3), write('a', 5, 4), write('a', 4, 5)])).toEqual([
-      'S16: replicas of zone a go back and forth',
-      'S16: replicas of zone a go back and forth',
-    ]);
-  });
-
-  it('are none in one direction, in different zones, or when what they follow has changed', () => {
-    expect(flapping([write('a', 3, 5), write('a', 5, 7)])).toEqual([]);
-    expect(flapping([write('a', 3, 5), write('b', 5, 3)])).toEqual([]);
-    expect(flapping([write('a', 3, 5), write('a', 5, 3, 'count 4')])).toEqual([]);
   });
 });
 
