@@ -35,7 +35,8 @@ export interface Loop {
 
 /** Turns at a time, of different groups. A turn that waits for an answer costs nothing but its place. */
 const parallelTurns = 64;
-const longestPauseMs = 300_000;
+/** Nobody tells that a server answers again: a group is back within a minute of it, and a thousand groups ask some twenty times a second till then. */
+const longestPauseMs = 60_000;
 /** The wall clock may jump; so no timer is trusted for longer than this, which costs a look at the clock and no write. */
 const longestSleepMs = 180_000;
 /** How often is looked at whether the wall clock was set, and what the two clocks may part by meanwhile without that. */

@@ -19,10 +19,10 @@ interface Wanted {
   failures: number;
 }
 
-const firstPauseMs = 1000;
-const longestPauseMs = 300_000;
+/** After a server that was away everything is told within a minute. */
+const pauses = { firstMs: 1000, longestMs: 60_000 };
 /** Nobody tells that a right was granted or a kind installed: one that is missing is often on its way, and later tried for now and then. */
-const firstForbiddenPauseMs = 30_000;
+const forbiddenPauses = { firstMs: 30_000, longestMs: 300_000 };
 
 /** Keys with something to write. The number of keys is bounded by those who use it. */
 export class WriteQueue {
@@ -107,8 +107,8 @@ export class WriteQueue {
   }
 
   #pauseAfter(error: unknown, failures: number): number {
-    const first = isStatus(error, 401, 403, 404) ? firstForbiddenPauseMs : firstPauseMs;
-    const grown = Math.min(longestPauseMs, first * 2 ** Math.min(failures - 1, 20));
+    const { firstMs, longestMs } = isStatus(error, 401, 403, 404) ? forbiddenPauses : pauses;
+    const grown = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 20));
     const asked = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
     return Math.max(asked, grown * (0.5 + this.#options.env.random() / 2));
   }

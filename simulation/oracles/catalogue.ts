@@ -134,7 +134,12 @@ export const catalogue: readonly CatalogueEntry[] = [
   { id: 'L5', title: 'who stays is told so', judgedBy: ['preparations', 'ledgers'] },
   { id: 'L6', title: 'no wedge', judgedBy: ['settling'], how: 'at the end nothing stands at a revision that never became ready' },
   { id: 'L7', title: 'isolation', leftOut: 'a run has one group; that groups do not wait for one another is tested with the loop' },
-  { id: 'L8', title: 'watches come back', judgedBy: ['decisions'], how: 'by what turns see two minutes after all faults' },
+  {
+    id: 'L8',
+    title: 'watches come back',
+    judgedBy: ['decisions', 'settling'],
+    how: 'by what turns see two minutes after all faults, and by whether a turn that failed was tried again by then',
+  },
   { id: 'L9', title: 'reasons', judgedBy: ['decisions', 'settling'] },
   { id: 'L10', title: 'no lost wake-up', judgedBy: ['settling'], how: 'a turn begins within 15 s of each change, after all faults' },
   {

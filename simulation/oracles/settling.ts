@@ -1,4 +1,4 @@
-// Judges of the end: the group becomes what it should and stays so, then everything is quiet, and until then nothing is forgotten (L1, L2, L6, L9, L10, L12).
+// Judges of the end: the group becomes what it should and stays so, then everything is quiet, and until then nothing is forgotten (L1, L2, L6, L8, L9, L10, L12).
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { whatIsLeft } from './converged.ts';
@@ -33,6 +33,8 @@ const steadyMs = 45_000;
 const wakeMs = 15_000;
 /** The longest pause between two tries (five minutes), and a turn. */
 const longestPauseMs = 330_000;
+/** A minute, what a server may have asked for before everything was mended, and a turn: so soon a turn that failed is tried again. */
+const retriedMs = 120_000;
 /** How often convergence is looked at when nothing has happened to it, for time makes pods available. */
 const lookEveryMs = 5_000;
 
@@ -63,6 +65,8 @@ class SettlingJudge {
   /** Changes that no turn has begun after: when the first and the last of them happened. */
   #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
   #waiting: { readonly sinceMs: number; readonly report: TurnReport } | undefined;
+  /** When the last turn of the leader failed, and whose it was. */
+  #failed: { readonly process: string; readonly atMs: number } | undefined;
   /** What was said once. */
   readonly #said = new Set<string>();
 
@@ -71,6 +75,9 @@ class SettlingJudge {
   }
 
   committed(commit: Commit): void {
+    // Whoever leads from now on begins with a turn of his own.
+    if (commit.resource === leaseResource && textAt(commit.after, 'spec', 'holderIdentity') !== this.#failed?.process)
+      this.#failed = undefined;
     if (!this.#isHealing()) return;
     const { resource, after, actor, atMs } = commit;
     const scene = this.#scene;
@@ -101,6 +108,7 @@ class SettlingJudge {
     this.#lastTurnMs = nowMs;
     this.#dueMs = this.#scene.isGiven === true ? nowMs + waitOf(report) : nowMs;
     this.#noteWait(report, nowMs);
+    this.#noteFailure(process, report, nowMs);
     if (!this.#isHealing()) return;
     if (report.decision?.outcome === 'done' && this.#convergedMs !== undefined) this.#doneMs ??= nowMs;
     const begunMs = nowMs - report.durationMs / machineOf(this.#scene, process).rate;
@@ -113,6 +121,7 @@ class SettlingJudge {
   healingBegan(): void {
     this.#healingMs = this.#scene.nowMs();
     this.#lastTurnMs = this.#healingMs;
+    if (this.#failed !== undefined) this.#failed = { ...this.#failed, atMs: this.#healingMs };
     this.#waiting = undefined;
   }
 
@@ -161,7 +170,23 @@ class SettlingJudge {
     if (this.#convergedMs === undefined && nowMs - Math.max(this.#lastTurnMs, this.#dueMs) > longestPauseMs) {
       this.#say('L12', `the group has had no turn for ${Math.round(nowMs - this.#lastTurnMs)} ms, and is not done`);
     }
+    this.#checkRetried(nowMs);
     this.#checkTold(nowMs);
+  }
+
+  #noteFailure(process: string, { error }: TurnReport, atMs: number): void {
+    const isLeading = this.#scene.list(leaseResource).some((lease) => textAt(lease, 'spec', 'holderIdentity') === process);
+    if (error !== undefined && isLeading) this.#failed = { process, atMs };
+    else if (this.#failed?.process === process) this.#failed = undefined;
+  }
+
+  /** L8: who could do nothing as long as a server was away is back soon after it. */
+  #checkRetried(nowMs: number): void {
+    if (this.#failed === undefined) return;
+    const { process, atMs } = this.#failed;
+    if (nowMs - atMs <= retriedMs / Math.min(1, machineOf(this.#scene, process).rate)) return;
+    this.#failed = undefined;
+    this.#say('L8', `${process} has not tried again for ${Math.round(nowMs - atMs)} ms what failed while things went wrong`);
   }
 
   /** L1: what is as it should be stays so. */

@@ -150,6 +150,23 @@ describe('the loop', () => {
     expect(instants()).toHaveLength(8);
   });
 
+  it('is back within a minute after an outage, however long it was, and not with all groups at once', async () => {
+    const env = virtualEnv();
+    const outageMs = 2 * 3_600_000;
+    let isAway = true;
+    const { loop, turns } = loopOf(env, () => (isAway ? { retry: {} } : {}));
+    const keys = Array.from({ length: 20 }, (_, index) => `group-${index}`);
+    loop.setGroups(keys);
+    await env.advance(outageMs);
+    const late = turns.filter(({ atMs }) => atMs > outageMs - 600_000).length;
+    expect(late).toBeLessThanOrEqual(20 * 20);
+    isAway = false;
+    await env.advance(60_000);
+    const back = turns.filter(({ atMs }) => atMs >= outageMs);
+    expect(back.map(({ key }) => key).sort()).toEqual([...keys].sort());
+    expect(new Set(back.map(({ atMs }) => atMs)).size).toBe(20);
+  });
+
   it('lets an event shorten a long pause, but not to nothing', async () => {
     const env = virtualEnv();
     const { loop, instants } = loopOf(env, () => ({ retry: {} }));

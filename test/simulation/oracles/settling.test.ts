@@ -146,6 +146,35 @@ describe('L12', () => {
   });
 });
 
+describe('L8', () => {
+  const failed = (): History => {
+    const history = new History();
+    history.renew();
+    history.turn({ error: 'the API server answered 503' });
+    return history.advance(60_000).heal();
+  };
+
+  it('finds a leader whose turn has failed and is not tried again within two minutes of the last fault', () => {
+    const history = failed();
+    history.advance(120_000).renew();
+    expect(history.found('L8')).toEqual([]);
+    history.advance(1000).renew();
+    expect(history.found('L8')).toEqual(['a1 has not tried again for 121000 ms what failed while things went wrong']);
+  });
+
+  it('is not about who has tried again, or leads no more', () => {
+    const tried = failed();
+    tried.advance(60_000).turn({ decision: decision('wait') });
+    tried.advance(200_000).renew();
+    expect(tried.found('L8')).toEqual([]);
+    const other = failed();
+    other.renew('b1');
+    other.turn({ error: 'this process does not lead' });
+    other.advance(200_000).renew('b1');
+    expect(other.found('L8')).toEqual([]);
+  });
+});
+
 describe('what is missing until a group is as wanted', () => {
   const missing = (change: (history: History) => void, wanted = { statefulSet: 'ing-a', image: 'r2', replicas: 3 }): string | undefined => {
     const history = done();
