@@ -24,7 +24,7 @@ const engines: readonly Engine[] = [
   { name: 'without-ledger', edits: withoutLedger, byTheBook: ['S19'] },
   { name: 'without-preconditions', edits: withoutPreconditions, byTheBook: ['S20'] },
   { name: 'without-revocation', edits: withoutRevocation, byTheBook: ['S19'] },
-  { name: 'revocation by waiting alone', edits: [noTouch], byTheBook: [] },
+  { name: 'revocation-by-waiting-alone', edits: [noTouch], byTheBook: [] },
   {
     name: 'without all three',
     edits: [noClaims, noWriteAhead, ...noCompareAndSwap, ...withoutPreconditions, noTouch],
