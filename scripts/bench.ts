@@ -3,6 +3,7 @@
 import { cpus } from 'node:os';
 import { type Figure, figureTable, isKept } from './bench-figure.ts';
 import { offlineFigures } from './bench-offline.ts';
+import { simulationFigures } from './bench-simulation.ts';
 
 const words = process.argv.slice(2);
 const slack = words.includes('--slack') ? Number(words[words.indexOf('--slack') + 1]) : 1;
@@ -19,7 +20,7 @@ async function agentFigures(): Promise<readonly Figure[] | string> {
   return await measureAgent((line) => process.stderr.write(`${line}\n`));
 }
 
-const offline = words.includes('--agent') ? [] : offlineFigures();
+const offline = words.includes('--agent') ? [] : [...offlineFigures(), ...(await simulationFigures())];
 if (offline.length > 0) say(figureTable(offline, slack));
 const agent = await agentFigures();
 if (typeof agent === 'string') say(['', `LEFT OUT: every figure of the agent, for ${agent}`]);

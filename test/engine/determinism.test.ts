@@ -4,7 +4,7 @@ import type { AdmissionRequest } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge.ts';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
-import { randomFrom } from '../../engine/plan/random.ts';
+import { randomFrom } from '../kit/random.ts';
 import { emptySnapshot, type IntentView, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import type { ExceptionDefinition } from '../../policies/definition.ts';

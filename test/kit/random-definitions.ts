@@ -1,8 +1,9 @@
 // Random groups and policies as people might write them: the fixed half of the random cases.
-import type { Random } from '../../engine/plan/random.ts';
+
 import type { GateDefinition, GroupDefinition, PolicyDefinition, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { adopted, gate, group, wave, zone } from './groups.ts';
 import { kitNowMs } from './objects.ts';
+import type { Random } from './random.ts';
 
 export type Chance = (share: number) => boolean;
 

@@ -1,8 +1,9 @@
 // Random groups in random states, determined by a seed: the input of the property tests.
-import { type Random, randomFrom } from '../../engine/plan/random.ts';
+
 import type { Claim, IntentView, Ledger, PodView, Preparation, RunState, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { kitNowMs, pod, statefulSet } from './objects.ts';
+import { type Random, randomFrom } from './random.ts';
 import { type Chance, randomGroup, randomPolicies } from './random-definitions.ts';
 import { snapshotOf } from './snapshots.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { describeActions } from '../../../engine/plan/action-text.ts';
 import type { Assumptions } from '../../../engine/plan/assumptions.ts';
 import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan/forward.ts';
-import { describeActions } from '../../../engine/plan/simulate.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, oldRevision } from '../../kit/objects.ts';

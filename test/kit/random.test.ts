@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { randomFrom } from '../../../engine/plan/random.ts';
+import { randomFrom } from './random.ts';
 
 const draw = (seed: number, count: number): readonly number[] => {
   const random = randomFrom(seed);

@@ -1,0 +1,24 @@
+// What a decision does, in a few words: one action, or all of them in one line.
+import type { Action, GroupDecision } from '../decision.ts';
+
+/** What a decision does, in one line; empty when it only waits. */
+export function describeActions(decision: GroupDecision): string {
+  return decision.actions.map(describeAction).join(', ');
+}
+
+/** One action in a few words. */
+export function describeAction(action: Action): string {
+  switch (action.kind) {
+    case 'deletePod':
+    case 'evictPod':
+      return `${action.because === 'stuck' ? 'cure' : 'replace'} ${action.pod}`;
+    case 'scaleStatefulSet':
+      return `scale ${action.statefulSet} ${action.from} to ${action.to}`;
+    case 'callPods':
+      return `${action.method === 'POST' ? 'prepare' : 'withdraw'} ${action.statefulSet} ${action.ordinals.join(',')}`;
+    case 'writeBackReplicas':
+      return `tell ${action.resourceKind} ${action.name} ${action.replicas} replicas`;
+    case 'advanceCurrentRevision':
+      return `advance the current revision of ${action.statefulSet}`;
+  }
+}
