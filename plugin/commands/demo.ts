@@ -1,4 +1,4 @@
-// The verb demo: the plan of an embedded example, then the same plan carried out in the simulator before one's eyes.
+// The verb demo: the plan of an embedded example, then the same plan run forward before one's eyes.
 import { setTimeout as pause } from 'node:timers/promises';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { runForward } from '../../engine/plan/forward.ts';
@@ -30,7 +30,7 @@ export async function run(context: CommandContext, { fast = false }: DemoOptions
   const total = plan.groups[0]?.totals.p50Seconds;
   stdout.write(`Three zones of a database run ${input.groups[0]?.name ?? ''}s of one version. Somebody asks for ${demoImage}.\n\n`);
   stdout.write(renderPlanTable(plan, stdout));
-  stdout.write('\nThe same plan, carried out in the simulator on a virtual clock:\n\n');
+  stdout.write('\nThe same plan, run forward on a virtual clock:\n\n');
   const moments = input.groups.flatMap((group) => momentsOf(input, group, total));
   if (canRedraw(context)) await play(context, moments, fast ? 0 : displayMs / Math.max(1, moments.length));
   else writeTransitions(context, moments);

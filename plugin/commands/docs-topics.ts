@@ -7,6 +7,8 @@ import migrate from '../../docs/migrate-from-rollout-operator.md';
 import output from '../../docs/output.md';
 import plan from '../../docs/plan.md';
 import policyTests from '../../docs/policy-tests.md';
+import simulate from '../../docs/simulate.md';
+import simulation from '../../docs/simulation.md';
 import sources from '../../docs/sources.md';
 import windows from '../../docs/windows.md';
 import { rulesMarkdown } from '../../engine/rules/catalog.ts';
@@ -24,6 +26,8 @@ export const topics: Readonly<Record<string, string>> = {
   plan,
   'policy-tests': policyTests,
   rules: rulesMarkdown(),
+  simulate,
+  simulation,
   sources,
   windows,
 };

@@ -26,7 +26,7 @@ export interface SimulateOptions extends PlanInputOptions {
   readonly output: 'table' | 'json';
 }
 
-const defaultRuns = 10;
+const defaultRuns = 8;
 const defaultSeed = 1;
 /** Letters name zones in a scenario. */
 const mostZones = 26;

@@ -48,7 +48,9 @@ function groupLines(group: GroupSimulation, look: TableLook): readonly string[] 
       .flatMap(({ atMs, invariant, message }) =>
         paragraph(`  ${look.paint('red', 'broken')}  `, `${invariant} at +${secondsText(atMs)}: ${message}`, look.columns),
       ),
-    ...(shown.unfinished === undefined ? [] : paragraph('  because ', shown.unfinished, look.columns)),
+    ...(shown.unfinished === undefined
+      ? []
+      : paragraph('  because ', shown.unfinished.replace(/^it did not converge within \d+ s: /, ''), look.columns)),
     ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  held by ', reason, look.columns)),
     ...renderLanes(simulation.spans, { lanes: group.zones, columns: look.columns }),
     ...eventLines(shown, look),

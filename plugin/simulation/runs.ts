@@ -70,24 +70,25 @@ const brief: RunOptions = { endsWhenConverged: true, quietMs };
 export async function simulateGroup(simulated: Simulated, options: SimulationOptions): Promise<Simulation> {
   const { seed, runs: count, progress, play = runScenario } = options;
   const runs: SimulatedRun[] = [];
+  let telling: Played | undefined;
   for (let index = 0; index < count; index += 1) {
     progress?.({ what: 'run', done: index, of: count });
-    const result = await play(scenarioOfGiven(simulated, seed + index), brief);
-    runs.push(summaryOf(seed + index, result));
+    const played = await playOne(scenarioOfGiven(simulated, seed + index), play);
+    runs.push(summaryOf(seed + index, played.result));
+    // Of all the others only the summary is kept.
+    if (telling === undefined || weightOf(played) > weightOf(telling)) telling = played;
   }
   const durations = runs
     .filter((run) => run.end === 'done')
     .map((run) => run.durationMs)
     .sort((one, other) => one - other);
   const quantile = (share: number): number => durations[Math.min(durations.length - 1, Math.floor(share * durations.length))] ?? 0;
-  const broken = runs.find((run) => run.violations.length > 0);
-  const telling = broken ?? runs.find((run) => run.end !== 'done') ?? runs[0];
-  const told = await tellRun(simulated, telling?.seed ?? seed, options, play);
+  telling ??= await playOne(scenarioOfGiven(simulated, seed), play);
   return {
     ...{ seed, runs, violated: runs.filter((run) => run.violations.length > 0).length },
     unfinished: runs.filter((run) => run.end !== 'done').length,
     durationMs: { p50: quantile(0.5), p90: quantile(0.9), max: durations.at(-1) ?? 0 },
-    ...told,
+    ...(await tellRun(simulated, telling, options, play)),
   };
 }
 
@@ -102,16 +103,21 @@ function summaryOf(seed: number, result: RunResult): SimulatedRun {
   };
 }
 
+/** A broken invariant tells more than a run without an end, and the first of its kind more than those after it. */
+function weightOf({ result }: Played): number {
+  if (result.violations.length > 0) return 2;
+  return result.unfinished === undefined ? 0 : 1;
+}
+
 async function tellRun(
   simulated: Simulated,
-  seed: number,
+  played: Played,
   { progress }: SimulationOptions,
   play: typeof runScenario,
 ): Promise<Pick<Simulation, 'shown' | 'spans'>> {
-  const whole = scenarioOfGiven(simulated, seed);
-  const first = await listen(whole, play);
-  const failure = first.result.violations[0];
-  if (failure === undefined) return told(simulated, seed, whole, first);
+  const whole = played.scenario;
+  const failure = played.result.violations[0];
+  if (failure === undefined) return told(simulated, played);
   let tried = 0;
   const small = await shrink(
     whole,
@@ -126,17 +132,18 @@ async function tellRun(
     shrinkRuns,
   );
   const { scenario, runs: triedRuns, isCutShort } = small;
-  const { shown, spans } = told(simulated, seed, scenario, await listen(scenario, play));
+  const { shown, spans } = told(simulated, await playOne(scenario, play));
   return { shown: { ...shown, smallest: { scenario, triedRuns, isCutShort } }, spans };
 }
 
-interface Heard {
+interface Played {
+  readonly scenario: Scenario;
   readonly result: RunResult;
   readonly turns: readonly Turn[];
   readonly last: GroupDecision | undefined;
 }
 
-async function listen(scenario: Scenario, play: typeof runScenario): Promise<Heard> {
+async function playOne(scenario: Scenario, play: typeof runScenario): Promise<Played> {
   const turns: Turn[] = [];
   const result = await play(scenario, {
     ...brief,
@@ -153,12 +160,12 @@ async function listen(scenario: Scenario, play: typeof runScenario): Promise<Hea
     latestMs = Math.max(latestMs, Math.min(turn.nowMs, result.endMs));
     return { ...turn, nowMs: latestMs };
   });
-  return { result, turns: inOrder, last: turns.at(-1)?.decision };
+  return { scenario, result, turns: inOrder, last: turns.at(-1)?.decision };
 }
 
-function told(simulated: Simulated, seed: number, scenario: Scenario, { result, turns, last }: Heard): Pick<Simulation, 'shown' | 'spans'> {
+function told(simulated: Simulated, { scenario, result, turns, last }: Played): Pick<Simulation, 'shown' | 'spans'> {
   const { group } = simulated;
-  const run = summaryOf(seed, result);
+  const run = summaryOf(scenario.seed, result);
   const isHeld = run.end !== 'done';
   const shown: ShownRun = {
     ...run,
@@ -167,7 +174,11 @@ function told(simulated: Simulated, seed: number, scenario: Scenario, { result, 
   };
   // Lanes begin with the run and end with it, not with the first turn and after the quiet at the end.
   const from = turns[0]?.nowMs ?? 0;
-  const shifted = laneSpans(turns.filter(({ nowMs }) => nowMs <= run.durationMs)).map((span) => ({
+  const within = turns.filter(({ nowMs }) => nowMs <= run.durationMs);
+  // Who waits for good has no further turn.
+  const end = within.at(-1);
+  const lanes = end === undefined ? [] : [...within, { ...end, nowMs: run.durationMs }];
+  const shifted = laneSpans(lanes).map((span) => ({
     ...span,
     startSeconds: span.startSeconds + from / 1000,
     endSeconds: span.endSeconds + from / 1000,

@@ -73,7 +73,9 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   const { given, plannedMs, isPlanned, requested, untilMs = Number.POSITIVE_INFINITY } = simulated;
   const group = groupOf(simulated, seed);
   const workMs = isPlanned ? plannedMs : Math.min(plannedMs, longestHeldMs);
-  const safetyMs = Math.min(untilMs, Math.max(shortestMs, Math.round(1.5 * workMs), (requested.at(-1)?.atMs ?? 0) + minuteMs));
+  const neededMs = Math.max(shortestMs, Math.round(1.5 * workMs), (requested.at(-1)?.atMs ?? 0) + minuteMs);
+  // A run that is broken off has a last tenth without faults too, so that they are not what holds it.
+  const safetyMs = Math.round(Math.min(0.9 * untilMs, neededMs));
   const healingMs = isPlanned ? Math.max(60 * minuteMs, 3 * workMs) : longestHeldMs;
   return {
     ...{ seed, group, given, agents, safetyMs },

@@ -156,7 +156,7 @@ const simulate: Verb = {
   options: [
     ...planInputs,
     { flags: '--seed <number>', description: 'The seed of the first run; the same seed gives the same runs. 1 when left out.', atLeast: 0 },
-    { flags: '--runs <number>', description: 'How many runs; 10 when left out.', atLeast: 1 },
+    { flags: '--runs <number>', description: 'How many runs; 8 when left out.', atLeast: 1 },
     {
       flags: '--faults <kinds>',
       description: `What may go wrong, drawn by the seed: all, none, or of ${faultNames.join(', ')}. Without it ${usualFaults.join(', ')}; none beside --fail.`,
@@ -182,7 +182,7 @@ const simulate: Verb = {
 const demo: Verb = {
   name: 'demo',
   group: 'Preview',
-  summary: 'Plan and simulate an embedded example',
+  summary: 'Plan an embedded example and run the plan forward',
   options: [{ flags: '--fast', description: 'Do not wait between the steps.' }],
   examples: ['demo'],
   isHidden: true,

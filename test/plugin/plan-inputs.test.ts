@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { Failure } from '../../plugin/failure.ts';
 import { readAssumptions } from '../../plugin/source/assumptions-file.ts';
-import { faultsOf, parseFault } from '../../plugin/source/faults.ts';
+import { eventsOf, faultsNamed, parseFault, parseFaults } from '../../plugin/source/faults.ts';
 import { applyWhatIf, parseWhatIf } from '../../plugin/source/what-if.ts';
+import { faultNames, usualFaults } from '../../plugin/verbs/fault-names.ts';
+import { faultClasses } from '../../simulation/faults/fault.ts';
 import { group } from '../kit/groups.ts';
 
 const groups = [group({ namespace: 'mimir', zones: ['a', 'b'] })];
@@ -135,20 +137,47 @@ describe('failures that are asked for', () => {
   ]);
 
   it.each([
-    ['pod=ingester-zone-a-1@20m', [{ kind: 'podDies', pod: 'ingester-zone-a-1', afterMs: 1_200_000 }]],
+    ['pod=ingester-zone-a-1@20m', [{ atMs: 1_200_000, kind: 'podDies', zone: 'a', ordinal: 1 }]],
+    ['pod=ingester-zone-b-0@1m+30s', [{ atMs: 60_000, kind: 'podFails', zone: 'b', ordinal: 0, forMs: 30_000 }]],
     [
       'zone=a@90s',
       [
-        { kind: 'podDies', pod: 'ingester-zone-a-0', afterMs: 90_000 },
-        { kind: 'podDies', pod: 'ingester-zone-a-1', afterMs: 90_000 },
+        { atMs: 90_000, kind: 'podDies', zone: 'a', ordinal: 0 },
+        { atMs: 90_000, kind: 'podDies', zone: 'a', ordinal: 1 },
       ],
     ],
+    ['node=b@14m', [{ atMs: 840_000, kind: 'nodeLost', zone: 'b', forMs: 600_000 }]],
+    ['node=b@14m+5m', [{ atMs: 840_000, kind: 'nodeLost', zone: 'b', forMs: 300_000 }]],
+    ['drain=a@1m', [{ atMs: 60_000, kind: 'nodeDrained', zone: 'a' }]],
+    ['agent=a@1m', [{ atMs: 60_000, kind: 'crash', process: 'a', restartAfterMs: 5000 }]],
+    ['agent=z@1m', []],
+    ['node=nowhere@1m', []],
     ['pod=nobody@1m', []],
   ])('%s', (text, faults) => {
-    expect(faultsOf([parseFault(text)], groups[0] ?? group(), pods)).toEqual(faults);
+    expect(eventsOf([parseFault(text)], groups[0] ?? group(), pods)).toEqual(faults);
   });
 
-  it.each(['pod=x', 'node=x@1m', 'pod=x@soon', 'pod=@1m'])('%s is not understood', (text) => {
+  it.each(['pod=x', 'disk=x@1m', 'pod=x@soon', 'pod=@1m', 'pod=x@1m+', 'node=a@1m+soon'])('%s is not understood', (text) => {
     expect(failure(() => parseFault(text))[0]).toBe(3);
+  });
+});
+
+describe('faults that chance draws', () => {
+  it('are the usual ones, or none beside those that are asked for one by one', () => {
+    expect(parseFaults(undefined, false)).toEqual(usualFaults);
+    expect(parseFaults(undefined, true)).toEqual([]);
+    expect(parseFaults('none', false)).toEqual([]);
+    expect(parseFaults('all', true)).toEqual(faultNames);
+    expect(parseFaults('pods, network', true)).toEqual(['network', 'pods']);
+  });
+
+  it('have names that are listed where one is unknown', () => {
+    expect(failure(() => parseFaults('network,rain', false))).toEqual([3, '--faults network,rain: rain is unknown']);
+    expect(failure(() => parseFaults('all,pods', false))[0]).toBe(3);
+  });
+
+  it('are together every class of faults but those of gates, which runs do not ask', () => {
+    expect(faultsNamed(faultNames).classes.toSorted()).toEqual(faultClasses.filter((name) => name !== 'F22').toSorted());
+    expect(faultNames.filter((name) => faultsNamed([name]).classes.length === 0)).toEqual([]);
   });
 });

@@ -1,0 +1,218 @@
+// The verb simulate as a process, and what it shows of a run that broke an invariant.
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { type GroupSimulation, renderSimulation } from '../../plugin/output/simulate.ts';
+import { simulateGroup } from '../../plugin/simulation/runs.ts';
+import { type Simulated, scenarioOfGiven } from '../../plugin/simulation/scenario.ts';
+import { faultsNamed } from '../../plugin/source/faults.ts';
+import { faultNames } from '../../plugin/verbs/fault-names.ts';
+import { givenGroup } from '../../simulation/given.ts';
+import type { RunOptions, RunResult } from '../../simulation/run.ts';
+import type { Scenario } from '../../simulation/scenario.ts';
+import { group } from '../kit/groups.ts';
+import { look } from './plan-kit.ts';
+import { folderWith, runPlugin } from './process.ts';
+
+function member(zone: string, image = 'store:1', replicas = 1): string {
+  return `apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: store-${zone}, namespace: prod }
+spec:
+  replicas: ${replicas}
+  serviceName: store
+  podManagementPolicy: Parallel
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { name: store-${zone} } }
+  template:
+    metadata: { labels: { name: store-${zone} } }
+    spec: { containers: [{ name: store, image: '${image}' }, { name: sidecar, image: 'sidecar:7' }] }
+`;
+}
+
+const zones = ['a', 'b'];
+const manifests = (image?: string): string => zones.map((zone) => member(zone, image)).join('---\n');
+const policy = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutGroup
+metadata: { name: store, namespace: prod }
+spec:
+  members: { zones: [{ name: a, statefulSet: store-a }, { name: b, statefulSet: store-b }] }
+  rollout:
+    engine: onDelete
+    rotateBy: delete
+    maxUnavailable: 1
+`;
+/** Nobody works on the first of January. */
+const closed = `${policy}---
+apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: holidays, namespace: prod }
+spec:
+  targets: { groups: [store] }
+  windows:
+    - name: holidays
+      kind: deny
+      actions: [rollout]
+      ranges: [{ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z', reason: nobody is in }]
+      inFlight: finishPod
+`;
+
+const rollout = ['simulate', '--current', 'now.yaml', '--desired', 'next.yaml', '-f', 'policy.yaml'];
+const holidays = ['simulate', '--current', 'now.yaml', '--desired', 'next.yaml', '-f', 'closed.yaml', '--at', '2026-01-01T10:00:00Z'];
+
+function run(words: readonly string[]) {
+  const files = { 'now.yaml': manifests(), 'next.yaml': manifests('store:2'), 'policy.yaml': policy, 'closed.yaml': closed };
+  return runPlugin(words, { cwd: folderWith(files) });
+}
+
+describe('simulate', () => {
+  it.each([
+    [80, 'never'],
+    [120, 'always'],
+  ])('fits %d columns, colour %s: runs that hold, and one that does not come to its end', async (width, colour) => {
+    const flags = ['--width', `${width}`, `--color=${colour}`];
+    const held = run([...rollout, '--runs', '2', '--fail', 'pod=store-b-0@1m+1m', ...flags]);
+    expect([held.status, held.stderr]).toEqual([0, '']);
+    await expect(held.stdout).toMatchFileSnapshot(`golden/simulate-${width}.txt`);
+    const unfinished = run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', ...flags]);
+    expect([unfinished.status, unfinished.stderr]).toEqual([0, '']);
+    await expect(unfinished.stdout).toMatchFileSnapshot(`golden/simulate-unfinished-${width}.txt`);
+  });
+
+  it('gives the same runs for the same seed, and the one that is shown by the command that it names', () => {
+    const words = [...rollout, '--runs', '2', '--seed', '3', '--faults', 'all', '-o', 'json'];
+    const first = run(words);
+    expect(run(words).stdout).toBe(first.stdout);
+    const [whole] = JSON.parse(first.stdout).groups;
+    expect(whole.repeat).toBe(
+      'kubectl rollout-group simulate --current now.yaml --desired next.yaml -f policy.yaml --group prod/store --faults all --seed 3 --runs 1',
+    );
+    const [again] = JSON.parse(run([...whole.repeat.split(' ').slice(2), '-o', 'json']).stdout).groups;
+    expect(again.shown).toEqual(whole.shown);
+    expect(again.runs).toEqual(whole.runs.slice(0, 1));
+  });
+
+  it('carries the whole as JSON: every run with its end, time and faults, and the one that is shown with its timeline', () => {
+    const { status, stdout } = run([...rollout, '--runs', '2', '--faults', 'pods,network', '-o', 'json']);
+    const { kind, groups } = JSON.parse(stdout);
+    expect([status, kind, groups.length]).toEqual([0, 'Simulation', 1]);
+    expect(groups[0]).toMatchObject({ namespace: 'prod', group: 'store', seed: 1, violated: 0, unfinished: 0 });
+    expect(groups[0].runs).toMatchObject([
+      { seed: 1, end: 'done', violations: [] },
+      { seed: 2, end: 'done', violations: [] },
+    ]);
+    const told: readonly { who: string; what: string }[] = groups[0].shown.timeline;
+    expect(told.map(({ what }) => what)).toEqual(expect.arrayContaining(['apply StatefulSet store-a', 'deletePod store-a-0: done']));
+  });
+
+  it('plays a pod that is lost, and takes longer for it', () => {
+    const ms = (...more: readonly string[]): number =>
+      JSON.parse(run([...rollout, '--runs', '1', '-o', 'json', ...more]).stdout).groups[0].durationMs.max;
+    expect(ms('--fail', 'pod=store-b-0@10s+10m')).toBeGreaterThan(ms('--faults', 'none'));
+  });
+
+  it('says what holds a run back, on the calendar of the policies', () => {
+    const [held] = JSON.parse(run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', '-o', 'json']).stdout).groups;
+    expect(held).toMatchObject({ unfinished: 1, violated: 0, shown: { end: 'unfinished', violations: [] } });
+    expect(held.shown.heldBy[0]).toMatch(/^window: a deny window is open/);
+    const open = run([
+      ...rollout.slice(0, -1),
+      'closed.yaml',
+      '--at',
+      '2026-01-02T10:00:00Z',
+      '--runs',
+      '1',
+      '--faults',
+      'none',
+      '-o',
+      'json',
+    ]);
+    expect(JSON.parse(open.stdout).groups[0].unfinished).toBe(0);
+  });
+
+  it('knows no other names of faults', () => {
+    const { status, stderr } = run([...rollout, '--faults', 'rain']);
+    expect(status).toBe(3);
+    expect(stderr).toContain('rain is unknown');
+    expect(stderr).toContain('network, conflicts, watch');
+  });
+});
+
+const definition = group({ namespace: 'mimir', name: 'ingester', zones: ['a', 'b'] });
+const simulated: Simulated = {
+  group: definition,
+  given: givenGroup({
+    ...{ group: definition, running: [], asked: [], documents: [], refused: new Set(), startMs: undefined },
+    ...{ withoutGates: true, withoutApprovals: true },
+  }),
+  pods: { drain: { p50Seconds: 10, p90Seconds: 20 }, start: { p50Seconds: 10, p90Seconds: 20 } },
+  ...{ plannedMs: 600_000, isPlanned: true, faults: ['crash'], requested: [], untilMs: undefined },
+};
+
+/** In place of a run: the third seed breaks an invariant as long as any agent crashes in it. */
+async function play(scenario: Scenario, { isTold }: RunOptions = {}): Promise<RunResult> {
+  const crash = scenario.events.find(({ kind }) => kind === 'crash' || kind === 'stop');
+  const isBroken = scenario.seed === 3 && crash !== undefined;
+  const atMs = (crash?.atMs ?? 0) + 2500;
+  return {
+    violations: isBroken ? [{ invariant: 'S1', atMs, message: 'a1 disrupts ingester-zone-b-0 while zone a is open' }] : [],
+    ...{ faults: { F11: 1 }, placed: [], crashes: {}, writes: {}, endState: {}, events: 1, traceHash: '' },
+    ...{ convergedMs: 300_000 + scenario.seed, endMs: 400_000 },
+    timeline:
+      isTold === true && crash !== undefined
+        ? [
+            { atMs: crash.atMs, who: 'fault', what: 'crash process=a restartAfterMs=5000' },
+            { atMs: crash.atMs + 1, who: 'fault', what: 'F1 lost isSilent=true at b1/lease.renew#3' },
+            { atMs: crash.atMs + 2, who: 'b1', what: 'patch pods ingester-zone-b-0: 200 (act.touch)' },
+            { atMs: crash.atMs + 1000, who: 'b1', what: 'deletePod ingester-zone-b-0: done' },
+            { atMs, who: 'verdict', what: 'S1: a1 disrupts ingester-zone-b-0 while zone a is open' },
+            { atMs: atMs + 5000, who: 'b1', what: 'deletePod ingester-zone-b-1: done' },
+          ]
+        : [],
+  };
+}
+
+describe('a run that breaks an invariant', () => {
+  it('is the one that is shown, made small, with what led to it', async () => {
+    const simulation = await simulateGroup(simulated, { seed: 1, runs: 5, play });
+    expect(simulation).toMatchObject({ violated: 1, unfinished: 0, shown: { seed: 3 } });
+    const { smallest, timeline } = simulation.shown;
+    expect(smallest?.scenario.events).toHaveLength(1);
+    expect(scenarioOfGiven(simulated, 3).events.length).toBeGreaterThan(1);
+    expect(timeline.map(({ what }) => what)).toEqual([
+      'crash process=a restartAfter=5s',
+      'deletePod ingester-zone-b-0: done',
+      'S1: a1 disrupts ingester-zone-b-0 while zone a is open',
+      'deletePod ingester-zone-b-1: done',
+    ]);
+  });
+
+  it('says how far it has come, and how far making it small', async () => {
+    const seen: string[] = [];
+    await simulateGroup(simulated, { seed: 2, runs: 2, play, progress: ({ what, done, of }) => seen.push(`${what} ${done}/${of}`) });
+    expect(seen.slice(0, 3)).toEqual(['run 0/2', 'run 1/2', 'shrink 0/40']);
+  });
+
+  for (const columns of [80, 120]) {
+    for (const colour of [false, true]) {
+      it(`is told at ${columns} columns, ${colour ? 'with' : 'without'} colour`, async () => {
+        const simulation = await simulateGroup(simulated, { seed: 1, runs: 5, play });
+        const shown: GroupSimulation = {
+          ...{ namespace: 'mimir', group: 'ingester', zones: ['a', 'b'], faults: 'faults: crash', simulation },
+          repeat: 'kubectl rollout-group simulate --current now --seed 3 --runs 1',
+        };
+        await expect(renderSimulation([shown], look({ columns, colour }))).toMatchFileSnapshot(
+          `golden/simulate-broken-${columns}${colour ? '-colour' : ''}.txt`,
+        );
+      });
+    }
+  }
+});
+
+describe('docs/simulate.md', () => {
+  it('has a row for each kind of fault, with its classes', () => {
+    const rows = [...readFileSync('docs/simulate.md', 'utf8').matchAll(/^\| `([a-z]+)` \|.*\| ([F\d, ]+) \|$/gm)];
+    expect(rows.map(([, name, classes]) => [name, classes])).toEqual(
+      faultNames.map((name) => [name, faultsNamed([name]).classes.join(', ')]),
+    );
+  });
+});
