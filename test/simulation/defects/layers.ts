@@ -21,7 +21,7 @@ const withoutRevocation: readonly Edit[] = [foreignClaimsDropped, noTouch];
 
 const engines: readonly Engine[] = [
   { name: 'as it is', edits: [], byTheBook: [] },
-  { name: 'without-ledger', edits: withoutLedger, byTheBook: ['S19'] },
+  { name: 'without-ledger', edits: withoutLedger, byTheBook: ['S19', 'S20'] },
   { name: 'without-preconditions', edits: withoutPreconditions, byTheBook: ['S20'] },
   { name: 'without-revocation', edits: withoutRevocation, byTheBook: ['S19'] },
   { name: 'revocation-by-waiting-alone', edits: [noTouch], byTheBook: [] },

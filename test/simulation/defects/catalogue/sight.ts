@@ -74,7 +74,13 @@ export const sightDefects: readonly Defect[] = [
   {
     id: 'no-list-without-reason',
     title: 'the list is never compared with the store, so an event that the watch has swallowed is missing for ever',
-    edits: [{ file: reflector, find: 'const relistMs = 1_800_000;', replace: 'const relistMs = Number.POSITIVE_INFINITY;' }],
+    edits: [
+      {
+        file: reflector,
+        find: 'if (env.clock.monotonicMs() - this.#listedMs >=',
+        replace: 'if (Number.NEGATIVE_INFINITY - this.#listedMs >=',
+      },
+    ],
     breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
   {
