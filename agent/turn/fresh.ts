@@ -2,7 +2,9 @@
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject, listProjected } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
-import type { ObservedPod } from '../../engine/observe/objects.ts';
+import type { Observed } from '../../engine/observe/cluster.ts';
+import { type ObservedPod, observeNode } from '../../engine/observe/objects.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type CachedStatefulSet, cachedPod, cachedStatefulSet, type FreshObjects } from '../watched/caches.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
@@ -18,8 +20,25 @@ interface Member {
   readonly pods: readonly ObservedPod[];
 }
 
-/** Reads every StatefulSet of the group and its pods from the quorum. Rejects when one of them cannot be read. */
-export async function readFresh(env: Pick<ClusterEnv, 'kubernetes'>, group: GroupDefinition, timeoutMs: number): Promise<FreshRead> {
+export interface FreshOptions {
+  /** Of each request, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Which nodes are ready by the cache. */
+  readonly nodes: Observed['nodes'];
+}
+
+/** At most so many nodes are asked for at once; when more of them are down, it is not for a line that a watch has lost. */
+const askedNodes = 10;
+
+/**
+ * Reads every StatefulSet of the group and its pods from the quorum, and the nodes under them that are said not to be ready. Rejects when one of
+ * them cannot be read.
+ */
+export async function readFresh(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  group: GroupDefinition,
+  { timeoutMs, nodes: known }: FreshOptions,
+): Promise<FreshRead> {
   const { namespace } = group;
   const objects = await Promise.all(
     group.zones.map(async ({ statefulSet: name }) => {
@@ -45,7 +64,16 @@ export async function readFresh(env: Pick<ClusterEnv, 'kubernetes'>, group: Grou
   }
   const statefulSets = new Map(members.map(({ name, set }) => [name, set]));
   const pods = distinct(members.flatMap((member) => member.pods));
-  return { statefulSets, pods, read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)] };
+  const doubtful = isUnknown(known)
+    ? []
+    : [...new Set(pods.map(({ node }) => node))].filter((name) => name !== '' && known.get(name) !== true);
+  const nodes = await Promise.all(
+    doubtful.slice(0, askedNodes).map(async (name) => {
+      const node = await getObject(env, resources.nodes, { name }, { site: 'fresh.node', timeoutMs });
+      return [name, node !== undefined && observeNode(node).isReady] as const;
+    }),
+  );
+  return { statefulSets, pods, nodes: new Map(nodes), read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)] };
 }
 
 function readSet(set: CachedStatefulSet | undefined): readonly ChangedObject[] {

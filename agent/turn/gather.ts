@@ -32,6 +32,10 @@ export interface GroupMemory {
   isFreshWanted: boolean;
   /** Monotonic: since when the caches have been behind. */
   behindSinceMs?: number | undefined;
+  /** Monotonic: when the objects were last read past the caches. */
+  freshMs?: number;
+  /** The last decision waits for something to change. */
+  isWaiting: boolean;
   /** Monotonic: when the caches were last found to say what stands written. */
   writtenAsOfMs?: number;
   /** UIDs of objects whose disruption the server confirmed. */
@@ -78,6 +82,7 @@ export function newMemory(caches: CacheView): GroupMemory {
   return {
     freshness: new Freshness(caches),
     isFreshWanted: true,
+    isWaiting: false,
     confirmed: new Set(),
     sent: new Set(),
     announced: new Set(),
@@ -104,6 +109,16 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
   return false;
 }
 
+/**
+ * A watch can lose the very change that a group waits for, and no other one may follow: then nothing but a look past the caches helps. So
+ * whoever waits is looked at this often.
+ */
+export const waitingLookMs = 300_000;
+
+function isLookDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean {
+  return isWaiting && freshMs !== undefined && nowMs - freshMs >= waitingLookMs;
+}
+
 /** How long until `mustWait` gives up, at most. */
 export const longestWaitMs: number = patienceMs;
 
@@ -112,11 +127,12 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const { env, config, caches } = parts;
   const stored = await currentLedger(parts, group, memory);
   const askedMs = env.clock.monotonicMs();
+  const isFresh = memory.isFreshWanted || isLookDue(memory, askedMs);
   const [sources, fresh] = await Promise.all([
     parts.sources.read(group),
-    memory.isFreshWanted ? readFresh(env, group, config.kubernetesTimeoutMs) : undefined,
+    isFresh ? readFresh(env, group, { timeoutMs: config.kubernetesTimeoutMs, nodes: caches.observe(group.namespace).nodes }) : undefined,
   ]);
-  if (fresh !== undefined) noteFresh(memory, fresh);
+  if (fresh !== undefined) noteFresh(memory, fresh, askedMs);
   const asOfMs = fresh === undefined ? env.clock.monotonicMs() - caches.ageMs(group.namespace) : askedMs;
   const read = { sources, asOfMs, fresh };
   const unread = isUnknown(stored)
@@ -236,8 +252,9 @@ async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupD
   return stored;
 }
 
-function noteFresh(memory: GroupMemory, fresh: FreshRead): void {
+function noteFresh(memory: GroupMemory, fresh: FreshRead, askedMs: number): void {
   memory.isFreshWanted = false;
+  memory.freshMs = askedMs;
   memory.freshness.clear();
   memory.freshness.expect(fresh.read);
 }

@@ -2,7 +2,7 @@
 import type { Action, GroupDecision } from '../../engine/decision.ts';
 import { earliest } from '../../engine/rule.ts';
 import type { NextTurn } from '../loop.ts';
-import { type GroupMemory, longestWaitMs } from './gather.ts';
+import { type GroupMemory, longestWaitMs, waitingLookMs } from './gather.ts';
 import type { Outcome } from './perform.ts';
 import { nextClaimEndInMs } from './remember.ts';
 
@@ -36,7 +36,9 @@ const longestLookMs = 300_000;
 /** What the turn says about the next one. Counts refusals and overtaken turns in a row in the memory. */
 export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   const { decision, performed, isHeld, isCut, isOvertaken, storePauseMs, areSourcesKnown, nowMs } = end;
+  memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
   const looks = [
+    memory.isWaiting ? waitingLookMs : undefined,
     lookAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     permissionLookMs(memory, decision, nowMs),

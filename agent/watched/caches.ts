@@ -51,6 +51,8 @@ export type CacheChange =
 export interface FreshObjects {
   readonly statefulSets: ReadonlyMap<string, CachedStatefulSet | undefined>;
   readonly pods: readonly ObservedPod[];
+  /** Whether nodes are ready: those that the cache said were not. */
+  readonly nodes?: ReadonlyMap<string, boolean>;
 }
 
 export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
@@ -98,6 +100,9 @@ function policyResource(kind: Kind): Resource {
   return { group: apiGroup, version, plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
 }
 
+/** Few objects, and no other event follows one of them that a watch has lost, so they are listed anew often. */
+const fewObjectsRelistMs = 300_000;
+
 /** Starts every watch. What is optional and missing is known to be missing; nothing waits for it. */
 export function startCaches(
   env: AgentEnv,
@@ -119,6 +124,7 @@ export function startCaches(
     resource: resources.statefulSets,
     project: cachedStatefulSet,
     onChange: (change) => onChange({ kind: 'statefulSet', change }),
+    relistMs: fewObjectsRelistMs,
     withoutIt: 'no group can be looked after',
   });
   const pods = watch<ObservedPod>({
@@ -172,6 +178,7 @@ export function startCaches(
         if (!isSameJson(withoutVersion(view), withoutVersion(before))) onChange({ kind: 'policy' });
       },
       withoutIt: `what ${kind} objects say is not known`,
+      relistMs: fewObjectsRelistMs,
       mayBeMissing: true,
       isNotServed: () => served.isMissing(policyResource(kind)),
       outlivesContact: true,
@@ -187,7 +194,7 @@ export function startCaches(
       return {
         statefulSets: statefulSets.problem(namespace) ?? sets.map(({ view }) => view),
         pods: pods.problem(namespace) ?? (fresh === undefined ? others : [...others, ...fresh.pods]),
-        nodes: nodes.problem() ?? new Map(nodes.list().map(({ name, isReady }) => [name, isReady])),
+        nodes: nodes.problem() ?? new Map([...nodes.list().map(({ name, isReady }) => [name, isReady] as const), ...(fresh?.nodes ?? [])]),
         zoneBudgets: zoneBudgets.problem(namespace) ?? allKnown(zoneBudgets.list(namespace)),
         podBudgets: podBudgets.problem(namespace) ?? allKnown(podBudgets.list(namespace).map(({ budget }) => budget)),
         unread: unreadObjects(statefulSets, pods),

@@ -23,6 +23,8 @@ export interface WatchedOptions<View> {
   readonly mayBeMissing?: boolean;
   /** Whether a server that forbids to read the kind is known not to serve it at all: permissions are asked before existence. */
   readonly isNotServed?: () => boolean;
+  /** How old a list may be when its watch ends, in milliseconds; 30 minutes when left out. */
+  readonly relistMs?: number;
   /** Whether what was seen last is still good for a while after contact was lost. */
   readonly outlivesContact?: boolean;
 }
@@ -48,11 +50,11 @@ const longestSilenceMs = 90_000;
 
 /** Starts to watch. */
 export function watch<View>(options: WatchedOptions<View>): Watched<View> {
-  const { env, resource, namespaces, labelSelector, fieldSelector, project, onChange, onState } = options;
+  const { env, resource, namespaces, labelSelector, fieldSelector, project, onChange, onState, relistMs } = options;
   const selectors = { labelSelector, fieldSelector };
   const site = `watch.${resource.plural}`;
   const start = (namespace?: string): Reflector<View> =>
-    startReflector<View>({ env, resource, namespace, ...selectors, project, onChange, onState, site });
+    startReflector<View>({ env, resource, namespace, ...selectors, project, onChange, onState, site, relistMs });
   const isOne = namespaces === undefined || !resource.isNamespaced;
   const reflectors = new Map<string | undefined, Reflector<View>>(
     isOne ? [[undefined, start()]] : namespaces.map((namespace) => [namespace, start(namespace)]),

@@ -18,8 +18,8 @@ const idleMs = 90_000;
 const reopenMs = 1000;
 /** A watch that stayed open for this long was no failure, even if nothing happened. */
 const settledMs = 10_000;
-/** Every so often the whole list is compared with the store, in case a watch has swallowed an event. */
-const relistMs = 1_800_000;
+/** Every so often, when a watch has ended, the whole list is compared with the store, in case a watch has swallowed an event. */
+const usualRelistMs = 1_800_000;
 const timeoutMs = 30_000;
 
 export type ReflectorState =
@@ -62,6 +62,8 @@ export interface ReflectorOptions<View> {
   readonly onFault?: (fault: ReflectorFault, message: string) => void;
   /** The place in the code that asks; `.list` and `.watch` are appended. */
   readonly site: string;
+  /** A list that is older than this is made anew when its watch ends, in milliseconds; 30 minutes when left out. */
+  readonly relistMs?: number | undefined;
 }
 
 export interface Reflector<View> {
@@ -229,7 +231,7 @@ class Following<View> {
         default:
           end satisfies never;
       }
-      if (env.clock.monotonicMs() - this.#listedMs >= relistMs) return;
+      if (env.clock.monotonicMs() - this.#listedMs >= (this.#options.relistMs ?? usualRelistMs)) return;
     }
   }
 
