@@ -13,11 +13,13 @@ export interface SoakArguments {
   /** The file of a scenario or plan, told whole. */
   readonly plan?: string;
   readonly isShrinking: boolean;
+  /** Fewer faults than this, over all seeds, are a failure: a soak that disturbs nothing proves nothing. */
+  readonly leastFaults: number;
   /** Where the report goes as JSON. */
   readonly json?: string;
 }
 
-export const soakUsage = `usage: npm run soak -- [--seeds N] [--from S] [--workers N] [--minutes M] [--no-shrink] [--json FILE]
+export const soakUsage = `usage: npm run soak -- [--seeds N] [--from S] [--workers N] [--minutes M] [--no-shrink] [--json FILE] [--faults-at-least N]
        npm run soak -- --seed S [--no-shrink]
        npm run soak -- --plan FILE [--no-shrink]`;
 
@@ -29,6 +31,7 @@ const options = {
   seed: { type: 'string' },
   plan: { type: 'string' },
   json: { type: 'string' },
+  'faults-at-least': { type: 'string' },
   'no-shrink': { type: 'boolean' },
 } as const;
 
@@ -39,6 +42,7 @@ const forms = {
   workers: [/^[1-9]\d?$/, 'a whole number from 1 to 99'],
   minutes: [/^(?!0+(?:\.0*)?$)\d+(?:\.\d+)?$/, 'a number above 0'],
   seed: [/^\d{1,9}$/, 'a whole number'],
+  'faults-at-least': [/^\d{1,9}$/, 'a whole number'],
 } as const;
 
 /** What is asked, or what is wrong with how it is asked. */
@@ -61,6 +65,7 @@ export function soakArguments(words: readonly string[]): SoakArguments | string 
     from: Number(given.from ?? 1),
     workers: Number(given.workers ?? Math.min(2, availableParallelism())),
     isShrinking: given['no-shrink'] !== true,
+    leastFaults: Number(given['faults-at-least'] ?? 0),
     ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
     ...(seed === undefined ? {} : { seed: Number(seed) }),
     ...(plan === undefined ? {} : { plan }),

@@ -81,6 +81,11 @@ function add(counts: Map<string, number>, name: string, count: number): void {
   counts.set(name, (counts.get(name) ?? 0) + count);
 }
 
+/** Of all classes. */
+export function faultCount({ faults }: Tally): number {
+  return total(faults);
+}
+
 export function progressLine(counts: Tally, seeds: number): string {
   const done = counts.passed + counts.failed;
   const of = seeds > 1e9 ? '' : `/${seeds}`;

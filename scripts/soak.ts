@@ -7,7 +7,7 @@ import { scenarioOf } from '../simulation/search/draw.ts';
 import { type Failure, judge } from '../simulation/search/judge.ts';
 import { readScenario } from '../simulation/search/replay.ts';
 import { type SoakArguments, soakArguments } from './soak-arguments.ts';
-import { jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './soak-report.ts';
+import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './soak-report.ts';
 import { shrinkAndTell, timelineLines } from './soak-shrink.ts';
 import { runWorkers, serveSeeds } from './soak-workers.ts';
 
@@ -82,6 +82,11 @@ async function main(): Promise<number> {
         say(['', ...(await shrinkAndTell(`seed ${seed}`, failure as Failure, `npm run soak -- --seed ${seed}`))]);
       }
     }
+  }
+  const injected = faultCount(counts);
+  if (injected < asked.leastFaults) {
+    counts.failed += 1;
+    say([`${injected} faults are fewer than the ${asked.leastFaults} that were asked for`]);
   }
   if (asked.json !== undefined) writeFileSync(asked.json, `${JSON.stringify(jsonReport(counts), undefined, 2)}\n`);
   say([`${counts.passed} passed, ${counts.failed} failed`]);

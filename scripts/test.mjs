@@ -1,14 +1,17 @@
 // Runs suites and closes with one line that sums them up: `N passed, N failed[, N skipped]`. Each `--config FILE` names a run of its own, and
-// `--config -` the usual one; what is left goes to every run. Without any, the usual suites run.
+// `--config -` the usual one; `--also FILE` adds what a run of another kind has counted, as JSON with `passed` and `failed`; what is left goes to
+// every run. Without any, the usual suites run.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const configs = [];
+const reports = [];
 const rest = [];
 for (let index = 2; index < process.argv.length; index++) {
   if (process.argv[index] === '--config') configs.push(process.argv[++index]);
+  else if (process.argv[index] === '--also') reports.push(process.argv[++index]);
   else rest.push(process.argv[index]);
 }
 if (configs.length === 0) configs.push('-');
@@ -42,6 +45,17 @@ function countsOf(report) {
   }
 }
 
+/** What cannot be read has not passed. */
+function alsoCounted(report) {
+  try {
+    const { passed, failed } = JSON.parse(readFileSync(report, 'utf8'));
+    if (Number.isInteger(passed) && Number.isInteger(failed)) return { passed, failed };
+  } catch {
+    // It was not written, or not to its end.
+  }
+  return { passed: 0, failed: 1 };
+}
+
 const startedAt = Date.now();
 const sum = { passed: 0, failed: 0, skipped: 0 };
 try {
@@ -53,6 +67,11 @@ try {
       const share = `${Math.round((Date.now() - beganAt) / 1000)} s of ${Math.round((Date.now() - startedAt) / 1000)} s`;
       process.stdout.write(`${config === '-' ? 'suites without a control plane' : config}: ${share}\n`);
     }
+  }
+  for (const report of reports) {
+    const counts = alsoCounted(report);
+    for (const key of Object.keys(counts)) sum[key] += counts[key];
+    process.stdout.write(`${report}: ${counts.passed} passed, ${counts.failed} failed\n`);
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });
