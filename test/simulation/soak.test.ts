@@ -15,7 +15,7 @@ describe('what a soak is asked', () => {
 
   it('is read from words in either form', () => {
     expect(soakArguments(['--seeds', '20', '--from=7', '--workers=3', '--no-shrink', '--json', 'out.json', '--minutes', '1.5'])).toEqual({
-      ...{ seeds: 20, from: 7, workers: 3, isShrinking: false, json: 'out.json', minutes: 1.5 },
+      ...{ seeds: 20, from: 7, workers: 3, isShrinking: false, leastFaults: 0, json: 'out.json', minutes: 1.5 },
     });
   });
 
