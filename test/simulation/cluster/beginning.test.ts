@@ -88,7 +88,7 @@ describe('a group at the beginning', () => {
     expect(cluster.policies).toBe(given.policies);
     await run(60_000);
     expect(told).toEqual(['people: apply StatefulSet broker', 'people: apply StatefulSet broker']);
-    expect(cluster.wanted()).toEqual([{ statefulSet: 'broker', image: 'kafka:2', replicas: 3 }]);
+    expect(cluster.wanted()).toEqual([{ statefulSet: 'broker', image: 'kafka:2', images: ['kafka:2'], replicas: 3 }]);
     expect(pods('a').map(({ containers }) => containers[0]?.image)).toEqual(['kafka:1', 'kafka:1', 'kafka:2']);
   });
 });
