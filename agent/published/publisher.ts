@@ -42,8 +42,8 @@ const longestTimeoutMs = 30_000;
 
 interface Published {
   report: TurnReport;
-  /** As it was last written, or found. */
-  last?: PublishedDecision;
+  /** As it was last written, or found; undefined while it is being written. */
+  last?: PublishedDecision | undefined;
 }
 
 /** A decision as the cluster has it, with what a write of the next one needs. */
@@ -87,8 +87,10 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     const known = groups.get(key);
     if (known === undefined) return 'unchanged';
     const { report } = known;
+    // Until this is over nobody knows what is published, so whatever is decided meanwhile is wanted, even if it is what was published before.
+    known.last = undefined;
     const stored = await read(report.group);
-    const decision = decisionOf(known, stored.decision);
+    const decision = decisionOf({ report }, stored.decision);
     if (decision === undefined) return 'unchanged';
     if (stored.decision !== undefined && (samePublished(stored.decision, decision) || isSuperseded(stored.decision, decision))) {
       known.last = stored.decision;
@@ -155,11 +157,11 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     turnEnded: (report) => {
       if (!isLeader || report.decision === undefined) return;
       const key = `${report.group.namespace}/${report.group.name}`;
-      const known = groups.get(key);
-      const next: Published = { ...known, report };
-      groups.set(key, next);
-      const decision = known?.last === undefined ? undefined : decisionOf(next, known.last);
-      if (known?.last === undefined || decision === undefined || !samePublished(known.last, decision)) queue.want(key);
+      const known: Published = groups.get(key) ?? { report };
+      known.report = report;
+      groups.set(key, known);
+      const decision = known.last === undefined ? undefined : decisionOf(known, known.last);
+      if (known.last === undefined || decision === undefined || !samePublished(known.last, decision)) queue.want(key);
     },
     groupsChanged: (all) => {
       const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));

@@ -101,6 +101,26 @@ describe('publishing a decision', () => {
     expect(server.writes()).toHaveLength(2);
   });
 
+  it('writes what was published before once more when something else was being written meanwhile', async () => {
+    const { server, turn, env, updatedPods } = setup();
+    turn(0);
+    await env.advance(10_000);
+    env.replaceServer((request) => {
+      const answer = server.serve(request);
+      return request.method !== 'GET' && 'status' in answer ? Object.assign({}, answer, { delayMs: 1000 }) : answer;
+    });
+    turn(1);
+    await env.advance(500);
+    expect(updatedPods()).toBe(1);
+    turn(0);
+    await env.advance(20_000);
+    expect(updatedPods()).toBe(0);
+    const writes = server.writes().length;
+    turn(0);
+    await env.advance(20_000);
+    expect(server.writes()).toHaveLength(writes);
+  });
+
   it('writes nothing while nothing changes but time, also after a restart', async () => {
     const first = setup();
     first.turn(1);
