@@ -4,6 +4,13 @@ import type { Defect, Edit } from '../defect.ts';
 const reflector = 'cluster/watch/reflector.ts';
 const turn = 'agent/turn/turn.ts';
 
+/** Whoever waits is not looked at past the caches every few minutes. */
+export const noWaitingLook: Edit = {
+  file: 'agent/turn/gather.ts',
+  find: 'export const waitingLookMs = 300_000;',
+  replace: 'export const waitingLookMs = 3_000_000_000;',
+};
+
 /** Caches are never behind the group's own writes. */
 export const noFreshness: Edit = {
   file: 'agent/watched/freshness.ts',
@@ -63,24 +70,28 @@ export const sightDefects: readonly Defect[] = [
     id: 'gone-without-list',
     title: 'after 410 the watch is opened again at the same place instead of a list',
     edits: [
+      noWaitingLook,
       {
         file: reflector,
         find: "this.#count('expired', error.message);\n      await this.#wait(this.#soon.nextMs());\n      return true;",
         replace: "this.#count('expired', error.message);\n      await this.#wait(this.#soon.nextMs());\n      return false;",
       },
     ],
+    alsoWithout: 'the look past the caches every five minutes at whoever waits',
     breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
   {
     id: 'no-list-without-reason',
     title: 'the list is never compared with the store, so an event that the watch has swallowed is missing for ever',
     edits: [
+      noWaitingLook,
       {
         file: reflector,
         find: 'if (env.clock.monotonicMs() - this.#listedMs >=',
         replace: 'if (Number.NEGATIVE_INFINITY - this.#listedMs >=',
       },
     ],
+    alsoWithout: 'the look past the caches every five minutes at whoever waits',
     breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
   {

@@ -1,7 +1,11 @@
 // Mistakes in waiting: what is not woken, what never sleeps, and what is left behind.
-import type { Defect } from '../defect.ts';
+import type { Defect, Edit } from '../defect.ts';
+import { noWaitingLook } from './sight.ts';
 
 const loop = 'agent/loop.ts';
+
+/** Nobody notices that the wall clock was set. */
+const noClockLook: Edit = { file: loop, find: 'if (wasSet) for (const [key, group] of groups) ask(key, group);', replace: '' };
 
 export const wakingDefects: readonly Defect[] = [
   {
@@ -20,18 +24,25 @@ export const wakingDefects: readonly Defect[] = [
     id: 'long-timer-trusted',
     title: 'one long timer is trusted to end when the wall clock says so',
     edits: [
+      noWaitingLook,
+      noClockLook,
       {
         file: loop,
         find: 'group.cancelTimer = timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
         replace: 'group.cancelTimer = timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
       },
     ],
+    alsoWithout: 'the looks at the clocks every minute, and past the caches every five minutes',
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
     id: 'never-looks-again',
     title: 'the group is not looked at again at the instant that its decision names',
-    edits: [{ file: loop, find: 'group.wakeAtMs = wakeAtMs;', replace: 'group.wakeAtMs = wakeAtMs === undefined ? wakeAtMs : undefined;' }],
+    edits: [
+      noWaitingLook,
+      { file: loop, find: 'group.wakeAtMs = wakeAtMs;', replace: 'group.wakeAtMs = wakeAtMs === undefined ? wakeAtMs : undefined;' },
+    ],
+    alsoWithout: 'the look past the caches every five minutes at whoever waits',
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
   },
   {
@@ -57,8 +68,8 @@ export const wakingDefects: readonly Defect[] = [
       },
       {
         file: 'agent/published/publisher.ts',
-        find: 'if (known?.last === undefined || decision === undefined || !samePublished(known.last, decision)) queue.want(key);',
-        replace: 'if (decision !== null) queue.want(key);',
+        find: '!samePublished(known.last, decision)) queue.want(key);',
+        replace: 'known !== null) queue.want(key);',
       },
       {
         file: 'agent/published/publisher.ts',
