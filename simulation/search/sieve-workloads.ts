@@ -76,6 +76,8 @@ const parts: readonly Part[] = [
       { atMs, kind: 'setReplicas', replicas: 3, zone: 'a' },
       { ...roll, atMs: 45_000 },
     ],
+    // A pod that is made late is made of the new image, and nobody has to replace it.
+    isCountable: false,
   },
 ];
 
