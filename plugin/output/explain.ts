@@ -1,7 +1,7 @@
 // Why a group moves, waits or is refused, as text: what it is to become, each next step with every rule that was asked, and what to do.
 import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
-import type { Refusal } from '../../engine/plan/document.ts';
 import { describeAction } from '../../engine/plan/action-text.ts';
+import type { Refusal } from '../../engine/plan/document.ts';
 import type { Style } from './colour.ts';
 import { goalText, unreadZones } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';

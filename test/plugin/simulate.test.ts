@@ -1,7 +1,11 @@
 // The verb simulate as a process, and what it shows of a run that broke an invariant.
 import { readFileSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import type { CommandContext } from '../../plugin/context.ts';
 import { type GroupSimulation, renderSimulation } from '../../plugin/output/simulate.ts';
+import { outputStream } from '../../plugin/output/terminal.ts';
+import { progressLine } from '../../plugin/simulation/progress.ts';
 import { simulateGroup } from '../../plugin/simulation/runs.ts';
 import { type Simulated, scenarioOfGiven } from '../../plugin/simulation/scenario.ts';
 import { faultsNamed } from '../../plugin/source/faults.ts';
@@ -206,6 +210,28 @@ describe('a run that breaks an invariant', () => {
       });
     }
   }
+});
+
+describe('the line of progress', () => {
+  const shown = (changes: { isTerminal?: boolean; quiet?: boolean }, instants: readonly number[]): readonly string[] => {
+    const raw = new PassThrough();
+    const times = [0, ...instants];
+    const { isTerminal = true, quiet = false } = changes;
+    const stderr = { ...outputStream(raw, { env: {} }), isTerminal, columns: 40 };
+    const line = progressLine({ stderr, quiet, env: {}, nowMs: () => times.shift() ?? 0 } as unknown as CommandContext);
+    for (const [done] of instants.entries()) line.show('prod/store', { what: 'run', done, of: 9 });
+    line.clear();
+    return String(raw.read() ?? '').split('\r\u001b[K');
+  };
+
+  it('comes after a second, is written over, and goes', () => {
+    expect(shown({}, [500, 1100, 1200, 1400])).toEqual(['', 'prod/store: run 2 of 9', 'prod/store: run 4 of 9', '']);
+  });
+
+  it('is for people at a terminal alone', () => {
+    expect(shown({ isTerminal: false }, [1100])).toEqual(['']);
+    expect(shown({ quiet: true }, [1100])).toEqual(['']);
+  });
 });
 
 describe('docs/simulate.md', () => {
