@@ -72,6 +72,11 @@ export const sightDefects: readonly Defect[] = [
     edits: [
       noWaitingLook,
       {
+        file: 'agent/watched/caches.ts',
+        find: 'const fewObjectsRelistMs = 300_000;',
+        replace: 'const fewObjectsRelistMs = 3_000_000_000;',
+      },
+      {
         file: reflector,
         find: "this.#count('expired', error.message);\n      await this.#wait(this.#soon.nextMs());\n      return true;",
         replace: "this.#count('expired', error.message);\n      await this.#wait(this.#soon.nextMs());\n      return false;",
