@@ -100,6 +100,8 @@ class Turn {
       this.#memory.isFreshWanted ||= gathered.fresh !== undefined;
       return { lookAgainInMs: 0 };
     }
+    // After a standstill another process may have decided since. What this one says would come later, and hide it.
+    if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time, so another process may lead by now');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
 

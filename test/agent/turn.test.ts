@@ -225,6 +225,29 @@ describe('a turn', () => {
     expect(cluster.env.requests.filter(({ site }) => site === 'sources.read')).toHaveLength(reads);
   });
 
+  it('decides nothing after a standstill in which the Lease has run out, so that nothing is published over what the next leader says', async () => {
+    const cluster = newCluster();
+    let isSlow = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) => {
+      const answer = serve(request);
+      return isSlow && request.site === 'sources.read' && 'status' in answer ? { ...answer, delayMs: 1000 } : answer;
+    });
+    mirroringGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(30_000);
+    isSlow = true;
+    const before = process.reports.length;
+    cluster.api.change(template, 'mimir', 'store', { spec: { replicas: 4 } });
+    await cluster.env.settle();
+    await cluster.env.stall(20_000);
+    const [first] = process.reports.slice(before);
+    expect(first?.error).toBe('the Lease was not renewed in time, so another process may lead by now');
+    expect(first).not.toHaveProperty('decision');
+    await cluster.env.advance(60_000);
+    expect(sizes(cluster)).toEqual([4, 4, 4]);
+  });
+
   it('that may not act for a moment is followed by one that does', async () => {
     const cluster = newCluster();
     mirroringGroup(cluster);
