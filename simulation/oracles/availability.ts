@@ -7,6 +7,7 @@ import {
   isAbsent,
   isDisruption,
   isOpen,
+  isReplaced,
   isSettled,
   lackingIn,
   limitSince,
@@ -116,7 +117,7 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   if (elsewhere.length > 0) scene.violated('S8', `${by} takes ${name} away before ${named(elsewhere)} settled`);
   const limit = limitSince(book, place.zone, moment);
   if (limit === undefined) return;
-  const here = open.filter((other) => other.zone === place.zone);
+  const here = open.filter((other) => other.zone === place.zone && !isReplaced(other, moment.atMs + moment.aheadMs));
   if (!wasDown(place, moment) && here.length + 1 > limit) {
     scene.violated('S8', `${by} takes ${name} away before ${named(here)} settled, and no more than ${limit} may be open`);
   }

@@ -46,7 +46,13 @@ export const catalogue: readonly CatalogueEntry[] = [
   },
   { id: 'S6', title: 'the right target', judgedBy: ['targets'] },
   { id: 'S7', title: 'at most once', judgedBy: ['targets'] },
-  { id: 'S8', title: 'settle first', judgedBy: ['availability', 'gates'], scope: 'native' },
+  {
+    id: 'S8',
+    title: 'settle first',
+    judgedBy: ['availability', 'gates'],
+    scope: 'native',
+    how: 'in one zone a successor counts whatever revision the StatefulSet controller gave it',
+  },
   {
     id: 'S9',
     title: 'unhealthy first',

@@ -56,6 +56,8 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
     const left = set === undefined ? `the StatefulSet ${name} is not there` : leftOf(scene, set);
     if (left !== undefined) return left;
   }
+  const behind = followerBehind(scene, statefulSets);
+  if (behind !== undefined) return behind;
   for (const map of scene.list(configMapResource, scene.namespace)) {
     if (!isLedger(map)) continue;
     const ledger = readLedger(map);
@@ -65,6 +67,16 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
     if (staying.length > 0) return `the ledger ${map.metadata.name} names ${staying.join(', ')} as prepared to leave`;
   }
   return undefined;
+}
+
+/** Zones that follow a leader have as many replicas as it. */
+function followerBehind({ get, group, namespace }: Looked, statefulSets: readonly string[]): string | undefined {
+  const replicasOf = (name: string): number | undefined => numberAt(get(statefulSetResource, namespace, name), 'spec', 'replicas');
+  if (group.replicas !== 'leader') return undefined;
+  const [leader = '', ...followers] = statefulSets;
+  const wanted = replicasOf(leader);
+  const behind = followers.find((name) => replicasOf(name) !== wanted);
+  return behind === undefined ? undefined : `${behind} has ${replicasOf(behind)} replicas, and its leader ${wanted}`;
 }
 
 function leftOf(scene: Looked, set: ModelObject): string | undefined {

@@ -294,12 +294,24 @@ export function isOpen(place: Place, atMs: number): boolean {
 }
 
 /** Whether nothing is open there at the instant, or nobody asks for the place any more. */
-export function isSettled({ pod, zone, ordinal, open, downSinceMs, upAtMs }: Place, atMs: number): boolean {
-  if (open === undefined) return true;
+export function isSettled(place: Place, atMs: number): boolean {
+  if (place.open === undefined || isUnasked(place)) return true;
+  return place.pod !== undefined && place.open.targets.has(revisionLabelOf(place.pod)) && isReplaced(place, atMs);
+}
+
+/**
+ * Whether another pod is available there, whatever its revision: it is the StatefulSet controller that chooses it, and one that works with the past
+ * makes the old one again, which is then as outdated as the rest of its zone.
+ */
+export function isReplaced(place: Place, atMs: number): boolean {
+  const { pod, open, downSinceMs, upAtMs } = place;
+  if (open === undefined || isUnasked(place)) return true;
+  return pod !== undefined && pod.metadata.uid !== open.uid && !isDown({ downSinceMs, upAtMs }, atMs);
+}
+
+function isUnasked({ zone, ordinal }: Place): boolean {
   const facts = zone.facts.latest();
-  if (facts === undefined || ordinal < facts.first || ordinal >= facts.first + facts.replicas) return true;
-  if (pod === undefined || pod.metadata.uid === open.uid || !open.targets.has(revisionLabelOf(pod))) return false;
-  return !isDown({ downSinceMs, upAtMs }, atMs);
+  return facts === undefined || ordinal < facts.first || ordinal >= facts.first + facts.replicas;
 }
 
 function factsOf(set: ModelObject): SetFacts {
