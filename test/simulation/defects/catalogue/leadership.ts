@@ -37,7 +37,13 @@ export const leadershipDefects: readonly Defect[] = [
     title: 'the ledger is written whether or not the Lease still holds',
     edits: [
       { file: 'agent/agent.ts', find: 'mayWrite: () => leadership.mayAct(actTimeoutMs),', replace: 'mayWrite: () => actTimeoutMs > 0,' },
+      {
+        file: 'agent/turn/turn.ts',
+        find: 'if (this.#parts.leadership.leftMs() <= 0) throw new Error(',
+        replace: 'if (this.#startedMs < 0) throw new Error(',
+      },
     ],
+    alsoWithout: 'the question after everything was read, whether another process may lead by now',
     breaks: ['S17'],
   },
   {
