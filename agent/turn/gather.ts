@@ -166,7 +166,7 @@ function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs
 
 /**
  * What is known now of the objects that were gathered, by the caches alone and without the ledger. Where they are still behind what was read
- * past them the later state of each object counts.
+ * past them the later state of each object counts. Nodes are as they were read: their cache has no version to compare, and was in doubt.
  */
 export function observeAgain(
   parts: GatherParts,
@@ -174,8 +174,9 @@ export function observeAgain(
   { freshness }: GroupMemory,
   { sources, fresh }: Gathered,
 ): Snapshot {
-  const known = fresh === undefined || !freshness.isBehind() ? undefined : latest(fresh, parts.caches, group.namespace);
-  return snapshotFrom(parts, group, { sources, fresh: known, unread: [] });
+  if (fresh === undefined) return snapshotFrom(parts, group, { sources, fresh, unread: [] });
+  const known = freshness.isBehind() ? latest(fresh, parts.caches, group.namespace) : { statefulSets: new Map(), pods: [] };
+  return snapshotFrom(parts, group, { sources, fresh: { ...fresh, ...known }, unread: [] });
 }
 
 interface Looked {

@@ -53,7 +53,11 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
       return await turn.run();
     } catch (error) {
       memory.ledger = undefined;
-      if (error instanceof LedgerChanged && attempt < restarts) continue;
+      if (error instanceof LedgerChanged && attempt < restarts) {
+        // What was read past the caches is not kept, and they may not have it yet.
+        memory.isFreshWanted ||= memory.freshness.isBehind();
+        continue;
+      }
       memory.isFreshWanted = true;
       turn.report(error instanceof Error ? error.message : 'the turn failed');
       return { retry: { afterMs: askedPauseMs(error) } };

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
+import { startProcess } from '../kit/agent-process.ts';
+import { type MemoryCluster, nativeGroup, newCluster } from '../kit/memory-cluster.ts';
+import { VirtualWatch } from '../kit/virtual-env.ts';
+
+function deletions({ env }: MemoryCluster): readonly string[] {
+  return env.requests.filter(({ site }) => site === 'act.deletePod').map(({ pathname }) => pathname);
+}
+
+describe('a cache that is behind', () => {
+  it('is not decided upon when a turn begins again because somebody else wrote the ledger', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    await cluster.env.advance(60_000);
+    cluster.rollTo('app:2');
+    await cluster.env.advance(5000);
+    const { serve } = cluster.api;
+    const seen = { isRead: false, isWritten: false };
+    cluster.env.replaceServer((request) => {
+      if (request.site === 'fresh.statefulSet' && !seen.isRead) {
+        seen.isRead = true;
+        cluster.api.isWatchFrozen = true;
+        const notReady = {
+          conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: new Date(cluster.env.clock.nowMs()).toISOString() }],
+        };
+        cluster.api.change('/v1/pods', 'mimir', 'ingester-zone-b-1', { status: notReady });
+      }
+      if (request.method !== 'GET' && request.site?.startsWith('ledger.') === true && !seen.isWritten) {
+        seen.isWritten = true;
+        const text = encodeLedger({ namespace: 'mimir', group: 'ingester', epoch: 0, claims: [], downscales: [], preparations: [] });
+        const metadata = { name: ledgerName('ingester'), namespace: 'mimir', labels: { [ledgerLabel.key]: ledgerLabel.value } };
+        cluster.api.put('/v1/configmaps', { metadata, data: { [ledgerKey]: text } });
+      }
+      return serve(request);
+    });
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(8000);
+    expect(seen).toEqual({ isRead: true, isWritten: true });
+    expect(deletions(cluster).filter((path) => !path.includes('ingester-zone-b-'))).toEqual([]);
+  });
+
+  it('of nodes does not overtake what was decided by a look past it', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    let isSilent = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      isSilent && request.isStream && request.pathname.endsWith('/nodes') ? { watch: new VirtualWatch() } : serve(request),
+    );
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    const setReady = (ready: 'True' | 'False') =>
+      cluster.api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: ready }] } });
+    setReady('False');
+    await cluster.env.advance(5000);
+    isSilent = true;
+    cluster.api.cutWatches();
+    await cluster.env.advance(5000);
+    cluster.rollTo('app:2');
+    await cluster.env.advance(5000);
+    setReady('True');
+    expect(deletions(cluster)).toEqual([]);
+    await cluster.env.advance(700_000);
+    expect(deletions(cluster)).not.toEqual([]);
+  });
+});
