@@ -102,10 +102,10 @@ export function startPolicySource(
   };
 
   const resolve = (): ActivePolicies | undefined => {
-    // Groups do not vanish because StatefulSets cannot be read for a while; where they never could, those that are written down say why they wait.
-    const statefulSets = caches.manifests() ?? (current === undefined ? [] : undefined);
     const files = directory.files();
-    if (statefulSets === undefined || files === undefined || !caches.isSettled()) return undefined;
+    if (files === undefined || !caches.isSettled()) return undefined;
+    // Groups do not vanish because StatefulSets cannot be read for a while, and what people write elsewhere meanwhile must count.
+    const statefulSets = caches.manifests();
     const { objects, unread } = caches.policyObjects();
     const { policySources: order, agentNamespace, namespaces } = config;
     const watched = namespaces === undefined ? {} : { namespaces };

@@ -73,8 +73,8 @@ export interface Caches extends CacheView {
   /** How long ago, in milliseconds, a change of a StatefulSet or a pod of the namespace would certainly have been heard of. */
   readonly ageMs: (namespace: string) => number;
   readonly statefulSet: (namespace: string, name: string) => CachedStatefulSet | undefined;
-  /** The manifests that groups may be adopted from; undefined while they cannot be read. */
-  readonly manifests: () => readonly KubernetesObject[] | undefined;
+  /** The manifests that groups may be adopted from. Those that cannot be read for a while are as they were last seen. */
+  readonly manifests: () => readonly KubernetesObject[];
   /** Objects of our kinds. Those of a kind that cannot be read are `unread`. */
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
   /** What people have written in these namespaces, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
@@ -202,7 +202,7 @@ export function startCaches(
     },
     ageMs: (namespace) => Math.max(statefulSets.silentMs(namespace), pods.silentMs(namespace)),
     statefulSet: (namespace, name) => statefulSets.get(namespace, name),
-    manifests: () => (statefulSets.problem() === undefined ? statefulSets.list().map(({ manifest }) => manifest) : undefined),
+    manifests: () => statefulSets.list().map(({ manifest }) => manifest),
     policyObjects: () => ({
       objects: policies.flatMap(({ watched }) => watched.list()),
       unread: policies.filter(({ watched }) => watched.problem() !== undefined).map(({ kind }) => kind),

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PolicyDirectory } from '../../agent/env.ts';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { status } from '../kit/virtual-env.ts';
 
 const policyKey = 'rollout-group.dev/v1alpha1/rolloutpolicies';
 const freeze = {
@@ -203,5 +204,31 @@ describe('policies', () => {
     expect(cluster.deletedPods()).toHaveLength(2);
     cluster.api.remove(intentKey, 'mimir', 'wait');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+  });
+});
+
+describe('a namespace whose StatefulSets may not be read', () => {
+  it.each(['from the first moment on', 'later'])('%s keeps nobody in another namespace from pausing', async (when) => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    let isForbidden = when !== 'later';
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) =>
+      isForbidden && request.pathname.endsWith('/namespaces/other/statefulsets') ? status(403, 'Forbidden', 'not for you') : serve(request),
+    );
+    const process = startProcess({ env: cluster.env, config: { namespaces: ['mimir', 'other'] } });
+    await cluster.env.advance(5000);
+    isForbidden = true;
+    cluster.api.cutWatches();
+    await cluster.env.advance(1_900_000);
+    expect(process.groups()).toEqual(['mimir/ingester']);
+    const intentKey = 'rollout-group.dev/v1alpha1/rolloutintents';
+    cluster.api.put(intentKey, { metadata: { name: 'stop', namespace: 'mimir' }, spec: { group: 'ingester', action: 'pause' } });
+    await cluster.env.advance(2000);
+    cluster.rollTo('app:2');
+    await cluster.env.advance(120_000);
+    expect(cluster.deletedPods()).toEqual([]);
+    cluster.api.remove(intentKey, 'mimir', 'stop');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });
 });
