@@ -67,13 +67,15 @@ export async function readFresh(
   const doubtful = isUnknown(known)
     ? []
     : [...new Set(pods.map(({ node }) => node))].filter((name) => name !== '' && known.get(name) !== true);
-  const nodes = await Promise.all(
-    doubtful.slice(0, askedNodes).map(async (name) => {
-      const node = await getObject(env, resources.nodes, { name }, { site: 'fresh.node', timeoutMs });
-      return [name, node !== undefined && observeNode(node).isReady] as const;
-    }),
-  );
+  const nodes = await Promise.all(doubtful.slice(0, askedNodes).map((name) => readNode(env, name, timeoutMs)));
   return { statefulSets, pods, nodes: new Map(nodes), read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)] };
+}
+
+/** Whether the node is ready. Asked for as a list of one: the agent may list and watch nodes, and not get them. */
+async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeoutMs: number): Promise<readonly [string, boolean]> {
+  const fieldSelector = `metadata.name=${name}`;
+  const { items } = await listProjected(env, resources.nodes, { fieldSelector, project: observeNode, site: 'fresh.node', timeoutMs });
+  return [name, items.find((node) => node.name === name)?.isReady === true];
 }
 
 function readSet(set: CachedStatefulSet | undefined): readonly ChangedObject[] {

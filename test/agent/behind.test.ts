@@ -64,4 +64,16 @@ describe('a cache that is behind', () => {
     await cluster.env.advance(700_000);
     expect(deletions(cluster)).not.toEqual([]);
   });
+
+  it('of nodes is looked past by an agent that may list nodes and not get them', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    await cluster.env.advance(60_000);
+    cluster.api.forbid('get nodes');
+    cluster.api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: 'False' }] } });
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(10_000);
+    expect(process.sites).toContain('fresh.node');
+    expect(process.reports.at(-1)).toHaveProperty('decision');
+  });
 });
