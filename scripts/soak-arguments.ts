@@ -19,7 +19,7 @@ export interface SoakArguments {
   readonly json?: string;
 }
 
-export const soakUsage = `usage: npm run soak -- [--seeds N] [--from S] [--workers N] [--minutes M] [--no-shrink] [--json FILE] [--faults-at-least N]
+const soakUsage = `usage: npm run soak -- [--seeds N] [--from S] [--workers N] [--minutes M] [--no-shrink] [--json FILE] [--faults-at-least N]
        npm run soak -- --seed S [--no-shrink]
        npm run soak -- --plan FILE [--no-shrink]`;
 

@@ -1,11 +1,11 @@
 // Plays the scenarios of many seeds, on several threads, and says what was injected, what was hit and what failed. docs/simulation.md says how to
 // use it. Exit code 0: all were fine; 1: some were not; 2: it was asked in a way that it does not understand.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { runScenario } from '../simulation/run.ts';
 import { scenarioOf } from '../simulation/search/draw.ts';
 import { type Failure, judge } from '../simulation/search/judge.ts';
-import { readScenario } from '../simulation/search/replay.ts';
+import { PlanError, readScenario } from '../simulation/search/replay.ts';
 import { type SoakArguments, soakArguments } from './soak-arguments.ts';
 import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './soak-report.ts';
 import { shrinkAndTell, timelineLines } from './soak-shrink.ts';
@@ -48,7 +48,7 @@ async function soak(asked: SoakArguments): Promise<Tally> {
 
 /** One scenario with everything that can be asked of it, and told whole. */
 async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
-  const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : readScenario(readFileSync(asked.plan, 'utf8'), asked.plan);
+  const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : readScenario(textOf(asked.plan), asked.plan);
   const { result, failure } = await judge(scenario, { isRepeated: true, isCompared: true });
   if (failure === undefined || !asked.isShrinking) {
     const told = await runScenario(failure?.scenario ?? scenario, { isTold: true });
@@ -58,6 +58,14 @@ async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
   const injected = Object.values(result.faults).reduce((sum, count) => sum + count, 0);
   say([failure === undefined ? `fine, with ${injected} faults` : `${failure.id} at ${failure.atMs} ms: ${failure.message}`]);
   return failure;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new PlanError(`${file} cannot be read: ${error instanceof Error ? error.message : 'nobody knows why'}`);
+  }
 }
 
 async function main(): Promise<number> {
@@ -72,6 +80,11 @@ async function main(): Promise<number> {
     if (failure !== undefined && asked.isShrinking) say(await shrinkAndTell(name, failure, replayOf(asked)));
     say([failure === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed']);
     return failure === undefined ? 0 : 1;
+  }
+  const problem = asked.json === undefined ? undefined : whyUnwritable(asked.json);
+  if (problem !== undefined) {
+    tell(problem);
+    return 2;
   }
   const counts = await soak(asked);
   say(reportLines(counts));
@@ -93,6 +106,16 @@ async function main(): Promise<number> {
   return counts.failed === 0 && counts.passed > 0 ? 0 : 1;
 }
 
+/** Asked before hours of work, and not after them. */
+function whyUnwritable(file: string): string | undefined {
+  try {
+    appendFileSync(file, '');
+    return undefined;
+  } catch (error) {
+    return `${file} cannot be written: ${error instanceof Error ? error.message : 'nobody knows why'}`;
+  }
+}
+
 function replayOf(asked: SoakArguments): string {
   return `npm run soak -- ${asked.plan === undefined ? `--seed ${asked.seed}` : `--plan ${asked.plan}`}`;
 }
@@ -101,7 +124,7 @@ if (isMainThread) {
   try {
     process.exitCode = await main();
   } catch (error) {
-    tell(error instanceof Error && error.name === 'PlanError' ? error.message : `the soak itself failed: ${(error as Error).stack}`);
-    process.exitCode = error instanceof Error && error.name === 'PlanError' ? 2 : 1;
+    tell(error instanceof PlanError ? error.message : `the soak itself failed: ${(error as Error).stack}`);
+    process.exitCode = error instanceof PlanError ? 2 : 1;
   }
 } else serveSeeds();

@@ -1,5 +1,4 @@
 // One run: the scenario played to its end, judged, and told.
-
 import { endStateOf } from './end-state.ts';
 import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
 import type { Oracle, Violation } from './oracles/oracle.ts';

@@ -8,7 +8,7 @@ import { classOfEvent, eventAuthor, eventText } from './event-class.ts';
 import type { Faults } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { oracleFactories } from './oracles/all.ts';
-import { isConverged } from './oracles/converged.ts';
+import { whatIsMissing } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { play, touchObject } from './play.ts';
 import { type Agents, agentUser, startAgents } from './process/agents.ts';
@@ -25,7 +25,7 @@ import { createTrace, type Trace } from './trace.ts';
 const frontEnds = 2;
 
 /** What the agent logs when it has caught itself: a mistake, whatever the world has done. */
-const selfAccusations: readonly string[] = [
+export const selfAccusations: readonly string[] = [
   'a decision violates an invariant; nothing destructive is done',
   'the policies cannot be worked out',
 ];
@@ -83,7 +83,6 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   const { namespace, statefulSets } = cluster;
   const scene: Scene = {
     nowMs,
-    phase: () => phase,
     ...{ group: scenario.group, isGiven: scenario.given !== undefined, namespace, statefulSets, agentUser },
     list: (resource, inNamespace) => server.list(resource, inNamespace),
     get: (resource, inNamespace, name) => server.get(resource, inNamespace, name),
@@ -206,7 +205,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
       judged((oracle) => oracle.healingBegan?.());
     },
     missing: () => {
-      const missing = isConverged(scene, cluster.wanted());
+      const missing = whatIsMissing(scene, cluster.wanted());
       if (missing !== undefined) return missing;
       const prepared = cluster.preparedPods();
       if (prepared.length > 0) return `${prepared.length} pods still believe that they are to leave`;

@@ -109,6 +109,8 @@ export function createAccidents(options: AccidentsOptions): Accidents {
         controller.goStale();
         setting('stale', event.forMs, () => controller.goFresh());
         return;
+      default:
+        event satisfies never;
     }
   };
   return {

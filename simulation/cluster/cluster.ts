@@ -129,7 +129,7 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     seed,
     namespace,
     group: group.name,
-    sources: replicaSources(group),
+    sources,
     clearsBrokenPods: given === undefined && scenario.group.kind === 'adopted',
     told: told('people'),
   });

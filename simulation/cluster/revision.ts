@@ -13,7 +13,7 @@ export function revisionName(set: ModelObject): string {
 }
 
 /** The same for templates that say the same, whatever the order of their fields. */
-export function templateHash(template: PodTemplate): string {
+function templateHash(template: PodTemplate): string {
   const known = hashes.get(template);
   if (known !== undefined) return known;
   const text = canonical(template);

@@ -1,4 +1,5 @@
 // Where faults come from: drawn by chance at each place, or looked up by their place; and the record of those that happened.
+import { processLetter } from '../letter.ts';
 import { draw } from '../random.ts';
 import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, RequestFault, WatchFault } from './fault.ts';
 
@@ -78,7 +79,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   return { ofRequest, ofLine, ofPodCall, ofGate };
 }
 
-/** The verb under which calls of pods are asked about: of what can happen to a request only what happens to the process happens there. */
+/** The verb under which calls of pods and readings of gates are asked about: of what can happen to a request only what happens to the process happens there. */
 export const podVerb = 'call';
 
 /** Faults at these places and nowhere else. Of two at one place the first counts. */
@@ -211,7 +212,7 @@ function pick<const Items extends readonly unknown[]>(lot: number, items: Items)
 function gap(gapMs: number): (point: Point) => boolean {
   const lastMs = new Map<string, number>();
   return ({ process, atMs }) => {
-    const letter = process.replace(/\d+$/, '');
+    const letter = processLetter(process);
     const last = lastMs.get(letter);
     if (last !== undefined && atMs - last < gapMs) return false;
     lastMs.set(letter, atMs);

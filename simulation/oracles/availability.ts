@@ -1,5 +1,6 @@
 // Judges of what a pod's disruption costs: one zone at a time, within its budget, after what was disturbed before has settled (S1, S2, S3, S8, S9, S15).
 import type { Commit } from '../server/request.ts';
+import type { Moment } from './moment.ts';
 import { isAgent, isTerminating, podResource, revisionLabelOf } from './objects.ts';
 import type { Oracle } from './oracle.ts';
 import {
@@ -11,7 +12,6 @@ import {
   isSettled,
   lackingIn,
   limitSince,
-  type Moment,
   type Place,
   wasDown,
   type Zone,

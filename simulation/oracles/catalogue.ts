@@ -22,7 +22,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S1',
     title: 'one zone at a time',
     judgedBy: ['availability', 'replicas', 'ledgers'],
-    how: 'pods and decreases by what the decision had to know (places.ts), announcements by what stands in the ledger; adopted groups: pods alone',
+    how: 'pods and decreases by what the decision had to know (moment.ts), announcements by what stands in the ledger; adopted groups: pods alone',
   },
   { id: 'S1p', title: 'one budget for each partition', leftOut: 'no scenario has partitions; the engine is tested with tables' },
   { id: 'S2', title: 'the budget of the zone', judgedBy: ['availability'] },

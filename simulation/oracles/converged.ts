@@ -1,5 +1,4 @@
 // Whether a group has become what was asked of it, and what of it is missing.
-
 import type { ModelObject } from '../server/request.ts';
 import { isLedger, readLedger, stayingPods } from './documents.ts';
 import {
@@ -31,7 +30,7 @@ export interface Wanted {
 type Looked = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
 
 /** What is missing, as one sentence part; undefined when the group is as wanted and nothing of the work on it is left. */
-export function isConverged(scene: Looked, wanted: readonly Wanted[]): string | undefined {
+export function whatIsMissing(scene: Looked, wanted: readonly Wanted[]): string | undefined {
   for (const { statefulSet, image, images = [], replicas } of wanted) {
     const set = scene.get(statefulSetResource, scene.namespace, statefulSet);
     if (set === undefined) return `the StatefulSet ${statefulSet} is not there`;

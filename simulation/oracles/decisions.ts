@@ -1,11 +1,13 @@
 // Judges of single turns: made from a whole and recent view, by one policy, reproducible, and with a reason (S4, S5, S21, S25, S27, L8, L9).
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide.ts';
+import { processLetter } from '../letter.ts';
 import { runStartMs } from '../process/clock.ts';
 import type { Commit } from '../server/request.ts';
+import { machineOf } from './moment.ts';
 import { isAgent, podResource, statefulSetResource } from './objects.ts';
 import type { Oracle } from './oracle.ts';
-import { type Book, machineOf } from './places.ts';
+import type { Book } from './places.ts';
 
 const snapshotAgeMs = 10_000;
 /** Every so many decisions are made again. */
@@ -110,7 +112,7 @@ class DecisionJudge {
 
   /** S21: nobody acts on a state before the one that he has acted on, before a restart neither. */
   #checkTravel(process: string, { snapshot, group }: TurnReport): void {
-    const machine = machineName(process);
+    const machine = processLetter(process);
     const sets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);
     const pods = snapshot.pods.flatMap((view) => ('unknown' in view.pods ? [] : view.pods));
     for (const { uid, name, resourceVersion } of [...sets, ...pods]) {
@@ -124,7 +126,7 @@ class DecisionJudge {
     for (const { action, result } of performed) {
       if (!('uid' in action) || result !== 'done') continue;
       const made = this.#made.get(`${process} ${action.uid}`);
-      if (made !== undefined) this.#actedOn.set(`${machineName(process)} ${action.uid}`, made);
+      if (made !== undefined) this.#actedOn.set(`${processLetter(process)} ${action.uid}`, made);
     }
     this.#sent.delete(process);
     this.#wallErrors.set(process, machineOf(this.#book.scene, process).wallErrorMs);
@@ -176,9 +178,4 @@ class DecisionJudge {
 
 function isDisruption({ action }: PerformedAction): boolean {
   return action.kind === 'deletePod' || action.kind === 'evictPod' || (action.kind === 'scaleStatefulSet' && action.to < action.from);
-}
-
-/** `a` of `a2`. */
-function machineName(process: string): string {
-  return process.replace(/\d+$/, '');
 }

@@ -18,7 +18,7 @@ export function judgeLeadership(scene: Scene): Oracle {
   const renewed = new Map<string, { readonly sentMs: number; readonly rate: number }>();
   const running = new Set<string>();
   let healingMs = Number.POSITIVE_INFINITY;
-  let isLeaderMissed = false;
+  let isFailoverChecked = false;
 
   const rateOf = (process: string): number => scene.clockOf?.(process).rate ?? slowestRate;
   const noteLease = ({ request, status, atMs, verb }: Answered): void => {
@@ -39,16 +39,15 @@ export function judgeLeadership(scene: Scene): Oracle {
   };
   const checkFailover = (): void => {
     const nowMs = scene.nowMs();
-    if (isLeaderMissed || nowMs < healingMs + failoverMs || running.size === 0) return;
-    isLeaderMissed = true;
+    if (isFailoverChecked || nowMs < healingMs + failoverMs || running.size === 0) return;
+    isFailoverChecked = true;
     const hasLeader = [...renewed].some(([process, { sentMs }]) => running.has(process) && sentMs >= healingMs);
-    if (!hasLeader && hasLeases()) scene.violated('L3', `nobody has taken the Lease ${failoverMs} ms after everything was mended`);
+    if (!hasLeader) scene.violated('L3', `nobody has taken the Lease ${failoverMs} ms after everything was mended`);
   };
-  const hasLeases = (): boolean => scene.list(leaseResource).length > 0;
   return {
     answered: (answered) => {
       if (answered.resource === leaseResource) noteLease(answered);
-      else if (isGuarded(scene, answered) && (renewed.size > 0 || hasLeases())) checkHolder(answered);
+      else if (isGuarded(scene, answered)) checkHolder(answered);
       if (healingMs < Number.POSITIVE_INFINITY) checkFailover();
     },
     processChanged: (process, change) => {

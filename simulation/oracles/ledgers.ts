@@ -2,9 +2,10 @@
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
+import { machineOf } from './moment.ts';
 import { configMapResource, isAgent, isTerminating, numberAt, statefulSetResource } from './objects.ts';
 import type { Oracle } from './oracle.ts';
-import { type Book, machineOf, type Zone } from './places.ts';
+import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
 
 /** A claim and who wrote it. */

@@ -19,8 +19,6 @@ export interface MachineState {
 /** What oracles may look at. Reads only; never the agents' memory. */
 export interface Scene {
   readonly nowMs: () => number;
-  /** `safety` until faults end, `healing` then. */
-  readonly phase: () => 'safety' | 'healing';
   readonly group: GroupShape;
   /** It is somebody's own group, which may wait for longer, and for more, than any group that is made up. */
   readonly isGiven?: boolean;

@@ -1,8 +1,9 @@
 // Judges of pods that are prepared to leave: none leaves before its delay is over, and all that stay are told so (S11, L5).
 import type { Commit } from '../server/request.ts';
+import { machineOf } from './moment.ts';
 import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from './objects.ts';
 import type { Oracle, PodCalled } from './oracle.ts';
-import { type Book, machineOf } from './places.ts';
+import type { Book } from './places.ts';
 
 /** What the pods of one place have heard at one path since they were last told to stay. */
 interface Asked {

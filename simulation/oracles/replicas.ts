@@ -1,6 +1,7 @@
 // Judges of what agents make of replicas: one zone at a time, long enough apart, within bounds, behind the leader, and not to and fro (S1, S4, S12 to S16, S28).
 import type { Commit } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
+import { type Moment, machineOf } from './moment.ts';
 import {
   configMapResource,
   groupResource,
@@ -12,7 +13,7 @@ import {
   statefulSetResource,
 } from './objects.ts';
 import type { Oracle } from './oracle.ts';
-import { type Book, lackingIn, type Moment, type Zone } from './places.ts';
+import { type Book, lackingIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
 import { createTimeline } from './timeline.ts';
 
@@ -41,7 +42,7 @@ export function judgeReplicas(book: Book): Oracle {
   for (const changes of inputs.values()) changes.set(Number.NEGATIVE_INFINITY, 0);
 
   const checkGap = (write: Write, actor: Commit['actor']): void => {
-    const wallErrorMs = (actor.process === undefined ? undefined : scene.clockOf?.(actor.process).wallErrorMs) ?? 0;
+    const { wallErrorMs } = machineOf(scene, actor.process);
     const gaps = book.terms
       .of(write.zone.statefulSet)
       .since(write.moment.fromMs)

@@ -2,6 +2,7 @@
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { whatIsLeft } from './converged.ts';
+import { machineOf } from './moment.ts';
 import {
   areContainersReady,
   configMapResource,
@@ -22,7 +23,6 @@ import {
   textAt,
 } from './objects.ts';
 import type { Oracle, Scene } from './oracle.ts';
-import { machineOf } from './places.ts';
 
 /** What is written of a work that is done may follow it by so much: its record, the published decision, events, a status. */
 const afterworkMs = 60_000;

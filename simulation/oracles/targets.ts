@@ -1,9 +1,10 @@
 // Judges of which pod goes: the one that was seen, behind the target, once, of the group, while nobody has paused it (S4, S6, S7, S22, S28).
 import type { Answered, Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
+import type { Moment } from './moment.ts';
 import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from './objects.ts';
 import type { Oracle } from './oracle.ts';
-import { type Book, isDisruption, type Moment, type Place } from './places.ts';
+import { type Book, isDisruption, type Place } from './places.ts';
 
 /** Asked of each commit before the book knows of it. */
 export function judgeTargets(book: Book): Oracle {

@@ -3,6 +3,7 @@ import type { LogFields } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import type { Faults } from '../faults/fault.ts';
+import { letterOf, processLetter } from '../letter.ts';
 import type { PodCalled, ProcessChange } from '../oracles/oracle.ts';
 import { draw } from '../random.ts';
 import type { Scenario } from '../scenario.ts';
@@ -103,7 +104,7 @@ export function startAgents(options: AgentsOptions): Agents {
 
   const machines = new Map<string, Machine>();
   for (let index = 0; index < scenario.agents; index += 1) {
-    const letter = String.fromCharCode('a'.charCodeAt(0) + index);
+    const letter = letterOf(index);
     const machine = { letter, clock: createMachineClock(scheduler, scenario.clockRates?.[letter]), lives: 0 };
     machines.set(letter, machine);
     scheduler.after(Math.round(draw(seed, `${letter} starts`) * 1000), () => start(machine));
@@ -190,7 +191,7 @@ export function startAgents(options: AgentsOptions): Agents {
       holds.release();
     },
     clockOf: (process) => {
-      const clock = machines.get(process.replace(/\d+$/, ''))?.clock;
+      const clock = machines.get(processLetter(process))?.clock;
       if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
       return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - scheduler.nowMs() };
     },

@@ -1,9 +1,9 @@
 // What people, machines and accidents do in the scenario of a seed, and when.
 import type { FaultClass } from '../faults/fault.ts';
+import { letterOf } from '../letter.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { GroupShape, ScenarioEvent } from '../scenario.ts';
 import { drawnStories, type Ground } from './draw-stories.ts';
-import { letterOf } from './letter.ts';
 
 type Maker = (random: Random, ground: Ground, atMs: number) => ScenarioEvent;
 

@@ -1,8 +1,8 @@
 // What people and autoscalers want of a group in the scenario of a seed: rollouts, changes of mind, other numbers of replicas, pauses.
 import type { FaultClass } from '../faults/fault.ts';
+import { letterOf } from '../letter.ts';
 import { between, oneOf, type Random, wholeBetween } from '../random.ts';
 import type { GroupShape, ScenarioEvent } from '../scenario.ts';
-import { letterOf } from './letter.ts';
 
 /** What events are drawn for. */
 export interface Ground {

@@ -1,10 +1,10 @@
 // The scenario of a seed: which group, how many agents, what may go wrong and how often. Each seed leaves some classes of faults out, so that rare
 // combinations of the others get room.
 import type { FaultClass } from '../faults/fault.ts';
+import { letterOf } from '../letter.ts';
 import { between, draw, oneOf, type Random, streamOf } from '../random.ts';
 import type { GroupShape, Scenario } from '../scenario.ts';
 import { drawnEvents } from './draw-events.ts';
-import { letterOf } from './letter.ts';
 
 /** How long things go wrong, in virtual milliseconds. */
 export const safetyMs = 400_000;
@@ -29,9 +29,6 @@ export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F21: 0.3,
   F22: 0.3,
 };
-
-/** The classes that stand in the events of a scenario and not, or not only, in its rates. */
-export const eventClasses = ['F10', 'F11', 'F12', 'F13', 'F14', 'F15', 'F16', 'F17', 'F18'] as const;
 
 /** In what share of the seeds each class is left out; F14 is rare, as clocks seldom jump. */
 function leftOut(faultClass: FaultClass): number {
@@ -64,7 +61,7 @@ export function scenarioOf(seed: number): Scenario {
 }
 
 /** How long a group may take to converge and be quiet, in virtual milliseconds: twice a whole rollout, each pod on its own. */
-export function healingMsOf(group: GroupShape): number {
+function healingMsOf(group: GroupShape): number {
   const podMs = group.drainMs + group.startMs + group.minReadySeconds * 1000 + 15_000;
   const scalingMs = (group.delaySeconds + group.betweenZonesSeconds) * 1000 * group.zones;
   return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * scalingMs);

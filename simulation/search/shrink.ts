@@ -1,10 +1,9 @@
 // Makes a failing scenario small: fewer faults, events, agents, zones and pods, and less time, as long as it fails in the same way.
-
 import { canonicalJson } from '../../engine/hash.ts';
 import type { FaultClass, PlacedFault } from '../faults/fault.ts';
+import { letterOf } from '../letter.ts';
 import type { GroupShape, Scenario, ScenarioEvent } from '../scenario.ts';
 import { fewest } from './fewest.ts';
-import { letterOf } from './letter.ts';
 
 /** What running a scenario has shown. */
 export interface Attempt {

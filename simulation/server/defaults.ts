@@ -46,7 +46,7 @@ const metadataFields = [
 ];
 
 /** The metadata as the server keeps it: nothing empty, nothing unknown. Who changed which field (managedFields) is not modelled. */
-export function cleanMetadata(metadata: Json): Json {
+function cleanMetadata(metadata: Json): Json {
   const clean: Record<string, unknown> = {};
   for (const field of metadataFields) {
     const value = metadata[field];

@@ -53,7 +53,6 @@ export class History {
   readonly #oracles: readonly Oracle[];
   #revision = 1000;
   #uid = 0;
-  #isHealing = false;
 
   constructor(overrides: Partial<GroupShape> = {}) {
     const group = { ...shape, ...overrides };
@@ -65,7 +64,6 @@ export class History {
     this.nowMs = 1_000_000;
     this.scene = {
       nowMs: () => this.nowMs,
-      phase: () => (this.#isHealing ? 'healing' : 'safety'),
       group,
       namespace,
       statefulSets: sets,
@@ -264,7 +262,6 @@ export class History {
   }
 
   heal(): this {
-    this.#isHealing = true;
     for (const oracle of this.#oracles) oracle.healingBegan?.();
     return this;
   }

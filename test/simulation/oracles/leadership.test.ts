@@ -40,6 +40,12 @@ describe('S17', () => {
     expect(history.found('S17')).toHaveLength(2);
   });
 
+  it('finds whoever acts where there is no Lease at all', () => {
+    const history = new History();
+    act(history);
+    expect(history.found('S17')).toHaveLength(1);
+  });
+
   it('counts by the clock of the process', () => {
     const history = new History();
     history.clocks.set('a1', { rate: 0.8, wallErrorMs: 0 });
@@ -93,5 +99,12 @@ describe('L3', () => {
   it('finds a Lease that nobody takes, and is content when somebody does', () => {
     expect(afterHealing(() => undefined)).toEqual(['nobody has taken the Lease 20000 ms after everything was mended']);
     expect(afterHealing((history) => history.renew('b1'))).toEqual([]);
+  });
+
+  it('finds that nobody makes one where there is none', () => {
+    const history = new History();
+    history.process('a1', 'started');
+    history.heal().advance(21_000).end();
+    expect(history.found('L3')).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GroupDecision } from '../../../engine/decision.ts';
-import { isConverged } from '../../../simulation/oracles/converged.ts';
+import { whatIsMissing } from '../../../simulation/oracles/converged.ts';
 import { controller, History } from './history.ts';
 
 const decision = (outcome: GroupDecision['outcome']): GroupDecision =>
@@ -179,7 +179,7 @@ describe('what is missing until a group is as wanted', () => {
   const missing = (change: (history: History) => void, wanted = { statefulSet: 'ing-a', image: 'r2', replicas: 3 }): string | undefined => {
     const history = done();
     change(history);
-    return isConverged(history.scene, [wanted]);
+    return whatIsMissing(history.scene, [wanted]);
   };
 
   it.each<[string | undefined, (history: History) => void]>([
