@@ -114,8 +114,8 @@ export interface KeepOptions {
  * The ledger after a look at the objects. A claim ends only by what is seen: its pod is gone and the successor is available, or its replicas
  * were lowered, which becomes a dated record, and the surplus pods are gone. A claim whose object changed without being disturbed ends at
  * once, because its request names an older resource version and must fail; one on an object that is unchanged ends after 120 s, and so does
- * one of a zone that the group has no more. Time alone never ends one that was carried out, and what could not be read ends nothing. Preparations outlive their pods: databases store them on
- * the volume, so whoever takes the pod's place must be asked again, or told to stay.
+ * one of a zone that the group has no more. Time alone never ends one that was carried out, and what could not be read ends nothing.
+ * Preparations outlive their pods: databases store them on the volume, so whoever takes the pod's place must be asked again, or told to stay.
  */
 export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;

@@ -38,7 +38,8 @@ export type Outcome = PerformedAction & Pick<Acted, 'status' | 'retryAfterMs' | 
 
 /**
  * Carries out the actions one after the other. After one whose fate is not known, or that did not get through, the rest is left: the next
- * decision knows more. So it is when something has happened, or time has run away, while the ledger or a pod was slow. Answers only for actions that were begun.
+ * decision knows more. So it is when something has happened, or time has run away, while the ledger or a pod was slow. Answers only for actions
+ * that were begun.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];

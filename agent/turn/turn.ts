@@ -94,6 +94,8 @@ class Turn {
   }
 
   async run(): Promise<NextTurn> {
+    // What was decided before was overtaken, and is not what follows from what is read now.
+    this.#decision = undefined;
     const gathered = await gather(this.#parts, this.#group, this.#memory);
     const { ledger } = gathered;
     this.#snapshot = gathered.snapshot;
@@ -117,7 +119,7 @@ class Turn {
       return await this.run();
     }
     if (decision.actions.some(isDestructive) && !(await this.#isAsWritten(gathered))) {
-      this.report('what stands written of the group is newer than what the watches have told; nothing destructive is done before they do');
+      this.report('what stands written of the group is newer than what the watches have told; nothing is done before they do');
       return { lookAgainInMs: unheardLookMs };
     }
     const violations = this.#violations(gathered.snapshot, decision);
