@@ -12,6 +12,16 @@ const shownLines = 120;
 
 /** What is left of the scenario when everything has gone that the failure does not need, its timeline, and how to see it again. */
 export async function shrinkAndTell(name: string, failure: Failure, replay: string): Promise<readonly string[]> {
+  try {
+    return await smallAndTold(name, failure, replay);
+  } catch (error) {
+    // What goes another way each time may not fail again; the report of all seeds is worth more than that.
+    const why = error instanceof Error ? error.message : String(error);
+    return [`${name} fails by ${failure.id}: ${failure.message}`, `it cannot be made small: ${why}`, `again, whole: ${replay}`];
+  }
+}
+
+async function smallAndTold(name: string, failure: Failure, replay: string): Promise<readonly string[]> {
   const { scenario, runs, isCutShort } = await shrink(failure.scenario, failure.id, (candidate) => tryFor(failure.id, candidate));
   const file = join(mkdtempSync(join(tmpdir(), 'rollout-group-soak-')), `${name.replace(/\W+/g, '-')}-${failure.id}.json`);
   writeFileSync(file, writeScenario(scenario));
