@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../engine/decide.ts';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 import { VirtualWatch } from '../kit/virtual-env.ts';
@@ -246,6 +247,32 @@ describe('a turn', () => {
     expect(first).not.toHaveProperty('decision');
     await cluster.env.advance(60_000);
     expect(sizes(cluster)).toEqual([4, 4, 4]);
+  });
+
+  it('that reads once more after its decision does not report that decision when this fails', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    let isStalled = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) => {
+      if (isStalled && request.isStream && request.pathname.endsWith('/pods')) return { watch: new VirtualWatch() };
+      const answer = serve(request);
+      return isStalled && request.site === 'fresh.pods' && 'status' in answer ? { ...answer, status: 503 } : answer;
+    });
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    isStalled = true;
+    cluster.api.cutWatches();
+    await cluster.env.advance(30_000);
+    const before = process.reports.length;
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => process.reports.slice(before).some(({ error }) => error !== undefined));
+    expect(process.reports.find(({ error }) => error !== undefined)).not.toHaveProperty('decision');
+    isStalled = false;
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    for (const { decision, snapshot, group } of process.reports) {
+      if (decision !== undefined) expect(decideGroup(snapshot, group)).toEqual(decision);
+    }
   });
 
   it('that may not act for a moment is followed by one that does', async () => {
