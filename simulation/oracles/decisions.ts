@@ -6,7 +6,7 @@ import { runStartMs } from '../process/clock.ts';
 import type { Commit } from '../server/request.ts';
 import { machineOf } from './moment.ts';
 import { isAgent, podResource, statefulSetResource } from './objects.ts';
-import type { Oracle } from './oracle.ts';
+import type { MachineState, Oracle } from './oracle.ts';
 import type { Book } from './places.ts';
 
 const snapshotAgeMs = 10_000;
@@ -35,8 +35,9 @@ class DecisionJudge {
   /** By machine and UID: the version that it acted on last, and knows of. */
   readonly #actedOn = new Map<string, number>();
   /** Of each process: when the first disruption since its last turn was sent. */
-  readonly #sent = new Map<string, number>();
-  readonly #wallErrors = new Map<string, number>();
+  readonly #sent = new Map<string, { readonly atMs: number; readonly wallMs: number }>();
+  /** Of each process: its clock at the end of its last turn. */
+  readonly #clocks = new Map<string, MachineState & { readonly atMs: number }>();
   /** By digest and group: the definition. */
   readonly #definitions = new Map<string, { readonly group: TurnReport['group']; readonly text: string }>();
   #healingMs = Number.POSITIVE_INFINITY;
@@ -57,7 +58,10 @@ class DecisionJudge {
     if (!isAgent(actor, scene.agentUser) || actor.process === undefined) return;
     this.#made.set(`${actor.process} ${uid}`, revision);
     const sentMs = actor.sentAtMs ?? atMs;
-    this.#sent.set(actor.process, Math.min(sentMs, this.#sent.get(actor.process) ?? Number.POSITIVE_INFINITY));
+    const first = this.#sent.get(actor.process);
+    // The process may stand still after that, and find its clock put right when it goes on.
+    const wallMs = actor.sentWallMs ?? runStartMs + sentMs + machineOf(scene, actor.process).wallErrorMs;
+    if (first === undefined || sentMs < first.atMs) this.#sent.set(actor.process, { atMs: sentMs, wallMs });
   }
 
   healingBegan(): void {
@@ -99,15 +103,16 @@ class DecisionJudge {
 
   /** S5: what is acted upon was decided at most 10 s before, by the process's own clock. */
   #checkAge(process: string, { snapshot }: TurnReport): void {
-    const { rate, wallErrorMs } = machineOf(this.#book.scene, process);
-    const before = this.#wallErrors.get(process);
-    // A clock that has been set in between tells nothing.
-    if (before !== undefined && Math.abs(before - wallErrorMs) > 1_000) return;
-    const sentMs = this.#sent.get(process);
-    if (sentMs === undefined) return;
-    const ageMs = sentMs - (snapshot.nowMs - runStartMs - wallErrorMs);
-    const longestMs = snapshotAgeMs / Math.min(1, rate) + 1_000;
-    if (ageMs > longestMs) this.#say('S5', process, `was ${Math.round(ageMs)} ms old when it was carried out`);
+    const sent = this.#sent.get(process);
+    if (sent === undefined) return;
+    const before = this.#clocks.get(process);
+    if (before !== undefined) {
+      const errorMs = before.wallErrorMs + (before.rate - 1) * (sent.atMs - before.atMs);
+      // A clock that has been set in between tells nothing.
+      if (Math.abs(sent.wallMs - runStartMs - sent.atMs - errorMs) > 1_000) return;
+    }
+    const ageMs = sent.wallMs - snapshot.nowMs;
+    if (ageMs > snapshotAgeMs + 1_000) this.#say('S5', process, `was ${Math.round(ageMs)} ms old when it was carried out`);
   }
 
   /** S21: nobody acts on a state before the one that he has acted on, before a restart neither. */
@@ -129,7 +134,7 @@ class DecisionJudge {
       if (made !== undefined) this.#actedOn.set(`${processLetter(process)} ${action.uid}`, made);
     }
     this.#sent.delete(process);
-    this.#wallErrors.set(process, machineOf(this.#book.scene, process).wallErrorMs);
+    this.#clocks.set(process, { ...machineOf(this.#book.scene, process), atMs: this.#book.scene.nowMs() });
   }
 
   /** S25: the group is decided as its snapshot has it, and the same digest never stands for two definitions of one group. */

@@ -50,7 +50,7 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
     ...(contentType === undefined ? {} : { contentType }),
     ...(accept === undefined ? {} : { accept }),
     ...(body === undefined ? {} : { body }),
-    actor: { user, process: life.name, site, point, sentAtMs: life.scheduler.nowMs() },
+    actor: { user, process: life.name, site, point, sentAtMs: life.scheduler.nowMs(), sentWallMs: life.time.clock.nowMs() },
   });
   const call = <Answer>(request: KubernetesRequest, verb: string, exchange: Exchange<Answer>): Promise<Answer> => {
     const { site, timeoutMs } = request;

@@ -40,6 +40,8 @@ export interface Actor {
   readonly point?: string;
   /** When the request left its sender, on the scheduler's clock. */
   readonly sentAtMs?: number;
+  /** What the wall clock of that process said then, in milliseconds since 1970. */
+  readonly sentWallMs?: number;
 }
 
 export interface ModelRequest {

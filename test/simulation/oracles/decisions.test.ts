@@ -73,12 +73,15 @@ describe('S4', () => {
 });
 
 describe('S5', () => {
-  const carriedOut = (afterMs: number, clock = { rate: 1, wallErrorMs: 0 }): readonly string[] => {
-    const history = new History();
+  const right = { rate: 1, wallErrorMs: 0 };
+  /** `ended` is the clock when the turn ends: it may have been put right since. */
+  const carriedOut = (afterMs: number, clock = right, ended = clock, history = new History()): readonly string[] => {
     history.clocks.set('a1', clock);
     const snapshot = viewOf(history);
     const seen = { ...snapshot, nowMs: snapshot.nowMs + clock.wallErrorMs };
-    history.advance(afterMs).take('ing-a-2', history.agent());
+    const sent = { ...history.advance(afterMs).agent(), sentWallMs: seen.nowMs + clock.rate * afterMs };
+    history.clocks.set('a1', ended);
+    history.take('ing-a-2', sent);
     history.turn({ ...reportOf(snapshot, 2), snapshot: seen });
     return history.found('S5');
   };
@@ -88,6 +91,24 @@ describe('S5', () => {
     expect(carriedOut(12_000)).toHaveLength(1);
     expect(carriedOut(12_000, { rate: 0.7, wallErrorMs: 0 })).toEqual([]);
     expect(carriedOut(12_000, { rate: 1, wallErrorMs: 3_600_000 })).toHaveLength(1);
+  });
+
+  it('asks the clock as it was when the request was sent', () => {
+    const slow = { rate: 0.9, wallErrorMs: -40_000 };
+    expect(carriedOut(2_000, slow, right)).toEqual([]);
+    expect(carriedOut(14_000, slow, right)).toHaveLength(1);
+  });
+
+  it('knows a clock that is slow from one that has been set', () => {
+    const later = (wallErrorMs: number): readonly string[] => {
+      const history = new History();
+      history.clocks.set('a1', { rate: 0.9, wallErrorMs: -40_000 });
+      history.turn({});
+      history.advance(60_000);
+      return carriedOut(14_000, { rate: 0.9, wallErrorMs }, undefined, history);
+    };
+    expect(later(-46_000)).toHaveLength(1);
+    expect(later(-40_000)).toEqual([]);
   });
 });
 
