@@ -6,6 +6,7 @@ import { contextOf, type GroupContext, zoneNamed } from './context.ts';
 import { type Action, type GroupDecision, isReplacement } from './decision.ts';
 import { isNewAnswer } from './preparations.ts';
 import { boundedReplicas } from './replicas.ts';
+import { inFlightBefore } from './rules/stuck.ts';
 import type { Snapshot } from './snapshot.ts';
 import { isCrashing, type ZoneView } from './view.ts';
 
@@ -76,7 +77,7 @@ function isCureAlone(decided: Decided, context: GroupContext, zone: string): boo
   const view = zoneNamed(context, zone);
   if (cured === undefined || view === undefined || more.length > 0 || decreases(decided).length > 0) return false;
   const isSettled = context.view.zones.every((other) => other === view || (other.unknown === undefined && other.claims.length === 0));
-  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && !isAdopted(decided.group);
+  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && decided.group.compatibility.podChoice !== 'ordinal';
 }
 
 const zoneBudget: Invariant = {
@@ -181,10 +182,10 @@ const unhealthyFirst: Invariant = {
       const limit = budgetOf(context, view);
       const going = replacements(decided).filter((action) => action.zone === view.zone.name);
       if (limit === undefined || going.length === 0) return [];
-      const over =
-        going.length + view.inFlight > Math.max(1, limit)
-          ? [`${going.length + view.inFlight} pods of zone ${view.zone.name} in flight at once`]
-          : [];
+      const cured = view.pods.find((pod) => going.some(({ uid }) => uid === pod.uid));
+      const isCure = going.every(({ because }) => because === 'stuck');
+      const atOnce = going.length + (isCure && cured !== undefined ? inFlightBefore(view, cured) : view.inFlight);
+      const over = atOnce > Math.max(1, limit) ? [`${atOnce} pods of zone ${view.zone.name} in flight at once`] : [];
       const stuck = going
         .filter((action) => action.because === 'stuck' && isHealthy(view, action.ordinal))
         .map((action) => `${action.pod} is not down`);

@@ -11,7 +11,7 @@ import { type Claim, isUnknown, type PodView } from '../snapshot.ts';
 import { isAvailable, isCrashing } from '../view.ts';
 import { withException } from './exception.ts';
 import type { RollQuestion } from './roll.ts';
-import { isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
+import { inFlightBefore, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface ChosenPod {
   readonly pod: PodView;
@@ -90,6 +90,7 @@ function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
 /**
  * The outdated pods in the order in which they go. Adopted groups: by ordinal alone. Native groups: stuck pods first, then other unready ones,
  * then by ordinal; those that wait to leave come late, and last those on a node that is not ready, where a deleted pod would not go away.
+ * Under OrderedReady the lowest stuck pod goes first, as nothing above it would come back before it does.
  */
 function rollQueue(question: RollQuestion): readonly PodView[] {
   const { context, zone } = question;
@@ -103,8 +104,9 @@ function rollQueue(question: RollQuestion): readonly PodView[] {
     if (isUp(question, pod)) return leaving.has(pod.uid) ? 3 : 2;
     return pod.nodeReady ? 1 : 4;
   };
+  const isOrdered = context.group.compatibility.podChoice !== 'ordinal' && zone.view.set?.podManagementPolicy === 'OrderedReady';
   const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) }));
-  ranked.sort((a, b) => a.rank - b.rank || direction * (a.pod.ordinal - b.pod.ordinal));
+  ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 0 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
   return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
 }
 
@@ -124,18 +126,19 @@ function pickFirst(question: RollQuestion, queue: readonly PodView[], free: numb
  */
 function pickUnreadyFirst(question: RollQuestion, queue: readonly PodView[], free: number, cap: number): readonly ChosenPod[] {
   const chosen: ChosenPod[] = [];
-  let room = cap - question.zone.view.inFlight;
+  const { view } = question.zone;
   const isPaced = intervalMs(question) > 0;
   let left = isPaced ? Math.min(1, free) : free;
   for (const pod of queue) {
-    if (room <= 0) break;
+    const isCure = isStuck(question.context, view, pod);
+    const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;
+    if (chosen.length + inFlight >= cap) break;
     if (pod.isTerminating || isClaimed(question, pod)) continue;
-    if (isStuck(question.context, question.zone.view, pod)) chosen.push({ pod, because: 'stuck' });
+    if (isCure) chosen.push({ pod, because: 'stuck' });
     else if (left > 0 && pod.nodeReady) {
       chosen.push({ pod, because: 'outdated' });
       if (isUp(question, pod)) left -= 1;
-    } else continue;
-    room -= 1;
+    }
   }
   return isPaced ? chosen.slice(0, 1) : chosen;
 }

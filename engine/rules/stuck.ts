@@ -28,6 +28,18 @@ export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext
   );
 }
 
+/**
+ * The pods in flight that the cure of a stuck pod waits for. Under OrderedReady the controller makes no pod while a lower ordinal is not
+ * available, so what is missing above the stuck pod waits for its cure, and must not hold it back (kubernetes.io, StatefulSet, "Forced
+ * rollback").
+ */
+export function inFlightBefore({ set, inFlight, unavailable, pods }: ZoneView, stuck: PodView): number {
+  if (set?.podManagementPolicy !== 'OrderedReady') return inFlight;
+  const present = new Set(pods.map(({ ordinal }) => ordinal));
+  const held = [...unavailable].filter((ordinal) => ordinal > stuck.ordinal && !present.has(ordinal));
+  return inFlight - held.length;
+}
+
 /** The instants ahead at which pods become stuck if nothing happens to them. */
 export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: readonly PodView[]): readonly number[] {
   const { when, afterMs } = group.rollout.replaceUnready;

@@ -1,7 +1,7 @@
 // Judges of what a pod's disruption costs: one zone at a time, within its budget, after what was disturbed before has settled (S1, S2, S3, S8, S9, S15).
 import type { Commit } from '../server/request.ts';
 import type { Moment } from './moment.ts';
-import { isAgent, isTerminating, podResource, revisionLabelOf } from './objects.ts';
+import { isAgent, isTerminating, podResource, revisionLabelOf, textAt } from './objects.ts';
 import type { Oracle } from './oracle.ts';
 import {
   type Book,
@@ -121,7 +121,8 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   if (!wasDown(place, moment) && here.length + 1 > limit) {
     scene.violated('S8', `${by} takes ${name} away before ${named(here)} settled, and no more than ${limit} may be open`);
   }
-  const inFlight = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place && isInFlight(other, moment));
+  const lacking = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
+  const inFlight = lacking.filter((other) => isInFlight(other, moment) && !waitsForCure(other, place, moment));
   if (inFlight.length + 1 > Math.max(1, limit)) {
     scene.violated('S9', `${by} takes ${name} away while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
   }
@@ -136,6 +137,12 @@ function isInFlight({ isOurs, pod, zone }: Place, { fromMs }: Moment): boolean {
   if (!isOurs) return false;
   if (pod === undefined || isTerminating(pod)) return true;
   return zone.facts.since(fromMs).every((facts) => facts?.updateRevision === revisionLabelOf(pod));
+}
+
+/** Under OrderedReady the controller makes no pod above one that is down. */
+function waitsForCure({ ordinal, pod }: Place, cured: Place, moment: Moment): boolean {
+  const isOrdered = textAt(cured.zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
+  return isOrdered && pod === undefined && ordinal > cured.ordinal && wasDown(cured, moment);
 }
 
 function checkShrinking({ book, name, by, moment }: Disruption): void {

@@ -209,6 +209,16 @@ describe('S9, the cure of stuck pods', () => {
     ]);
   });
 
+  it('is not violated under OrderedReady by what is missing above the pod that is cured', () => {
+    const cure = (ordinal: number) => [replace('a', ordinal, 'stuck')];
+    const more = (changes: PodChanges) => ({
+      ...podsIn({ a: changes }),
+      statefulSets: outdatedSets(undefined, { podManagementPolicy: 'OrderedReady' }),
+    });
+    expect(violated(cure(1), more({ 1: down, 2: 'missing' }))).toEqual([]);
+    expect(violated(cure(1), more({ 0: 'missing', 1: down }))).toEqual(['S9: 2 pods of zone a in flight at once']);
+  });
+
   it('is violated by the cure of a pod that is well, or not stuck yet', () => {
     const none = zones({ maxUnavailable: 2 });
     expect(violated([replace('a', 2, 'stuck')], {}, none)).toEqual(['S9: ingester-zone-a-2 is not down']);

@@ -55,8 +55,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'stuck pods go without a cap',
     file: 'engine/rules/budget.ts',
-    find: 'let room = cap - question.zone.view.inFlight;',
-    replace: 'let room = cap - question.zone.view.inFlight + 100;',
+    find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;',
+    replace: 'const inFlight = -100;',
     by: 'decisions',
   },
   {

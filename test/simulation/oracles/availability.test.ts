@@ -234,6 +234,16 @@ describe('S9', () => {
     expect(history.found('S9')).toEqual(['a1 takes ing-a-1 away while ing-a-2 are being replaced, and no more than 1 may be at once']);
   });
 
+  it.each(['OrderedReady', 'Parallel'] as const)('knows whether what is missing above waits for the cure, or comes: %s', (policy) => {
+    const history = new History();
+    history.change('statefulsets.apps', 'ing-a', ({ spec }) => ({ spec: { ...(spec as object), podManagementPolicy: policy } }));
+    history.take('ing-a-1');
+    history.remove('pods', 'ing-a-1');
+    history.ready('ing-a-0', false);
+    history.advance(60_000).take('ing-a-0');
+    expect(history.found('S9')).toHaveLength(policy === 'OrderedReady' ? 0 : 1);
+  });
+
   it('lets a broken revision be replaced by another one', () => {
     const history = new History({ maxUnavailable: 2 });
     for (const pod of ['ing-a-2', 'ing-a-1']) {

@@ -13,7 +13,7 @@ export const noBudgetInvariant: Edit = silent(
   'return down > limit ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
   'return down < 0 ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];',
 );
-const noFlightInvariant = silent('going.length + view.inFlight > Math.max(1, limit)', 'going.length + view.inFlight > 1_000');
+const noFlightInvariant = silent('atOnce > Math.max(1, limit)', 'atOnce > 1_000');
 
 const upAndReady = 'return pod.isReady && pod.nodeReady &&';
 const readyForSoLong = '(minReadySeconds === 0 || nowMs - pod.readyChangedMs >= minReadySeconds * 1000)';
@@ -96,7 +96,7 @@ export const countingDefects: readonly Defect[] = [
         find: '.filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)',
         replace: '.filter((action) => zoneNamed(context, action.zone) === undefined)',
       },
-      { file: budget, find: 'let room = cap - question.zone.view.inFlight;', replace: 'let room = cap;' },
+      { file: budget, find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = 0;' },
       noBudgetInvariant,
       noFlightInvariant,
     ],
@@ -108,7 +108,7 @@ export const countingDefects: readonly Defect[] = [
     title: 'the pods that go in one turn do not count against one another',
     edits: [
       { file: budget, find: 'if (isUp(question, pod)) left -= 1;', replace: '' },
-      { file: budget, find: 'let room = cap - question.zone.view.inFlight;', replace: 'let room = cap + 1_000;' },
+      { file: budget, find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = -1_000;' },
       noBudgetInvariant,
       noFlightInvariant,
     ],
