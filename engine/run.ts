@@ -8,7 +8,7 @@ import { hashText } from './hash.ts';
 import { holds } from './rule.ts';
 import { isStuck } from './rules/stuck.ts';
 import { afterWave } from './rules/wave.ts';
-import { isUnknown, type RunState } from './snapshot.ts';
+import { isUnknown, type PodView, type RunState } from './snapshot.ts';
 import type { ZoneView } from './view.ts';
 
 export interface ZoneProgress {
@@ -40,16 +40,26 @@ export interface AdvancedRun {
 
 /**
  * How far the zones of a wave are. Stuck pods of the open zone are part of every wave, also when their zone is not: until they are replaced no
- * zone may go, so a run would wait for ever on what an earlier one, or an earlier wave, has broken.
+ * zone may go, so a run would wait for ever on what an earlier one, or an earlier wave, has broken. In native groups so are those of any zone
+ * which a run in between has left, of a revision that is neither `previous` nor wanted; what ran before keeps its wave.
  */
-export function waveProgress(context: GroupContext, wave: WaveDefinition, openZone?: string): WaveProgress {
-  const names = openZone === undefined || wave.zones.includes(openZone) ? wave.zones : [openZone, ...wave.zones];
-  const zones = names.flatMap((name) => {
+export function waveProgress(
+  context: GroupContext,
+  wave: WaveDefinition,
+  openZone?: string,
+  previous: RunState['previous'] = {},
+): WaveProgress {
+  const isLeftBehind = ({ zone }: ZoneView, pod: PodView): boolean =>
+    context.group.compatibility.podChoice !== 'ordinal' && previous[zone.name] !== undefined && previous[zone.name] !== pod.revision;
+  const stuckIn = (view: ZoneView): number =>
+    view.outdated.filter((pod) => (view.zone.name === openZone || isLeftBehind(view, pod)) && isStuck(context, view, pod)).length;
+  const broken = context.view.zones.filter((view) => stuckIn(view) > 0).map((view) => view.zone.name);
+  const outside = [...(openZone === undefined ? [] : [openZone]), ...broken].filter((name) => !wave.zones.includes(name));
+  const zones = [...new Set([...outside, ...wave.zones])].flatMap((name) => {
     const view = zoneNamed(context, name);
     if (view === undefined) return [];
     const target = wave.zones.includes(name) ? waveTarget(wave.amount, view.replicas) : 0;
-    const stuck = name === openZone ? view.outdated.filter((pod) => isStuck(context, view, pod)).length : 0;
-    return [{ view, target, remaining: Math.max(0, stuck, Math.min(target - view.updated, view.outdated.length)) }];
+    return [{ view, target, remaining: Math.max(0, stuckIn(view), Math.min(target - view.updated, view.outdated.length)) }];
   });
   const isFilled = zones.every((zone) => zone.remaining === 0 && zone.view.unknown === undefined);
   return { wave, zones, isFilled, isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };
@@ -227,7 +237,7 @@ function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
       const over: RunState = run.outcome === 'completed' ? rest : { ...rest, outcome: 'completed', completedMs: context.nowMs };
       return { run: over, after: [], observations: [], wantedReadings: [] };
     }
-    const progress = waveProgress(context, wave, run.openZone);
+    const progress = waveProgress(context, wave, run.openZone, run.previous);
     if (!progress.isAvailable) {
       const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
       return { run: rest, progress, after: [], observations: [], wantedReadings: [] };

@@ -36,8 +36,6 @@ export interface GroupMemory {
   freshMs?: number;
   /** The last decision waits for something to change. */
   isWaiting: boolean;
-  /** Monotonic: when the caches were last found to say what stands written. */
-  writtenAsOfMs?: number;
   /** UIDs of objects whose disruption the server confirmed. */
   confirmed: ReadonlySet<string>;
   /** UIDs of objects whose disruption this process has asked for. */

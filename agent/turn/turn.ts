@@ -137,14 +137,10 @@ class Turn {
     return this.#next(decision, problem !== undefined, gathered);
   }
 
-  /** What people say may be younger than a watch that is silent; it is asked for at most as often as a snapshot may be old. */
+  /** What people say may be younger than what a silent watch has told. */
   async #isAsWritten({ fresh }: Gathered): Promise<boolean> {
     const { env, caches, config } = this.#parts;
-    const memory = this.#memory;
-    const nowMs = env.clock.monotonicMs();
-    const isKnown = memory.writtenAsOfMs !== undefined && nowMs - memory.writtenAsOfMs <= longestSnapshotAgeMs;
-    if (isKnown && fresh === undefined) return true;
-    const isSame = await isAsWritten(env, {
+    return await isAsWritten(env, {
       caches,
       namespace: this.#group.namespace,
       agentNamespace: config.agentNamespace,
@@ -152,8 +148,6 @@ class Turn {
       longestSilenceMs: longestSnapshotAgeMs,
       timeoutMs: config.kubernetesTimeoutMs,
     });
-    if (isSame) memory.writtenAsOfMs = nowMs;
-    return isSame;
   }
 
   /** What is announced there is not known, so nothing is done; the decision tells why. */

@@ -23,7 +23,7 @@ export interface WrittenQuestion {
  * False: a cache is behind, and whatever is decided by it may be what somebody has just forbidden (S28). Rejects when something cannot be read.
  */
 export async function isAsWritten(
-  env: Pick<ClusterEnv, 'kubernetes'>,
+  env: Pick<ClusterEnv, 'kubernetes' | 'clock'>,
   { caches, namespace, agentNamespace, fresh, longestSilenceMs, timeoutMs }: WrittenQuestion,
 ): Promise<boolean> {
   for (const [name, set] of fresh?.statefulSets ?? []) {
@@ -32,8 +32,11 @@ export async function isAsWritten(
   const silent = caches.written([...new Set([namespace, agentNamespace])]).filter(({ silentMs }) => silentMs > longestSilenceMs);
   const answers = await Promise.all(
     silent.map(async (written) => {
+      const askedMs = env.clock.monotonicMs();
       const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
-      return written.isSame(items);
+      const isSame = written.isSame(items);
+      if (isSame) written.confirm(askedMs);
+      return isSame;
     }),
   );
   return answers.every((isSame) => isSame);

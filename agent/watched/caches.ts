@@ -61,8 +61,10 @@ export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | '
 export interface WrittenObjects {
   readonly resource: Resource;
   readonly namespace: string;
-  /** How long ago a change of them would certainly have been heard of, in milliseconds. */
+  /** How long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
   readonly silentMs: number;
+  /** They were read past the cache by a request that was sent then (monotonic), and are the same. */
+  readonly confirm: (askedMs: number) => void;
   /** Whether the cache says the same as these, which were read past it. */
   readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
 }
@@ -184,6 +186,8 @@ export function startCaches(
       outlivesContact: true,
     }),
   }));
+  /** By kind and namespace: one list serves every group there. */
+  const confirmedMs = new Map<string, number>();
   all.push(statefulSets, pods, nodes, podBudgets, zoneBudgets, ...policies.map(({ watched }) => watched));
 
   return {
@@ -217,7 +221,11 @@ export function startCaches(
         return known.map((namespace) => ({
           resource,
           namespace,
-          silentMs: watched.silentMs(namespace),
+          silentMs: Math.min(
+            watched.silentMs(namespace),
+            env.clock.monotonicMs() - (confirmedMs.get(`${kind} ${namespace}`) ?? Number.NEGATIVE_INFINITY),
+          ),
+          confirm: (askedMs: number) => void confirmedMs.set(`${kind} ${namespace}`, askedMs),
           isSame: (objects) => isSameJson(saidBy(watched.list(namespace)), saidBy(objects.map(withoutStatus))),
         }));
       }),

@@ -324,6 +324,16 @@ describe('how far a wave is', () => {
     expect(read(waveProgress(stuck, wave('all', ['a', 'b'], { amount: { pods: 0 } }), 'b'))).toEqual(['a 0-0, b 0-1', false, false]);
     expect(read(waveProgress(stuck, wave('all', ['a'])))).toEqual(['a 3-3', false, false]);
   });
+
+  it('has the stuck pods in it that a run in between has left in any zone, and not those of what ran before', () => {
+    const left = context({
+      'ingester-zone-b': { 0: { isReady: false, revision: 'between' } },
+      'ingester-zone-c': { 0: { isReady: false } },
+    });
+    const previous = { a: oldRevision, b: oldRevision, c: oldRevision };
+    expect(read(waveProgress(left, wave('all', ['a']), undefined, previous))).toEqual(['b 0-1, a 3-3', false, false]);
+    expect(read(waveProgress(left, wave('all', ['a']), 'c', previous))).toEqual(['c 0-1, b 0-1, a 3-3', false, false]);
+  });
 });
 
 describe('a run whose replacements were all refused', () => {
