@@ -4,7 +4,6 @@ import type { AdmissionRequest } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge.ts';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
-import { randomFrom } from '../kit/random.ts';
 import { emptySnapshot, type IntentView, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import type { ExceptionDefinition } from '../../policies/definition.ts';
@@ -12,6 +11,7 @@ import { loadPolicies } from '../../policies/load.ts';
 import { resolvePolicies, statefulSetsOf } from '../../policies/resolve/resolve.ts';
 import { gate, group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, statefulSet } from '../kit/objects.ts';
+import { randomFrom } from '../kit/random.ts';
 import { randomCase } from '../kit/random-groups.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 
