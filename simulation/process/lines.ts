@@ -147,7 +147,10 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
   };
   const hide = (text: string, lines: number, forMs: number): void => {
     const object = objectOf(text);
-    if (object === undefined) return deliver(text);
+    if (object === undefined) {
+      deliver(text);
+      return;
+    }
     const cancel = holds.after(forMs, () => {
       deliver(goneLine);
       end('the server closed the watch');
