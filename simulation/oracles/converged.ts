@@ -68,15 +68,31 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
   return undefined;
 }
 
-/** Zones that follow a leader have as many replicas as it. */
-function followerBehind({ get, group, namespace }: Looked, statefulSets: readonly string[]): string | undefined {
-  const replicasOf = (name: string): number | undefined => numberAt(get(statefulSetResource, namespace, name), 'spec', 'replicas');
-  if (group.replicas !== 'leader') return undefined;
+/** Zones that follow a leader, or mirror an object, have as many replicas as it asks for. */
+function followerBehind(scene: Looked, statefulSets: readonly string[]): string | undefined {
   const [leader = '', ...followers] = statefulSets;
-  const wanted = replicasOf(leader);
-  const behind = followers.find((name) => replicasOf(name) !== wanted);
-  return behind === undefined ? undefined : `${behind} has ${replicasOf(behind)} replicas, and its leader ${wanted}`;
+  switch (scene.group.replicas) {
+    case 'own':
+      return undefined;
+    case 'leader':
+      return behind(scene, followers, replicasOf(scene.get(statefulSetResource, scene.namespace, leader)), leader);
+    default: {
+      const [source] = scene.list(templateResource, scene.namespace);
+      return source === undefined ? undefined : behind(scene, statefulSets, replicasOf(source), `ReplicaTemplate ${source.metadata.name}`);
+    }
+  }
 }
+
+function behind({ get, namespace }: Looked, statefulSets: readonly string[], wanted: number | undefined, by: string): string | undefined {
+  const other = statefulSets.find((name) => replicasOf(get(statefulSetResource, namespace, name)) !== wanted);
+  return other === undefined ? undefined : `${other} has not the ${wanted} replicas of ${by}`;
+}
+
+function replicasOf(object: ModelObject | undefined): number | undefined {
+  return numberAt(object, 'spec', 'replicas');
+}
+
+const templateResource = 'replicatemplates.rollout-operator.grafana.com';
 
 function leftOf(scene: Looked, set: ModelObject): string | undefined {
   const { name, generation = 0 } = set.metadata;

@@ -202,4 +202,15 @@ describe('what is missing until a group is as wanted', () => {
       'ing-a-2 is still there',
     );
   });
+
+  it('counts a follower that has not the replicas of its leader', () => {
+    const history = done();
+    history.scale('ing-a', 2);
+    history.remove('pods', 'ing-a-2');
+    const wanted = [
+      { statefulSet: 'ing-a', image: 'r2', replicas: 2 },
+      { statefulSet: 'ing-b', image: 'r2', replicas: 3 },
+    ];
+    expect(whatIsMissing(history.scene, wanted)).toBe('ing-b has not the 2 replicas of ing-a');
+  });
 });
