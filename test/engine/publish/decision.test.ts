@@ -28,7 +28,9 @@ const zones = ['a', 'b', 'c'];
 const sets = zones.map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}` }));
 const rolling: SnapshotOverrides = { groups: [group({ zones })], statefulSets: sets };
 const unready = { 1: { isReady: false, containersReady: false } };
-const held: SnapshotOverrides = { ...rolling, podChanges: { 'ingester-zone-a': unready, 'ingester-zone-b': unready } };
+/** Not for so long that it would count as stuck. */
+const unreadyNow = { 1: { ...unready[1], readyChangedMs: kitNowMs - 60_000 } };
+const held: SnapshotOverrides = { ...rolling, podChanges: { 'ingester-zone-a': unreadyNow, 'ingester-zone-b': unreadyNow } };
 
 describe('a published decision', () => {
   it('says goal, phase, zones, steps with their rules, and who decided', () => {

@@ -21,6 +21,9 @@ const outdated = { statefulSets: ['a', 'b'].map((zone) => outdatedStatefulSet({ 
 const conditionsOf = (overrides: SnapshotOverrides) =>
   statusOf(overrides).conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
+/** Not for so long that it would count as stuck. */
+const unreadyNow = { isReady: false, readyChangedMs: kitNowMs - 60_000 };
+
 describe('the status of a group', () => {
   it('counts pods, and fits the schema of the object', () => {
     const status = statusOf(outdated, { generation: 4, scale: { replicas: 3, selector: 'name=ingester-zone-a' } });
@@ -41,7 +44,7 @@ describe('the status of a group', () => {
     ['rolling', outdated, ['Ready=False InProgress', 'Progressing=True Rolling', 'Degraded=False AsExpected']],
     [
       'waiting for a zone that is not whole',
-      { ...outdated, podChanges: { 'ingester-zone-a': { 0: { isReady: false } }, 'ingester-zone-b': { 0: { isReady: false } } } },
+      { ...outdated, podChanges: { 'ingester-zone-a': { 0: unreadyNow }, 'ingester-zone-b': { 0: unreadyNow } } },
       ['Ready=False OtherZonesReady', 'Progressing=True OtherZonesReady', 'Degraded=False AsExpected'],
     ],
     [

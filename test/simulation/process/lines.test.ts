@@ -43,7 +43,14 @@ describe('a watch through the network', () => {
     const { watch, stream } = await open();
     expect([stream.status, watch.request.actor, life.open.watches]).toEqual([
       200,
-      { user: 'agent', process: 'a1', site: 'watch.pods.watch', point: 'a1/watch.pods.watch#1', sentAtMs: 0 },
+      {
+        user: 'agent',
+        process: 'a1',
+        site: 'watch.pods.watch',
+        point: 'a1/watch.pods.watch#1',
+        sentAtMs: 0,
+        sentWallMs: Date.UTC(2026, 0, 15, 12),
+      },
       1,
     ]);
     const sent = Array.from({ length: 50 }, (_, index) => lineOf('p', index));

@@ -52,7 +52,14 @@ describe('a request through the network', () => {
     expect(atMs).toBeLessThanOrEqual(30);
     expect(request).toEqual({
       ...{ method: 'DELETE', path: deletion.path, body: deletion.body, contentType: 'application/json', accept: 'text/plain' },
-      actor: { user: 'agent', process: 'a1', site: 'act.deletePod', point: 'a1/act.deletePod#1', sentAtMs: 0 },
+      actor: {
+        user: 'agent',
+        process: 'a1',
+        site: 'act.deletePod',
+        point: 'a1/act.deletePod#1',
+        sentAtMs: 0,
+        sentWallMs: Date.UTC(2026, 0, 15, 12),
+      },
     });
     expect(outcomes).toEqual([{ atMs: expect.any(Number), response: { status: 200, headers: {}, body: '{"count":1}' } }]);
     expect(outcomes[0]?.atMs).toBeGreaterThan(atMs);
