@@ -11,6 +11,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'act.scaleStatefulSet': 'scaling.cluster.ts',
   'act.writeBackReplicas': 'scaling.cluster.ts',
   'revoke.touchPod': 'the next leader comes there, when a delete of the former may be under way: the last test of this file',
+  'fresh.node': 'only a node that is down is asked for; the simulation ends leaders there',
 };
 
 const sites = callSites(['act', 'ledger', 'lease', 'fresh', 'revoke']);
