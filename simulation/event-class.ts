@@ -1,6 +1,6 @@
 // Which class of the fault catalogue an event of a scenario belongs to, and what it says in a timeline.
 import type { FaultClass } from './faults/fault.ts';
-import type { ScenarioEvent } from './scenario.ts';
+import type { ClusterEvent, PeopleEvent, ScenarioEvent } from './scenario.ts';
 
 type Kind = ScenarioEvent['kind'];
 
@@ -52,18 +52,24 @@ export function eventText(event: ScenarioEvent): string {
   return [event.kind, ...parameters].join(' ');
 }
 
+const peopleKinds: ReadonlySet<Kind> = new Set<PeopleEvent['kind']>([
+  'setImage',
+  'setReplicas',
+  'pause',
+  'resume',
+  'deletePod',
+  'scaleByHand',
+  'recreateStatefulSet',
+  'leaveGroup',
+  'setStrategy',
+]);
+
+/** Whether people, or their autoscalers, do it. */
+export function isByPeople(event: ScenarioEvent | PeopleEvent | ClusterEvent): event is PeopleEvent & typeof event {
+  return peopleKinds.has(event.kind);
+}
+
 /** Whose event it is, as a timeline names it. */
 export function eventAuthor(event: ScenarioEvent): string {
-  const people: readonly Kind[] = [
-    'setImage',
-    'setReplicas',
-    'pause',
-    'resume',
-    'deletePod',
-    'scaleByHand',
-    'recreateStatefulSet',
-    'leaveGroup',
-    'setStrategy',
-  ];
-  return people.includes(event.kind) ? 'people' : 'fault';
+  return isByPeople(event) ? 'people' : 'fault';
 }

@@ -1,5 +1,6 @@
 // The objects of one group as the API server has them now: for a leader that begins, and after a reply was lost.
 import type { ClusterEnv } from '../../cluster/env.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
 import { getObject, listProjected } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import type { Observed } from '../../engine/observe/cluster.ts';
@@ -51,7 +52,7 @@ export async function readFresh(
   for (const { name, object } of objects) {
     if (object === undefined) members.push({ name, set: undefined, pods: [] });
     else {
-      const labelSelector = selectorText(asRecord(object['spec'])['selector']);
+      const labelSelector = selectorText(asJsonObject(object['spec'])['selector']);
       const { items } = await listProjected(env, resources.pods, {
         namespace,
         labelSelector,
@@ -95,20 +96,16 @@ function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
 
 /** A label selector of an object as the query of a list. A StatefulSet cannot change its selector, so it holds for pods of every revision. */
 function selectorText(selector: unknown): string {
-  const { matchLabels, matchExpressions } = asRecord(selector);
-  const labels = Object.entries(asRecord(matchLabels)).map(([key, value]) => `${key}=${String(value)}`);
+  const { matchLabels, matchExpressions } = asJsonObject(selector);
+  const labels = Object.entries(asJsonObject(matchLabels)).map(([key, value]) => `${key}=${String(value)}`);
   const expressions = Array.isArray(matchExpressions) ? matchExpressions.map(expressionText) : [];
   return [...labels, ...expressions].join(',');
 }
 
 function expressionText(expression: unknown): string {
-  const { key, operator, values } = asRecord(expression);
+  const { key, operator, values } = asJsonObject(expression);
   const set = `(${Array.isArray(values) ? values.join(',') : ''})`;
   if (operator === 'Exists') return String(key);
   if (operator === 'DoesNotExist') return `!${String(key)}`;
   return `${String(key)} ${operator === 'NotIn' ? 'notin' : 'in'} ${set}`;
-}
-
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
 }

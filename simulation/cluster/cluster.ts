@@ -1,4 +1,5 @@
 // Everything around the agents that acts on the API server: controllers, kubelets, nodes, people and machines, put together.
+import { isByPeople } from '../event-class.ts';
 import { draw } from '../random.ts';
 import type { ClusterEvent, PeopleEvent, Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -156,22 +157,6 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     preparedPods: endpoints.prepared,
     observe: (listener) => void listeners.push(listener),
   };
-}
-
-const peopleEvents: ReadonlySet<string> = new Set<PeopleEvent['kind']>([
-  'setImage',
-  'setReplicas',
-  'pause',
-  'resume',
-  'deletePod',
-  'scaleByHand',
-  'recreateStatefulSet',
-  'leaveGroup',
-  'setStrategy',
-]);
-
-function isByPeople(event: PeopleEvent | ClusterEvent): event is PeopleEvent {
-  return peopleEvents.has(event.kind);
 }
 
 function isPodOf(statefulSet: string, pod: string): boolean {

@@ -1,42 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../engine/decide.ts';
-import type { Action, GroupDecision } from '../../engine/decision.ts';
-import { violationsOf } from '../../engine/invariants.ts';
-import type { GroupDefinition } from '../../policies/definition.ts';
 import { adopted, group, type ZoneOverrides } from '../kit/groups.ts';
+import { podsIn, replace, violated } from '../kit/hand-made.ts';
 import { kitNowMs, type PodChanges } from '../kit/objects.ts';
 import { ago, hourMs, ledgerOf, minuteMs, outdatedSets, runOf } from '../kit/questions.ts';
-import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 
-const native = group();
-
-/** What a hand-made decision violates. */
-function violated(
-  actions: readonly Action[],
-  overrides: SnapshotOverrides = {},
-  definition: GroupDefinition = native,
-  more: Partial<GroupDecision> = {},
-) {
-  const snapshot = snapshotOf({ groups: [definition], statefulSets: outdatedSets(), ...overrides });
-  const decision: GroupDecision = { ...decideGroup(snapshot, definition), outcome: 'act', waits: [], actions, ...more };
-  return violationsOf({ snapshot, group: definition, decision });
-}
-
-const replace = (zone: string, ordinal: number, because: 'outdated' | 'stuck' = 'outdated', more: object = {}): Action => ({
-  kind: 'deletePod',
-  namespace: 'mimir',
-  zone,
-  statefulSet: `ingester-zone-${zone}`,
-  pod: `ingester-zone-${zone}-${ordinal}`,
-  ordinal,
-  uid: `uid-ingester-zone-${zone}-${ordinal}`,
-  resourceVersion: '100',
-  because,
-  ...more,
-});
-const podsIn = (zones: Readonly<Record<string, PodChanges>>): SnapshotOverrides => ({
-  podChanges: Object.fromEntries(Object.entries(zones).map(([zone, pods]) => [`ingester-zone-${zone}`, pods])),
-});
 const down = { isReady: false, readyChangedMs: ago(hourMs) };
 const zones = (a: Omit<ZoneOverrides, 'name'>, b: Omit<ZoneOverrides, 'name'> = {}) =>
   group({ zones: [{ name: 'a', ...a }, { name: 'b', ...b }, 'c'] });

@@ -1,40 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../engine/decide.ts';
-import type { Action, GroupDecision } from '../../engine/decision.ts';
-import { decisionInvariants, isAdopted, violationsOf } from '../../engine/invariants.ts';
+import type { Action } from '../../engine/decision.ts';
+import { decisionInvariants, isAdopted } from '../../engine/invariants.ts';
 import type { Claim } from '../../engine/snapshot.ts';
-import type { GroupDefinition } from '../../policies/definition.ts';
 import { adopted, group, type ZoneOverrides } from '../kit/groups.ts';
-import { kitNowMs, newRevision, type PodChanges, pod, statefulSet } from '../kit/objects.ts';
+import { podsIn, replace, violated } from '../kit/hand-made.ts';
+import { kitNowMs, newRevision, pod, statefulSet } from '../kit/objects.ts';
 import { ago, exception, hourMs, ledgerOf, minuteMs, outdatedSets, policy, preparation, runOf } from '../kit/questions.ts';
-import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
+import type { SnapshotOverrides } from '../kit/snapshots.ts';
 
 const native = group();
 
-/** What a hand-made decision violates. */
-function violated(
-  actions: readonly Action[],
-  overrides: SnapshotOverrides = {},
-  definition: GroupDefinition = native,
-  more: Partial<GroupDecision> = {},
-) {
-  const snapshot = snapshotOf({ groups: [definition], statefulSets: outdatedSets(), ...overrides });
-  const decision: GroupDecision = { ...decideGroup(snapshot, definition), outcome: 'act', waits: [], actions, ...more };
-  return violationsOf({ snapshot, group: definition, decision });
-}
-
-const replace = (zone: string, ordinal: number, because: 'outdated' | 'stuck' = 'outdated', more: object = {}): Action => ({
-  kind: 'deletePod',
-  namespace: 'mimir',
-  zone,
-  statefulSet: `ingester-zone-${zone}`,
-  pod: `ingester-zone-${zone}-${ordinal}`,
-  ordinal,
-  uid: `uid-ingester-zone-${zone}-${ordinal}`,
-  resourceVersion: '100',
-  because,
-  ...more,
-});
 const resize = (zone: string, from: number, to: number): Action => ({
   kind: 'scaleStatefulSet',
   namespace: 'mimir',
@@ -44,9 +19,6 @@ const resize = (zone: string, from: number, to: number): Action => ({
   resourceVersion: '100',
   from,
   to,
-});
-const podsIn = (zones: Readonly<Record<string, PodChanges>>): SnapshotOverrides => ({
-  podChanges: Object.fromEntries(Object.entries(zones).map(([zone, pods]) => [`ingester-zone-${zone}`, pods])),
 });
 const down = { isReady: false, readyChangedMs: ago(hourMs) };
 const settled = (replicas: number): SnapshotOverrides => ({
