@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly isTold?: boolean;
   /** Ends at the first violation instead of at the end of the scenario. */
   readonly isShort?: boolean;
-  /** For so long nothing may be written at the end, in virtual milliseconds; ten minutes when left out. */
+  /** For so long nothing may be written at the end, in virtual milliseconds; five and a half minutes when left out. */
   readonly quietMs?: number;
   /** Nothing goes wrong any more as soon as every event was and the group is as wanted, instead of after all of `safetyMs`. */
   readonly endsWhenConverged?: boolean;
@@ -94,8 +94,8 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
 
 /** Between two looks at whether the group has become what was asked of it. */
 const lookEveryMs = 5000;
-/** For so long nothing may be written once it has, unless the options say otherwise. */
-const usualQuietMs = 600_000;
+/** For so long nothing may be written once it has, unless the options say otherwise: whatever an agent does at times, it does every five minutes. */
+const usualQuietMs = 330_000;
 /** So long before that is looked at first: what is asked for when the run begins is applied one after the other. */
 const firstLookMs = 30_000;
 

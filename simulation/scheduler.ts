@@ -45,7 +45,7 @@ export function createScheduler(seed: number): Scheduler {
   };
   const runUntil = async (endMs: number, isOver: () => boolean = () => false): Promise<void> => {
     // Whatever was begun before the first event has to be under way.
-    await settled();
+    await settled(0);
     for (let event = heap.peek(); event !== undefined && event.atMs <= endMs && !isOver(); event = heap.peek()) {
       heap.pop();
       if (event.isCancelled) continue;
@@ -54,16 +54,25 @@ export function createScheduler(seed: number): Scheduler {
       events += 1;
       nowMs = event.atMs;
       event.callback();
-      await settled();
+      await settled(events);
     }
     if (!isOver()) nowMs = Math.max(nowMs, endMs);
   };
   return { nowMs: () => nowMs, after, runUntil, pendingCount: () => pending, eventCount: () => events };
 }
 
-/** Everything in a run is promises: one turn of the real loop drains them all, however long their chains are. */
-function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+/** So often the real loop has its turn: signals and messages from other threads are not kept waiting for a whole run. */
+const eventsOfOneTurn = 512;
+
+/**
+ * Resolves when nothing is left to do at this instant. Everything in a run is promises, and Node calls back a next tick when all promises that can be
+ * settled are, however long their chains: a turn of the real loop does the same, and costs a system call.
+ */
+function settled(events: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (events % eventsOfOneTurn === 0) setImmediate(resolve);
+    else process.nextTick(resolve);
+  });
 }
 
 class Heap {

@@ -1,5 +1,6 @@
 // The policies in force: from the directory, objects and adopted StatefulSets. What becomes invalid stays as it was; what never was valid holds.
 
+import { isSameJson } from '../../cluster/request/json.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import type { IntentView, Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
@@ -28,7 +29,7 @@ export interface PolicySource {
 }
 
 export interface PolicyListener {
-  /** The policies were resolved anew, whether they differ or not. */
+  /** What they are made from has changed; they may be the same all the same. */
   readonly onChange: (now: ActivePolicies) => void;
   /** What can be read may have changed. */
   readonly onState: () => void;
@@ -56,6 +57,8 @@ export function startPolicySource(
   const lastGood = new Map<string, KubernetesObject>();
   let goodFiles: readonly PolicyFile[] | undefined;
   let current: ActivePolicies | undefined;
+  /** What `current` was made from. */
+  let inputs: unknown;
   /** Why what is written down cannot be worked out at all. */
   let defect: string | undefined;
   let isAsked = false;
@@ -79,7 +82,7 @@ export function startPolicySource(
     const resolved = resolveSafely();
     const endedMs = env.clock.monotonicMs();
     restsUntilMs = endedMs + restFactor * (endedMs - beganMs);
-    if (resolved === undefined) return;
+    if (resolved === undefined || resolved === current) return;
     current = resolved;
     listener.onChange(resolved);
   };
@@ -107,6 +110,9 @@ export function startPolicySource(
     // Groups do not vanish because StatefulSets cannot be read for a while, and what people write elsewhere meanwhile must count.
     const statefulSets = caches.manifests();
     const { objects, unread } = caches.policyObjects();
+    // Every connection that breaks or comes back asks for this, and so may a status.
+    const now = { files, statefulSets, objects, unread };
+    if (current !== undefined && isSameJson(now, inputs)) return current;
     const { policySources: order, agentNamespace, namespaces } = config;
     const watched = namespaces === undefined ? {} : { namespaces };
     const common = { statefulSets, order, agentNamespace, ...watched, engineRules };
@@ -118,6 +124,7 @@ export function startPolicySource(
     const isAsRead = broken.size === 0 && (read.isDirectorySound || goodFiles === undefined);
     const used = isAsRead ? read : resolveLive({ ...common, directory: goodFiles ?? files, objects: kept });
     const holds = holdsOf(used.groups, unread);
+    inputs = now;
     return {
       groups: used.groups,
       policies: [...used.policies, ...holds],

@@ -3,22 +3,28 @@ import type { ClusterEnv } from '../../cluster/env.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { getObject, listProjected } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
+import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode } from '../../engine/observe/objects.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { type CachedStatefulSet, cachedPod, cachedStatefulSet, type FreshObjects } from '../watched/caches.ts';
+import { type CachedStatefulSet, type Caches, cachedPod, cachedStatefulSet, type FreshObjects, type ReadKind } from '../watched/caches.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
 
 export interface FreshRead extends FreshObjects {
   /** What the caches must show before they may be believed again. */
   readonly read: readonly ChangedObject[];
+  /** Nodes that are ready by what was read, and their versions. */
+  readonly readyNodes: readonly { readonly name: string; readonly resourceVersion: string }[];
+  /** By UID of their StatefulSet: the version of the list of its pods. */
+  readonly podsAsOf: ReadonlyMap<string, string>;
 }
 
 interface Member {
   readonly name: string;
   readonly set: CachedStatefulSet | undefined;
   readonly pods: readonly ObservedPod[];
+  readonly podsAsOf: string;
 }
 
 export interface FreshOptions {
@@ -50,17 +56,17 @@ export async function readFresh(
   const members: Member[] = [];
   // One after the other, so that the pages of one list are in memory at a time.
   for (const { name, object } of objects) {
-    if (object === undefined) members.push({ name, set: undefined, pods: [] });
+    if (object === undefined) members.push({ name, set: undefined, pods: [], podsAsOf: '' });
     else {
       const labelSelector = selectorText(asJsonObject(object['spec'])['selector']);
-      const { items } = await listProjected(env, resources.pods, {
+      const { items, resourceVersion } = await listProjected(env, resources.pods, {
         namespace,
         labelSelector,
         project: cachedPod,
         site: 'fresh.pods',
         timeoutMs,
       });
-      members.push({ name, set: cachedStatefulSet(object), pods: items });
+      members.push({ name, set: cachedStatefulSet(object), pods: items, podsAsOf: resourceVersion });
     }
   }
   const statefulSets = new Map(members.map(({ name, set }) => [name, set]));
@@ -69,14 +75,50 @@ export async function readFresh(
     ? []
     : [...new Set(pods.map(({ node }) => node))].filter((name) => name !== '' && known.get(name) !== true);
   const nodes = await Promise.all(doubtful.slice(0, askedNodes).map((name) => readNode(env, name, timeoutMs)));
-  return { statefulSets, pods, nodes: new Map(nodes), read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)] };
+  return {
+    ...{ statefulSets, pods },
+    nodes: new Map(nodes.map(({ name, isReady }) => [name, isReady])),
+    read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)],
+    readyNodes: nodes.filter(({ isReady }) => isReady),
+    podsAsOf: new Map(members.flatMap(({ set, podsAsOf }) => (set === undefined ? [] : [[set.view.uid, podsAsOf]]))),
+  };
 }
 
 /** Whether the node is ready. Asked for as a list of one: the agent may list and watch nodes, and not get them. */
-async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeoutMs: number): Promise<readonly [string, boolean]> {
-  const fieldSelector = `metadata.name=${name}`;
-  const { items } = await listProjected(env, resources.nodes, { fieldSelector, project: observeNode, site: 'fresh.node', timeoutMs });
-  return [name, items.find((node) => node.name === name)?.isReady === true];
+async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeoutMs: number) {
+  const { items } = await listProjected(env, resources.nodes, {
+    fieldSelector: `metadata.name=${name}`,
+    project: (object) => ({ ...observeNode(object), resourceVersion: object.metadata.resourceVersion ?? '' }),
+    site: 'fresh.node',
+    timeoutMs,
+  });
+  return items.find((node) => node.name === name) ?? { name, isReady: false, resourceVersion: '' };
+}
+
+/**
+ * The kinds whose caches hold something else than was read, although they were told of everything up to it: their watch has swallowed a change,
+ * and nobody knows how many others. A kind may be named for a change that is on its way just now; one list too many is the harm.
+ */
+export function contradicted(
+  { read, readyNodes, podsAsOf, pods }: FreshRead,
+  namespace: string,
+  caches: Pick<Caches, 'lookUp' | 'hasSeen' | 'observe'>,
+): ReadonlySet<ReadKind> {
+  const kinds = new Set<ReadKind>();
+  for (const object of read) {
+    if (object.isGoing || !caches.hasSeen(object.kind, namespace, object.resourceVersion)) continue;
+    const cached = caches.lookUp(object.kind, namespace, object.name);
+    if (cached === undefined || (compareResourceVersions(cached.resourceVersion, object.resourceVersion) ?? 0) < 0) kinds.add(object.kind);
+  }
+  const cachedPods = caches.observe(namespace).pods;
+  const present = new Set(pods.map(({ uid }) => uid));
+  const isGone = ({ uid, owner, resourceVersion }: ObservedPod): boolean => {
+    const asOf = podsAsOf.get(owner?.uid ?? '');
+    return asOf !== undefined && !present.has(uid) && (compareResourceVersions(resourceVersion, asOf) ?? 1) <= 0;
+  };
+  if (!isUnknown(cachedPods) && cachedPods.some(isGone)) kinds.add('pod');
+  if (readyNodes.some(({ resourceVersion }) => caches.hasSeen('node', '', resourceVersion))) kinds.add('node');
+  return kinds;
 }
 
 function readSet(set: CachedStatefulSet | undefined): readonly ChangedObject[] {

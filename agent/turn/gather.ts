@@ -17,7 +17,7 @@ import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { type CacheView, Freshness } from '../watched/freshness.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
-import { type FreshRead, readFresh } from './fresh.ts';
+import { contradicted, type FreshRead, readFresh } from './fresh.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
 
@@ -54,7 +54,7 @@ export interface GroupMemory {
 export interface GatherParts {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs'>;
-  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen' | 'written'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen' | 'written' | 'lookUp' | 'relist'>;
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly ledgers: Pick<Ledgers, 'read'>;
@@ -130,7 +130,10 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     parts.sources.read(group),
     isFresh ? readFresh(env, group, { timeoutMs: config.kubernetesTimeoutMs, nodes: caches.observe(group.namespace).nodes }) : undefined,
   ]);
-  if (fresh !== undefined) noteFresh(memory, fresh, askedMs);
+  if (fresh !== undefined) {
+    noteFresh(memory, fresh, askedMs);
+    for (const kind of contradicted(fresh, group.namespace, caches)) caches.relist(kind, group.namespace);
+  }
   const asOfMs = fresh === undefined ? env.clock.monotonicMs() - caches.ageMs(group.namespace) : askedMs;
   const read = { sources, asOfMs, fresh };
   const unread = isUnknown(stored)

@@ -55,6 +55,9 @@ export interface FreshObjects {
   readonly nodes?: ReadonlyMap<string, boolean>;
 }
 
+/** The kinds that are read past their caches at times. */
+export type ReadKind = 'statefulSet' | 'pod' | 'node';
+
 export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
 
 /** The objects of one kind and namespace that people write, as a cache has them. */
@@ -81,6 +84,8 @@ export interface Caches extends CacheView {
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
   /** What people have written in these namespaces, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
   readonly written: (namespaces: readonly string[]) => readonly WrittenObjects[];
+  /** What was read past a cache contradicts it, so its watch has swallowed a change: it is listed anew at once. */
+  readonly relist: (kind: ReadKind, namespace: string) => void;
   readonly isSettled: () => boolean;
   readonly degradations: () => readonly Degradation[];
   readonly stop: () => void;
@@ -174,10 +179,9 @@ export function startCaches(
       ...common,
       namespaces: policyNamespaces,
       resource: policyResource(kind),
-      project: withoutStatus,
+      project: asWritten,
       onChange: ({ view, before }) => {
-        // Our own status writes change nothing that policies are made from.
-        if (!isSameJson(withoutVersion(view), withoutVersion(before))) onChange({ kind: 'policy' });
+        if (!isSameJson(view, before)) onChange({ kind: 'policy' });
       },
       withoutIt: `what ${kind} objects say is not known`,
       relistMs: fewObjectsRelistMs,
@@ -186,6 +190,7 @@ export function startCaches(
       outlivesContact: true,
     }),
   }));
+  const read: Readonly<Record<ReadKind, Watched<unknown>>> = { statefulSet: statefulSets, pod: pods, node: nodes };
   /** By kind and namespace: one list serves every group there. */
   const confirmedMs = new Map<string, number>();
   all.push(statefulSets, pods, nodes, podBudgets, zoneBudgets, ...policies.map(({ watched }) => watched));
@@ -226,11 +231,12 @@ export function startCaches(
             env.clock.monotonicMs() - (confirmedMs.get(`${kind} ${namespace}`) ?? Number.NEGATIVE_INFINITY),
           ),
           confirm: (askedMs: number) => void confirmedMs.set(`${kind} ${namespace}`, askedMs),
-          isSame: (objects) => isSameJson(saidBy(watched.list(namespace)), saidBy(objects.map(withoutStatus))),
+          isSame: (objects) => isSameJson(saidBy(watched.list(namespace)), saidBy(objects.map(asWritten))),
         }));
       }),
     lookUp: (kind, namespace, name) => (kind === 'pod' ? pods.get(namespace, name) : statefulSets.get(namespace, name)?.view),
-    hasSeen: (kind, namespace, resourceVersion) => (kind === 'pod' ? pods : statefulSets).hasSeen(namespace, resourceVersion),
+    hasSeen: (kind, namespace, resourceVersion) => read[kind].hasSeen(namespace, resourceVersion),
+    relist: (kind, namespace) => read[kind].relist(namespace),
     isSettled: () => all.every((watched) => watched.isSettled()),
     degradations: () => all.map((watched) => watched.degradation()).filter((degradation) => degradation !== undefined),
     stop: () => {
@@ -273,23 +279,16 @@ function withoutLastApplied(annotations: Readonly<Record<string, string>> = {}):
   return rest;
 }
 
-function withoutStatus(object: KubernetesObject): KubernetesObject {
+/** What people have written of it: our own status writes change nothing of that. */
+function asWritten(object: KubernetesObject): KubernetesObject {
   const { status: _status, metadata, ...rest } = object;
-  const { managedFields: _managedFields, annotations, ...kept } = metadata;
+  const { managedFields: _managedFields, resourceVersion: _resourceVersion, annotations, ...kept } = metadata;
   return { ...rest, metadata: { ...kept, ...(annotations === undefined ? {} : { annotations: withoutLastApplied(annotations) }) } };
 }
 
-function withoutVersion(object: KubernetesObject | undefined): unknown {
-  if (object === undefined) return undefined;
-  const { resourceVersion: _resourceVersion, ...metadata } = object.metadata;
-  return { ...object, metadata };
-}
-
-/** What objects say, by name, whatever their order and versions. */
+/** What objects say, by name, whatever their order. */
 function saidBy(objects: readonly KubernetesObject[]): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    objects.map((object) => [object.metadata.name ?? '', withoutVersion(object)] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
-  );
+  return Object.fromEntries(objects.map((object) => [object.metadata.name ?? '', object] as const).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function membersOf(watched: Watched<CachedStatefulSet>, namespace: string, fresh: FreshObjects | undefined): readonly CachedStatefulSet[] {

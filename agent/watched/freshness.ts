@@ -17,7 +17,7 @@ export interface CachedObject {
 export interface CacheView {
   readonly lookUp: (kind: ChangedObject['kind'], namespace: string, name: string) => CachedObject | undefined;
   /** Whether the cache has seen everything up to this version. */
-  readonly hasSeen: (kind: ChangedObject['kind'], namespace: string, resourceVersion: string) => boolean;
+  readonly hasSeen: (kind: ChangedObject['kind'] | 'node', namespace: string, resourceVersion: string) => boolean;
 }
 
 /** The objects of one group of which the caches may still show an older state. */

@@ -39,6 +39,8 @@ export interface Watched<View> {
   readonly hasSeen: (namespace: string, resourceVersion: string) => boolean;
   /** Milliseconds since the server last said anything about the namespace, on the monotonic clock; infinite when it never did. */
   readonly silentMs: (namespace: string) => number;
+  /** What was read past the cache contradicts it: it is to be listed anew. */
+  readonly relist: (namespace: string) => void;
   /** Whether everything is known, or known not to be readable. */
   readonly isSettled: () => boolean;
   readonly degradation: () => Degradation | undefined;
@@ -81,6 +83,7 @@ export function watch<View>(options: WatchedOptions<View>): Watched<View> {
     invalid: () => all().flatMap(({ store }) => store.invalid()),
     hasSeen: (namespace, resourceVersion) => reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false,
     silentMs: (namespace) => reflectorOf(namespace)?.silentMs() ?? Number.POSITIVE_INFINITY,
+    relist: (namespace) => reflectorOf(namespace)?.relist(),
     isSettled: () => all().every((reflector) => isSettled(reflector.state())),
     degradation: () => degradationOf(options, all()),
     stop: () => {

@@ -20,6 +20,8 @@ const reopenMs = 1000;
 const settledMs = 10_000;
 /** Every so often, when a watch has ended, the whole list is compared with the store, in case a watch has swallowed an event. */
 const usualRelistMs = 1_800_000;
+/** Whoever doubts the store is not heard more often than this. */
+const leastRelistMs = 10_000;
 const timeoutMs = 30_000;
 
 export type ReflectorState =
@@ -75,6 +77,11 @@ export interface Reflector<View> {
   readonly hasSeen: (resourceVersion: string) => boolean;
   /** Milliseconds on the monotonic clock since the last sign of life from the server; undefined before the first. */
   readonly silentMs: () => number | undefined;
+  /**
+   * The store is known to be wrong, as when something else was read past it: the watch has swallowed a change. Lists at once instead of when the
+   * list is old; nothing when the last list is younger than ten seconds.
+   */
+  readonly relist: () => void;
   /** Ends it: nothing is called back any more, and no timer and no watch is left. The answer to a list under way is dropped. */
   readonly stop: () => void;
 }
@@ -89,6 +96,7 @@ export function startReflector<View>(options: ReflectorOptions<View>): Reflector
     resourceVersion: () => following.resourceVersion(),
     hasSeen: (resourceVersion) => following.hasSeen(resourceVersion),
     silentMs: () => following.silentMs(),
+    relist: () => following.relist(),
     stop: () => following.stop(),
   };
 }
@@ -113,6 +121,8 @@ class Following<View> {
   #reported = '';
   #syncedMs: number | undefined;
   #listedMs = 0;
+  #isDoubted = false;
+  #endWatch: () => void = () => undefined;
   #contactMs: number | undefined;
   #contactWallMs: number;
 
@@ -132,6 +142,13 @@ class Following<View> {
 
   stop(): void {
     this.#stopped.abort();
+    this.#endWatch();
+  }
+
+  relist(): void {
+    if (this.#options.env.clock.monotonicMs() - this.#listedMs < leastRelistMs) return;
+    this.#isDoubted = true;
+    this.#endWatch();
   }
 
   state(): ReflectorState {
@@ -177,6 +194,7 @@ class Following<View> {
 
   #takeIn(items: readonly Entry<View>[], resourceVersion: string): void {
     if (this.#syncedMs !== undefined) this.#countMissed(items);
+    this.#isDoubted = false;
     const changes = this.entries.replace(items);
     this.#mark.raise(resourceVersion);
     this.#hear();
@@ -210,7 +228,7 @@ class Following<View> {
       const openedMs = env.clock.monotonicMs();
       const from = this.#mark.value;
       const end = await this.#watch();
-      if (this.#stopped.signal.aborted) return;
+      if (this.#stopped.signal.aborted || this.#isDoubted) return;
       const livedMs = env.clock.monotonicMs() - openedMs;
       const hasAdvanced = this.#mark.value !== from;
       if (hasAdvanced || livedMs >= settledMs) this.#soon.reset();
@@ -243,13 +261,15 @@ class Following<View> {
     query.set('resourceVersion', this.#mark.value ?? '');
     // Random, so that the watches of many processes do not all end together.
     query.set('timeoutSeconds', String(Math.floor(300 + 300 * env.random())));
+    const ending = new AbortController();
+    this.#endWatch = () => ending.abort();
     return watchOnce<Verdict>({
       env,
       path: `${collectionPath(resource, namespace)}?${query}`,
       site: `${site}.watch`,
       openTimeoutMs: timeoutMs,
       idleMs,
-      signal: this.#stopped.signal,
+      signal: ending.signal,
       onOpen: () => {
         this.#hear();
         this.#succeed();

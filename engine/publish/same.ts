@@ -1,5 +1,4 @@
 // Whether two published decisions say the same, so that a quiet group is not written again.
-import { canonicalJson } from '../hash.ts';
 import type { PublishedDecision } from './published.ts';
 
 /** The earliest instant of a wait that is retried moves on with each retry; within this it is the same. */
@@ -16,18 +15,27 @@ const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h
  * repeated with the same result, and earliest instants that moved by no more than 15 minutes.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
-  return canonicalJson(withoutAges(a)) === canonicalJson(withoutAges(b)) && isSameEarliest(earliestOf(a), earliestOf(b));
+  return isSameButAges(a, b) && isSameEarliest(earliestOf(a), earliestOf(b));
 }
 
-function withoutAges(value: unknown, key = ''): unknown {
-  if (typeof value === 'string') return key === 'fact' || key === 'message' ? value.replace(lengthOfTime, '…') : value;
-  if (Array.isArray(value)) return value.map((member) => withoutAges(member));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([name]) => !aging.has(name))
-      .map(([name, member]: [string, unknown]) => [name, withoutAges(member, name)]),
-  );
+/** Asked after every turn of every group, so nothing is copied for it. A member without a value is none, as in JSON. */
+function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
+  if (typeof a === 'string' && typeof b === 'string') return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((member, index) => isSameButAges(member, b[index]));
+  if (!isObject(a) || !isObject(b)) return a === b || JSON.stringify(a) === JSON.stringify(b);
+  return hasAll(a, b) && hasAll(b, a) && Object.keys(a).every((name) => aging.has(name) || isSameButAges(a[name], b[name], name));
+}
+
+function ageless(text: string): string {
+  return text.replace(lengthOfTime, '…');
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function hasAll(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(b).every((name) => b[name] === undefined || a[name] !== undefined || aging.has(name));
 }
 
 /** Of the waits, in their order: the same decisions have the same waits in the same order. */

@@ -1,11 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { type MemoryCluster, nativeGroup, newCluster } from '../kit/memory-cluster.ts';
+import { type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 import { VirtualWatch } from '../kit/virtual-env.ts';
 
 function deletions({ env }: MemoryCluster): readonly string[] {
   return env.requests.filter(({ site }) => site === 'act.deletePod').map(({ pathname }) => pathname);
+}
+
+/** Such as a server that says again and again how far its watch has come. */
+function everySecond({ env }: MemoryCluster, callback: () => void): () => void {
+  let cancel = (): void => undefined;
+  const again = (): void => {
+    callback();
+    cancel = env.timers.after(1000, again);
+  };
+  again();
+  return () => cancel();
 }
 
 describe('a cache that is behind', () => {
@@ -63,6 +74,37 @@ describe('a cache that is behind', () => {
     expect(deletions(cluster)).toEqual([]);
     await cluster.env.advance(700_000);
     expect(deletions(cluster)).not.toEqual([]);
+  });
+
+  it('of nodes is listed anew once a look past it has found it wrong, so that no later pod waits for another look', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const forgetful = new VirtualWatch();
+    let isForgetful = false;
+    const { serve } = cluster.api;
+    cluster.env.replaceServer((request) => {
+      if (!isForgetful || !request.isStream || !request.pathname.endsWith('/nodes')) return serve(request);
+      isForgetful = false;
+      return { watch: forgetful };
+    });
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    const setReady = (ready: 'True' | 'False') =>
+      cluster.api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: ready }] } });
+    setReady('False');
+    await cluster.env.advance(5000);
+    isForgetful = true;
+    cluster.api.cutWatches();
+    await cluster.env.advance(5000);
+    const { metadata } = setReady('True');
+    const stopBookmarks = everySecond(cluster, () => forgetful.bookmark(metadata.resourceVersion));
+    cluster.rollTo('app:2');
+    const lists = (): number => cluster.env.requests.filter(({ site }) => site === 'watch.nodes.list').length;
+    const before = lists();
+    // One look is due after five minutes; the nine pods need less than that together.
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
+    expect(lists()).toBe(before + 1);
+    stopBookmarks();
   });
 
   it('of nodes is looked past by an agent that may list nodes and not get them', async () => {

@@ -132,6 +132,37 @@ describe('a reflector', () => {
     expect(faults).toEqual(['callback', 'callback', 'callback']);
   });
 
+  it('lists at once when it is told that its store is wrong, but not over and over', async () => {
+    const lost = new VirtualWatch();
+    let watches = 0;
+    const { env, put, values, reflector, listCount, watchCount, faults } = follow({
+      before: ['a'],
+      // The first watch tells of nothing.
+      serve: (api) => (request) => {
+        if (request.isStream) watches += 1;
+        return request.isStream && watches === 1 ? { watch: lost } : api.serve(request);
+      },
+    });
+    await env.settle();
+    put('a', '2');
+    reflector.relist();
+    await env.settle();
+    expect([values(), listCount(), watchCount()]).toEqual([['a=1'], 1, 1]);
+    await env.advance(10_000);
+    reflector.relist();
+    reflector.relist();
+    await env.settle();
+    expect([values(), listCount(), watchCount(), lost.isOpen]).toEqual([['a=2'], 2, 2, false]);
+    reflector.relist();
+    put('b', '1');
+    await env.advance(5000);
+    expect([values(), listCount(), faults]).toEqual([['a=2', 'b=1'], 2, []]);
+    reflector.stop();
+    reflector.relist();
+    await env.advance(60_000);
+    expect([listCount(), env.timerCount()]).toEqual([2, 0]);
+  });
+
   it('drops keys that would reach a prototype', async () => {
     const watch = new VirtualWatch();
     const seen: unknown[] = [];
