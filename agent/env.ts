@@ -1,28 +1,7 @@
-// What the agent reaches outside of itself: the ports of the cluster layer, the pods, the policy directory and the log.
-import type { ClusterEnv } from '../cluster/env.ts';
+// What the agent reaches outside of itself: the ports of the cluster layer, the pods, the providers of gates, the policy directory and the log.
+import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
 
-export interface PodRequest {
-  readonly method: 'POST' | 'DELETE';
-  /** Built from validated parts (turn/pod-url.ts). */
-  readonly url: string;
-  /** Until the whole answer is there. */
-  readonly timeoutMs: number;
-  /** A longer body is a failure. */
-  readonly maxBodyBytes: number;
-  /** The place in the code that asks. */
-  readonly site: string;
-}
-
-export interface PodResponse {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** Calls to pods. Redirects are not followed. */
-export interface PodHttp {
-  /** Resolves with any answer. Rejects with an Error that says what happened when no whole answer came. */
-  readonly call: (request: PodRequest) => Promise<PodResponse>;
-}
+export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 
 /** One instant query, for the provider that a gate names. */
 export interface GateQuery {
@@ -52,16 +31,6 @@ export interface GateHttp {
    * namespace, with an Error that says so and names neither an address nor a credential.
    */
   readonly query: (query: GateQuery) => Promise<GateAnswer>;
-}
-
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
-
-/** Structured log: a constant message and values beside it. */
-export interface Log {
-  readonly debug: (message: string, fields?: LogFields) => void;
-  readonly info: (message: string, fields?: LogFields) => void;
-  readonly warn: (message: string, fields?: LogFields) => void;
-  readonly error: (message: string, fields?: LogFields) => void;
 }
 
 /** Policy files as they lie in the agent's directory. */

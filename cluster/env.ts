@@ -1,4 +1,4 @@
-// The ports through which time, chance and the API server are reached. The real ones are in connection/; tests and simulation bring their own.
+// The ports through which time, chance, the API server, pods and the log are reached. The real ones are in connection/ and in processes; tests and simulation bring their own.
 
 export interface Clock {
   /** Wall clock in milliseconds since 1970-01-01T00:00:00Z. May jump in either direction. */
@@ -55,6 +55,39 @@ export interface KubernetesHttp {
    * each, never after `close`. Rejects with TransportFailure.
    */
   readonly stream: (request: KubernetesRequest, onLine: (line: string) => void) => Promise<KubernetesStream>;
+}
+
+export interface PodRequest {
+  readonly method: 'POST' | 'DELETE';
+  /** Built from validated parts. */
+  readonly url: string;
+  /** Until the whole answer is there. */
+  readonly timeoutMs: number;
+  /** A longer body is a failure. */
+  readonly maxBodyBytes: number;
+  /** The place in the code that asks. */
+  readonly site: string;
+}
+
+export interface PodResponse {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Calls to pods. Redirects are not followed. */
+export interface PodHttp {
+  /** Resolves with any answer. Rejects with an Error that says what happened when no whole answer came. */
+  readonly call: (request: PodRequest) => Promise<PodResponse>;
+}
+
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Structured log: a constant message and values beside it. */
+export interface Log {
+  readonly debug: (message: string, fields?: LogFields) => void;
+  readonly info: (message: string, fields?: LogFields) => void;
+  readonly warn: (message: string, fields?: LogFields) => void;
+  readonly error: (message: string, fields?: LogFields) => void;
 }
 
 /** Everything that the cluster layer reaches outside of itself. */
