@@ -1,12 +1,10 @@
 // The threads of a soak: each plays one seed at a time and keeps nothing of it but what it reports.
 import { parentPort, Worker } from 'node:worker_threads';
 import { scenarioOf } from '../simulation/search/draw.ts';
-import { type Failure, judge } from '../simulation/search/judge.ts';
+import { type Checks, type Failure, judge } from '../simulation/search/judge.ts';
 
-export interface SeedTask {
+export interface SeedTask extends Checks {
   readonly seed: number;
-  readonly isRepeated: boolean;
-  readonly isCompared: boolean;
 }
 
 export interface SeedReport {

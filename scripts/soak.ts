@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { runScenario } from '../simulation/run.ts';
 import { scenarioOf } from '../simulation/search/draw.ts';
-import { type Failure, judge } from '../simulation/search/judge.ts';
+import { type Checks, type Failure, judge } from '../simulation/search/judge.ts';
 import { PlanError, readScenario } from '../simulation/search/replay.ts';
 import { type SoakArguments, soakArguments } from './soak-arguments.ts';
 import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './soak-report.ts';
@@ -33,7 +33,7 @@ async function soak(asked: SoakArguments): Promise<Tally> {
       if (nextSeed >= asked.from + asked.seeds || (endsAt !== undefined && Date.now() >= endsAt)) return undefined;
       const seed = nextSeed;
       nextSeed += 1;
-      return { seed, isRepeated: seed % 100 === 0, isCompared: seed % 10 === 0 };
+      return { seed, isRepeated: seed % 100 === 0, compared: comparedOf(seed) };
     },
     onReport: (report) => {
       tally(counts, report);
@@ -46,10 +46,16 @@ async function soak(asked: SoakArguments): Promise<Tally> {
   return counts;
 }
 
+/** One seed in twenty costs one more run, and another one two. */
+function comparedOf(seed: number): Checks['compared'] {
+  if (seed % 20 === 0) return ['ends'];
+  return seed % 20 === 10 ? ['writes'] : [];
+}
+
 /** One scenario with everything that can be asked of it, and told whole. */
 async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
   const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : readScenario(textOf(asked.plan), asked.plan);
-  const { result, failure } = await judge(scenario, { isRepeated: true, isCompared: true });
+  const { result, failure } = await judge(scenario, { isRepeated: true, compared: ['ends', 'writes'] });
   if (failure === undefined || !asked.isShrinking) {
     const told = await runScenario(failure?.scenario ?? scenario, { isTold: true });
     say([...timelineLines(told), '', `trace ${told.traceHash}, ${told.events} events, ${Math.round(told.endMs / 1000)} virtual seconds`]);

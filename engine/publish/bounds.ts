@@ -42,7 +42,7 @@ const reductions: readonly ((value: PublishedDecision) => {
 export function bounded(decision: PublishedDecision): PublishedDecision {
   let value = cutTexts(decision);
   for (const reduce of reductions) {
-    if (bytesOf(value) <= publishedByteLimit) return value;
+    if (fits(value)) return value;
     const reduced = reduce(value);
     const others = value.omitted.filter((text) => !text.startsWith(`${reduced.part}: `));
     const before = value.omitted.find((text) => text.startsWith(`${reduced.part}: `));
@@ -50,6 +50,11 @@ export function bounded(decision: PublishedDecision): PublishedDecision {
     value = { ...reduced.value, omitted: omitted === 0 ? others : [...others, `${reduced.part}: ${omitted}`] };
   }
   return value;
+}
+
+/** A UTF-16 code unit takes three bytes at most: what is short enough by that is not counted byte by byte. */
+function fits(value: PublishedDecision): boolean {
+  return JSON.stringify(value).length * 3 <= publishedByteLimit || bytesOf(value) <= publishedByteLimit;
 }
 
 /** Bytes of the value as JSON in UTF-8. */

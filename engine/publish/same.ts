@@ -20,7 +20,8 @@ export function samePublished(a: PublishedDecision, b: PublishedDecision): boole
 
 /** Asked after every turn of every group, so nothing is copied for it. A member without a value is none, as in JSON. */
 function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
-  if (typeof a === 'string' && typeof b === 'string') return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));
+  if (typeof a === 'string' && typeof b === 'string')
+    return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((member, index) => isSameButAges(member, b[index]));
   if (!isObject(a) || !isObject(b)) return a === b || JSON.stringify(a) === JSON.stringify(b);
   return hasAll(a, b) && hasAll(b, a) && Object.keys(a).every((name) => aging.has(name) || isSameButAges(a[name], b[name], name));

@@ -28,8 +28,8 @@ export const failureIds = {
 export interface Checks {
   /** It runs twice, and both traces must be the same. */
   readonly isRepeated: boolean;
-  /** It is compared with what happens without faults. */
-  readonly isCompared: boolean;
+  /** What is compared with what happens without faults: what becomes of the group, or what was written on the way, over a workload where that can be counted. */
+  readonly compared: readonly ('ends' | 'writes')[];
 }
 
 export interface Judged {
@@ -53,17 +53,31 @@ export async function judge(scenario: Scenario, checks: Checks, options: RunOpti
     const failure = found(failureIds.unrepeatable, result, scenario, isSame ? [] : ['its trace differs from the first one']);
     if (failure !== undefined) return { result, failure, runs };
   }
-  if (!checks.isCompared) return { result, runs };
-  const compared = await compare(scenario, result);
-  return { result, ...(compared.failure === undefined ? {} : { failure: compared.failure }), runs: runs + compared.runs };
+  for (const what of checks.compared) {
+    const compared = what === 'ends' ? await compareEnds(scenario, result) : await compareWrites(scenario);
+    runs += compared.runs;
+    if (compared.failure !== undefined) return { result, failure: compared.failure, runs };
+  }
+  return { result, runs };
 }
 
-/** As it is against what happens without faults; and its faults over a workload whose writes can be counted. */
-async function compare(scenario: Scenario, result: RunResult): Promise<{ readonly failure?: Failure; readonly runs: number }> {
+interface Compared {
+  readonly failure?: Failure | undefined;
+  readonly runs: number;
+}
+
+/** The scenario as it is, against the same without faults. */
+async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compared> {
   const plain = withoutFaults(scenario);
   const faultless = await runScenario(plain);
-  const ends = failureOf(faultless, plain) ?? found(failureIds.endsOtherwise, result, scenario, differentEnds(result, faultless));
-  if (ends !== undefined) return { failure: ends, runs: 1 };
+  return {
+    failure: failureOf(faultless, plain) ?? found(failureIds.endsOtherwise, result, scenario, differentEnds(result, faultless)),
+    runs: 1,
+  };
+}
+
+/** The scenario's faults over a workload whose writes can be counted, against that workload without them. */
+async function compareWrites(scenario: Scenario): Promise<Compared> {
   const simple = countable(scenario);
   const simplePlain = withoutFaults(simple);
   const counted = await runScenario(simple);
@@ -73,7 +87,7 @@ async function compare(scenario: Scenario, result: RunResult): Promise<{ readonl
     failureOf(expected, simplePlain) ??
     found(failureIds.endsOtherwise, counted, simple, differentEnds(counted, expected)) ??
     found(failureIds.writesOtherwise, counted, simple, differentWrites(counted, expected));
-  return { ...(failure === undefined ? {} : { failure }), runs: 3 };
+  return { failure, runs: 2 };
 }
 
 function found(id: string, result: RunResult, scenario: Scenario, messages: readonly string[]): Failure | undefined {
@@ -92,8 +106,8 @@ export function failureOf(result: RunResult, scenario: Scenario): Failure | unde
 export async function tryFor(failure: string, scenario: Scenario): Promise<Attempt> {
   const checks: Checks = {
     isRepeated: failure === failureIds.unrepeatable,
-    isCompared: failure === failureIds.endsOtherwise || failure === failureIds.writesOtherwise,
+    compared: failure === failureIds.endsOtherwise || failure === failureIds.writesOtherwise ? ['ends', 'writes'] : [],
   };
-  const { result, failure: failed } = await judge(scenario, checks, { isShort: !checks.isRepeated && !checks.isCompared });
+  const { result, failure: failed } = await judge(scenario, checks, { isShort: !checks.isRepeated && checks.compared.length === 0 });
   return { ...(failed === undefined ? {} : { failure: failed.id, failedAtMs: failed.atMs }), placed: result.placed };
 }

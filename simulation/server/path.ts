@@ -21,10 +21,12 @@ export interface Address {
   readonly query: URLSearchParams;
 }
 
-/** Path and query of a request. */
+const noQuery = new URLSearchParams();
+
+/** Path and query of a request. Nobody changes the query. */
 export function addressOf(text: string): Address {
   const at = text.indexOf('?');
-  return { path: at < 0 ? text : text.slice(0, at), query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)) };
+  return at < 0 ? { path: text, query: noQuery } : { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)) };
 }
 
 /** Finds kinds by `group/version` and plural. */

@@ -11,7 +11,7 @@ describe('what once was found is not found again', () => {
   it.each(files)('%s', async (file) => {
     const plan = readPlan(readFileSync(join(folder, file), 'utf8'), file);
     expect(`${plan.name}.json`).toBe(file);
-    const { failure } = await judge(plan, { isRepeated: true, isCompared: false });
+    const { failure } = await judge(plan, { isRepeated: true, compared: [] });
     expect(failure && `${failure.id}: ${failure.message}`).toBeUndefined();
   });
 });

@@ -30,7 +30,7 @@ export interface PlayerOptions {
   readonly limitMs?: number;
 }
 
-const nothingElse: Checks = { isRepeated: false, isCompared: false };
+const nothingElse: Checks = { isRepeated: false, compared: [] };
 /** A run takes less than a second; this is for machines that are busy with other things as well. */
 const usualLimitMs = 60_000;
 const memoryMb = 512;
