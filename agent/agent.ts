@@ -1,6 +1,6 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
 import { sleep } from '../cluster/env.ts';
-import { canonicalJson } from '../engine/hash.ts';
+import { isSameJson } from '../cluster/request/json.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { gateReader } from './gates/gate-reader.ts';
@@ -71,7 +71,7 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
     if (change.kind === 'statefulSet') {
       const { view, before } = change.change;
       // The status of a StatefulSet, and most of its spec, say nothing about policies.
-      if (canonicalJson(view?.manifest ?? null) !== canonicalJson(before?.manifest ?? null)) policies.refresh();
+      if (!isSameJson(view?.manifest, before?.manifest)) policies.refresh();
     }
     wake(index.touchedBy(change));
   });

@@ -9,6 +9,7 @@ import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
  * in which the group was free to move, follow from what is stored; records that have grown too old are dropped again by the next reader.
  */
 export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
+  if (next === stored) return false;
   const known = new Set(stored.downscales.map(canonicalJson));
   if (next.downscales.some((record) => !known.has(canonicalJson(record)))) return true;
   return canonicalJson(essence(stored)) !== canonicalJson(essence(next));
