@@ -66,8 +66,11 @@ export function isAvailable(pod: PodView, group: GroupDefinition, minReadySecond
 }
 
 /** How far the zone is from being whole, as a sentence part: its pods, or why they are not known. */
-export function describeReadiness({ zone, unknown, replicas, unavailable, surplus }: ZoneView): string {
+export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, claims }: ZoneView): string {
   if (unknown !== undefined) return unknown;
+  const decrease = claims.find(({ verb }) => verb === 'scaleDown');
+  if (decrease !== undefined && unavailable.size === 0 && surplus.length === 0)
+    return `zone ${zone.name} is about to have ${decrease.to ?? 'fewer'} replicas instead of ${replicas}`;
   const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} more on the way out`;
   return `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods available${leaving}`;
 }

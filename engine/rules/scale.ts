@@ -154,7 +154,9 @@ const otherZonesReady: Rule<ScaleQuestion> = {
         const fact = `zone ${view.zone.name} has ${pods(status.replicas - ready)} not ready and ${status.replicas - status.updatedReplicas} not updated`;
         return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
       }
-      if (!isAdopted && !view.isReady) {
+      // A decrease that was asked for may come at any moment, whatever the StatefulSet still says.
+      const isShrinking = view.claims.some(({ verb }) => verb === 'scaleDown');
+      if (!isAdopted && (!view.isReady || isShrinking)) {
         return result('other-zones-ready', 'wait', describeReadiness(view), { limit: 'all available', earliestMs: view.availableAtMs });
       }
     }
@@ -234,3 +236,6 @@ export const scaleDownRules: readonly Rule<ScaleQuestion>[] = [
   otherZonesReady,
   gap,
 ];
+
+/** Before a StatefulSet goes with its pods. */
+export const setLeavesRules: readonly Rule<ScaleQuestion>[] = [viewComplete, rolloutOver, otherZonesReady, gap];

@@ -113,7 +113,12 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
       .of(zone.statefulSet)
       .since(moment.fromMs)
       .every((terms) => terms.isMember);
-  const elsewhere = open.filter((other) => other.zone !== place.zone && isMember(other));
+  // A zone that is down comes before all others. Where a controller that is behind has made a successor of the old revision meanwhile, nothing is
+  // lacking, and only another disruption could settle it, which must wait for the zone that is down.
+  const comesFirst = wasDown(place, moment) || (lackingIn(book, place.zone, moment) ?? []).some((other) => other !== place);
+  const elsewhere = open.filter(
+    (other) => other.zone !== place.zone && isMember(other) && !(comesFirst && isReplaced(other, moment.atMs + moment.aheadMs)),
+  );
   if (elsewhere.length > 0) scene.violated('S8', `${by} takes ${name} away before ${named(elsewhere)} settled`);
   const limit = limitSince(book, place.zone, moment);
   if (limit === undefined) return;

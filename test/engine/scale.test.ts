@@ -322,3 +322,22 @@ describe('an object whose number is mirrored', () => {
     expect(doing(scale(both, { a: 3, b: 3 }, { replicaSources: [asking(5, 3)], nowMs: kitNowMs }))).toEqual(['a 3-5', 'tell ingester 5']);
   });
 });
+
+describe('a decrease that was asked for and may still come', () => {
+  const claim = { verb: 'scaleDown', zone: 'b', uid: 'uid-ingester-zone-b', atMs: ago(minuteMs), from: 4, to: 3 } as const;
+  const announced = (
+    replicas: Readonly<Record<string, number>>,
+    zones = group({ zones: ['a', 'b', 'c'].map((name) => ({ name, ...count(3) })) }),
+  ) => scale(zones, replicas, { ledgers: [ledgerOf({ claims: [claim] })] });
+
+  it('holds the decrease of every other zone, though the StatefulSet still has all of its pods', () => {
+    const decided = announced({ a: 4, b: 4, c: 3 });
+    expect(doing(decided)).toEqual(['b 4-3']);
+    const held = decided.steps.find(({ zone }) => zone === 'a')?.results.find(({ rule }) => rule === 'other-zones-ready');
+    expect(held).toMatchObject({ outcome: 'wait', fact: 'zone b is about to have 3 replicas instead of 4' });
+  });
+
+  it('does not hold its own zone, which asks again', () => {
+    expect(doing(announced({ a: 3, b: 4, c: 3 }))).toEqual(['b 4-3']);
+  });
+});

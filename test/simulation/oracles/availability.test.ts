@@ -200,6 +200,20 @@ describe('S8', () => {
     expect(history.found('S8')).toEqual(['a1 takes ing-a-2 away before ing-b-0 settled']);
   });
 
+  it('is content with a zone that is down and comes first, once the successor is available at whatever revision', () => {
+    const history = new History();
+    history.take('ing-b-0');
+    history.advance(3000).replace('ing-b-0', 'r1');
+    history.advance(60_000).ready('ing-a-2', false);
+    history.advance(60_000).take('ing-a-2');
+    expect(history.found('S8')).toEqual([]);
+    const early = new History();
+    early.take('ing-b-0');
+    early.advance(60_000).ready('ing-a-2', false);
+    early.advance(60_000).take('ing-a-2');
+    expect(early.found('S8')).toEqual(['a1 takes ing-a-2 away before ing-b-0 settled']);
+  });
+
   it('is content with a successor at any revision that was asked for since', () => {
     const history = new History();
     history.take('ing-b-0');
