@@ -37,7 +37,8 @@ export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: numb
 /**
  * The ledger with these claims open, or undefined when more than `openClaimLimit` would be. A claim of the same verb on the same object is
  * open already and keeps its instant, unless a scale-down asks for another number. One whose request names a newer resource version takes the
- * place of the older one, whose request can no longer succeed.
+ * place of the older one, whose request can no longer succeed; and a scale-down that is asked for again that of the one before, since the time
+ * between zones counts from it.
  */
 export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const open = [...ledger.claims];
@@ -45,10 +46,15 @@ export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | u
     const index = open.findIndex((known) => known.verb === claim.verb && known.uid === claim.uid && known.to === claim.to);
     const known = open[index];
     if (known === undefined) open.push(claim);
-    else if (known.resourceVersion !== undefined && isLater(claim.resourceVersion, known.resourceVersion)) open[index] = claim;
+    else if (isRenewed(claim, known)) open[index] = claim;
   }
   if (open.length === ledger.claims.length && open.every((claim, index) => claim === ledger.claims[index])) return ledger;
   return open.length > openClaimLimit && open.length > ledger.claims.length ? undefined : { ...ledger, claims: open };
+}
+
+function isRenewed(claim: Claim, known: Claim): boolean {
+  if (known.resourceVersion !== undefined && isLater(claim.resourceVersion, known.resourceVersion)) return true;
+  return claim.verb === 'scaleDown' && claim.resourceVersion === known.resourceVersion && claim.atMs > known.atMs;
 }
 
 /**
@@ -121,7 +127,7 @@ export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: Ke
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
   const isOverdue = (claim: Claim): boolean => openForMs(claim) > unappliedClaimMs;
   const zones = zonesOf(ledger, seen);
-  const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone)));
+  const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone), seen.nowMs));
   const group = groupOf(ledger, seen);
   const isOfNoZone = (claim: Claim): boolean => group !== undefined && !group.zones.some((zone) => zone.name === claim.zone);
   const claims = ledger.claims.filter((claim) =>
@@ -203,9 +209,12 @@ function hasSuccessor(claim: Claim, { group, set }: SeenZone, pods: readonly Pod
 }
 
 /** A decrease that was seen to be carried out counts from the instant at which it was announced, once. */
-function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined): Ledger['downscales'] {
+function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined, seenMs: number): Ledger['downscales'] {
   if (claim.verb !== 'scaleDown' || claim.from === undefined || claim.to === undefined) return [];
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
   const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
-  return isDated ? [] : [{ zone: claim.zone, atMs: claim.atMs, from: claim.from, to: claim.to }];
+  if (isDated) return [];
+  // Nobody knows when the request arrived: at the latest now, and no later than a request can live.
+  const atMs = Math.max(claim.atMs, Math.min(seenMs, claim.atMs + unappliedClaimMs));
+  return [{ zone: claim.zone, atMs, from: claim.from, to: claim.to }];
 }

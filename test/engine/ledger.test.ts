@@ -84,8 +84,24 @@ describe('a claim on replicas', () => {
     ['the StatefulSet is another one with as many replicas as before', shrink, { set: { uid: 'other' } }, false, false],
   ])('when %s', (_case, claim, seen, isOpen, isDated) => {
     const after = look({ claims: [claim] }, seen);
-    const downscale = { zone: 'a', atMs: claim.atMs, from: 3, to: 2 };
+    const downscale = { zone: 'a', atMs: kitNowMs, from: 3, to: 2 };
     expect([after.claims, after.downscales]).toEqual([isOpen ? [claim] : [], isDated ? [downscale] : []]);
+  });
+
+  it.each([
+    ['an hour ago: no request lives longer than 120 s', 3_600_000, 3_480_000],
+    ['a minute ago: it may have arrived just now', 60_000, 0],
+    ['by a clock that is ahead', -5000, -5000],
+  ])('is dated as late as it can have come, when it was announced %s', (_case, announcedAgoMs, datedAgoMs) => {
+    const { downscales } = look({ claims: [{ ...shrink, atMs: kitNowMs - announcedAgoMs }] }, { set: { replicas: 2 } });
+    expect(downscales).toEqual([{ zone: 'a', atMs: kitNowMs - datedAgoMs, from: 3, to: 2 }]);
+  });
+
+  it('counts from when it was asked for last', () => {
+    const again = { ...shrink, atMs: kitNowMs };
+    expect(openClaims({ ...empty, claims: [shrink] }, [again])?.claims).toEqual([again]);
+    const older = { ...shrink, atMs: shrink.atMs - 1 };
+    expect(openClaims({ ...empty, claims: [shrink] }, [older])?.claims).toEqual([shrink]);
   });
 
   it('is dated once, however often it is looked at', () => {
