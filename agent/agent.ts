@@ -1,6 +1,7 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
 import { sleep } from '../cluster/env.ts';
 import { isSameJson } from '../cluster/request/json.ts';
+import { type AdmissionGuard, admissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { gateReader } from './gates/gate-reader.ts';
@@ -19,6 +20,8 @@ import { replicaSources } from './watched/replica-sources.ts';
 export interface Agent {
   /** Whether every cache has synced, or is known to be missing or forbidden, and the policies were read once. Never goes back to false. */
   readonly isReady: () => boolean;
+  /** What the webhook of this process judges by: over the same caches, whether this process leads or not. */
+  readonly guard: AdmissionGuard;
   /**
    * Hands over: no new turn and no new request of the acting path, requests under way that change something finish, the Lease is released,
    * watches end. Turns that hang are left behind after 15 s, and the Lease expires by itself if even then something is under way. Calling it
@@ -36,7 +39,13 @@ const longestActMs = 5_000;
 const longestEndMs = 15_000;
 
 /** Starts the agent; it works until it is stopped. Never throws: what is missing is reported to the listeners, and tried again. */
-export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[]): Agent {
+export function startAgent(
+  env: AgentEnv,
+  config: AgentConfig,
+  listeners: readonly TurnListener[],
+  /** What the guard reads and writes through; `env` when left out. */
+  admissionEnv: AgentEnv = env,
+): Agent {
   const readTimeoutMs = Math.min(config.kubernetesTimeoutMs, longestReadMs);
   // Half of the time for which a holder may act after a renewal, so that one renewal that takes long does not stop everything.
   const actTimeoutMs = Math.min(readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
@@ -177,6 +186,7 @@ export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readon
   };
   policies.refresh();
   return {
+    guard: admissionGuard({ env: admissionEnv, config, caches, policies: policies.current }),
     isReady: () => {
       isReady ||= caches.isSettled() && policies.current() !== undefined;
       return isReady;

@@ -251,9 +251,20 @@ function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
       return { run: failed, progress, after: asked.results, observations: asked.observations, wantedReadings: asked.wantedReadings };
     }
     const { waveAvailableMs: _waveAvailableMs, ...rest } = available;
-    run = { ...rest, ...beforeNow(context, rest), wave: run.wave + 1, waveStartedMs: context.nowMs };
+    const next = run.wave + 1;
+    const index = next < waves.length ? next : (undoneWave(context, rest) ?? next);
+    run = { ...rest, ...beforeNow(context, rest), wave: index, waveStartedMs: context.nowMs };
   }
   return { run, after: [], observations: [], wantedReadings: [] };
+}
+
+/**
+ * The first wave that is not done any more. While a later one was under way a StatefulSet controller that works with the past may have put an
+ * outdated pod where another one had been lost, and no event tells again of a pod that is available: a run that ended beside it would leave it.
+ */
+function undoneWave(context: GroupContext, { previous }: RunState): number | undefined {
+  const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, undefined, previous).isFilled);
+  return index === -1 ? undefined : index;
 }
 
 function settleOpenZone(context: GroupContext, run: RunState): RunState {

@@ -13,7 +13,7 @@ export interface Stage {
   /** The right time, in milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly agents: Pick<Agents, 'crash' | 'stop' | 'pause' | 'jumpWallClock'>;
-  readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => void };
+  readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
   readonly server: {
     readonly change: (actor: Actor, resource: string, namespace: string, name: string, patch: Json) => ModelObject | undefined;
     readonly remove: (actor: Actor, resource: string, namespace: string, name: string) => boolean;
@@ -24,48 +24,43 @@ export interface Stage {
   readonly frontEnds: number;
 }
 
-/** Does what the event says, or begins it. */
-export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, server, frontEnds }: Stage): void {
+/** Does what the event says, or begins it. Answers whether there was anything to do it to. */
+export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, server, frontEnds }: Stage): boolean {
   switch (event.kind) {
     case 'crash':
-      agents.crash(event.process, event.restartAfterMs);
-      return;
+      return agents.crash(event.process, event.restartAfterMs);
     case 'stop':
-      agents.stop(event.process, event.restartAfterMs);
-      return;
+      return agents.stop(event.process, event.restartAfterMs);
     case 'pauseProcess':
-      agents.pause(event.process, event.durationMs);
-      return;
+      return agents.pause(event.process, event.durationMs);
     case 'jumpWallClock':
-      agents.jumpWallClock(event.process, event.byMs);
-      return;
+      return agents.jumpWallClock(event.process, event.byMs);
     case 'deleteLease':
-      server.remove(stranger, leases, agentNamespace, leaseName);
-      return;
+      return server.remove(stranger, leases, agentNamespace, leaseName);
     case 'editLease': {
       // As somebody does who knows the two fields that matter: leaseTransitions stays as it is.
       const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
-      server.change(stranger, leases, agentNamespace, leaseName, { spec: { holderIdentity: 'somebody-else', renewTime } });
-      return;
+      const spec = { holderIdentity: 'somebody-else', renewTime };
+      return server.change(stranger, leases, agentNamespace, leaseName, { spec }) !== undefined;
     }
     case 'frontEndLags':
       server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);
-      return;
+      return true;
     case 'frontEndRestarts':
       server.restartFrontEnd(event.frontEnd % frontEnds, { isCompacted: event.isCompacted });
-      return;
+      return true;
     default:
-      cluster.happen(event);
+      return cluster.happen(event);
   }
 }
 
 const ofObject = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)\/([^/?]+)/;
 
-/** Changes the object that the request is about in a way that means nothing to anybody; nothing when it is about none. */
-export function touchObject({ path }: Pick<ModelRequest, 'path'>, nth: number, server: Pick<Stage['server'], 'change'>): void {
+/** Changes the object that the request is about in a way that means nothing to anybody; Answers whether there is one. */
+export function touchObject({ path }: Pick<ModelRequest, 'path'>, nth: number, server: Pick<Stage['server'], 'change'>): boolean {
   const [, group, namespace = '', plural = '', name = ''] = ofObject.exec(path) ?? [];
-  if (name === '') return;
+  if (name === '') return false;
   const resource = group === undefined ? plural : `${plural}.${group}`;
   const annotations = { 'example.com/looked-at': String(nth) };
-  server.change(stranger, resource, namespace, decodeURIComponent(name), { metadata: { annotations } });
+  return server.change(stranger, resource, namespace, decodeURIComponent(name), { metadata: { annotations } }) !== undefined;
 }

@@ -29,8 +29,6 @@ export interface RunOptions {
 export interface RunObserver extends Oracle {
   /** A line of a watch has reached the process, whatever becomes of it there. */
   readonly lineArrived?: (point: Point, line: string) => void;
-  /** A request or a pod call is about to be sent; `verb` as in Faults. */
-  readonly sending?: (point: Point, verb: string) => void;
 }
 
 export interface RunResult {

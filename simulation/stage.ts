@@ -5,7 +5,7 @@ import { startCluster } from './cluster/cluster.ts';
 import { createGateServer } from './cluster/gate-server.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
 import { classOfEvent, eventAuthor, eventText } from './event-class.ts';
-import type { Faults } from './faults/fault.ts';
+import type { Faults, Point } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { oracleFactories } from './oracles/all.ts';
 import { whatIsMissing } from './oracles/converged.ts';
@@ -88,6 +88,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     get: (resource, inNamespace, name) => server.get(resource, inNamespace, name),
     violated,
     clockOf: (process) => agents.clockOf(process),
+    isWatchDead: () => agents.isWatchDead(),
   };
   const oracles: readonly Oracle[] = [...oracleFactories.map((make) => make(scene)), ...(observer === undefined ? [] : [observer])];
   /** A judge that throws is a mistake of the judge, and no reason to believe that all was well. */
@@ -155,10 +156,20 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
             judged((oracle) => oracle.gateAnswered?.(answer));
           },
         });
+  const sendingHeard = (point: Point, verb: string): void => judged((oracle) => oracle.sending?.(point, verb));
   let touches = 0;
   const agents = startAgents({
     ...(gateServer === undefined ? {} : { gateServer }),
-    ...{ scenario, scheduler, server, frontEnds, faults: observed(faults, observer), namespace, policies: cluster.policies, listenerOf },
+    ...{
+      scenario,
+      scheduler,
+      server,
+      frontEnds,
+      faults: observed(faults, observer, sendingHeard),
+      namespace,
+      policies: cluster.policies,
+      listenerOf,
+    },
     podAnswer: cluster.podAnswer,
     podCalled: (call) => {
       trace.note(nowMs(), 'pod', call.process, call.method, call.pod, call.uid);
@@ -167,7 +178,7 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     },
     touch: (request) => {
       touches += 1;
-      touchObject(request, touches, server);
+      if (!touchObject(request, touches, server)) faults.missed('F4');
     },
     processChanged: (process, change) => {
       trace.note(nowMs(), process, change);
@@ -187,9 +198,9 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
       // A scenario whose time was cut short ends its events with it.
       if (phase === 'healing') return;
       trace.note(nowMs(), 'event', index);
-      if (faultClass !== undefined) faults.happened(faultClass);
       tell(eventAuthor(event), eventText(event));
-      play(event, { nowMs, wallMs, agents, cluster, server, frontEnds });
+      const hasHappened = play(event, { nowMs, wallMs, agents, cluster, server, frontEnds });
+      if (faultClass !== undefined && hasHappened) faults.happened(faultClass);
     });
   }
 
@@ -223,16 +234,15 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   };
 }
 
-function observed(faults: Faults, observer: RunObserver | undefined): Faults {
-  if (observer === undefined) return faults;
+function observed(faults: Faults, observer: RunObserver | undefined, sending: (point: Point, verb: string) => void): Faults {
   return {
     ...faults,
     ofRequest: (point, verb) => {
-      observer.sending?.(point, verb);
+      sending(point, verb);
       return faults.ofRequest(point, verb);
     },
     ofLine: (point, line = '') => {
-      observer.lineArrived?.(point, line);
+      observer?.lineArrived?.(point, line);
       return faults.ofLine(point, line);
     },
   };

@@ -39,10 +39,13 @@ function sorted(values: readonly unknown[]): readonly string[] {
   return values.map(canonicalJson).sort();
 }
 
-/** The ledger without the claims of actions that were certainly not carried out. */
+/**
+ * The ledger without the claims of actions that were certainly not carried out. Of one StatefulSet several decreases may be announced: the pods of
+ * one that was carried out are still on their way out when the next one is refused.
+ */
 export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[]): Ledger {
-  const undone = new Set(actions.flatMap((action) => ('uid' in action ? [`${verbOf(action.kind)} ${action.uid}`] : [])));
-  const claims = ledger.claims.filter(({ verb, uid }) => !undone.has(`${verb} ${uid}`));
+  const undone = new Set(actions.flatMap((action) => ('uid' in action ? [keyOf(verbOf(action.kind), action)] : [])));
+  const claims = ledger.claims.filter((claim) => !undone.has(keyOf(claim.verb, claim)));
   return claims.length === ledger.claims.length ? ledger : { ...ledger, claims };
 }
 
@@ -51,6 +54,11 @@ export function announcedIn(next: Ledger, stored: Ledger, before: ReadonlySet<st
   const known = new Set(stored.claims.map(canonicalJson));
   const added = next.claims.map(canonicalJson).filter((claim) => !known.has(claim));
   return new Set([...added, ...[...before].filter((claim) => known.has(claim))]);
+}
+
+/** What tells apart what can be announced of one object; two decreases differ by where they end. */
+function keyOf(verb: string, { uid, to }: { readonly uid: string; readonly to?: unknown }): string {
+  return `${verb} ${uid} ${to ?? ''}`;
 }
 
 function verbOf(kind: Action['kind']): string {

@@ -114,7 +114,7 @@ class Turn {
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
     if (decision.actions.some(isDestructive) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
-      // A watch that is silent may be quiet, or dead without anybody having noticed.
+      // A watch that is silent may be quiet, or dead without anybody having noticed; one that was may just have begun to tell of it.
       this.#memory.isFreshWanted = true;
       return await this.run();
     }
@@ -145,7 +145,7 @@ class Turn {
       namespace: this.#group.namespace,
       agentNamespace: config.agentNamespace,
       fresh,
-      longestSilenceMs: longestSnapshotAgeMs,
+      longestAgeMs: longestSnapshotAgeMs,
       timeoutMs: config.kubernetesTimeoutMs,
     });
   }

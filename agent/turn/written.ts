@@ -12,26 +12,26 @@ export interface WrittenQuestion {
   readonly agentNamespace: string;
   /** The StatefulSets as they were read past the caches, when they were. */
   readonly fresh: FreshObjects | undefined;
-  /** A cache that has heard from the server within this time is believed, in milliseconds. */
-  readonly longestSilenceMs: number;
+  /** A cache that is no older than this for certain is believed, in milliseconds. */
+  readonly longestAgeMs: number;
   /** Of each request, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * Asks the quorum for what people have written wherever a watch has been silent, and compares it with the caches, from which definitions are made.
+ * Asks the quorum for what people have written wherever a cache may be behind, and compares it with the caches, from which definitions are made.
  * False: a cache is behind, and whatever is decided by it may be what somebody has just forbidden (S28). Rejects when something cannot be read.
  */
 export async function isAsWritten(
   env: Pick<ClusterEnv, 'kubernetes' | 'clock'>,
-  { caches, namespace, agentNamespace, fresh, longestSilenceMs, timeoutMs }: WrittenQuestion,
+  { caches, namespace, agentNamespace, fresh, longestAgeMs, timeoutMs }: WrittenQuestion,
 ): Promise<boolean> {
   for (const [name, set] of fresh?.statefulSets ?? []) {
     if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
   }
-  const silent = caches.written([...new Set([namespace, agentNamespace])]).filter(({ silentMs }) => silentMs > longestSilenceMs);
+  const doubtful = caches.written([...new Set([namespace, agentNamespace])]).filter(({ ageMs }) => ageMs > longestAgeMs);
   const answers = await Promise.all(
-    silent.map(async (written) => {
+    doubtful.map(async (written) => {
       const askedMs = env.clock.monotonicMs();
       const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
       const isSame = written.isSame(items);

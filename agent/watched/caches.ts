@@ -65,7 +65,7 @@ export interface WrittenObjects {
   readonly resource: Resource;
   readonly namespace: string;
   /** How long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
-  readonly silentMs: number;
+  readonly ageMs: number;
   /** They were read past the cache by a request that was sent then (monotonic), and are the same. */
   readonly confirm: (askedMs: number) => void;
   /** Whether the cache says the same as these, which were read past it. */
@@ -209,7 +209,7 @@ export function startCaches(
         unread: unreadObjects(statefulSets, pods),
       };
     },
-    ageMs: (namespace) => Math.max(statefulSets.silentMs(namespace), pods.silentMs(namespace)),
+    ageMs: (namespace) => Math.max(statefulSets.ageMs(namespace), pods.ageMs(namespace)),
     statefulSet: (namespace, name) => statefulSets.get(namespace, name),
     manifests: () => statefulSets.list().map(({ manifest }) => manifest),
     policyObjects: () => ({
@@ -220,14 +220,14 @@ export function startCaches(
       policies.flatMap(({ kind, watched }) => {
         const resource = policyResource(kind);
         const known = asked.filter(
-          (namespace) => watched.problem(namespace) === undefined && watched.silentMs(namespace) < Number.POSITIVE_INFINITY,
+          (namespace) => watched.problem(namespace) === undefined && watched.ageMs(namespace) < Number.POSITIVE_INFINITY,
         );
         if (watched.degradation()?.reason === 'missing') return [];
         return known.map((namespace) => ({
           resource,
           namespace,
-          silentMs: Math.min(
-            watched.silentMs(namespace),
+          ageMs: Math.min(
+            watched.ageMs(namespace),
             env.clock.monotonicMs() - (confirmedMs.get(`${kind} ${namespace}`) ?? Number.NEGATIVE_INFINITY),
           ),
           confirm: (askedMs: number) => void confirmedMs.set(`${kind} ${namespace}`, askedMs),

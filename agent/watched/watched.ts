@@ -37,8 +37,8 @@ export interface Watched<View> {
   readonly problem: (namespace?: string) => Unknown | undefined;
   readonly invalid: () => readonly InvalidObject[];
   readonly hasSeen: (namespace: string, resourceVersion: string) => boolean;
-  /** Milliseconds since the server last said anything about the namespace, on the monotonic clock; infinite when it never did. */
-  readonly silentMs: (namespace: string) => number;
+  /** How old what is known of the namespace is at most, in milliseconds on the monotonic clock; infinite while nothing is. */
+  readonly ageMs: (namespace: string) => number;
   /** What was read past the cache contradicts it: it is to be listed anew. */
   readonly relist: (namespace: string) => void;
   /** Whether everything is known, or known not to be readable. */
@@ -82,7 +82,7 @@ export function watch<View>(options: WatchedOptions<View>): Watched<View> {
     },
     invalid: () => all().flatMap(({ store }) => store.invalid()),
     hasSeen: (namespace, resourceVersion) => reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false,
-    silentMs: (namespace) => reflectorOf(namespace)?.silentMs() ?? Number.POSITIVE_INFINITY,
+    ageMs: (namespace) => reflectorOf(namespace)?.ageMs() ?? Number.POSITIVE_INFINITY,
     relist: (namespace) => reflectorOf(namespace)?.relist(),
     isSettled: () => all().every((reflector) => isSettled(reflector.state())),
     degradation: () => degradationOf(options, all()),

@@ -56,6 +56,8 @@ export interface Reflector<View> {
   readonly hasSeen: (resourceVersion: string) => boolean;
   /** Milliseconds on the monotonic clock since the last sign of life from the server; undefined before the first. */
   readonly silentMs: () => number | undefined;
+  /** How old what the store holds is at most, in milliseconds on the monotonic clock; infinite before the first list. */
+  readonly ageMs: () => number;
   /**
    * The store is known to be wrong, as when something else was read past it: the watch has swallowed a change. Lists at once instead of when the
    * list is old; nothing when the last list is younger than ten seconds.

@@ -6,6 +6,7 @@ import { ApiFailure, isStatus } from '../request/failure.ts';
 import { listProjected, selectorQuery } from '../request/read.ts';
 import { collectionPath, type KubernetesObject } from '../request/resource.ts';
 import { compareResourceVersions, HighWaterMark } from '../request/resource-version.ts';
+import { Contact } from './contact.ts';
 import type { FailureReason, Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from './reflector-options.ts';
 import { type Change, Entries, type Entry } from './store.ts';
 import { watchOnce } from './watch.ts';
@@ -35,7 +36,8 @@ export function startReflector<View>(options: ReflectorOptions<View>): Reflector
     state: () => following.state(),
     resourceVersion: () => following.resourceVersion(),
     hasSeen: (resourceVersion) => following.hasSeen(resourceVersion),
-    silentMs: () => following.silentMs(),
+    silentMs: () => following.contact.silentMs(),
+    ageMs: () => following.contact.ageMs(),
     relist: () => following.relist(),
     stop: () => following.stop(),
   };
@@ -51,6 +53,7 @@ type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { rea
 
 class Following<View> {
   readonly entries = new Entries<View>();
+  readonly contact: Contact;
   readonly #options: ReflectorOptions<View>;
   readonly #stopped = new AbortController();
   readonly #soon: Backoff;
@@ -63,15 +66,13 @@ class Following<View> {
   #listedMs = 0;
   #isDoubted = false;
   #endWatch: () => void = () => undefined;
-  #contactMs: number | undefined;
-  #contactWallMs: number;
 
   constructor(options: ReflectorOptions<View>) {
     this.#options = options;
     this.#soon = new Backoff(options.env.random, soon);
     this.#slow = new Backoff(options.env.random, slow);
     this.#mark = new HighWaterMark();
-    this.#contactWallMs = options.env.clock.nowMs();
+    this.contact = new Contact(options.env.clock);
   }
 
   async run(): Promise<void> {
@@ -94,7 +95,7 @@ class Following<View> {
   state(): ReflectorState {
     const failure = this.#failure ?? this.#invalidObjects();
     if (failure !== undefined) {
-      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined, lastContactMs: this.#contactWallMs };
+      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined, lastContactMs: this.contact.heardWallMs() };
     }
     return this.#syncedMs === undefined ? { kind: 'starting' } : { kind: 'synced', atMs: this.#syncedMs };
   }
@@ -107,13 +108,10 @@ class Following<View> {
     return this.#syncedMs !== undefined && this.#mark.covers(resourceVersion);
   }
 
-  silentMs(): number | undefined {
-    return this.#contactMs === undefined ? undefined : this.#options.env.clock.monotonicMs() - this.#contactMs;
-  }
-
   /** Takes in the whole collection. False when that failed; then enough time has passed to try again. */
   async #list(): Promise<boolean> {
     const { env, resource, namespace, labelSelector, fieldSelector, site } = this.#options;
+    const askedMs = env.clock.monotonicMs();
     try {
       const selection = { namespace, labelSelector, fieldSelector, timeoutMs, site: `${site}.list` };
       const listed = await listProjected(env, resource, { ...selection, project: (object) => this.#entryOf(object) });
@@ -124,7 +122,7 @@ class Following<View> {
       }
       this.#slow.reset();
       this.#listedMs = env.clock.monotonicMs();
-      this.#takeIn(listed.items, listed.resourceVersion);
+      this.#takeIn(listed.items, listed.resourceVersion, askedMs);
       return true;
     } catch (error) {
       await this.#fail(error);
@@ -132,12 +130,13 @@ class Following<View> {
     }
   }
 
-  #takeIn(items: readonly Entry<View>[], resourceVersion: string): void {
+  #takeIn(items: readonly Entry<View>[], resourceVersion: string, askedMs: number): void {
     if (this.#syncedMs !== undefined) this.#countMissed(items);
     this.#isDoubted = false;
     const changes = this.entries.replace(items);
     this.#mark.raise(resourceVersion);
-    this.#hear();
+    this.contact.heard();
+    this.contact.toldAll(askedMs);
     this.#succeed();
     for (const change of changes) this.#notify(change);
     this.#report();
@@ -211,7 +210,7 @@ class Following<View> {
       idleMs,
       signal: ending.signal,
       onOpen: () => {
-        this.#hear();
+        this.contact.heard();
         this.#succeed();
         this.#report();
       },
@@ -243,7 +242,7 @@ class Following<View> {
     const { resource, site } = this.#options;
     const line: WatchLine = parseWatchLine(text, resource, `${site}.watch`);
     if (line.kind === 'unparsable' || line.kind === 'error') return line;
-    this.#hear();
+    this.contact.heard();
     const { resourceVersion } = line;
     // Events of one collection come in the order of their versions; one that is not newer was sent twice, or by a server that lags behind.
     const order = compareResourceVersions(resourceVersion, this.#mark.value ?? '');
@@ -252,6 +251,7 @@ class Following<View> {
       return undefined;
     }
     this.#mark.raise(resourceVersion);
+    this.contact.told();
     if (line.kind === 'bookmark') return undefined;
     const { namespace = '', name } = line.object.metadata;
     const changes = line.kind === 'gone' ? this.entries.remove(namespace, name) : this.entries.put(this.#entryOf(line.object));
@@ -284,11 +284,6 @@ class Following<View> {
   #succeed(): void {
     if (this.#syncedMs === undefined || this.#failure !== undefined) this.#syncedMs = this.#options.env.clock.nowMs();
     this.#failure = undefined;
-  }
-
-  #hear(): void {
-    this.#contactMs = this.#options.env.clock.monotonicMs();
-    this.#contactWallMs = this.#options.env.clock.nowMs();
   }
 
   #invalidObjects(): Failure | undefined {

@@ -1,14 +1,14 @@
 // The least time between replica decreases of two zones.
 import { formatDuration } from '../../policies/duration.ts';
 import { isBelievable } from '../believable.ts';
-import { type GroupContext, limitSource, sourceOf } from '../context.ts';
+import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 import type { ZoneView } from '../view.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface Shrunk {
-  readonly view: ZoneView;
+  readonly zone: string;
   readonly atMs: number;
 }
 
@@ -31,7 +31,7 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
   const answers: RuleResult[] = [];
   if (isOwnAsked) answers.push(ownGap(question, others));
   if (isOtherAsked)
-    answers.push(...others.map((other) => gapOf(question, other, other.view.zone.betweenZonesMs, other.view.zone.name, false)));
+    answers.push(...others.map((other) => gapOf(question, other, zoneNamed(context, other.zone)?.zone.betweenZonesMs, other.zone, false)));
   const rank = ['no', 'unknown', 'wait', 'ok', 'skip'];
   const worst = answers.sort((a, b) => rank.indexOf(a.outcome) - rank.indexOf(b.outcome) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
   return worst ?? result('zone-gap', 'skip', 'no time between zones is set');
@@ -45,7 +45,7 @@ function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult 
   const own = zone.zone.betweenZonesMs;
   const limitMs = isFollower ? own : Math.max(own ?? 0, context.limits.betweenZonesMs ?? 0);
   if (isFollower && own === undefined) {
-    return result('zone-gap', 'no', `zone ${last.view.zone.name} shrank and ${zone.zone.statefulSet} says no time between zones`, {
+    return result('zone-gap', 'no', `zone ${last.zone} shrank and ${zone.zone.statefulSet} says no time between zones`, {
       limit: 'the label grafana.com/min-time-between-zones-downscale',
       source: gapSource(question, zone.zone.name),
     });
@@ -58,10 +58,10 @@ function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefin
   if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no time between zones is set', { source });
   const limit = formatDuration(limitMs);
   const passed = question.context.nowMs - other.atMs;
-  const fact = `zone ${other.view.zone.name} shrank ${formatDuration(Math.max(0, passed))} ago`;
+  const fact = `zone ${other.zone} shrank ${formatDuration(Math.max(0, passed))} ago`;
   // Nobody knows when it was, so nobody knows that it was long enough ago. Adopted groups wait until the recorded time has come and passed.
   if (question.context.group.compatibility.lastDownscale === 'ledger' && !isBelievable(question.context, other.atMs)) {
-    const recorded = `zone ${other.view.zone.name} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
+    const recorded = `zone ${other.zone} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
   if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });
@@ -76,16 +76,21 @@ function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source
     : own;
 }
 
-/** The other zones that shrank, the latest first; text when a time cannot be read. */
+/** The other zones that shrank, those that have left the group since too, the latest first; text when a time cannot be read. */
 function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | string {
   const shrunk: Shrunk[] = [];
-  for (const view of context.view.zones) {
-    if (view.zone.name === zone.zone.name) continue;
+  const others = context.view.zones.filter((view) => view.zone.name !== zone.zone.name);
+  for (const view of others) {
     const recorded = downscaleTimes(context, view);
     if (typeof recorded === 'string') return recorded;
-    for (const atMs of recorded) shrunk.push({ view, atMs });
+    for (const atMs of recorded) shrunk.push({ zone: view.zone.name, atMs });
   }
-  return shrunk.sort((a, b) => b.atMs - a.atMs || (a.view.zone.name < b.view.zone.name ? -1 : 1));
+  if (context.group.compatibility.lastDownscale === 'ledger') {
+    const { claims, downscales } = context.view.ledger;
+    const records = [...claims.filter(({ verb }) => verb === 'scaleDown'), ...downscales];
+    shrunk.push(...records.filter((record) => zoneNamed(context, record.zone) === undefined));
+  }
+  return shrunk.sort((a, b) => b.atMs - a.atMs || (a.zone < b.zone ? -1 : 1));
 }
 
 /** When a zone shrank, as far as it is on record; text when a time cannot be read. */

@@ -21,7 +21,8 @@ export interface AccidentsOptions {
 }
 
 export interface Accidents {
-  readonly happen: (event: ClusterEvent) => void;
+  /** Answers whether there was anything to happen to. */
+  readonly happen: (event: ClusterEvent) => boolean;
   /** Everything that is still wrong ends now, and nothing follows from what has happened. */
   readonly heal: () => void;
 }
@@ -36,18 +37,19 @@ export function createAccidents(options: AccidentsOptions): Accidents {
   let isHealed = false;
 
   const podName = (zone: string, ordinal: number): string => `${statefulSets[zone.charCodeAt(0) - 97] ?? ''}-${ordinal}`;
-  const lasting = (forMs: number, end: (() => void) | undefined): void => {
-    if (end === undefined) return;
+  const lasting = (forMs: number, end: (() => void) | undefined): boolean => {
+    if (end === undefined) return false;
     const finish = (): void => {
       if (endings.delete(finish)) end();
     };
     endings.add(finish);
     scheduler.after(forMs, finish);
+    return true;
   };
-  const setting = (what: string, forMs: number, end: () => void): void => {
+  const setting = (what: string, forMs: number, end: () => void): boolean => {
     const turn = (turns.get(what) ?? 0) + 1;
     turns.set(what, turn);
-    lasting(forMs, () => {
+    return lasting(forMs, () => {
       if (turns.get(what) === turn) end();
     });
   };
@@ -55,62 +57,56 @@ export function createAccidents(options: AccidentsOptions): Accidents {
     controller.lag(delayMs);
     disruptions.lag(delayMs);
   };
-  const flap = (pod: string, times: number): void => {
-    if (times <= 0 || isHealed) return;
-    lasting(between(random, 500, 4000), kubelets.fail(namespace, pod));
+  const flap = (pod: string, times: number): boolean => {
+    if (times <= 0 || isHealed) return false;
+    const isThere = lasting(between(random, 500, 4000), kubelets.fail(namespace, pod));
     scheduler.after(between(random, 4500, 9000), () => flap(pod, times - 1));
+    return isThere;
   };
 
-  const happen = (event: ClusterEvent): void => {
+  const happen = (event: ClusterEvent): boolean => {
     switch (event.kind) {
       case 'podFails': {
         const pod = podName(event.zone, event.ordinal);
         told(`${pod} fails for ${seconds(event.forMs)}`);
-        lasting(event.forMs, kubelets.fail(namespace, pod));
-        return;
+        return lasting(event.forMs, kubelets.fail(namespace, pod));
       }
       case 'podFlaps': {
         const pod = podName(event.zone, event.ordinal);
         told(`${pod} flaps ${event.times} times`);
-        flap(pod, event.times);
-        return;
+        return flap(pod, event.times);
       }
       case 'podDies': {
         const pod = podName(event.zone, event.ordinal);
         told(`${pod} dies`);
-        kubelets.die(namespace, pod);
-        return;
+        return kubelets.die(namespace, pod);
       }
       case 'slowKubelet':
         told(`kubelets start ${event.startFactor} and drain ${event.drainFactor} times as slowly for ${seconds(event.forMs)}`);
         kubelets.setPace(event.startFactor, event.drainFactor);
-        setting('pace', event.forMs, () => kubelets.setPace(1, 1));
-        return;
+        return setting('pace', event.forMs, () => kubelets.setPace(1, 1));
       case 'stuckTerminating': {
         const pod = podName(event.zone, event.ordinal);
         told(`${pod} does not end for ${seconds(event.forMs)}`);
-        lasting(event.forMs, kubelets.stick(namespace, pod));
-        return;
+        return lasting(event.forMs, kubelets.stick(namespace, pod));
       }
       case 'nodeLost':
         told(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
-        lasting(event.forMs, nodes.lose(event.zone));
-        return;
+        return lasting(event.forMs, nodes.lose(event.zone));
       case 'nodeDrained':
         told(`${nodes.drain(event.zone)} is drained`);
-        return;
+        return true;
       case 'controllerLags':
         told(`controllers lag by ${seconds(event.delayMs)} for ${seconds(event.forMs)}`);
         lag(event.delayMs);
-        setting('lag', event.forMs, () => lag(0));
-        return;
+        return setting('lag', event.forMs, () => lag(0));
       case 'controllerIsStale':
         told(`the StatefulSet controller works with the past for ${seconds(event.forMs)}`);
         controller.goStale();
-        setting('stale', event.forMs, () => controller.goFresh());
-        return;
+        return setting('stale', event.forMs, () => controller.goFresh());
       default:
         event satisfies never;
+        return false;
     }
   };
   return {

@@ -58,8 +58,8 @@ export interface ClusterModel {
   readonly statefulSets: readonly string[];
   /** What the agents' policy directory holds. */
   readonly policies: readonly { readonly name: string; readonly text: string }[];
-  /** Does at once what the event says, or begins it. */
-  readonly happen: (event: PeopleEvent | ClusterEvent) => void;
+  /** Does at once what the event says, or begins it. Answers whether that changes anything: the pod may not be there, the image may be the one. */
+  readonly happen: (event: PeopleEvent | ClusterEvent) => boolean;
   /**
    * Accidents end: nodes come back, stuck pods go, kubelets and controllers have their usual pace, the paused group is resumed, a broken image
    * is replaced by the last good one, members and strategies are back.
@@ -144,10 +144,7 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     group: group.name,
     statefulSets,
     policies: group.policies,
-    happen: (event) => {
-      if (isByPeople(event)) people.happen(event);
-      else accidents.happen(event);
-    },
+    happen: (event) => (isByPeople(event) ? people.happen(event) : accidents.happen(event)),
     heal: () => {
       accidents.heal();
       people.heal();

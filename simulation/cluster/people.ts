@@ -24,7 +24,8 @@ export interface PeopleOptions {
 }
 
 export interface People {
-  readonly happen: (event: PeopleEvent) => void;
+  /** Answers whether it changes anything. */
+  readonly happen: (event: PeopleEvent) => boolean;
   /** Applied one after the other from now on, as by `kubectl apply`. */
   readonly apply: (changes: readonly Json[]) => void;
   readonly heal: () => void;
@@ -83,11 +84,13 @@ export function createPeople(options: PeopleOptions): People {
       : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
     server.change(actor, statefulSetResource, namespace, name, { spec: { ...template, updateStrategy: want.strategyNow } });
   };
-  const setImage = (image: string, names: readonly string[]): void => {
+  const setImage = (image: string, names: readonly string[]): boolean => {
     let delayMs = 0;
+    let isNew = false;
     for (const name of names) {
       const want = desired.get(name);
       if (want === undefined) continue;
+      isNew ||= want.images.some((one) => one !== image);
       want.images = want.images.map(() => image);
       if (!brokenImage.test(image)) want.lastGood = want.images;
       // One manifest is applied after the other.
@@ -95,9 +98,10 @@ export function createPeople(options: PeopleOptions): People {
       else scheduler.after(delayMs, () => applyTo(name));
       delayMs += between(random, 20, 800);
     }
+    return isNew;
   };
 
-  const setReplicas = (replicas: number, zone: string | undefined): void => {
+  const setReplicas = (replicas: number, zone: string | undefined): boolean => {
     const chosen = new Map<string, ReplicaOrigin>();
     for (const { statefulSet, origin } of sources) {
       const isOwn = origin?.resource === statefulSetResource && origin.name === statefulSet;
@@ -105,15 +109,21 @@ export function createPeople(options: PeopleOptions): People {
       if (origin !== undefined && isMeant) chosen.set(keyOf(origin), origin);
     }
     const who = random() < 0.5 ? 'machine' : 'person';
+    let isNew = false;
     for (const [key, origin] of chosen) {
+      isNew ||= numbers.get(key) !== replicas || numberAt(server.get(origin.resource, namespace, origin.name), origin.path) !== replicas;
       numbers.set(key, replicas);
       autoscaler.scale(origin, replicas, who);
     }
+    return isNew;
   };
-  const scaleByHand = (name: string, replicas: number): void => {
+  const scaleByHand = (name: string, replicas: number): boolean => {
+    const set = live(name);
+    const isNew = set !== undefined && replicasAt(set) !== replicas;
     const own: ReplicaOrigin = { resource: statefulSetResource, name, path: ['spec', 'replicas'] };
     if (numbers.has(keyOf(own))) numbers.set(keyOf(own), replicas);
     autoscaler.scale(own, replicas, 'person');
+    return isNew;
   };
 
   /** `kubectl delete pod`, as the runbooks of groups say whose operator does nothing while two zones lack pods. */
@@ -126,16 +136,17 @@ export function createPeople(options: PeopleOptions): People {
     }
   };
 
-  const recreate = (name: string, isOrphaning: boolean, afterMs: number): void => {
+  const recreate = (name: string, isOrphaning: boolean, afterMs: number): boolean => {
     const set = live(name);
     const want = desired.get(name);
-    if (set === undefined || want === undefined || want.absent !== undefined) return;
+    if (set === undefined || want === undefined || want.absent !== undefined) return false;
     const { apiVersion, kind, metadata } = set;
     const { labels = {}, annotations = {} } = metadata;
     const manifest = { apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec: specOf(set) };
     want.absent = { manifest, uid: metadata.uid };
     server.remove(actor, statefulSetResource, namespace, name, { propagationPolicy: isOrphaning ? 'Orphan' : 'Background' });
     scheduler.after(afterMs, () => makeAnew(name));
+    return true;
   };
   const makeAnew = (name: string): void => {
     const want = desired.get(name);
@@ -153,9 +164,10 @@ export function createPeople(options: PeopleOptions): People {
     membership.apply(name);
   };
 
-  const setStrategy = (name: string, type: string, forMs: number): void => {
+  const setStrategy = (name: string, type: string, forMs: number): boolean => {
     const want = desired.get(name);
-    if (want === undefined) return;
+    if (want === undefined) return false;
+    const isNew = live(name) !== undefined && want.strategyNow['type'] !== type;
     want.strategyTurn += 1;
     const turn = want.strategyTurn;
     // The API server fills in the partition of a rolling update, and refuses one of another strategy.
@@ -164,6 +176,7 @@ export function createPeople(options: PeopleOptions): People {
     scheduler.after(forMs, () => {
       if (want.strategyTurn === turn) restoreStrategy(name);
     });
+    return isNew;
   };
   const restoreStrategy = (name: string): void => {
     const want = desired.get(name);
@@ -171,59 +184,54 @@ export function createPeople(options: PeopleOptions): People {
     want.strategyNow = want.strategy;
     applyTo(name);
   };
-  const leave = (name: string, forMs: number): void => {
+  const leave = (name: string, forMs: number): boolean => {
     const want = desired.get(name);
-    if (want === undefined) return;
+    if (want === undefined) return false;
     want.memberTurn += 1;
     const turn = want.memberTurn;
     membership.leave(name);
     scheduler.after(forMs, () => {
       if (want.memberTurn === turn) membership.comeBack(name);
     });
+    return true;
   };
 
-  const happen = (event: PeopleEvent): void => {
+  const happen = (event: PeopleEvent): boolean => {
     switch (event.kind) {
       case 'setImage':
         told(`roll ${event.zones === undefined ? '' : `${event.zones.map(setOf).join(', ')} `}to ${event.image}`);
-        setImage(event.image, event.zones === undefined ? statefulSets : event.zones.map(setOf));
-        return;
+        return setImage(event.image, event.zones === undefined ? statefulSets : event.zones.map(setOf));
       case 'setReplicas':
         told(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${setOf(event.zone)}`}`);
-        setReplicas(event.replicas, event.zone);
-        return;
+        return setReplicas(event.replicas, event.zone);
       case 'pause':
         told('pause the group');
         membership.pause();
-        return;
+        return true;
       case 'resume':
         told('resume the group');
         membership.resume();
-        return;
+        return true;
       case 'deletePod': {
         const pod = `${setOf(event.zone)}-${event.ordinal}`;
         told(`delete ${pod}`);
-        server.terminate(actor, namespace, pod);
-        return;
+        const isGoing = server.get('pods', namespace, pod)?.metadata.deletionTimestamp !== undefined;
+        return server.terminate(actor, namespace, pod) && !isGoing;
       }
       case 'scaleByHand':
         told(`scale ${setOf(event.zone)} to ${event.replicas}`);
-        scaleByHand(setOf(event.zone), event.replicas);
-        return;
+        return scaleByHand(setOf(event.zone), event.replicas);
       case 'recreateStatefulSet': {
         const { zone, isOrphaning, afterMs } = event;
         told(`delete ${setOf(zone)}${isOrphaning ? ' and leave its pods' : ''}, and make it anew after ${seconds(afterMs)}`);
-        recreate(setOf(zone), isOrphaning, afterMs);
-        return;
+        return recreate(setOf(zone), isOrphaning, afterMs);
       }
       case 'leaveGroup':
         told(`take ${setOf(event.zone)} out of the group for ${seconds(event.forMs)}`);
-        leave(setOf(event.zone), event.forMs);
-        return;
+        return leave(setOf(event.zone), event.forMs);
       case 'setStrategy':
         told(`set ${setOf(event.zone)} to ${event.type} for ${seconds(event.forMs)}`);
-        setStrategy(setOf(event.zone), event.type, event.forMs);
-        return;
+        return setStrategy(setOf(event.zone), event.type, event.forMs);
     }
   };
 

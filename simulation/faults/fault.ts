@@ -60,6 +60,8 @@ export type WatchFault =
   | { readonly class: 'F6'; readonly kind: 'gone' }
   /** Nothing is delivered any more, and nobody says so, until `durationMs` are over; then all of it. */
   | { readonly class: 'F7'; readonly kind: 'stall'; readonly durationMs: number }
+  /** Nothing is delivered any more, and nobody says so, also when faults are over: until the process gives the connection up. */
+  | { readonly class: 'F7'; readonly kind: 'dead' }
   | { readonly class: 'F8'; readonly kind: 'duplicate' }
   /** The next line for the same object replaces this one. */
   | { readonly class: 'F8'; readonly kind: 'coalesce' }
@@ -113,6 +115,8 @@ export interface Faults {
   readonly ofLine: (point: Point, line?: string) => WatchFault | undefined;
   readonly ofPodCall: (point: Point) => PodFault | undefined;
   readonly ofGate: (point: Point) => GateFault | undefined;
+  /** What was injected last of the class has changed nothing, for there was nothing to change. */
+  readonly missed?: (kind: FaultClass) => void;
 }
 
 /** A fault with its place: what a plan consists of, and what a run has recorded. */

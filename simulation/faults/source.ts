@@ -6,7 +6,7 @@ import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, Reque
 type Rates = Readonly<Partial<Record<FaultClass, number>>>;
 
 export interface FaultLimits {
-  /** Nothing that lasts (a request on its way, a stalled watch, a pause, a restart) lasts longer, in milliseconds. */
+  /** Nothing that lasts (a request on its way, a stalled watch, a pause, a restart) lasts longer, in milliseconds; with less than usual no watch is dead for ever. */
   readonly longestMs: number;
   /** Between two drawn crashes of one process, whatever lives it is in, in milliseconds: one that dies all the time does nothing wrong. */
   readonly crashGapMs: number;
@@ -28,6 +28,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   };
   const lot = (name: string): number => draw(seed, name);
   const lasting = (name: string, fromMs: number, toMs: number): number => Math.min(limits.longestMs, skewed(lot(name), fromMs, toMs));
+  const isForEver = (oneLot: number): boolean => oneLot < 0.2 && limits.longestMs >= usualLimits.longestMs;
   const crashGap = gap(limits.crashGapMs);
   const pauseGap = gap(limits.pauseGapMs);
 
@@ -59,6 +60,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   };
   const ofLine = ({ key }: Point): WatchFault | undefined => {
     if (isDrawn('F6', key)) return { class: 'F6', kind: 'gone' };
+    if (isDrawn('F7', key) && isForEver(lot(`F7 dead ${key}`))) return { class: 'F7', kind: 'dead' };
     if (isDrawn('F7', key)) return { class: 'F7', kind: 'stall', durationMs: lasting(`F7 for ${key}`, 5_000, 600_000) };
     if (isDrawn('F8', key)) {
       const kind = pick(lot(`F8 kind ${key}`), ['duplicate', 'coalesce', 'reconnectToPast'] as const);
@@ -115,6 +117,8 @@ export function eitherFaults(first: Faults, second: Faults): Faults {
 export interface RecordedFaults extends Faults {
   /** A fault without a place has happened, such as an event of the scenario. */
   readonly happened: (kind: FaultClass) => void;
+  /** It does not count; where it was injected is remembered all the same. */
+  readonly missed: (kind: FaultClass) => void;
   readonly counts: () => Readonly<Partial<Record<FaultClass, number>>>;
   /** In the order in which they happened. */
   readonly placed: () => readonly PlacedFault[];
@@ -149,8 +153,10 @@ export function recordedFaults(
       if (fault !== undefined) record({ at: point.key, port: 'request', fault }, point);
       return fault;
     },
-    ofLine: (point) => {
-      const fault = isOver() ? undefined : source.ofLine(point);
+    ofLine: (point, line) => {
+      const fault = isOver() ? undefined : source.ofLine(point, line);
+      // Of lines about no object none replaces another.
+      if (fault?.kind === 'coalesce' && line?.includes('"type":"BOOKMARK"') === true) return undefined;
       if (fault !== undefined) record({ at: point.key, port: 'line', fault }, point);
       return fault;
     },
@@ -165,6 +171,10 @@ export function recordedFaults(
       return fault;
     },
     happened,
+    missed: (kind) => {
+      counts[kind] = (counts[kind] ?? 0) - 1;
+      if (counts[kind] === 0) delete counts[kind];
+    },
     counts: () => ({ ...counts }),
     placed: () => [...placed],
     crashes: () => ({ ...crashes }),

@@ -1,6 +1,7 @@
 // Every judge of a run. Those that need the book of the group's places share one, and are asked before it takes a change in.
 import { judgeAvailability } from './availability.ts';
 import { judgeDecisions } from './decisions.ts';
+import { judgeEffort } from './effort.ts';
 import { judgeGates } from './gates.ts';
 import { judgeLeadership } from './leadership.ts';
 import { judgeLedgers } from './ledgers.ts';
@@ -28,6 +29,7 @@ export const sceneJudges = {
   leadership: judgeLeadership,
   settling: judgeSettling,
   gates: judgeGates,
+  effort: judgeEffort,
 } as const satisfies Readonly<Record<string, OracleFactory>>;
 
 export type JudgeName = keyof typeof bookJudges | keyof typeof sceneJudges;

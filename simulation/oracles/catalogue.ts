@@ -16,7 +16,7 @@ export type CatalogueEntry =
 
 const admission = 'there is no admission server yet';
 
-/** S1 to S36 and L1 to L12, in this order. */
+/** S1 to S36 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
@@ -77,7 +77,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S17',
     title: 'the holder acts',
     judgedBy: ['leadership'],
-    how: 'what changes the group; events and published decisions of the time before may follow',
+    how: 'what changes the group, and calls of its pods, by what was known when it was sent; events and published decisions of the time before may follow',
   },
   {
     id: 'S18',
@@ -144,7 +144,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L8',
     title: 'watches come back',
     judgedBy: ['decisions', 'settling'],
-    how: 'by what turns see two minutes after all faults, and by whether a turn that failed was tried again by then',
+    how: 'by what turns see two minutes after all faults, by whether a turn that failed was tried again by then, and dead watches are given up',
   },
   { id: 'L9', title: 'reasons', judgedBy: ['decisions', 'settling'] },
   { id: 'L10', title: 'no lost wake-up', judgedBy: ['settling'], how: 'a turn begins within 15 s of each change, after all faults' },
@@ -159,5 +159,11 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'expectations leak nothing',
     judgedBy: ['settling'],
     how: 'no group that is not done goes without a turn for longer than the longest pause',
+  },
+  {
+    id: 'L13',
+    title: 'no busy loop',
+    judgedBy: ['effort'],
+    how: 'requests sent, arrived or not, and turns of one process in a minute: 800 and 350, and 10 and 5 more for each pod',
   },
 ];

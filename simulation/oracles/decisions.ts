@@ -5,7 +5,7 @@ import { processLetter } from '../letter.ts';
 import { runStartMs } from '../process/clock.ts';
 import type { Commit } from '../server/request.ts';
 import { machineOf } from './moment.ts';
-import { isAgent, podResource, statefulSetResource } from './objects.ts';
+import { isAgent, isTerminating, numberAt, podResource, statefulSetResource } from './objects.ts';
 import type { MachineState, Oracle } from './oracle.ts';
 import type { Book } from './places.ts';
 
@@ -34,8 +34,8 @@ class DecisionJudge {
   readonly #made = new Map<string, number>();
   /** By machine and UID: the version that it acted on last, and knows of. */
   readonly #actedOn = new Map<string, number>();
-  /** Of each process: when the first disruption since its last turn was sent. */
-  readonly #sent = new Map<string, { readonly atMs: number; readonly wallMs: number }>();
+  /** Of each process: when each disruption that has arrived since its last turn was sent. */
+  readonly #sent = new Map<string, { readonly atMs: number; readonly wallMs: number }[]>();
   /** Of each process: its clock at the end of its last turn. */
   readonly #clocks = new Map<string, MachineState & { readonly atMs: number }>();
   /** By digest and group: the definition. */
@@ -48,7 +48,8 @@ class DecisionJudge {
     this.#book = book;
   }
 
-  committed({ resource, after, revision, atMs, actor }: Commit): void {
+  committed(commit: Commit): void {
+    const { resource, after, revision, atMs, actor } = commit;
     const { scene } = this.#book;
     if (resource !== podResource && resource !== statefulSetResource) return;
     const { uid } = after.metadata;
@@ -57,11 +58,13 @@ class DecisionJudge {
     else known.push({ revision, atMs });
     if (!isAgent(actor, scene.agentUser) || actor.process === undefined) return;
     this.#made.set(`${actor.process} ${uid}`, revision);
+    if (!isDisturbing(commit)) return;
     const sentMs = actor.sentAtMs ?? atMs;
-    const first = this.#sent.get(actor.process);
+    const sent = this.#sent.get(actor.process) ?? [];
+    this.#sent.set(actor.process, sent);
     // The process may stand still after that, and find its clock put right when it goes on.
     const wallMs = actor.sentWallMs ?? runStartMs + sentMs + machineOf(scene, actor.process).wallErrorMs;
-    if (first === undefined || sentMs < first.atMs) this.#sent.set(actor.process, { atMs: sentMs, wallMs });
+    sent.push({ atMs: sentMs, wallMs });
   }
 
   healingBegan(): void {
@@ -101,17 +104,18 @@ class DecisionJudge {
     }
   }
 
-  /** S5: what is acted upon was decided at most 10 s before, by the process's own clock. */
+  /** S5: what is acted upon was decided at most 10 s before, by the process's own clock; the last of several disruptions as well as the first. */
   #checkAge(process: string, { snapshot }: TurnReport): void {
-    const sent = this.#sent.get(process);
-    if (sent === undefined) return;
     const before = this.#clocks.get(process);
-    if (before !== undefined) {
-      const errorMs = before.wallErrorMs + (before.rate - 1) * (sent.atMs - before.atMs);
+    const ages = (this.#sent.get(process) ?? []).flatMap(({ atMs, wallMs }) => {
+      if (before === undefined) return [wallMs - snapshot.nowMs];
+      // It was sent by the turn before, and has only now arrived.
+      if (atMs < before.atMs) return [];
+      const errorMs = before.wallErrorMs + (before.rate - 1) * (atMs - before.atMs);
       // A clock that has been set in between tells nothing.
-      if (Math.abs(sent.wallMs - runStartMs - sent.atMs - errorMs) > 1_000) return;
-    }
-    const ageMs = sent.wallMs - snapshot.nowMs;
+      return Math.abs(wallMs - runStartMs - atMs - errorMs) > 1_000 ? [] : [wallMs - snapshot.nowMs];
+    });
+    const ageMs = Math.max(0, ...ages);
     if (ageMs > snapshotAgeMs + 1_000) this.#say('S5', process, `was ${Math.round(ageMs)} ms old when it was carried out`);
   }
 
@@ -179,6 +183,12 @@ class DecisionJudge {
       return;
     }
   }
+}
+
+/** Whether a pod goes by it, or will go. */
+function isDisturbing({ type, resource, before, after }: Commit): boolean {
+  if (resource === podResource) return type === 'DELETED' || (isTerminating(after) && (before === undefined || !isTerminating(before)));
+  return (numberAt(after, 'spec', 'replicas') ?? 0) < (numberAt(before, 'spec', 'replicas') ?? 0);
 }
 
 function isDisruption({ action }: PerformedAction): boolean {

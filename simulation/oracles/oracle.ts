@@ -1,5 +1,6 @@
 // Who judges a run: each oracle hears of everything that happens, at once, and says what must not have been. None of them shares code with what it judges.
 import type { TurnReport } from '../../agent/report.ts';
+import type { Point } from '../faults/fault.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Answered, Commit, ModelObject } from '../server/request.ts';
 
@@ -35,6 +36,8 @@ export interface Scene {
    * ahead of the true one. Right when left out.
    */
   readonly clockOf?: (process: string) => MachineState;
+  /** Whether a watch of an agent is dead and still open. None dies after all faults; those that did before last until the agent gives them up. */
+  readonly isWatchDead?: () => boolean;
 }
 
 /** A call of a pod by an agent, when it arrives there. */
@@ -63,6 +66,8 @@ export interface GateAnswered {
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
 
 export interface Oracle {
+  /** A request or a call of a pod is about to be sent; `verb` as in Faults. */
+  readonly sending?: (point: Point, verb: string) => void;
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;
   readonly turnEnded?: (process: string, report: TurnReport) => void;

@@ -35,6 +35,8 @@ const wakeMs = 15_000;
 const longestPauseMs = 330_000;
 /** A minute, what a server may have asked for before everything was mended, and a turn: so soon a turn that failed is tried again. */
 const retriedMs = 120_000;
+/** So long after all faults a watch by which nothing comes is found out: a minute and a half without a bookmark, and a bit. */
+const givenUpMs = 100_000;
 /** How often convergence is looked at when nothing has happened to it, for time makes pods available. */
 const lookEveryMs = 5_000;
 
@@ -85,7 +87,8 @@ class SettlingJudge {
     if (isOurs) this.#checkStay(commit);
     else if (isDemand(commit)) this.#convergedMs = undefined;
     const what = isOurs || after.metadata.namespace !== scene.namespace ? undefined : wakingChange(commit, scene.group.kind === 'adopted');
-    if (what !== undefined && atMs >= this.#healingMs + steadyMs) {
+    // What only a dead watch tells of nobody can hear before L8 has him give it up.
+    if (what !== undefined && atMs >= this.#healingMs + steadyMs && scene.isWatchDead?.() !== true) {
       this.#unseen = { firstMs: this.#unseen?.firstMs ?? atMs, lastMs: atMs, what: this.#unseen?.what ?? what };
     }
     if (resource === podResource || resource === statefulSetResource || resource === configMapResource) this.#isDirty = true;
@@ -171,6 +174,8 @@ class SettlingJudge {
       this.#say('L12', `the group has had no turn for ${Math.round(nowMs - this.#lastTurnMs)} ms, and is not done`);
     }
     this.#checkRetried(nowMs);
+    if (nowMs > this.#healingMs + givenUpMs && this.#scene.isWatchDead?.() === true)
+      this.#say('L8', `a watch that died while things went wrong is still open ${Math.round(nowMs - this.#healingMs)} ms later`);
     this.#checkTold(nowMs);
   }
 

@@ -12,7 +12,7 @@ import type { ModelRequest } from '../server/request.ts';
 import { type Body, startBody } from './body.ts';
 import { createMachineClock, createProcessTime, type MachineClock, runStartMs } from './clock.ts';
 import { createHolds } from './holds.ts';
-import { createPlaces, type Life } from './life.ts';
+import { createPlaces, type Life, slowestWayMs } from './life.ts';
 import type { PodAnswered, PodCall } from './pods.ts';
 import type { ServedModel } from './transport.ts';
 
@@ -52,14 +52,17 @@ export interface Leak {
   readonly what: string;
 }
 
-/** Letters name processes whatever life they are in. Each name of a life is also the identity with which it holds the Lease. */
+/**
+ * Letters name processes whatever life they are in. Each name of a life is also the identity with which it holds the Lease. What is done to one of
+ * them answers whether it was there to have it done.
+ */
 export interface Agents {
   /** Dies at once; nothing when it is dead already. */
-  readonly crash: (letter: string, restartAfterMs: number) => void;
+  readonly crash: (letter: string, restartAfterMs: number) => boolean;
   /** Hands over as after SIGTERM, then ends; the next life begins `restartAfterMs` after that. Nothing when it is dead or stopping. */
-  readonly stop: (letter: string, restartAfterMs: number) => void;
-  readonly pause: (letter: string, durationMs: number) => void;
-  readonly jumpWallClock: (letter: string, byMs: number) => void;
+  readonly stop: (letter: string, restartAfterMs: number) => boolean;
+  readonly pause: (letter: string, durationMs: number) => boolean;
+  readonly jumpWallClock: (letter: string, byMs: number) => boolean;
   /** What only a fault holds up comes now, the dead start, those that stand still go on, clocks run true, front ends of the past catch up. */
   readonly heal: () => void;
   /** Of the machine of a process such as `a1`: how fast its clock runs, and by how much its wall clock is ahead of the true one. */
@@ -68,6 +71,8 @@ export interface Agents {
   readonly alive: () => readonly string[];
   /** Whether every process lives and is ready. */
   readonly isReady: () => boolean;
+  /** Whether a watch is dead, and its process has not found out yet. */
+  readonly isWatchDead: () => boolean;
   /** Hands every process over and says what each left behind. Resolves while the scheduler runs on, within half a minute. */
   readonly end: () => Promise<readonly Leak[]>;
   /** What went wrong and nobody in the agent had thought of: rejected promises without a handler, listeners that threw. */
@@ -89,8 +94,10 @@ interface Machine {
   running?: Running;
 }
 
-/** Between the end of the hand-over and the look at what is left: what is on the way arrives. */
+/** Between the end of the hand-over and the look at what is left: what is on the way arrives, as a rule. */
 const lingerMs = 1_000;
+/** So long a request that was under way may take to its end, both ways at their slowest. Nobody can call one back. */
+const longestAnswerMs = 2 * slowestWayMs;
 
 /** Starts as many as the scenario says, one after the other within the first second. One run at a time in a process of Node. */
 export function startAgents(options: AgentsOptions): Agents {
@@ -140,7 +147,7 @@ export function startAgents(options: AgentsOptions): Agents {
       places: createPlaces(name, scheduler),
       crash: (restartAfterMs) => endLife(machine, running, 'crashed', restartAfterMs),
       note: options.note ?? (() => undefined),
-      open: { requests: 0, watches: 0 },
+      open: { requests: 0, watches: 0, begun: 0, dead: 0 },
       onEnd: new Set(),
     };
     const running: Running = { life, isStopping: false };
@@ -160,20 +167,25 @@ export function startAgents(options: AgentsOptions): Agents {
     const machine = machines.get(letter);
     return machine?.running === undefined ? undefined : { machine, running: machine.running };
   };
-  const stop = (letter: string, restartAfterMs: number): void => {
+  const stop = (letter: string, restartAfterMs: number): boolean => {
     const found = runningOf(letter);
-    if (found?.running.body === undefined || found.running.isStopping) return;
+    if (found?.running.body === undefined || found.running.isStopping) return false;
     found.running.isStopping = true;
     void found.running.body.handOver().then(() => endLife(found.machine, found.running, 'stopped', restartAfterMs));
+    return true;
   };
+  const later = (delayMs: number): Promise<void> => new Promise((resolve) => void scheduler.after(delayMs, resolve));
   const leftBy = async ({ life, body }: Running): Promise<readonly Leak[]> => {
     // Whoever dies in the middle of it leaves nothing.
     const death = new Promise<undefined>((resolve) => life.onEnd.add(() => resolve(undefined)));
     const end = await Promise.race([body?.handOver(), death]);
-    await new Promise<void>((resolve) => scheduler.after(lingerMs, resolve));
+    await later(lingerMs);
+    const underWay = life.open.requests;
+    const { begun } = life.open;
+    // What was sent in the last moment is no leak, if it comes to its end by itself and nothing follows from it.
+    if (underWay > 0 && leftNow(life, underWay).length === 0) await later(longestAnswerMs);
     if (!life.time.isAlive()) return [];
-    const { requests, watches } = life.open;
-    const left = [...counted(life.time.timerCount(), 'timer'), ...counted(requests, 'open request'), ...counted(watches, 'open watch')];
+    const left = [...leftNow(life), ...counted(life.open.begun - begun, 'later request')];
     endTime(life);
     processChanged?.(life.name, 'stopped');
     return [...(end === 'late' ? ['a hand-over that took too long'] : []), ...left].map((what) => ({ process: life.name, what }));
@@ -181,10 +193,22 @@ export function startAgents(options: AgentsOptions): Agents {
 
   const unwatch = watchRejections((message) => defects.push(message));
   return {
-    crash: (letter, restartAfterMs) => runningOf(letter)?.running.life.crash(restartAfterMs),
+    crash: (letter, restartAfterMs) => {
+      const found = runningOf(letter);
+      found?.running.life.crash(restartAfterMs);
+      return found !== undefined;
+    },
     stop,
-    pause: (letter, durationMs) => runningOf(letter)?.running.life.time.pause(durationMs),
-    jumpWallClock: (letter, byMs) => machines.get(letter)?.clock.jumpWallClock(byMs),
+    pause: (letter, durationMs) => {
+      const found = runningOf(letter);
+      found?.running.life.time.pause(durationMs);
+      return found !== undefined;
+    },
+    jumpWallClock: (letter, byMs) => {
+      const machine = machines.get(letter);
+      machine?.clock.jumpWallClock(byMs);
+      return machine !== undefined;
+    },
     heal: () => {
       for (const { clock } of machines.values()) clock.mend();
       for (const frontEnd of lagging) server.lagFrontEnd(frontEnd, scheduler.nowMs());
@@ -197,6 +221,7 @@ export function startAgents(options: AgentsOptions): Agents {
     },
     alive: () => [...machines.values()].flatMap(({ running }) => (running === undefined ? [] : [running.life.name])),
     isReady: () => [...machines.values()].every(({ running }) => running?.body?.agent.isReady() === true),
+    isWatchDead: () => [...machines.values()].some(({ running }) => running !== undefined && running.life.open.dead > 0),
     end: async () => {
       isEnding = true;
       const running = [...machines.values()].flatMap((machine) => machine.running ?? []);
@@ -216,6 +241,16 @@ export function startAgents(options: AgentsOptions): Agents {
 function endTime({ time, onEnd }: Life): void {
   time.end();
   for (const callback of [...onEnd]) callback();
+}
+
+/** Each of the requests that may be under way has the timer of its patience. */
+function leftNow({ time, open }: Life, requests = 0): readonly string[] {
+  const { watches } = open;
+  return [
+    ...counted(time.timerCount() - requests, 'timer'),
+    ...counted(open.requests - requests, 'open request'),
+    ...counted(watches, 'open watch'),
+  ];
 }
 
 function counted(count: number, what: string): readonly string[] {

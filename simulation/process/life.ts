@@ -19,7 +19,8 @@ export interface Life {
   readonly crash: (restartAfterMs: number) => void;
   /** Told of everything that is sent, answered and delivered, for the trace of the run. */
   readonly note: (...parts: readonly (string | number)[]) => void;
-  readonly open: { requests: number; watches: number };
+  /** `begun`: how many requests there were until now, those that are over with them. `dead`: of the watches, those by which nothing can come any more. */
+  readonly open: { requests: number; watches: number; begun: number; dead: number };
   /** What the rest of the world notices when the process is gone: its connections close. */
   readonly onEnd: Set<() => void>;
 }
@@ -41,10 +42,13 @@ export function createPlaces(name: string, scheduler: Pick<Scheduler, 'nowMs'>):
   };
 }
 
+/** How long one way through the network takes at most. */
+export const slowestWayMs = 3_000;
+
 /** How long one way through the network takes: 1 to 30 ms, and now and then up to 3 s. `lot` is at least 0 and less than 1. */
 export function latencyMs(lot: number): number {
   const isSlow = lot < slowShare;
-  return Math.round(isSlow ? 100 + (lot / slowShare) * 2_900 : 1 + ((lot - slowShare) / (1 - slowShare)) * 29);
+  return Math.round(isSlow ? 100 + (lot / slowShare) * (slowestWayMs - 100) : 1 + ((lot - slowShare) / (1 - slowShare)) * 29);
 }
 
 const slowShare = 0.004;
@@ -90,6 +94,7 @@ export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer
     let isOver = false;
     let mayPause = true;
     life.open.requests += 1;
+    life.open.begun += 1;
     life.note('sent', point.key);
     const settle = (outcome: string, finish: () => void, drop: () => void): void => {
       if (isOver || dies(fault, 'afterReply')) {

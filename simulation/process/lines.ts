@@ -57,12 +57,14 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
   let isServed = true;
   /** A stall, or the wait for the line that replaces the first one. */
   let isBlocked = false;
+  /** The connection is gone, and neither side knows. */
+  let isDead = false;
   let isPlanned = false;
   const hidden = new Map<string, Hidden>();
   let awaited: { readonly object: string; readonly found: () => void } | undefined;
 
   const enqueue = (kind: Coming['kind'], text: string): void => {
-    if (!isServed || state === 'ended') return;
+    if (!isServed || isDead || state === 'ended') return;
     // In the order in which they were sent, whatever the network does.
     lastDueMs = Math.max(lastDueMs, scheduler.nowMs() + latencyMs(random()));
     coming.push({ kind, text, dueMs: lastDueMs, isDecided: false });
@@ -95,6 +97,12 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
         break;
       case 'stall':
         block(one, fault.durationMs);
+        break;
+      case 'dead':
+        isBlocked = true;
+        isDead = true;
+        coming = [];
+        life.open.dead += 1;
         break;
       case 'duplicate':
         deliver(one.text);
@@ -193,6 +201,7 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
     if (state !== 'open') return;
     state = 'ended';
     life.open.watches -= 1;
+    if (isDead) life.open.dead -= 1;
     life.note('ended', key);
     resolveEnded(reason);
   };

@@ -55,6 +55,7 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
           life.scheduler.after(sendingLatencyMs(life, sending.point), () => {
             const isHeard = fault?.kind !== 'hang' && fault?.kind !== 'refuse';
             const answer = isHeard ? hear(request, sentAtMs, fault) : undefined;
+            if (fault !== undefined && isHeard && answer === undefined) life.faults.missed?.('F21');
             if (sending.hasDied() || fault?.kind === 'hang') return;
             const told = answer === undefined ? new Error('connect ECONNREFUSED') : toldBy(answer, fault, request.maxBodyBytes);
             if (told instanceof Error) sending.failed(told);

@@ -100,6 +100,7 @@ const requestFault = z.discriminatedUnion('kind', [
 const lineFault = z.discriminatedUnion('kind', [
   z.strictObject({ class: z.literal('F6'), kind: z.literal('gone') }),
   z.strictObject({ class: z.literal('F7'), kind: z.literal('stall'), durationMs: ms }),
+  z.strictObject({ class: z.literal('F7'), kind: z.literal('dead') }),
   z.strictObject({ class: z.literal('F8'), kind: z.literal('duplicate') }),
   z.strictObject({ class: z.literal('F8'), kind: z.literal('coalesce') }),
   z.strictObject({ class: z.literal('F8'), kind: z.literal('reconnectToPast'), behindMs: ms }),

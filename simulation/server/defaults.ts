@@ -7,6 +7,9 @@ import type { Json } from './request.ts';
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   configmaps: ['immutable', 'data', 'binaryData'],
   'controllerrevisions.apps': ['data', 'revision'],
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': ['webhooks'],
+  secrets: ['immutable', 'type', 'data'],
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': ['webhooks'],
   events: [
     ...[
       'involvedObject',

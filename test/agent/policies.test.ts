@@ -21,7 +21,8 @@ it('policies that take long to work out leave most of the time to everything els
       manifests: () => [],
       policyObjects: () => {
         workMs += 500;
-        return { objects: [], unread: [] };
+        // Something else each time, or nothing would be worked out.
+        return { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `object-${workMs}` } }], unread: [] };
       },
     },
     { onChange: () => (count += 1), onState: silent },
@@ -81,5 +82,32 @@ it('policies that cannot be worked out stay as they were, and somebody is told',
   source.refresh();
   await env.advance(1000);
   expect([source.degradation(), states]).toEqual([undefined, 2]);
+  source.stop();
+});
+
+it('policies are worked out again only when what they are made from differs', async () => {
+  const env = virtualEnv();
+  const silent = () => undefined;
+  let objects: readonly { readonly apiVersion: string; readonly kind: string; readonly metadata: { readonly name: string } }[] = [];
+  const told: unknown[] = [];
+  const source = startPolicySource(
+    {
+      ...env,
+      pods: { call: () => Promise.reject(new Error('no pod listens')) },
+      log: { debug: silent, info: silent, warn: silent, error: silent },
+    },
+    { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined },
+    { isSettled: () => true, manifests: () => [], policyObjects: () => ({ objects: [...objects], unread: [] }) },
+    { onChange: (now) => told.push(now), onState: silent },
+  );
+  for (let time = 0; time < 3; time += 1) {
+    source.refresh();
+    await env.advance(1000);
+  }
+  expect(told).toEqual([source.current()]);
+  objects = [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'one-more' } }];
+  source.refresh();
+  await env.advance(1000);
+  expect(told.length).toBe(2);
   source.stop();
 });

@@ -65,6 +65,14 @@ describe('claims', () => {
     expect(withoutClaimsOf({ ...ledger, claims: [claim, other] }, [action]).claims).toEqual([other]);
   });
 
+  it('of a decrease are dropped alone, when pods of the one before are still on their way out', () => {
+    const from = { namespace: 'mimir', zone: 'a', uid: 'u', from: 3, resourceVersion: '1' };
+    const before = { verb: 'scaleDown' as const, ...from, to: 2, atMs: 1000 };
+    const next = { ...before, from: 2, to: 1 };
+    const action = { kind: 'scaleStatefulSet' as const, statefulSet: 's', ...from, from: 2, to: 1 };
+    expect(withoutClaimsOf({ ...ledger, claims: [before, next] }, [action]).claims).toEqual([before]);
+  });
+
   it('end by time after two minutes, and not before', () => {
     const late = { ...claim, uid: 'v' };
     const claims = [claim, late];

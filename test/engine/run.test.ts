@@ -224,6 +224,22 @@ describe('the last wave', () => {
     });
   });
 
+  it('is not the end while an earlier one has an outdated pod again: that one is done again, in the same run', () => {
+    const waves = [wave('a', ['a']), wave('b', ['b']), wave('c', ['c'])];
+    const run = runOf({ wave: 2, waveStartedMs: ago(minuteMs), lastDisruptionMs: kitNowMs });
+    const leaked = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: { revision: oldRevision } } };
+    const again = advanced(run, { statefulSets: outdated, podChanges: leaked }, group({ rollout: { waves } }));
+    expect(again?.run).toEqual({ ...runOf({ wave: 1, waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs - 1 }), outcome: 'running' });
+    expect(again?.progress?.zones.map(({ view, remaining }) => [view.zone.name, remaining])).toEqual([['b', 1]]);
+  });
+
+  it('is the end when the waves leave pods old', () => {
+    const waves = [wave('most', ['a', 'b']), wave('some', ['c'], { amount: { pods: 1 } })];
+    const run = runOf({ wave: 1, waveStartedMs: ago(minuteMs) });
+    const kept = { ...allUpdated, 'ingester-zone-c': { ...updatedPods(), 1: { revision: oldRevision } } };
+    expect(advanced(run, { statefulSets: outdated, podChanges: kept }, group({ rollout: { waves } }))?.run.outcome).toBe('completed');
+  });
+
   it('leaves the completed run alone afterwards', () => {
     const run = runOf({ outcome: 'completed', wave: 1, completedMs: ago(hourMs) });
     expect(advanced(run, { statefulSets: outdated, podChanges: allUpdated })?.run).toEqual(run);

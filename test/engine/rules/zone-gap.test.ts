@@ -53,6 +53,13 @@ describe('the gap of a native group', () => {
     expect(ask({ ledgers: [ledgerOf({ claims: [{ ...claim, verb: 'evictPod' }] })] })).toMatchObject({ outcome: 'ok' });
   });
 
+  it('counts zones that have left the group since, as nothing gives back what they have lost', () => {
+    expect(ask(downscales(shrank('gone', ago(minuteMs))))).toMatchObject({ outcome: 'wait', fact: 'zone gone shrank 1m ago' });
+    const claim: Claim = { verb: 'scaleDown', zone: 'gone', uid: 'uid-gone', from: 4, to: 3, atMs: ago(minuteMs) };
+    expect(ask({ ledgers: [ledgerOf({ claims: [claim] })] })).toMatchObject({ outcome: 'wait', fact: 'zone gone shrank 1m ago' });
+    expect(ask({ ledgers: [ledgerOf({ claims: [{ ...claim, verb: 'evictPod' }] })] })).toMatchObject({ outcome: 'ok' });
+  });
+
   it('believes a time up to 30 s ahead of the clock, and no later one', () => {
     expect(ask(downscales(shrank('b', kitNowMs + 30 * secondMs)))).toEqual({
       rule: 'zone-gap',

@@ -48,15 +48,19 @@ describe('drawn faults', () => {
     for (const fault of requests('F12', 'delete')) if (fault?.kind === 'pause') within(fault.durationMs, 1_000, 120_000);
     for (const fault of requests('F11', 'delete')) if (fault?.kind === 'crash') within(fault.restartAfterMs, 500, 60_000);
     const stalls = only('F7');
+    let deaths = 0;
     for (let count = 1; count <= 100; count += 1) {
       const fault = stalls.ofLine(point('watch.pods.watch', count));
+      if (fault?.kind === 'dead') deaths += 1;
       if (fault?.kind === 'stall') within(fault.durationMs, 5_000, 600_000);
     }
+    within(deaths, 10, 35);
     const short = drawnFaults(1, { F7: 1 }, { ...noGaps, longestMs: 6_000 });
     expect(short.ofLine(point('watch.pods.watch'))).toMatchObject({ class: 'F7' });
     for (let count = 1; count <= 100; count += 1) {
       const fault = short.ofLine(point('watch.pods.watch', count));
       if (fault?.kind === 'stall') within(fault.durationMs, 5_000, 6_000);
+      expect(fault?.kind).not.toBe('dead');
     }
   });
 
@@ -151,6 +155,25 @@ describe('placed faults', () => {
 });
 
 describe('recorded faults', () => {
+  it('do not count when they have changed nothing, and keep their places', () => {
+    const faults = recordedFaults(drawnFaults(3, { F4: 1 }), () => false);
+    faults.ofRequest(point('ledger.replace'), 'update');
+    faults.ofRequest(point('ledger.replace', 2), 'update');
+    faults.missed('F4');
+    expect([faults.counts(), faults.placed().length]).toEqual([{ F4: 1 }, 2]);
+    faults.missed('F4');
+    expect(faults.counts()).toEqual({});
+  });
+
+  it('hold up no line that is about no object for the next one of its object', () => {
+    const coalesce = { class: 'F8', kind: 'coalesce' } as const;
+    const placed = [1, 2].map((count) => ({ at: `a1/watch.pods.watch#${count}`, port: 'line', fault: coalesce }) as const);
+    const faults = recordedFaults(placedFaults(placed), () => false);
+    expect(faults.ofLine(point('watch.pods.watch', 1), '{"type":"BOOKMARK","object":{}}')).toBeUndefined();
+    expect(faults.ofLine(point('watch.pods.watch', 2), '{"type":"MODIFIED","object":{}}')).toEqual(coalesce);
+    expect(faults.counts()).toEqual({ F8: 1 });
+  });
+
   it('are counted by class, kept with their places, and stop when they are over', () => {
     let isOver = false;
     const heard: string[] = [];

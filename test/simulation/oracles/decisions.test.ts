@@ -93,6 +93,22 @@ describe('S5', () => {
     expect(carriedOut(12_000, { rate: 1, wallErrorMs: 3_600_000 })).toHaveLength(1);
   });
 
+  it('asks it of the last disruption of a turn as well as of the first, and of nothing that disturbs nobody', () => {
+    const twice = (secondMs: number, isDisruption: boolean): readonly string[] => {
+      const history = new History();
+      const snapshot = viewOf(history);
+      history.advance(1_000).take('ing-a-2');
+      history.advance(secondMs - 1_000);
+      if (isDisruption) history.take('ing-a-1');
+      else history.change('pods', 'ing-a-1', () => ({ metadata: { annotations: { touched: 'yes' } } }), history.agent());
+      history.turn(reportOf(snapshot, 2));
+      return history.found('S5');
+    };
+    expect(twice(10_500, true)).toEqual([]);
+    expect(twice(12_000, true)).toHaveLength(1);
+    expect(twice(12_000, false)).toEqual([]);
+  });
+
   it('asks the clock as it was when the request was sent', () => {
     const slow = { rate: 0.9, wallErrorMs: -40_000 };
     expect(carriedOut(2_000, slow, right)).toEqual([]);

@@ -48,6 +48,7 @@ export class History {
   nowMs = 900_000;
   readonly said: { readonly invariant: string; readonly message: string }[] = [];
   readonly clocks = new Map<string, MachineState>();
+  isWatchDead = false;
   readonly #objects = new Map<string, ModelObject>();
   readonly scene: Scene;
   readonly #oracles: readonly Oracle[];
@@ -74,6 +75,7 @@ export class History {
           .map(([, object]) => object),
       get: (resource, _namespace, name) => this.#objects.get(`${resource} ${name}`),
       violated: (invariant, message) => this.said.push({ invariant, message }),
+      isWatchDead: () => this.isWatchDead,
       clockOf: (process) => this.clocks.get(process) ?? { rate: 1, wallErrorMs: 0 },
     };
     this.#oracles = oracleFactories.map((make) => make(this.scene));
@@ -234,6 +236,11 @@ export class History {
       actor,
       body: { metadata: { resourceVersion: '1' }, spec: { holderIdentity } },
     });
+  }
+
+  /** A request that reads is about to leave. */
+  send(process = 'a1', site = 'ledger.read'): void {
+    for (const oracle of this.#oracles) oracle.sending?.({ key: `${process}/${site}#1`, process, site, atMs: this.nowMs }, 'get');
   }
 
   call(pod: string, method: 'POST' | 'DELETE', more: Partial<PodCalled> = {}): void {

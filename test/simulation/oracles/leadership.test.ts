@@ -40,6 +40,40 @@ describe('S17', () => {
     expect(history.found('S17')).toHaveLength(2);
   });
 
+  it('asks what the process held when the request left, though it has given the Lease away since', () => {
+    const history = new History();
+    history.renew();
+    history.advance(1000).renew('a1', 0, '');
+    history.advance(5000);
+    act(history, 'a1', 5500);
+    expect(history.found('S17')).toEqual([]);
+    act(history, 'a1', 4500);
+    expect(history.found('S17')).toHaveLength(1);
+  });
+
+  it('finds a request that left before the Lease was held, or before it was held again', () => {
+    const history = new History();
+    history.renew('a1', 1000);
+    act(history, 'a1', 1500);
+    // It was on its way, and nobody could know that it would arrive.
+    act(history, 'a1', 500);
+    expect(history.found('S17')).toHaveLength(2);
+    history.advance(30_000).renew('a1', 1000);
+    act(history, 'a1', 2000);
+    expect(history.found('S17')).toHaveLength(3);
+    history.advance(1000);
+    act(history);
+    expect(history.found('S17')).toHaveLength(3);
+  });
+
+  it('finds what left after the Lease was given away, whichever of the two arrives first', () => {
+    const history = new History();
+    history.renew();
+    history.advance(5000).renew('a1', 3000, '');
+    act(history, 'a1', 2000);
+    expect(history.found('S17')).toEqual(['a1: patch pods ing-a-2 was sent by a process that holds no Lease']);
+  });
+
   it('finds whoever acts where there is no Lease at all', () => {
     const history = new History();
     act(history);
@@ -56,6 +90,19 @@ describe('S17', () => {
     history.advance(200);
     act(history);
     expect(history.found('S17')).toHaveLength(1);
+  });
+
+  it('finds whoever tells a pod to leave, or to stay, without the Lease', () => {
+    const history = new History();
+    history.renew();
+    history.call('ing-a-2', 'POST');
+    history.call('ing-a-2', 'POST', { process: 'b1' });
+    history.advance(60_000);
+    history.call('ing-a-2', 'DELETE');
+    expect(history.found('S17')).toEqual([
+      'b1: POST to pod ing-a-2 was sent by a process that holds no Lease',
+      'a1: DELETE to pod ing-a-2 was sent by a process that renewed its Lease 60000 ms before',
+    ]);
   });
 
   it('lets a former leader tell what it did', () => {

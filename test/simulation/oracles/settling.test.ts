@@ -126,6 +126,15 @@ describe('L10', () => {
     expect(turnAfter(16_000, fail)).toEqual(['no turn has begun for 16000 ms since the change of ing-a-0']);
   });
 
+  it('does not ask for what only a watch can tell of that has been dead since before', () => {
+    const dies = (history: History): void => {
+      history.isWatchDead = true;
+      history.ready('ing-a-0', false);
+      history.isWatchDead = false;
+    };
+    expect(turnAfter(16_000, dies)).toEqual([]);
+  });
+
   it('is not about what nobody need look at', () => {
     expect(
       turnAfter(60_000, (history) => history.change('pods', 'ing-a-0', () => ({ metadata: { annotations: { a: 'b' } } }), controller)),
@@ -147,6 +156,17 @@ describe('L12', () => {
 });
 
 describe('L8', () => {
+  it('finds a dead watch that is still open long after everything was mended', () => {
+    const deadFor = (ms: number): readonly string[] => {
+      const history = new History();
+      history.isWatchDead = true;
+      history.heal().advance(ms).renew();
+      return history.found('L8');
+    };
+    expect(deadFor(100_000)).toEqual([]);
+    expect(deadFor(101_000)).toEqual(['a watch that died while things went wrong is still open 101000 ms later']);
+  });
+
   const failed = (): History => {
     const history = new History();
     history.renew();

@@ -126,6 +126,28 @@ describe('two agents in virtual time', () => {
     expect(await ended(one)).toEqual([]);
   });
 
+  it('may still wait for what they asked last, as long as an answer takes', async () => {
+    const endedWhileAsking = async (delayMs: number) => {
+      let isAsked = false;
+      const faults: Faults = {
+        ...placedFaults([]),
+        ofLine: ({ site }) => (site === 'watch.nodes.watch' && !isAsked ? { class: 'F6', kind: 'gone' } : undefined),
+        ofRequest: ({ site, atMs }) => {
+          if (site !== 'watch.nodes.list' || atMs < 10_000 || isAsked) return undefined;
+          isAsked = true;
+          return { class: 'F3', kind: 'held', delayMs };
+        },
+      };
+      const one = world({ faults });
+      await one.scheduler.runUntil(300_000, () => isAsked);
+      expect(isAsked).toBe(true);
+      return await ended(one);
+    };
+    expect(await endedWhileAsking(4_000)).toEqual([]);
+    const left = (await endedWhileAsking(20_000))?.map(({ what }) => what);
+    expect(left).toEqual(['1 timer', '1 open request']);
+  });
+
   it('lose the Lease while they stand still', async () => {
     const one = world();
     await one.scheduler.runUntil(10_000);

@@ -220,6 +220,18 @@ describe('a fault of a line', () => {
     expect([lines(), ends]).toEqual([[], ['closed by the client']]);
   });
 
+  it('F7: nothing comes by a dead watch, also when faults are over, until it is closed', async () => {
+    const { lines, scheduler, holds, stream, life, ends, watch } = await afterThree({ class: 'F7', kind: 'dead' }, 2);
+    expect([lines(), life.open.dead]).toEqual([three.slice(0, 1), 1]);
+    holds.release();
+    watch.sink.end('the server ended it');
+    await scheduler.runUntil(1_000_000);
+    expect([lines(), ends, life.open.watches]).toEqual([three.slice(0, 1), [], 1]);
+    stream.close();
+    await scheduler.runUntil(1_100_000);
+    expect([ends, life.open.watches, life.open.dead]).toEqual([['closed by the client'], 0, 0]);
+  });
+
   it('F8: a line comes twice', async () => {
     const { lines } = await afterThree({ class: 'F8', kind: 'duplicate' }, 2);
     expect(lines()).toEqual([three[0], three[1], three[1], three[2]]);

@@ -60,7 +60,7 @@ export function newLife(scheduler: Scheduler, faults: Faults, { name = 'a1', see
       for (const callback of [...life.onEnd]) callback();
     },
     note: () => undefined,
-    open: { requests: 0, watches: 0 },
+    open: { requests: 0, watches: 0, begun: 0, dead: 0 },
     onEnd: new Set(),
   };
   return { life, machine, holds, changes };

@@ -76,8 +76,8 @@ export const ruleDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/ledger.ts',
-        find: 'return isDated ? [] : [{ zone: claim.zone, atMs: claim.atMs, from: claim.from, to: claim.to }];',
-        replace: 'return isDated || claim.atMs > 0 ? [] : [{ zone: claim.zone, atMs: claim.atMs, from: claim.from, to: claim.to }];',
+        find: 'if (isDated) return [];',
+        replace: 'if (isDated || claim.atMs > 0) return [];',
       },
     ],
     breaks: ['S12'],

@@ -62,8 +62,10 @@ export const sightDefects: readonly Defect[] = [
     id: 'list-of-the-past',
     title: 'a list of the past is taken in, and what came into being since is lost',
     edits: [
+      noWaitingLook,
       { file: reflector, find: 'if (this.#mark.isBehind(listed.resourceVersion)) {', replace: "if (listed.resourceVersion === '') {" },
     ],
+    alsoWithout: 'the look past the caches every five minutes at whoever waits',
     breaks: ['S21', 'L8', 'L10', 'L12', 'unfinished'],
   },
   {
@@ -127,5 +129,17 @@ export const sightDefects: readonly Defect[] = [
     ],
     alsoWithout: 'the limit of a snapshot’s age, and the look before each request',
     breaks: ['S1', 'S2', 'S4', 'S5', 'S6'],
+  },
+  {
+    id: 'silent-watch-is-kept',
+    title: 'a watch that says nothing any more is never given up',
+    edits: [
+      {
+        file: 'cluster/watch/watch.ts',
+        find: "if (silentMs >= options.idleMs) finish({ kind: 'stalled' });\n      else watchIdle(options.idleMs - silentMs);",
+        replace: 'watchIdle(Math.max(1000, options.idleMs - silentMs));',
+      },
+    ],
+    breaks: ['L8', 'L10', 'L12', 'unfinished'],
   },
 ];

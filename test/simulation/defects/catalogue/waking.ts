@@ -91,4 +91,16 @@ export const wakingDefects: readonly Defect[] = [
     edits: [{ file: 'agent/agent.ts', find: 'caches.stop();', replace: '' }],
     breaks: ['unfinished'],
   },
+  {
+    id: 'waits-without-a-pause',
+    title: 'a group that waits is looked at again twenty times a second',
+    edits: [
+      {
+        file: 'agent/turn/next-turn.ts',
+        find: 'memory.isWaiting ? waitingLookMs : undefined,',
+        replace: 'memory.isWaiting ? 50 : undefined,',
+      },
+    ],
+    breaks: ['L13'],
+  },
 ];

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { History } from './history.ts';
+
+/** So many requests, evenly over the time. */
+function ask(history: History, count: number, withinMs: number, process = 'a1'): void {
+  for (let index = 0; index < count; index += 1) history.advance(withinMs / count).send(process);
+}
+
+describe('L13', () => {
+  // Three zones of three pods.
+  const requests = 890;
+  const turns = 395;
+
+  it('finds reads without a pause', () => {
+    const history = new History();
+    ask(history, requests, 50_000);
+    expect(history.found('L13')).toEqual([]);
+    ask(history, 100, 5_000);
+    expect(history.found('L13')).toEqual([expect.stringMatching(/^a1 has made 891 requests within \d+ ms$/)]);
+  });
+
+  it('begins anew with each minute, and with each process', () => {
+    const history = new History();
+    for (let minute = 0; minute < 5; minute += 1) ask(history, requests, 61_000);
+    for (const process of ['b1', 'a2', 'c1']) ask(history, requests, 1_000, process);
+    expect(history.found('L13')).toEqual([]);
+  });
+
+  it('finds turns without a pause, although each of them asks for nothing', () => {
+    const history = new History();
+    for (let count = 0; count < turns; count += 1) history.advance(100).turn({});
+    expect(history.found('L13')).toEqual([]);
+    for (let count = 0; count < 50; count += 1) history.advance(100).turn({});
+    expect(history.found('L13')).toEqual([expect.stringMatching(/^a1 has made 396 turns within \d+ ms$/)]);
+  });
+
+  it('gives a large group more', () => {
+    const history = new History({ podsPerZone: 20 });
+    ask(history, requests + 500, 50_000);
+    expect(history.found('L13')).toEqual([]);
+  });
+});
