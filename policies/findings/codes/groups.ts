@@ -186,7 +186,7 @@ export const groupCodes = {
     title: 'The pattern of partitions is not usable',
     severity: 'error',
     explanation:
-      'The pattern does not compile, uses look-around or back-references, which the pattern language of the original does not have, or could take exponential time: it repeats a group that holds a repetition or an alternative, or has more than six repetitions. Use plain groups, classes and few repetitions.',
+      'The pattern does not compile as a pattern of RE2, the pattern language of the original, which has no look-around and no back-references; or it is nested or repeated beyond what any name of a pod needs. Use plain groups, classes and repetitions.',
   },
   RG2213: {
     title: 'The capture group does not exist',
