@@ -1,4 +1,5 @@
 // Carries out the actions of one decision in their order, asking before each request whether this process may still act.
+import { podUrl } from '../../cluster/pods/pod-url.ts';
 import { type Action, isReplacement } from '../../engine/decision.ts';
 import { isAdopted } from '../../engine/invariants.ts';
 import { noteAnswers, type PodAnswer } from '../../engine/preparations.ts';
@@ -11,7 +12,6 @@ import type { PerformedAction } from '../report.ts';
 import type { SourceReference } from '../watched/replica-sources.ts';
 import { type Acted, act } from './act.ts';
 import { askToPrepare, askToStay, type CalledPod } from './pod-calls.ts';
-import { podUrl } from './pod-url.ts';
 
 export type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 

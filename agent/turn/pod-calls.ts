@@ -1,9 +1,8 @@
 // Calls to pods that leave or stay: prepare for your removal, or take it back. Pods may refuse, hang and lie.
+import { inParallel } from '../../cluster/pods/parallel.ts';
 import type { PodAnswer } from '../../engine/preparations.ts';
 import type { AgentEnv } from '../env.ts';
 
-/** How many pods are asked at a time. */
-const parallelCalls = 32;
 const maxBodyBytes = 65_536;
 /** How far ahead of ours a pod's clock may be. */
 const clockErrorMs = 30_000;
@@ -97,18 +96,4 @@ function reportedTime(body: string, nowMs: number): number | string {
   if (timestamp <= 0) return `its timestamp is ${timestamp}`;
   const reportedMs = Math.floor(timestamp * 1000);
   return reportedMs > nowMs + clockErrorMs ? 'its timestamp lies in the future' : reportedMs;
-}
-
-/** What the tasks answered, in the order of the items; a bounded number of tasks at a time, begun in that order. */
-async function inParallel<Item, Result>(
-  items: readonly Item[],
-  task: (item: Item) => Promise<Result | undefined>,
-): Promise<readonly Result[]> {
-  const results: (Result | undefined)[] = [];
-  const queue = items.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, item] of queue) results[index] = await task(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(parallelCalls, items.length) }, worker));
-  return results.filter((result) => result !== undefined);
 }

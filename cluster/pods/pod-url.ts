@@ -1,5 +1,12 @@
 // The address of a pod's endpoint, built from validated parts: nothing that a policy or an annotation says can name another host.
-import type { EndpointSpec } from '../../policies/schema/rollout-group.ts';
+
+/** Where a pod is asked. */
+export interface PodEndpoint {
+  readonly scheme: 'http' | 'https';
+  readonly port: number;
+  /** Path and query; a slash is put before a path that has none. */
+  readonly path: string;
+}
 
 export interface PodAddress {
   readonly namespace: string;
@@ -21,7 +28,7 @@ const longestPath = 1024;
  *
  * @throws RangeError that names the part which is not valid.
  */
-export function podUrl(address: PodAddress, endpoint: Pick<EndpointSpec, 'port' | 'path' | 'scheme'>): string {
+export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   const { namespace, pod, serviceName, clusterDomain } = address;
   check('the name of the pod', pod, domain);
   check('spec.serviceName', serviceName, label);
