@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { watchLoad } from '../../../webhook/server/load.ts';
+import { routeLabel } from '../../../webhook/server/observer.ts';
+import { slots } from '../../../webhook/server/slots.ts';
+import { virtualEnv } from '../../kit/virtual-env.ts';
+
+const unbroken = new AbortController().signal;
+
+describe('the load', () => {
+  it('is too much when so many requests are in hand', () => {
+    const load = watchLoad({ ...virtualEnv(), maxInHandling: 2, maxLoopDelayMs: 1000 });
+    const first = load.begin();
+    expect(load.begin()).toBeDefined();
+    expect(load.begin()).toBeUndefined();
+    first?.();
+    first?.();
+    expect(load.inHandling()).toBe(1);
+    expect(load.begin()).toBeDefined();
+    expect(load.begin()).toBeUndefined();
+  });
+
+  it('is too much while timers come late, twice in a row', async () => {
+    const env = virtualEnv();
+    const load = watchLoad({ ...env, maxInHandling: 2, maxLoopDelayMs: 1000 });
+    await env.stall(1500);
+    expect(load.begin()?.()).toBeUndefined();
+    expect(load.inHandling()).toBe(0);
+    await env.stall(1500);
+    expect(load.begin()).toBeUndefined();
+    await env.advance(100);
+    expect(load.begin()).toBeDefined();
+    load.stop();
+    expect(env.timerCount()).toBe(0);
+  });
+
+  it('is none of a process that was late once, and was in time since', async () => {
+    const env = virtualEnv();
+    const load = watchLoad({ ...env, maxInHandling: 2, maxLoopDelayMs: 1000 });
+    await env.stall(5000);
+    await env.advance(500);
+    await env.stall(5000);
+    expect(load.begin()).toBeDefined();
+  });
+});
+
+describe('slots', () => {
+  it('are given at once while there are some, and then in the order in which they were asked for', async () => {
+    const env = virtualEnv();
+    const places = slots({ count: 1, waitMs: 1000, timers: env.timers });
+    const order: string[] = [];
+    const first = await places.take(unbroken);
+    const others = ['a', 'b'].map(async (name) => {
+      const release = await places.take(unbroken);
+      order.push(name);
+      return release;
+    });
+    await env.settle();
+    expect(order).toEqual([]);
+    first?.();
+    first?.();
+    await env.settle();
+    expect(order).toEqual(['a']);
+    (await others[0])?.();
+    (await others[1])?.();
+    expect(order).toEqual(['a', 'b']);
+    expect(await places.take(unbroken)).toBeDefined();
+    expect(env.timerCount()).toBe(0);
+  });
+
+  it('are not waited for longer than allowed, nor by who has gone', async () => {
+    const env = virtualEnv();
+    const places = slots({ count: 1, waitMs: 1000, timers: env.timers });
+    const first = await places.take(unbroken);
+    expect(await env.finish(places.take(unbroken))).toBeUndefined();
+    const controller = new AbortController();
+    const waiting = places.take(controller.signal);
+    controller.abort();
+    expect(await waiting).toBeUndefined();
+    expect(await places.take(controller.signal)).toBeUndefined();
+    first?.();
+    expect(await places.take(unbroken)).toBeDefined();
+    expect(env.timerCount()).toBe(0);
+  });
+});
+
+describe('the label of a route', () => {
+  it('is its path in small letters, with one _ for whatever is between letters and digits', () => {
+    expect(routeLabel('/admission/no-downscale')).toBe('admission_no_downscale');
+    expect(routeLabel('/admission/zpdb-validation')).toBe('admission_zpdb_validation');
+    expect(routeLabel('//Native/V1//x/')).toBe('native_v1_x');
+  });
+});

@@ -1,0 +1,46 @@
+// How deep and how wide a JSON text is, found out before anybody parses it.
+
+export interface JsonBounds {
+  /** Objects and arrays within one another. */
+  readonly maxDepth: number;
+  /** Objects, arrays, and what stands in them behind a comma. A parser makes an object of each: a few megabytes of `{},{},` stop the process for most of a second. */
+  readonly maxValues: number;
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/**
+ * Which bound the text exceeds, undefined when none. Whether it is JSON is for the parser to say: up to the first mistake both see the same
+ * strings and brackets. Bytes of UTF-8 beyond ASCII are never taken for any of those.
+ */
+export function excessOf(text: Uint8Array, { maxDepth, maxValues }: JsonBounds): 'deep' | 'wide' | undefined {
+  let depth = 0;
+  let values = 0;
+  let isInString = false;
+  for (let index = 0; index < text.length; index++) {
+    const byte = text[index];
+    if (isInString) {
+      if (byte === backslash) index++;
+      else if (byte === quote) isInString = false;
+    } else if (byte === quote) {
+      isInString = true;
+    } else if (byte === openBrace || byte === openBracket) {
+      depth++;
+      values++;
+      if (depth > maxDepth) return 'deep';
+      if (values > maxValues) return 'wide';
+    } else if (byte === closeBrace || byte === closeBracket) {
+      depth--;
+    } else if (byte === comma) {
+      values++;
+      if (values > maxValues) return 'wide';
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,134 @@
+// The body of an admission request, taken apart: what a review must look like, and how one that does not is refused.
+import { isJsonObject, type JsonObject, parseJson } from '../../cluster/request/json.ts';
+import { excessOf, type JsonBounds } from './json-shape.ts';
+import type { GroupVersionKind, GroupVersionResource, Review } from './review.ts';
+
+/** Why there is no review: the HTTP status to answer with, and a sentence as its text. Nothing of the body is in it. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+export type ReadReview = { readonly review: Review } | { readonly refused: Refusal };
+
+/** UTF-16 units of a name, a user or a uid. Kubernetes itself takes at most 253 for a name. */
+const maxNameLength = 1024;
+
+/**
+ * Reads an AdmissionReview of `admission.k8s.io/v1` or `v1beta1`. As in Kubernetes' own decoder a field that is absent or null has its zero
+ * value, unknown fields are ignored, and of two fields of one name the last counts. Unlike grafana/rollout-operator, a review without `request`
+ * is refused instead of ending the connection, and only JSON is read: an API server sends nothing else. Never throws.
+ */
+export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
+  const excess = excessOf(body, bounds);
+  if (excess === 'deep') return undecodable(`it is nested more than ${bounds.maxDepth} levels deep`);
+  if (excess === 'wide') return undecodable(`it has more than ${bounds.maxValues} values`);
+  let json: unknown;
+  try {
+    json = parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    return undecodable(body.length === 0 ? 'it is empty' : 'it is no JSON in UTF-8');
+  }
+  if (!isJsonObject(json)) return undecodable('it is no object');
+  const { apiVersion, kind, request } = json;
+  if (kind !== 'AdmissionReview' || (apiVersion !== 'admission.k8s.io/v1' && apiVersion !== 'admission.k8s.io/v1beta1')) {
+    return isOtherKind(apiVersion, kind)
+      ? refused('unsupported group version kind: an AdmissionReview of admission.k8s.io/v1 or v1beta1 is expected')
+      : undecodable('it is no AdmissionReview of admission.k8s.io/v1 or v1beta1');
+  }
+  if (request === undefined || request === null) return refused('the AdmissionReview has no request');
+  try {
+    return { review: reviewOf(apiVersion, objectAt(request, 'request')) };
+  } catch (error) {
+    if (error instanceof WrongType) return undecodable(error.message);
+    throw error;
+  }
+}
+
+function refused(message: string): ReadReview {
+  return { refused: { status: 400, message } };
+}
+
+function undecodable(why: string): ReadReview {
+  return refused(`the body could not be decoded: ${why}`);
+}
+
+/** Kinds that every Kubernetes decoder knows, so that they are told from what cannot be decoded at all. */
+function isOtherKind(apiVersion: unknown, kind: unknown): boolean {
+  if (typeof kind !== 'string' || kind === '') return false;
+  return apiVersion === 'v1' || apiVersion === 'apps/v1' || apiVersion === 'autoscaling/v1';
+}
+
+/** A field has another type than Kubernetes gives it. */
+class WrongType extends Error {}
+
+function reviewOf(apiVersion: Review['apiVersion'], request: JsonObject): Review {
+  const userInfo = optionalObjectAt(request['userInfo'], 'request.userInfo') ?? {};
+  const object = optionalObjectAt(request['object'], 'request.object');
+  const oldObject = optionalObjectAt(request['oldObject'], 'request.oldObject');
+  const options = optionalObjectAt(request['options'], 'request.options');
+  return {
+    apiVersion,
+    uid: nameAt(request['uid'], 'request.uid'),
+    kind: groupVersionKind(request['kind']),
+    resource: groupVersionResource(request['resource']),
+    subresource: nameAt(request['subResource'], 'request.subResource'),
+    operation: nameAt(request['operation'], 'request.operation'),
+    namespace: nameAt(request['namespace'], 'request.namespace'),
+    name: nameAt(request['name'], 'request.name'),
+    user: {
+      name: nameAt(userInfo['username'], 'request.userInfo.username'),
+      groups: namesAt(userInfo['groups'], 'request.userInfo.groups'),
+    },
+    ...(object === undefined ? {} : { object }),
+    ...(oldObject === undefined ? {} : { oldObject }),
+    ...(options === undefined ? {} : { options }),
+    dryRun: flagAt(request['dryRun'], 'request.dryRun'),
+  };
+}
+
+function groupVersionKind(value: unknown): GroupVersionKind {
+  const fields = optionalObjectAt(value, 'request.kind') ?? {};
+  return {
+    group: nameAt(fields['group'], 'request.kind.group'),
+    version: nameAt(fields['version'], 'request.kind.version'),
+    kind: nameAt(fields['kind'], 'request.kind.kind'),
+  };
+}
+
+function groupVersionResource(value: unknown): GroupVersionResource {
+  const fields = optionalObjectAt(value, 'request.resource') ?? {};
+  return {
+    group: nameAt(fields['group'], 'request.resource.group'),
+    version: nameAt(fields['version'], 'request.resource.version'),
+    resource: nameAt(fields['resource'], 'request.resource.resource'),
+  };
+}
+
+function objectAt(value: unknown, path: string): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new WrongType(`${path} is no object`);
+}
+
+function optionalObjectAt(value: unknown, path: string): JsonObject | undefined {
+  return value === undefined || value === null ? undefined : objectAt(value, path);
+}
+
+function nameAt(value: unknown, path: string): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value !== 'string') throw new WrongType(`${path} is no string`);
+  if (value.length > maxNameLength) throw new WrongType(`${path} is longer than ${maxNameLength} characters`);
+  return value;
+}
+
+function namesAt(value: unknown, path: string): readonly string[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new WrongType(`${path} is no list`);
+  return value.map((item: unknown, index) => nameAt(item, `${path}[${index}]`));
+}
+
+function flagAt(value: unknown, path: string): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value !== 'boolean') throw new WrongType(`${path} is neither true nor false`);
+  return value;
+}

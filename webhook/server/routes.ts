@@ -1,0 +1,25 @@
+// Which path is answered by whom: the one file that knows the router.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import express, { type NextFunction } from 'express';
+import type { ServedEndpoint } from './exchange.ts';
+
+/** Answers one request; `endpoint` is undefined for a path that there is not. */
+export type Serve = (request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint | undefined) => Promise<void>;
+
+/** Paths count to the letter, and every method is answered, as grafana/rollout-operator does. */
+export function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): RequestListener {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  for (const endpoint of endpoints) {
+    app.all(endpoint.path, (request: IncomingMessage, response: ServerResponse) => serve(request, response, endpoint));
+  }
+  app.use((request: IncomingMessage, response: ServerResponse) => serve(request, response, undefined));
+  // The router itself fails on a URL that it cannot take apart. Four parameters tell it that this hears of errors.
+  app.use((_error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) =>
+    serve(request, response, undefined),
+  );
+  return app;
+}
