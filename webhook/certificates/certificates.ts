@@ -1,0 +1,123 @@
+// Puts the parts together: the certificate in a Secret or in files, its authority in webhook configurations, and what is known of both.
+import type { WebhookEnv } from '../env.ts';
+import { namesOf, neededNames } from './authority.ts';
+import { type Expiry, expiryOf } from './expiry.ts';
+import { type FailurePolicySample, failurePolicies } from './failure-policies.ts';
+import { type CertificateFiles, openFileSource } from './file-source.ts';
+import { type Injection, startInjection } from './inject-ca.ts';
+import { keepSecret } from './secret-keeper.ts';
+import type { CertificateSource, SourceProblem } from './source.ts';
+import { type WebhookConfigurations, watchConfigurations } from './webhook-configurations.ts';
+
+/** A certificate of our own authority, in a Secret. */
+export interface SelfSigned {
+  readonly kind: 'self-signed';
+  readonly secretName: string;
+  /** The Service in front of the webhook. */
+  readonly service: string;
+  /** Such as `cluster.local.`. */
+  readonly clusterDomain: string;
+  /** Left out: `<service>.<namespace>.svc`. */
+  readonly dnsName?: string | undefined;
+  readonly organization: string;
+  readonly lifetimeMs: number;
+  /** Whether our authority is put into the webhook configurations that ask for it. */
+  readonly injectsAuthority: boolean;
+}
+
+/** A certificate that somebody else keeps in files. */
+export interface FromFiles {
+  readonly kind: 'files';
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile?: string | undefined;
+}
+
+export interface CertificatesOptions {
+  readonly env: WebhookEnv;
+  readonly namespace: string;
+  readonly certificate: SelfSigned | FromFiles;
+  readonly files: CertificateFiles;
+  /** That many random bytes, from a source fit for cryptography. */
+  readonly randomBytes: (count: number) => Uint8Array;
+}
+
+export interface Certificates extends CertificateSource {
+  /** Series of the gauge `kube_validating_webhook_failure_policy`. */
+  readonly failurePolicies: () => readonly FailurePolicySample[];
+  /** Of what is served now; undefined while nothing is. */
+  readonly expiry: () => Expiry | undefined;
+  /** What is not as it should be, one sentence each. Empty while all is well. */
+  readonly degradations: () => readonly string[];
+  readonly stop: () => void;
+}
+
+interface Started {
+  readonly source: CertificateSource & { readonly problem: () => SourceProblem | undefined };
+  readonly injection?: Injection;
+  readonly stop: () => void;
+}
+
+/** Starts at once, never throws, and never gives up; `current` of the answer is undefined until there is a certificate. */
+export function startCertificates(options: CertificatesOptions): Certificates {
+  const { env, namespace, certificate } = options;
+  const configurations = watchConfigurations(env, namespace);
+  const { source, injection, stop } =
+    certificate.kind === 'files' ? startFiles(options, certificate) : startSelfSigned(options, certificate, configurations);
+  return {
+    current: source.current,
+    caBundle: source.caBundle,
+    onChange: source.onChange,
+    failurePolicies: () => failurePolicies(configurations.list()),
+    expiry: () => expiryOf(source, env.clock.nowMs()),
+    degradations: () => {
+      const unread = configurations.problem();
+      return [
+        source.problem()?.message,
+        unread === undefined ? undefined : `webhook configurations cannot be read: ${unread}`,
+        ...(injection?.problems() ?? []).map(({ kind, name, message }) => `${kind} configuration ${name}: ${message}`),
+        expiryOf(source, env.clock.nowMs())?.degradation,
+      ].filter((sentence) => sentence !== undefined);
+    },
+    stop: () => {
+      stop();
+      configurations.stop();
+    },
+  };
+}
+
+function startFiles({ env, files }: CertificatesOptions, certificate: FromFiles): Started {
+  const source = openFileSource({ env, files, ...certificate });
+  return { source, stop: source.stop };
+}
+
+function startSelfSigned(
+  { env, namespace, randomBytes }: CertificatesOptions,
+  certificate: SelfSigned,
+  configurations: WebhookConfigurations,
+): Started {
+  let injection: Injection | undefined;
+  const source = keepSecret({
+    ...{ env, namespace, randomBytes, name: certificate.secretName },
+    ...{ organization: certificate.organization, lifetimeMs: certificate.lifetimeMs },
+    names: namesOf({ ...certificate, namespace }),
+    neededNames: neededNames({ ...certificate, namespace }),
+    isTrusted: (authority) => injection?.isTrusted(authority),
+  });
+  const stopListening = configurations.onChange(() => source.reconsider());
+  if (!certificate.injectsAuthority) {
+    const stop = (): void => {
+      stopListening();
+      source.stop();
+    };
+    return { source, stop };
+  }
+  const started = startInjection({ env, configurations, source });
+  injection = started;
+  const stop = (): void => {
+    stopListening();
+    started.stop();
+    source.stop();
+  };
+  return { source, injection, stop };
+}

@@ -1,0 +1,31 @@
+// What becomes of requests while the webhook does not answer: the failure policy of every entry, as a metric tells it.
+import type { ConfigurationKind, WebhookConfiguration } from './webhook-configurations.ts';
+
+/** One series of the gauge `kube_validating_webhook_failure_policy`. */
+export interface FailurePolicySample {
+  readonly type: ConfigurationKind;
+  /** Name of the entry, without the name of its configuration. */
+  readonly webhook: string;
+  readonly policy: 'Fail' | 'Ignore';
+  readonly value: 0 | 1;
+}
+
+/**
+ * Two series for each entry name and kind, 1 for the policy that it has. Only of the configurations that are there now: what was deleted, or no
+ * longer belongs to the namespace, has no series. When two configurations have an entry of the same name, the one that ignores failures counts:
+ * that is what people want to be warned of.
+ */
+export function failurePolicies(configurations: readonly WebhookConfiguration[]): readonly FailurePolicySample[] {
+  const byEntry = new Map<string, { readonly type: ConfigurationKind; readonly webhook: string; isIgnored: boolean }>();
+  for (const { kind, entries } of configurations) {
+    for (const { name, failurePolicy } of entries) {
+      const key = `${kind} ${name}`;
+      const known = byEntry.get(key) ?? { type: kind, webhook: name, isIgnored: false };
+      byEntry.set(key, { ...known, isIgnored: known.isIgnored || failurePolicy === 'Ignore' });
+    }
+  }
+  return [...byEntry.values()].flatMap(({ type, webhook, isIgnored }): readonly FailurePolicySample[] => [
+    { type, webhook, policy: 'Fail', value: isIgnored ? 0 : 1 },
+    { type, webhook, policy: 'Ignore', value: isIgnored ? 1 : 0 },
+  ]);
+}

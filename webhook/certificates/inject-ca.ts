@@ -1,0 +1,291 @@
+// Puts our authority into the webhook configurations that ask for it, and again whenever it is missing there.
+import { Backoff } from '../../cluster/request/backoff.ts';
+import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
+import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
+import type { WebhookEnv } from '../env.ts';
+import { certificatesIn, isSameBundle, isWithin } from './pair.ts';
+import type { CertificateSource } from './source.ts';
+import {
+  configurationResources,
+  injectLabel,
+  type WebhookConfiguration,
+  type WebhookConfigurations,
+  type WebhookEntry,
+} from './webhook-configurations.ts';
+
+const requestTimeoutMs = 10_000;
+/** Until the next attempt after a failure. A missing permission is tried as often: somebody who grants it waits for the effect. */
+const retry = { firstMs: 1000, lastMs: 60_000 };
+/** Whoever takes the authority out again sooner than this, such as a GitOps tool, is followed more and more slowly. */
+const calmMs = 600_000;
+/** From so many times on it is a quarrel, and people are told. */
+const quarrelCount = 5;
+
+/** cert-manager and others of its kind write the authority then. */
+const foreignInjectors = ['cert-manager.io/inject-ca-from', 'cert-manager.io/inject-ca-from-secret', 'cert-manager.io/inject-apiserver-ca'];
+
+export interface InjectionOptions {
+  readonly env: WebhookEnv;
+  readonly configurations: WebhookConfigurations;
+  /** `refresh` reads what the bundle rests on, and rejects when it cannot. */
+  readonly source: Pick<CertificateSource, 'caBundle' | 'onChange'> & { readonly refresh: () => Promise<void> };
+}
+
+export interface InjectionProblem {
+  readonly kind: string;
+  readonly name: string;
+  readonly message: string;
+  /** Wall clock, in milliseconds since 1970, of the first failure in a row. */
+  readonly sinceMs: number;
+}
+
+export interface Injection {
+  /**
+   * Whether every configuration that asks for it has this authority (PEM); undefined when that cannot be told: configurations may not be read, or
+   * somebody else carries our authority into some of them.
+   */
+  readonly isTrusted: (authority: string) => boolean | undefined;
+  /** Configurations that cannot be brought in order, and why. */
+  readonly problems: () => readonly InjectionProblem[];
+  /** Ends it: nothing is written any more, but for a patch under way. */
+  readonly stop: () => void;
+}
+
+/** Starts at once, never throws, and never gives up. */
+export function startInjection(options: InjectionOptions): Injection {
+  const injecting = new Injecting(options);
+  const stops = [options.configurations.onChange(() => injecting.run()), options.source.onChange(() => injecting.run())];
+  injecting.run();
+  return {
+    isTrusted: (authority) => injecting.isTrusted(authority),
+    problems: () => injecting.problems(),
+    stop: () => {
+      for (const stop of stops) stop();
+      injecting.stop();
+    },
+  };
+}
+
+/** What is remembered of one configuration. */
+interface Course {
+  readonly backoff: Backoff;
+  /** The version that the last patch was made from: until another one is seen, there is nothing to do. */
+  patchedFrom: string;
+  /** Successful patches, none of which held for `calmMs`. */
+  patchCount: number;
+  patchedMs: number;
+  /** Monotonic clock: not sooner than this. */
+  dueMs: number;
+  problem?: InjectionProblem;
+}
+
+class Injecting {
+  readonly #options: InjectionOptions;
+  readonly #courses = new Map<string, Course>();
+  readonly #leftAlone = new Set<string>();
+  #isRunning = false;
+  #isAsked = false;
+  #isStopped = false;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(options: InjectionOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at everything, now or after the look that is under way. */
+  run(): void {
+    this.#isAsked = true;
+    if (!this.#isRunning) void this.#drain();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelTimer();
+  }
+
+  problems(): readonly InjectionProblem[] {
+    return [...this.#courses.values()].flatMap(({ problem }) => problem ?? []);
+  }
+
+  isTrusted(authority: string): boolean | undefined {
+    const { configurations, source } = this.#options;
+    if (configurations.isForbidden()) return undefined;
+    if (!configurations.isSynced()) return false;
+    const all = configurations.list();
+    const trusts = ({ clientConfig }: WebhookEntry): boolean => isWithin(authority, bundleOf(clientConfig)) || isNobody(clientConfig);
+    const ours = all.filter(isOurs);
+    if (!ours.every(({ entries }) => entries.every(trusts))) return false;
+    const bundle = source.caBundle() ?? '';
+    const carried = all.filter((one) => !isOurs(one)).flatMap(({ entries }) => entries);
+    const isCarriedByOthers = carried.some((entry) => isWithAny(bundleOf(entry.clientConfig), bundle) && !trusts(entry));
+    return isCarriedByOthers ? undefined : true;
+  }
+
+  async #drain(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#isAsked && !this.#isStopped) {
+      this.#isAsked = false;
+      await this.#look();
+    }
+    this.#isRunning = false;
+  }
+
+  async #look(): Promise<void> {
+    const { configurations, source } = this.#options;
+    const bundle = source.caBundle();
+    if (bundle === undefined) return;
+    // The configurations as they were before the bundle is read anew: whoever has put a newer one there has stored it before, so the read below
+    // finds it; and whoever puts one there afterwards makes the tests of our patch fail. Two replicas cannot undo each other's work.
+    const lacking = this.#lacking(configurations.list(), bundle);
+    const nowMs = this.#nowMs();
+    const due = lacking.filter((one) => this.#courseOf(one).dueMs <= nowMs);
+    if (due.length > 0 && (await this.#isRefreshed(due))) {
+      for (const one of due) await this.#inject(one, source.caBundle() ?? bundle);
+    }
+    this.#planNext(lacking);
+  }
+
+  /** Those that ask for our authority and are without it. */
+  #lacking(all: readonly WebhookConfiguration[], bundle: string): readonly WebhookConfiguration[] {
+    this.#forgetOthers(all);
+    return all.filter((one) => {
+      this.#tellIfLeftAlone(one);
+      if (!isOurs(one)) return false;
+      const isLacking = one.entries.some((entry) => isLackingIn(entry, bundle));
+      const course = this.#courses.get(keyOf(one));
+      if (!isLacking && course !== undefined) delete course.problem;
+      return isLacking && course?.patchedFrom !== one.resourceVersion;
+    });
+  }
+
+  async #isRefreshed(due: readonly WebhookConfiguration[]): Promise<boolean> {
+    try {
+      await this.#options.source.refresh();
+      return !this.#isStopped;
+    } catch (error) {
+      for (const one of due) this.#failed(one, error, 'the authority is not known for certain');
+      return false;
+    }
+  }
+
+  async #inject(configuration: WebhookConfiguration, bundle: string): Promise<void> {
+    const operations = configuration.entries.flatMap((entry, index) =>
+      isLackingIn(entry, bundle) ? operationsOf(entry, index, bundle) : [],
+    );
+    if (operations.length === 0 || this.#isStopped) return;
+    const { env } = this.#options;
+    const { kind, name, uid, resourceVersion } = configuration;
+    const course = this.#courseOf(configuration);
+    try {
+      await patchByOperations(
+        env,
+        configurationResources[kind],
+        { name, uid },
+        { operations, timeoutMs: requestTimeoutMs, site: 'certificates.inject' },
+      );
+    } catch (error) {
+      this.#failed(configuration, error, 'the authority could not be written');
+      return;
+    }
+    const nowMs = this.#nowMs();
+    if (nowMs - course.patchedMs >= calmMs) course.patchCount = 0;
+    if (course.patchCount < 2) course.backoff.reset();
+    course.patchCount += 1;
+    course.patchedMs = nowMs;
+    course.patchedFrom = resourceVersion;
+    course.dueMs = course.patchCount < 2 ? nowMs : nowMs + course.backoff.nextMs();
+    delete course.problem;
+    env.log.info('the authority was put into a webhook configuration', { kind, name });
+    if (course.patchCount !== quarrelCount) return;
+    const advice = 'let the tool that applies it ignore webhooks[].clientConfig.caBundle';
+    env.log.warn('somebody takes the authority out of a webhook configuration again and again', { kind, name, advice });
+  }
+
+  #failed(configuration: WebhookConfiguration, error: unknown, what: string): void {
+    const { env } = this.#options;
+    const { kind, name } = configuration;
+    const course = this.#courseOf(configuration);
+    course.dueMs = this.#nowMs() + Math.max(course.backoff.nextMs(), askedPauseMs(error) ?? 0);
+    // Somebody else was faster; what he has made of it comes by the watch.
+    const isOvertaken = isStatus(error, 404, 409, 422);
+    const reason = error instanceof Error ? error.message : String(error);
+    const advice = isStatus(error, 403) ? `; grant patch on ${configurationResources[kind].plural}` : '';
+    const message = `${what}: ${reason}${advice}`;
+    if (!isOvertaken && course.problem?.message !== message)
+      env.log.warn('a webhook configuration lacks our authority', { kind, name, message });
+    course.problem = { kind, name, message, sinceMs: course.problem?.sinceMs ?? env.clock.nowMs() };
+  }
+
+  #planNext(lacking: readonly WebhookConfiguration[]): void {
+    this.#cancelTimer();
+    const { env } = this.#options;
+    const waiting = lacking.map((one) => this.#courseOf(one)).filter(({ dueMs }) => dueMs > this.#nowMs());
+    if (waiting.length === 0 || this.#isStopped) return;
+    const dueMs = Math.min(...waiting.map((course) => course.dueMs));
+    this.#cancelTimer = env.timers.after(dueMs - this.#nowMs(), () => this.run());
+  }
+
+  #forgetOthers(all: readonly WebhookConfiguration[]): void {
+    const keys = new Set(all.map(keyOf));
+    for (const key of this.#courses.keys()) if (!keys.has(key)) this.#courses.delete(key);
+    for (const key of this.#leftAlone) if (!keys.has(key)) this.#leftAlone.delete(key);
+  }
+
+  #tellIfLeftAlone(configuration: WebhookConfiguration): void {
+    const annotation = foreignInjectors.find((key) => key in configuration.annotations);
+    const key = keyOf(configuration);
+    if (annotation === undefined || configuration.labels[injectLabel] !== 'true' || this.#leftAlone.has(key)) return;
+    this.#leftAlone.add(key);
+    const { kind, name } = configuration;
+    this.#options.env.log.info('the authority of a webhook configuration is left to its annotation', { kind, name, annotation });
+  }
+
+  #courseOf(configuration: WebhookConfiguration): Course {
+    const key = keyOf(configuration);
+    const known = this.#courses.get(key);
+    if (known !== undefined) return known;
+    const course = { backoff: new Backoff(this.#options.env.random, retry), patchedFrom: '', patchCount: 0, patchedMs: 0, dueMs: 0 };
+    this.#courses.set(key, course);
+    return course;
+  }
+
+  #nowMs(): number {
+    return this.#options.env.clock.monotonicMs();
+  }
+}
+
+function isOurs({ labels, annotations }: WebhookConfiguration): boolean {
+  return labels[injectLabel] === 'true' && !foreignInjectors.some((key) => key in annotations);
+}
+
+function isLackingIn({ clientConfig }: WebhookEntry, bundle: string): boolean {
+  return !isNobody(clientConfig) && !isSameBundle(bundle, bundleOf(clientConfig));
+}
+
+/** Whether the entry names nobody to call. */
+function isNobody(clientConfig: WebhookEntry['clientConfig']): boolean {
+  return Object.keys(clientConfig).length === 0;
+}
+
+/** If the entry is still at its place and as it was seen, its bundle is ours afterwards; nothing else is touched. */
+function operationsOf({ name, clientConfig }: WebhookEntry, index: number, bundle: string): readonly JsonPatchOperation[] {
+  const path = `/webhooks/${index}`;
+  return [
+    { op: 'test', path: `${path}/name`, value: name },
+    { op: 'test', path: `${path}/clientConfig`, value: clientConfig },
+    { op: 'add', path: `${path}/clientConfig/caBundle`, value: Buffer.from(bundle, 'utf8').toString('base64') },
+  ];
+}
+
+function bundleOf({ caBundle }: WebhookEntry['clientConfig']): string {
+  return typeof caBundle === 'string' ? Buffer.from(caBundle, 'base64').toString('utf8') : '';
+}
+
+/** Whether the bundle has a certificate of the other. */
+function isWithAny(bundle: string, other: string): boolean {
+  return certificatesIn(bundle).some((one) => isWithin(one, other));
+}
+
+function keyOf({ kind, name, uid }: WebhookConfiguration): string {
+  return `${kind} ${name} ${uid}`;
+}

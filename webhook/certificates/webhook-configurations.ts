@@ -1,0 +1,111 @@
+// The webhook configurations that belong to this namespace, as they are now: who is called, whom they trust, and what happens when nobody answers.
+import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
+import type { WebhookEnv } from '../env.ts';
+import { Listeners } from './source.ts';
+
+/** Names the namespace that a configuration belongs to. */
+export const namespaceLabel = 'grafana.com/namespace';
+/** `true` asks for our authority in every entry. */
+export const injectLabel = 'grafana.com/inject-rollout-operator-ca';
+
+/** The original looks at all configurations again this often, whatever its watch says. */
+const relistMs = 300_000;
+
+export type ConfigurationKind = 'ValidatingWebhook' | 'MutatingWebhook';
+
+/** One entry of `webhooks`. */
+export interface WebhookEntry {
+  readonly name: string;
+  /** `Fail` when it says nothing. */
+  readonly failurePolicy: string;
+  /** As it stands in the object. */
+  readonly clientConfig: JsonObject;
+}
+
+export interface WebhookConfiguration {
+  readonly kind: ConfigurationKind;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly entries: readonly WebhookEntry[];
+}
+
+const group = { group: 'admissionregistration.k8s.io', version: 'v1', isNamespaced: false } as const;
+
+export const configurationResources: Readonly<Record<ConfigurationKind, Resource>> = {
+  ValidatingWebhook: { ...group, plural: 'validatingwebhookconfigurations', kind: 'ValidatingWebhookConfiguration' },
+  MutatingWebhook: { ...group, plural: 'mutatingwebhookconfigurations', kind: 'MutatingWebhookConfiguration' },
+};
+
+const kinds: readonly ConfigurationKind[] = ['ValidatingWebhook', 'MutatingWebhook'];
+
+/** Configurations whose label names our namespace, of both kinds. */
+export interface WebhookConfigurations {
+  /** By kind and name. Of what cannot be read, the last that was seen. */
+  readonly list: () => readonly WebhookConfiguration[];
+  /** Whether each kind was listed and no request for it fails now. */
+  readonly isSynced: () => boolean;
+  /** Why a kind cannot be read; absent while both can. */
+  readonly problem: () => string | undefined;
+  /** Whether the right to read them is missing, so that waiting helps nothing. */
+  readonly isForbidden: () => boolean;
+  /** Calls back after any of this has changed. The answer ends it. */
+  readonly onChange: (listener: () => void) => () => void;
+  readonly stop: () => void;
+}
+
+/** Starts at once, never throws. */
+export function watchConfigurations(env: WebhookEnv, namespace: string): WebhookConfigurations {
+  const listeners = new Listeners();
+  const changed = (): void => {
+    const failure = listeners.call();
+    if (failure !== undefined) env.log.error('a listener of the webhook configurations failed', { error: String(failure) });
+  };
+  const reflectors = kinds.map(
+    (kind): Reflector<WebhookConfiguration> =>
+      startReflector<WebhookConfiguration>({
+        ...{ env, relistMs, resource: configurationResources[kind], labelSelector: `${namespaceLabel}=${namespace}` },
+        site: `certificates.${kind}`,
+        project: (object) => configurationOf(kind, object),
+        onChange: changed,
+        onState: (state) => {
+          const problem = state.kind === 'failing' ? state.message : undefined;
+          if (problem !== undefined) env.log.warn('webhook configurations cannot be read', { kind, problem });
+          changed();
+        },
+      }),
+  );
+  const states = () => reflectors.map((reflector) => reflector.state());
+  return {
+    list: () => reflectors.flatMap(({ store }) => [...store.list()].sort((a, b) => (a.name < b.name ? -1 : 1))),
+    isSynced: () => states().every((state) => state.kind === 'synced'),
+    problem: () => {
+      const failing = states().find((state) => state.kind === 'failing');
+      return failing?.kind === 'failing' ? failing.message : undefined;
+    },
+    isForbidden: () => states().some((state) => state.kind === 'failing' && state.reason === 'forbidden'),
+    onChange: listeners.add,
+    stop: () => reflectors.forEach((reflector) => void reflector.stop()),
+  };
+}
+
+function configurationOf(kind: ConfigurationKind, { metadata, webhooks }: KubernetesObject): WebhookConfiguration {
+  const entries = Array.isArray(webhooks) ? webhooks : [];
+  return {
+    kind,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    labels: metadata.labels ?? {},
+    annotations: metadata.annotations ?? {},
+    entries: entries.map(asJsonObject).map(({ name, failurePolicy, clientConfig }) => ({
+      name: typeof name === 'string' ? name : '',
+      failurePolicy: typeof failurePolicy === 'string' ? failurePolicy : 'Fail',
+      clientConfig: asJsonObject(clientConfig),
+    })),
+  };
+}
