@@ -6,6 +6,7 @@ import { agentMarkdown } from '../agent/process/agent-docs.ts';
 import { planSchema } from '../engine/plan/schema.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
+import { compatDefinitions } from '../policies/install/compat.ts';
 import { customResourceDefinition } from '../policies/schema/crd.ts';
 import { editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
@@ -25,6 +26,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
       const definition = customResourceDefinition(kind);
       return definition ? [[`deploy/crds/${kinds[kind].plural}.yaml`, yaml(definition)] as const] : [];
     }),
+    ...compatDefinitions.map((definition) => [definitionFile(definition.metadata.name), yaml(definition, 'policies/install/')] as const),
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
     ['docs/agent.md', agentMarkdown()],
     ['docs/findings.md', findingsMarkdown()],
@@ -36,12 +38,17 @@ function schemaFile(kind: Kind): string {
   return `deploy/schemas/${kind.toLowerCase()}.json`;
 }
 
+/** Of the kinds of grafana/rollout-operator, by `plural.group`. */
+function definitionFile(name: string): string {
+  return `deploy/crds/${name.split('.')[0]}.yaml`;
+}
+
 function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-function yaml(value: object): string {
-  return `# Generated from policies/schema/ by npm run generate.\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+function yaml(value: object, from = 'policies/schema/'): string {
+  return `# Generated from ${from} by npm run generate.\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })}`;
 }
 
 function leftOver(expected: ReadonlyMap<string, string>): readonly string[] {

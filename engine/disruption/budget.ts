@@ -2,7 +2,7 @@
 import type { DisruptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { PartitionPattern } from '../../policies/partition-pattern.ts';
-import type { Snapshot, StatefulSetView, ZoneBudgetView } from '../snapshot.ts';
+import type { PodView, Snapshot, StatefulSetView, ZoneBudgetView } from '../snapshot.ts';
 
 export interface DisruptionBudget {
   /** `kind namespace/name` of the object; undefined for a group's own budget. */
@@ -18,6 +18,17 @@ export interface DisruptionBudget {
 }
 
 type Objects = Pick<Snapshot, 'statefulSets'>;
+
+/** The budgets of the namespace (of any, when none is named) that select a pod with these labels, by name. More than one is an error. */
+export function zoneBudgetsFor(
+  budgets: readonly ZoneBudgetView[],
+  namespace: string | undefined,
+  labels: PodView['labels'],
+): readonly ZoneBudgetView[] {
+  return budgets
+    .filter((budget) => (namespace === undefined || budget.namespace === namespace) && matchesSelector(budget, labels))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
 
 /** Its members are the StatefulSets that its selector matches; it needs two, so that there is another zone to rely on. */
 export function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): DisruptionBudget {

@@ -1,11 +1,10 @@
 // The zone-aware disruption budget: whether one pod may be disturbed now. One function for evictions, rollouts, adopted and native groups.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { matchesSelector } from '../../policies/label-selector.ts';
 import { partitionReader } from '../../policies/partition-pattern.ts';
 import { pods } from '../amount.ts';
 import { earliest } from '../rule.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { type DisruptionBudget, effectiveLimit, groupBudget, zoneBudget } from './budget.ts';
+import { type DisruptionBudget, effectiveLimit, groupBudget, zoneBudget, zoneBudgetsFor } from './budget.ts';
 import { type Counted, countPods, type ReadyTest } from './count.ts';
 
 export interface DisruptionQuestion {
@@ -63,9 +62,7 @@ export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdi
   }
   if (isUnknown(snapshot.zoneBudgets))
     return plain(400, 'cfg-not-found', `disruption budgets could not be read: ${snapshot.zoneBudgets.unknown}`);
-  const matching = snapshot.zoneBudgets
-    .filter((budget) => (set === undefined || budget.namespace === set.namespace) && matchesSelector(budget, pod.labels))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const matching = zoneBudgetsFor(snapshot.zoneBudgets, set?.namespace, pod.labels);
   if (matching.length > 1) {
     const names = matching.map(({ name }) => name).join(', ');
     return plain(400, 'cfg-not-found', `multiple disruption budgets match the pod: ${names}`);

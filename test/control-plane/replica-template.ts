@@ -1,4 +1,6 @@
 // A kind with a scale subresource that replicas are mirrored from, as grafana/rollout-operator ships it, and an autoscaler over it.
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import type { ApiClient, KubernetesObject } from './client.ts';
 
 const group = 'rollout-operator.grafana.com';
@@ -14,39 +16,8 @@ export function templatesPath(namespace: string): string {
 
 /** Installs the kind and waits until it is served. */
 export async function installReplicaTemplates(client: ApiClient): Promise<void> {
-  const count = { type: 'integer', minimum: 0 };
-  await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    metadata: { name: `replicatemplates.${group}` },
-    spec: {
-      group,
-      names: { kind: 'ReplicaTemplate', plural: 'replicatemplates', singular: 'replicatemplate', listKind: 'ReplicaTemplateList' },
-      scope: 'Namespaced',
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: {
-            openAPIV3Schema: {
-              type: 'object',
-              properties: {
-                spec: { type: 'object', properties: { replicas: { ...count, default: 1 }, labelSelector: { type: 'string' } } },
-                status: { type: 'object', properties: { replicas: count } },
-              },
-            },
-          },
-          subresources: {
-            status: {},
-            scale: {
-              specReplicasPath: '.spec.replicas',
-              statusReplicasPath: '.status.replicas',
-              labelSelectorPath: '.spec.labelSelector',
-            },
-          },
-        },
-      ],
-    },
-  });
+  const definition = parse(readFileSync('deploy/crds/replicatemplates.yaml', 'utf8')) as KubernetesObject;
+  await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   for (;;) {
     if ((await client.ask('GET', templatesPath('default'))).status === 200) return;
     await new Promise((settle) => setTimeout(settle, 50));

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { zoneBudgetsFor } from '../../../engine/disruption/budget.ts';
 import { type DisruptionVerdict, disruptionVerdict } from '../../../engine/disruption/disruption.ts';
 import type { ZoneBudgetView } from '../../../engine/snapshot.ts';
 import { askDisruption, type DisruptionCase, partition, unready, zoneSets, zpdb } from '../../kit/disruptions.ts';
@@ -140,6 +141,24 @@ describe('the steps, in their order', () => {
       limit: 1,
       budget: 'ZoneAwarePodDisruptionBudget mimir/zpdb',
     });
+  });
+});
+
+describe('the budgets that select a pod', () => {
+  const names = (namespace: string | undefined, labels: Readonly<Record<string, string>>): readonly string[] =>
+    zoneBudgetsFor(
+      [{ ...zpdb, name: 'z2' }, zpdb, { ...zpdb, namespace: 'loki' }, { ...zpdb, name: 'all', matchLabels: {} }],
+      namespace,
+      labels,
+    ).map((budget) => `${budget.namespace}/${budget.name}`);
+
+  it('are those of its namespace whose labels it carries, by name', () => {
+    expect(names('mimir', { 'rollout-group': 'ingester', app: 'x' })).toEqual(['mimir/all', 'mimir/z2', 'mimir/zpdb']);
+    expect(names('mimir', { app: 'x' })).toEqual(['mimir/all']);
+  });
+
+  it('are those of every namespace when none is named', () => {
+    expect(names(undefined, { 'rollout-group': 'ingester' })).toContain('loki/zpdb');
   });
 });
 

@@ -1,0 +1,152 @@
+// What grafana/rollout-operator brings along, under its own names: two kinds, and a webhook configuration for each of its endpoints.
+import { isNoPodOfTheAgent } from './conditions.ts';
+import { type InstallObject, type InstallOptions, installObject } from './object.ts';
+import { admissionVersion, injectionLabels, serviceAt, type WebhookRule } from './webhooks.ts';
+
+const group = 'rollout-operator.grafana.com';
+
+interface Hook {
+  readonly name: string;
+  readonly kind: 'ValidatingWebhookConfiguration' | 'MutatingWebhookConfiguration';
+  readonly rule: WebhookRule;
+  readonly sideEffects: 'None' | 'NoneOnDryRun';
+  /** The agent may live among what it guards, and must be able to leave its node whatever becomes of it. */
+  readonly sparesAgent?: true;
+}
+
+const replicas: WebhookRule = ruleOf('apps', 'UPDATE', 'statefulsets', 'statefulsets/scale');
+
+/** Each endpoint is `/admission/` and its name. */
+const hooks: readonly Hook[] = [
+  { name: 'no-downscale', kind: 'ValidatingWebhookConfiguration', rule: replicas, sideEffects: 'None' },
+  { name: 'prepare-downscale', kind: 'MutatingWebhookConfiguration', rule: replicas, sideEffects: 'NoneOnDryRun' },
+  // It remembers what it admits, so that it has side effects after all.
+  {
+    name: 'pod-eviction',
+    kind: 'ValidatingWebhookConfiguration',
+    rule: ruleOf('', 'CREATE', 'pods/eviction'),
+    sideEffects: 'NoneOnDryRun',
+    sparesAgent: true,
+  },
+  {
+    name: 'zpdb-validation',
+    kind: 'ValidatingWebhookConfiguration',
+    rule: { ...ruleOf(group, 'CREATE', 'zoneawarepoddisruptionbudgets'), operations: ['CREATE', 'UPDATE'] },
+    sideEffects: 'None',
+  },
+];
+
+/** A configuration for each endpoint and namespace; of the agent's own where no other is named, as the original has it. */
+export function compatWebhooksOf(options: InstallOptions): readonly InstallObject[] {
+  const { namespace, scope } = options;
+  const guarded = scope.namespaces.length === 0 ? [namespace] : scope.namespaces;
+  return guarded.flatMap((one) => hooks.map((hook) => configurationOf(hook, one, options)));
+}
+
+function configurationOf({ name, kind, rule, sideEffects, sparesAgent }: Hook, guarded: string, options: InstallOptions): InstallObject {
+  const { namespace: installation } = options;
+  const object = installObject([admissionVersion, kind], { name: `${name}-${guarded}` }, installation, {
+    webhooks: [
+      {
+        name: `${name}-${guarded}.grafana.com`,
+        clientConfig: serviceAt(installation, `/admission/${name}`),
+        rules: [rule],
+        ...(sparesAgent === undefined ? {} : { matchConditions: [isNoPodOfTheAgent(options)] }),
+        matchPolicy: 'Equivalent',
+        failurePolicy: 'Fail',
+        sideEffects,
+        timeoutSeconds: 10,
+        admissionReviewVersions: ['v1'],
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': guarded } },
+        ...(kind === 'MutatingWebhookConfiguration' ? { reinvocationPolicy: 'Never' } : {}),
+      },
+    ],
+  });
+  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...injectionLabels(installation) } } };
+}
+
+function ruleOf(apiGroup: string, operation: string, ...resources: readonly string[]): WebhookRule {
+  return { apiGroups: [apiGroup], apiVersions: ['v1'], resources, operations: [operation], scope: 'Namespaced' };
+}
+
+interface Definition {
+  readonly names: { readonly plural: string } & Readonly<Record<string, unknown>>;
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly subresources: object;
+  readonly columns: readonly object[];
+}
+
+function definition({ names, schema, subresources, columns }: Definition): InstallObject {
+  const standard = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' } };
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns }),
+    schema: { openAPIV3Schema: { type: 'object', properties: { ...standard, ...schema } } },
+    subresources,
+  };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${names.plural}.${group}`, labels: { 'app.kubernetes.io/part-of': 'rollout-group' } },
+    spec: { group, names, scope: 'Namespaced', versions: [version] },
+  };
+}
+
+const count = { type: 'integer', minimum: 0 };
+
+/** The kinds ZoneAwarePodDisruptionBudget and ReplicaTemplate. */
+export const compatDefinitions: readonly InstallObject[] = [
+  definition({
+    names: {
+      kind: 'ReplicaTemplate',
+      listKind: 'ReplicaTemplateList',
+      plural: 'replicatemplates',
+      singular: 'replicatemplate',
+      categories: ['all'],
+    },
+    schema: {
+      spec: { type: 'object', properties: { replicas: { ...count, default: 1 }, labelSelector: { type: 'string' } } },
+      status: { type: 'object', properties: { replicas: count } },
+    },
+    subresources: {
+      status: {},
+      scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.spec.labelSelector' },
+    },
+    columns: [
+      { name: 'StatusReplicas', type: 'string', jsonPath: '.status.replicas' },
+      { name: 'SpecReplicas', type: 'string', jsonPath: '.spec.replicas' },
+    ],
+  }),
+  definition({
+    names: {
+      kind: 'ZoneAwarePodDisruptionBudget',
+      listKind: 'ZoneAwarePodDisruptionBudgetList',
+      plural: 'zoneawarepoddisruptionbudgets',
+      singular: 'zoneawarepoddisruptionbudget',
+      shortNames: ['zpdb'],
+    },
+    schema: {
+      spec: {
+        type: 'object',
+        required: ['selector'],
+        properties: {
+          selector: {
+            type: 'object',
+            required: ['matchLabels'],
+            properties: { matchLabels: { type: 'object', additionalProperties: { type: 'string' } } },
+          },
+          maxUnavailable: count,
+          maxUnavailablePercentage: { ...count, maximum: 100 },
+          podNamePartitionRegex: { type: 'string' },
+          podNameRegexGroup: { type: 'integer', minimum: 1 },
+          crossZoneEvictionDelay: { type: 'string' },
+        },
+      },
+      status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    },
+    subresources: { status: {} },
+    columns: [],
+  }),
+];

@@ -1,0 +1,209 @@
+// Endpoints for evictions before an API server in memory and in virtual time: what a test puts there, asks, and finds afterwards.
+import { TransportFailure } from '../../../cluster/request/failure.ts';
+import type { Claim, Ledger } from '../../../engine/snapshot.ts';
+import { emptySnapshot } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { type EvictionCacheOptions, evictionCache } from '../../../webhook/compat/eviction-cache.ts';
+import { type EvictionReason, podEviction } from '../../../webhook/compat/pod-eviction.ts';
+import { startZoneBudgets, type ZoneBudgets } from '../../../webhook/compat/zpdb.ts';
+import type { Guard, WebhookEnv } from '../../../webhook/env.ts';
+import type { Answer, Endpoint, Review } from '../../../webhook/review/review.ts';
+import { MemoryApi } from '../../kit/memory-api.ts';
+import { type Serve, seededRandom, type VirtualEnv, virtualEnv } from '../../kit/virtual-env.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const kindKeys: Readonly<Record<string, string>> = {
+  Pod: '/v1/pods',
+  ConfigMap: '/v1/configmaps',
+  StatefulSet: 'apps/v1/statefulsets',
+  ZoneAwarePodDisruptionBudget: 'rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets',
+};
+
+export function kindKeyOf({ kind }: Json): string {
+  const key = kindKeys[String(kind)];
+  if (key === undefined) throw new Error(`the world has no ${String(kind)}`);
+  return key;
+}
+
+export interface EvictionWorldOptions {
+  readonly objects: readonly Json[];
+  /** As in `MemoryApi.forbid`. */
+  readonly forbidden?: readonly string[];
+  /** `METHOD path` (a part of it) that finds no answer. */
+  readonly broken?: readonly string[];
+  readonly seed?: number;
+  /** The longest time that an answer takes, in milliseconds; 0: none. */
+  readonly latencyMs?: number;
+  readonly customKinds?: Readonly<Record<string, string>>;
+}
+
+export interface Told {
+  readonly level: string;
+  readonly message: string;
+}
+
+export interface EvictionWorld {
+  readonly env: VirtualEnv;
+  readonly api: MemoryApi;
+  readonly log: readonly Told[];
+  /** Whatever changes the server. */
+  readonly writes: () => readonly string[];
+  readonly put: (...objects: readonly Json[]) => void;
+  /** Another process: its own connection, budgets and memory. */
+  readonly start: (options?: StartOptions) => Promise<Replica>;
+  readonly webhookEnv: () => WebhookEnv;
+}
+
+export interface StartOptions {
+  readonly guard?: Guard;
+  readonly isAlone?: EvictionCacheOptions['isAlone'];
+  /** False: asked before the budgets are known. */
+  readonly waits?: boolean;
+}
+
+export interface Replica {
+  readonly endpoint: Endpoint;
+  readonly budgets: ZoneBudgets;
+  readonly ask: (pod: string, overrides?: Partial<Review>) => Promise<Answer>;
+  /** Without letting time pass: whoever calls it does. */
+  readonly begin: (pod: string, overrides?: Partial<Review>) => Promise<Answer>;
+  readonly outcomes: readonly { readonly reason: EvictionReason; readonly code: number }[];
+  /** How many were in hand at once, at most, and now. */
+  readonly inFlight: () => { readonly now: number; readonly most: number };
+  readonly degraded: readonly string[];
+}
+
+/** Nine seconds, as the server gives its handlers. */
+const handlerMs = 9000;
+
+export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
+  const { objects, forbidden = [], broken = [], seed = 1, latencyMs = 0, customKinds } = options;
+  const env = virtualEnv({ seed });
+  const api = new MemoryApi({ nowMs: env.clock.nowMs, ...(customKinds === undefined ? {} : { customKinds }) });
+  const random = seededRandom(seed + 1000);
+  const pauseOf = (): number => Math.floor(random() * latencyMs);
+  const serve: Serve = async (request) => {
+    if (broken.some((part) => `${request.method} ${request.path}`.includes(part))) return { lost: 'before-apply' };
+    if (latencyMs > 0) await new Promise<void>((resolve) => void env.timers.after(pauseOf(), resolve));
+    const served = api.serve(request);
+    return latencyMs > 0 && 'status' in served ? { ...served, delayMs: pauseOf() } : served;
+  };
+  env.replaceServer(serve);
+  const log: Told[] = [];
+  const tell = (level: string) => (message: string) => void log.push({ level, message });
+  const webhookEnv = (): WebhookEnv => ({
+    ...env,
+    pods: { call: () => Promise.reject(new Error('no pod is called')) },
+    log: { debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') },
+  });
+  const put = (...more: readonly Json[]): void => {
+    for (const object of more) putWithUid(api, object);
+  };
+  put(...objects);
+  api.forbid(...forbidden);
+  const start = async ({ guard, isAlone = () => false, waits = true }: StartOptions = {}): Promise<Replica> => {
+    const own = webhookEnv();
+    const budgets = startZoneBudgets(own);
+    if (waits) await env.until(() => budgets.isSettled());
+    const outcomes: { readonly reason: EvictionReason; readonly code: number }[] = [];
+    const degraded: string[] = [];
+    let now = 0;
+    let most = 0;
+    const cache = evictionCache(own, { isAlone, onDegraded: (message) => void degraded.push(message), ...(guard && { guard }) });
+    const observer = {
+      onBegin: () => {
+        now += 1;
+        most = Math.max(most, now);
+      },
+      onEnd: (outcome: { readonly reason: EvictionReason; readonly code: number }) => {
+        now -= 1;
+        outcomes.push(outcome);
+      },
+    };
+    const endpoint = podEviction(own, { budgets, cache, observer });
+    const begin = (pod: string, overrides: Partial<Review> = {}): Promise<Answer> =>
+      endpoint.handle(evictionReview(pod, overrides), {
+        deadlineMs: env.clock.monotonicMs() + handlerMs,
+        signal: new AbortController().signal,
+      });
+    return {
+      ...{ endpoint, budgets, begin, outcomes, degraded },
+      ask: (pod, overrides) => env.finish(begin(pod, overrides)),
+      inFlight: () => ({ now, most }),
+    };
+  };
+  const writes = (): readonly string[] =>
+    env.requests.filter(({ method }) => method !== 'GET').map(({ method, path }) => `${method} ${path}`);
+  return { env, api, log, writes, put, start, webhookEnv };
+}
+
+/** The server makes up UIDs; here they are those of the objects, so that owners fit. */
+function putWithUid(api: MemoryApi, object: Json): void {
+  const metadata = object['metadata'] as Json;
+  const stored = api.put(kindKeyOf(object), { ...object, metadata });
+  const wanted = metadata['uid'];
+  if (typeof wanted === 'string') Object.assign(stored.metadata, { uid: wanted });
+}
+
+export function evictionReview(pod: string, overrides: Partial<Review> = {}): Review {
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    uid: 'review-1',
+    kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
+    resource: { group: '', version: 'v1', resource: 'pods' },
+    subresource: 'eviction',
+    operation: 'CREATE',
+    namespace: 'mimir',
+    name: pod,
+    user: { name: 'somebody', groups: [] },
+    object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace: 'mimir' } },
+    dryRun: false,
+    ...overrides,
+  };
+}
+
+export interface SharedLedger {
+  readonly guard: () => Guard;
+  readonly ledger: () => Ledger;
+  readonly claims: () => readonly Claim[];
+  readonly storeCount: () => number;
+}
+
+/** Ledgers of groups as a quorum has them, with guards that ask over a network: reads and stores take up to `latencyMs`. */
+export function sharedLedger(
+  { env }: EvictionWorld,
+  groups: readonly GroupDefinition[],
+  given: { readonly seed?: number; readonly latencyMs?: number; readonly problem?: string; readonly failStore?: 'refuse' | 'lose' } = {},
+): SharedLedger {
+  const { seed = 1, latencyMs = 0, problem, failStore } = given;
+  const random = seededRandom(seed + 2000);
+  const ledgers = new Map<string, Ledger>();
+  let storeCount = 0;
+  const travel = (): Promise<void> => new Promise((resolve) => void env.timers.after(random() * latencyMs, resolve));
+  const ledgerOf = (namespace: string, group: string): Ledger =>
+    ledgers.get(group) ?? { namespace, group, claims: [], downscales: [], preparations: [] };
+  const guard = (): Guard => ({
+    isSettled: () => true,
+    snapshot: async (namespace, asked) => {
+      await travel();
+      const read = asked.map(({ name }) => ledgerOf(namespace, name));
+      await travel();
+      const unread = problem === undefined ? {} : { unread: [{ kind: 'Ledger' as const, namespace, unknown: problem }] };
+      return { ...emptySnapshot(env.clock.nowMs()), groups, ledgers: read, ...unread };
+    },
+    store: async ({ namespace, name }, base, next) => {
+      await travel();
+      if (failStore === 'lose') throw new TransportFailure('the connection was reset', { site: 'ledger', mayBeApplied: true });
+      const isBase = failStore !== 'refuse' && JSON.stringify(ledgerOf(namespace, name)) === JSON.stringify(base);
+      if (isBase) ledgers.set(name, next);
+      storeCount += 1;
+      await travel();
+      return isBase;
+    },
+    denied: () => undefined,
+  });
+  const [first] = groups;
+  const ledger = (): Ledger => ledgerOf(first?.namespace ?? '', first?.name ?? '');
+  return { guard, ledger, claims: () => ledger().claims, storeCount: () => storeCount };
+}

@@ -1,0 +1,134 @@
+// The time of the last downscale as an annotation of the StatefulSet itself.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { patchObject } from '../../cluster/request/write.ts';
+import { observeStatefulSet } from '../../engine/observe/objects.ts';
+import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
+import { annotationKeys, labelKeys } from '../../policies/adopt/keys.ts';
+import type { WebhookEnv } from '../env.ts';
+import type { Downscale, DownscaleTimes, Recorded } from './downscale-times.ts';
+import { secondsText } from './go-text.ts';
+import { problemText } from './parent.ts';
+import { gapProblem, groupMembers, hasMinTime } from './prepare-members.ts';
+
+/** How often a write is tried again that somebody else's write to the same StatefulSet, such as that of its status, got ahead of. */
+const attempts = 5;
+/** For how long a request that comes again is known: longer than the API server tries it, and than most clients wait before they do. */
+const repeatMs = 60_000;
+const mostRemembered = 1_000;
+
+interface Remembered {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+  readonly atMs: number;
+}
+
+/**
+ * Annotation grafana.com/last-downscale, written while the request is being admitted. The write makes the StatefulSet another version, so that the API
+ * server repeats a PATCH and refuses a PUT that names a version. When the same step is asked for again its time is not written again, and
+ * the second attempt succeeds. Two processes that admit zones of one group at the same time each look at the group after their write: the one
+ * that finds the other's takes its own back.
+ */
+export function lastDownscale(env: WebhookEnv): DownscaleTimes {
+  const remembered = new Map<string, Remembered>();
+  return {
+    problems: { load: 'loading the times of downscales failed', record: `adding an annotation failed (${annotationKeys.lastDownscale})` },
+    alwaysLocks: false,
+    load: async () => ({
+      lastOf: timeOf,
+      record: async (downscale) => {
+        const { set, from, to } = downscale;
+        const nowMs = env.clock.monotonicMs();
+        const known = remembered.get(set.uid);
+        const isRepeated =
+          known !== undefined && known.from === from && known.to === to && known.text === timeOf(set) && nowMs - known.atMs < repeatMs;
+        const text = isRepeated ? known.text : secondsText(env.clock.nowMs());
+        const written = isRepeated ? set : await annotate(env, downscale, text);
+        const recorded = await looksBack(env, downscale, written, isRepeated);
+        if (recorded.kind === 'recorded' && !isRepeated) remember(remembered, set.uid, { from, to, text, atMs: nowMs });
+        return recorded;
+      },
+    }),
+  };
+}
+
+function timeOf({ annotations }: StatefulSetView): string | undefined {
+  return annotations[annotationKeys.lastDownscale];
+}
+
+function remember(remembered: Map<string, Remembered>, uid: string, entry: Remembered): void {
+  remembered.delete(uid);
+  remembered.set(uid, entry);
+  for (const oldest of remembered.keys()) {
+    if (remembered.size <= mostRemembered) return;
+    remembered.delete(oldest);
+  }
+}
+
+/** Writes the annotation, or takes it away with null, and answers the StatefulSet as it is then. */
+async function annotate(env: WebhookEnv, { set, from, timeoutMs }: Downscale, text: string | null): Promise<StatefulSetView> {
+  const { namespace, name, uid } = set;
+  const patch = { metadata: { annotations: { [annotationKeys.lastDownscale]: text } } };
+  let { resourceVersion } = set;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const options = { patch, site: 'prepareDownscale.annotate', timeoutMs: timeoutMs() };
+      const answer = await patchObject(env, resources.statefulSets, { namespace, name, uid, resourceVersion }, options);
+      return viewOf(answer);
+    } catch (error) {
+      if (!isStatus(error, 409) || attempt === attempts) throw error;
+      const now = await readAgain(env, set, timeoutMs());
+      if (now.replicas !== from) throw new Error(`${name} has ${now.replicas} replicas by now`, { cause: error });
+      resourceVersion = now.resourceVersion;
+    }
+  }
+}
+
+async function readAgain(env: WebhookEnv, { namespace, name, uid }: StatefulSetView, timeoutMs: number): Promise<StatefulSetView> {
+  const options = { site: 'prepareDownscale.readAgain', timeoutMs };
+  const found = await getObject(env, resources.statefulSets, { namespace, name }, options);
+  if (found?.metadata.uid !== uid) throw new Error(`${name} is another StatefulSet by now`);
+  return viewOf(found);
+}
+
+function viewOf(raw: unknown): StatefulSetView {
+  const view = observeStatefulSet(raw);
+  if (isUnknown(view)) throw new Error(view.unknown);
+  return view;
+}
+
+/** Of two writes one comes first, so at least one of those who look after their write sees the other's. */
+async function looksBack(env: WebhookEnv, downscale: Downscale, written: StatefulSetView, isRepeated: boolean): Promise<Recorded> {
+  const { set, others, timeoutMs } = downscale;
+  if (!hasMinTime(others)) return { kind: 'recorded' };
+  const problem = await problemNow(env, set, timeoutMs);
+  if (problem === undefined) return { kind: 'recorded' };
+  // A step that was recorded by an earlier attempt may have been carried out: its time stays.
+  if (!isRepeated) await restore(env, downscale, written);
+  return { kind: 'overtaken', problem };
+}
+
+async function problemNow(env: WebhookEnv, set: StatefulSetView, timeoutMs: () => number): Promise<string | undefined> {
+  try {
+    const members = await groupMembers(env, set.labels[labelKeys.group] ?? '', { namespace: set.namespace, timeoutMs });
+    return gapProblem(
+      members.filter(({ name }) => name !== set.name),
+      timeOf,
+      env.clock.nowMs(),
+    );
+  } catch (error) {
+    return `whether another zone shrank in the meantime is not known: ${problemText(error)}`;
+  }
+}
+
+/** Puts back the time that was there before. When that fails, zones of the group wait for a downscale that never was, and the log says so. */
+async function restore(env: WebhookEnv, downscale: Downscale, written: StatefulSetView): Promise<void> {
+  try {
+    await annotate(env, { ...downscale, set: written }, timeOf(downscale.set) ?? null);
+  } catch (error) {
+    const { namespace, name } = written;
+    env.log.error('the time of a downscale that was refused stays on record', { namespace, name, problem: problemText(error) });
+  }
+}

@@ -1,0 +1,53 @@
+// The workload behind a Scale: requests for `/scale` carry no labels, so it is read from the API server.
+import type { ClusterEnv } from '../../cluster/env.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import { type Call, leftMs, type Review } from '../review/review.ts';
+
+const resourcesOf: Readonly<Record<string, Resource>> = {
+  statefulsets: resources.statefulSets,
+  deployments: { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', isNamespaced: true },
+  replicasets: { group: 'apps', version: 'v1', plural: 'replicasets', kind: 'ReplicaSet', isNamespaced: true },
+};
+
+/** Resources whose Scale an endpoint looks behind. */
+export type ParentResource = 'statefulsets' | 'deployments' | 'replicasets';
+
+/**
+ * The workload that the review names, as it is now, or why it cannot be told, as a sentence part with the object's name and namespace.
+ * `timeoutMs` is 0 when no time is left.
+ */
+export async function readParent(
+  env: Pick<ClusterEnv, 'kubernetes'>,
+  { resource, namespace, name }: Pick<Review, 'resource' | 'namespace' | 'name'>,
+  { of, site, timeoutMs }: { readonly of: readonly ParentResource[]; readonly site: string; readonly timeoutMs: number },
+): Promise<{ readonly found: KubernetesObject } | { readonly problem: string }> {
+  const what = `${resource.resource}/${name} in namespace ${namespace}`;
+  const parent = resourcesOf[resource.resource];
+  if (parent === undefined || !isReadable({ resource }, of)) return { problem: `${what} is of a kind whose replicas are not read` };
+  if (timeoutMs <= 0) return { problem: `${what} was not read: no time was left` };
+  try {
+    const found = await getObject(env, parent, { namespace, name }, { site, timeoutMs });
+    return found === undefined ? { problem: `${what} was not found` } : { found };
+  } catch (error) {
+    return { problem: `${what} was not read: ${problemText(error)}` };
+  }
+}
+
+/** Whether the Scale of the review is one of a workload that an endpoint looks behind. */
+export function isReadable({ resource }: Pick<Review, 'resource'>, of: readonly ParentResource[]): boolean {
+  return of.some((known) => known === resource.resource);
+}
+
+/** Kept back from every request, so that an answer is made of what it told before the caller gives up. */
+const answerMs = 100;
+
+/** How long the next request may take, in whole milliseconds; 0 when there is no time for one. */
+export function requestMs({ clock }: Pick<ClusterEnv, 'clock'>, call: Call): number {
+  return Math.max(0, Math.floor(leftMs(call, clock.monotonicMs())) - answerMs);
+}
+
+/** What an error says, cut to a length that fits into an answer. */
+export function problemText(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, 256);
+}

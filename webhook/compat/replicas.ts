@@ -1,0 +1,121 @@
+// What a review asks of the number of replicas, read as the decoder of grafana/rollout-operator reads it.
+import { reader } from '../../engine/observe/raw.ts';
+import type { Answer, Review } from '../review/review.ts';
+
+/** An object whose replicas change. */
+export interface Scaled {
+  readonly kind: 'Deployment' | 'ReplicaSet' | 'StatefulSet' | 'Scale';
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** The numbers of a request, or which of its objects could not be read, and why. */
+export type ReplicaChange =
+  | { readonly kind: 'unreadable'; readonly side: Side; readonly problem: string }
+  /** A Pod, a DaemonSet and the like. */
+  | { readonly kind: 'countless'; readonly side: Side; readonly problem: string }
+  | { readonly kind: 'null'; readonly sides: readonly Side[] }
+  | { readonly kind: 'same' }
+  | (Resize & { readonly kind: 'growth' })
+  | (Resize & { readonly kind: 'shrinkage' });
+
+export type Side = 'old' | 'new';
+
+/** From how many replicas to how many. */
+export interface Resize {
+  readonly old: Scaled;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Kinds of `apps/v1` beside those that have replicas. */
+const countlessKinds: ReadonlySet<string> = new Set(['ControllerRevision', 'DaemonSet']);
+const longestName = 64;
+const greatestReplicas = 2_147_483_647;
+
+interface Decoded {
+  readonly scaled?: Scaled;
+  /** undefined stands for null. */
+  readonly replicas?: number | undefined;
+  readonly unreadable?: string;
+  readonly countless?: string;
+}
+
+/**
+ * Compares the replicas of the old object and the new one. The old object is read first, and of what is wrong the first is told. A Scale without
+ * `spec.replicas` asks for 0; a workload without asks for null, since there the field is a pointer.
+ */
+export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 'object'>): ReplicaChange {
+  const before = decode(oldObject);
+  if (before.scaled === undefined) return problemOf(before, 'old');
+  const after = decode(object);
+  if (after.scaled === undefined) return problemOf(after, 'new');
+  const { replicas: from } = before;
+  const { replicas: to } = after;
+  const numbers: readonly [Side, number | undefined][] = [
+    ['old', from],
+    ['new', to],
+  ];
+  if (from === undefined || to === undefined) {
+    return { kind: 'null', sides: numbers.filter(([, value]) => value === undefined).map(([side]) => side) };
+  }
+  if (from === to) return { kind: 'same' };
+  return { kind: from < to ? 'growth' : 'shrinkage', old: before.scaled, from, to };
+}
+
+/** `<resource>/<name>` as both endpoints name the object of a request. */
+export function subjectOf({ resource, name }: Pick<Review, 'resource' | 'name'>): string {
+  return `${resource.resource}/${name}`;
+}
+
+/** What asks for nothing smaller, as far as that can be told. */
+export type WithoutShrinking = Exclude<ReplicaChange, { readonly kind: 'shrinkage' }>;
+
+/** The answer to what makes nothing smaller or cannot be understood: both endpoints allow it, and warn of the latter. */
+export function withoutShrinking(change: WithoutShrinking): Answer {
+  switch (change.kind) {
+    case 'unreadable':
+      return { allowed: true, warnings: [`cannot decode the ${change.side} object: ${change.problem}`] };
+    case 'countless':
+      return { allowed: true, warnings: [`cannot get the ${change.side} replicas: ${change.problem}`] };
+    case 'null':
+      return change.sides.length === 2 ? { allowed: true } : { allowed: true, warnings: [`the ${change.sides[0]} replicas are nil`] };
+    default:
+      return { allowed: true };
+  }
+}
+
+/** The message of a denial of either endpoint; it carries no code, as the original's carries none. */
+export function refused(review: Review, { from, to }: Pick<Resize, 'from' | 'to'>, why: string): Answer {
+  const message = `downscale of ${subjectOf(review)} in namespace ${review.namespace} from ${from} to ${to} replicas is not allowed: ${why}`;
+  return { allowed: false, message };
+}
+
+function problemOf({ unreadable, countless }: Decoded, side: Side): ReplicaChange {
+  return countless === undefined
+    ? { kind: 'unreadable', side, problem: unreadable ?? 'it is of no known kind' }
+    : { kind: 'countless', side, problem: countless };
+}
+
+function decode(raw: Review['object']): Decoded {
+  if (raw === undefined) return { unreadable: 'it is missing' };
+  const fields = reader(raw);
+  const apiVersion = fields.text('apiVersion') ?? '';
+  const kind = fields.text('kind') ?? '';
+  const type = `${apiVersion.slice(0, longestName)} ${kind.slice(0, longestName)}`;
+  const known = kindOf(apiVersion, kind);
+  if (known === 'countless') return { countless: `${type} has no replicas` };
+  if (known === undefined) return { unreadable: apiVersion === '' || kind === '' ? 'it names no kind' : `${type} is of no known kind` };
+  const replicas = fields.whole('spec.replicas');
+  const labels = fields.texts('metadata.labels');
+  const problem = fields.problem() ?? (Math.abs(replicas ?? 0) > greatestReplicas ? 'spec.replicas is out of range' : undefined);
+  if (problem !== undefined) return { unreadable: problem };
+  return { scaled: { kind: known, labels }, replicas: known === 'Scale' ? (replicas ?? 0) : replicas };
+}
+
+function kindOf(apiVersion: string, kind: string): Scaled['kind'] | 'countless' | undefined {
+  if (apiVersion === 'autoscaling/v1') return kind === 'Scale' ? 'Scale' : undefined;
+  if (apiVersion === 'v1') return kind === '' ? undefined : 'countless';
+  if (apiVersion !== 'apps/v1') return undefined;
+  if (kind === 'Deployment' || kind === 'ReplicaSet' || kind === 'StatefulSet') return kind;
+  return countlessKinds.has(kind) ? 'countless' : undefined;
+}
