@@ -158,6 +158,15 @@ export type AdmissionRequest =
       readonly isTemplateChanged: boolean;
       /** The update strategy after the write. */
       readonly strategy: 'OnDelete' | 'RollingUpdate';
+      /** `spec.updateStrategy.rollingUpdate.partition` after the write; absent: it stays as it is. */
+      readonly partition?: number;
+      /** `spec.ordinals.start` after the write; absent: it stays as it is. */
+      readonly firstOrdinal?: number;
+      /**
+       * Labels of the StatefulSet that the write changes or removes, and those that protect by themselves which it adds; and the annotation
+       * grafana.com/last-downscale when the write removes it or sets it back.
+       */
+      readonly relabels?: readonly string[];
       readonly via: 'update' | 'patch' | 'apply';
       readonly user?: string;
       readonly dryRun: boolean;
@@ -166,6 +175,8 @@ export type AdmissionRequest =
       readonly kind: 'deleteStatefulSet';
       readonly namespace: string;
       readonly statefulSet: string;
+      /** How many pods go with it. Absent: none that count, as where a whole group is taken away at once. */
+      readonly pods?: number;
       readonly user?: string;
       readonly dryRun: boolean;
     }

@@ -2,18 +2,20 @@
 import type { GroupDefinition } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
+import { announcedByAgent, groupOf, podNamed, setNamed } from './admission-claims.ts';
 import { pods } from './amount.ts';
 import { contextOf, type GroupContext, sourceOf } from './context.ts';
 import type { Action, AdmissionRequest, Judgement, RuleResult } from './decision.ts';
 import { disruptionVerdict } from './disruption/disruption.ts';
 import { hashText } from './hash.ts';
+import { protectionKept } from './protection.ts';
 import { holds, result } from './rule.ts';
 import { withException } from './rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { prepareDownscale } from './rules/prepare.ts';
-import { type ScaleQuestion, scaleCeiling, scaleDownRules } from './rules/scale.ts';
+import { type ScaleQuestion, scaleCeiling, scaleDownRules, setLeavesRules } from './rules/scale.ts';
 import { windowResult } from './rules/window.ts';
-import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { viewGroup, type ZoneView } from './view.ts';
 
 interface Verdict {
@@ -42,7 +44,7 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
   const first = [...refusals].sort((a, b) => severity(b) - severity(a))[0];
   return {
     outcome,
-    code: outcome === 'deny' ? (verdict.code ?? 403) : 200,
+    code: outcome === 'deny' ? (verdict.code === undefined || verdict.code === 200 ? 403 : verdict.code) : 200,
     message: first === undefined ? `${describe(request)} is allowed` : refusal(request, first),
     effect: effectOf(refusals, verdict.policies),
     results: verdict.results,
@@ -98,28 +100,30 @@ function decisionId(snapshot: Snapshot, request: AdmissionRequest, first: RuleRe
 }
 
 function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
+  const announced = announcedByAgent(snapshot, request);
+  if (announced !== undefined) return { results: [announced] };
+  const verdict = verdictOfRules(snapshot, request);
+  const kept = protectionKept(snapshot, request);
+  return kept.length === 0 ? verdict : { ...verdict, results: [...verdict.results, ...kept] };
+}
+
+function verdictOfRules(snapshot: Snapshot, request: AdmissionRequest): Verdict {
   switch (request.kind) {
     case 'scale':
       return onScale(snapshot, request);
     case 'update':
       return onUpdate(snapshot, request);
     case 'deleteStatefulSet':
-      return onMember(snapshot, request, (context, zone) =>
-        guarded(context, zone, 'delete', protection(context, zone, 'no-delete', zone.zone.noDelete, 'must not be deleted'), request.user),
-      );
+      return onMember(snapshot, request, (context, zone) => {
+        const own = protection(context, zone, 'no-delete', zone.zone.noDelete, 'must not be deleted');
+        return guarded(context, zone, 'delete', [...own, ...podsMayLeave(context, zone, request.pods ?? 0)], request.user);
+      });
     case 'restart':
       return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'restart', [], request.user));
     case 'deletePod':
     case 'evictPod':
       return onPod(snapshot, request);
   }
-}
-
-/** The group that a StatefulSet belongs to. */
-function groupOf(snapshot: Snapshot, namespace: string, statefulSet: string): GroupDefinition | undefined {
-  return snapshot.groups
-    .filter((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
 }
 
 type Judge = (context: GroupContext, zone: ZoneView) => Verdict;
@@ -174,10 +178,6 @@ function onScaleOutsideGroups(snapshot: Snapshot, request: ScaleRequest): Verdic
   return { results: [result('no-downscale', 'no', `${set.name} must not shrink`, { limit: 'grafana.com/no-downscale=true', source })] };
 }
 
-function setNamed(snapshot: Snapshot, namespace: string, name: string): StatefulSetView | undefined {
-  return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
-}
-
 type Change = ScaleRequest & { readonly from: number; readonly to: number };
 
 function onGrow(context: GroupContext, zone: ZoneView, request: Change): Verdict {
@@ -189,7 +189,7 @@ function onGrow(context: GroupContext, zone: ZoneView, request: Change): Verdict
 }
 
 /** A person's number is the forced one when the group says so; whoever writes it carries out what was decided. */
-function admissionQuestion(context: GroupContext, zone: ZoneView, { from, to }: Change): ScaleQuestion {
+function admissionQuestion(context: GroupContext, zone: ZoneView, { from, to }: Pick<Change, 'from' | 'to'>): ScaleQuestion {
   return { context, zone, from, to, isForced: zone.zone.forceReplicas === to, run: context.view.ledger.run, asker: 'admission' };
 }
 
@@ -212,6 +212,13 @@ function onShrink(context: GroupContext, zone: ZoneView, request: Change): Verdi
   // A dry run must not call a pod, so it is answered as if they were prepared.
   if (request.dryRun && holds(prepared.result)) return { results: first, policies, warnings: ['pods would be asked to prepare'] };
   return { results: [...first, permit(prepared.result)], policies, actions: prepared.actions };
+}
+
+/** The pods of a StatefulSet leave with it: its zone goes down like one that shrinks to nothing. Adopted groups ask for nothing of the kind. */
+function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
+  if (podCount === 0 || context.group.compatibility.scaleDownChecks === 'prepareOnly') return [];
+  const question = admissionQuestion(context, zone, { from: podCount, to: 0 });
+  return setLeavesRules.map((rule) => rule.evaluate({ ...question, isForced: false }));
 }
 
 /** Only the agent waits out a delay, and it writes no replicas of zones that are scaled directly. */
@@ -239,19 +246,38 @@ function onUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
 
 type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
-/** Another strategy hands the outdated pods to the StatefulSet controller, which asks nobody; a template in the same write makes all outdated. */
-function strategyKept(context: GroupContext, zone: ZoneView, { strategy, isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
-  if (zone.set === undefined || zone.set.updateStrategy === strategy || context.group.compatibility.strategyOfAllMembers) return [];
-  const outdated = isTemplateChanged ? zone.replicas : zone.outdated.length;
-  if (outdated === 0) return [];
-  const fact = `another strategy would replace ${pods(outdated)} of ${zone.zone.statefulSet} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
-  return [result('update-strategy', 'no', fact, { limit: zone.set.updateStrategy, source: sourceOf(context, 'rollout.engine') })];
+/**
+ * Another strategy, or a lower partition, hands the outdated pods to the StatefulSet controller, which asks nobody; a template in the same write
+ * makes all outdated. Another first ordinal takes the pods below it away.
+ */
+function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
+  const { set } = zone;
+  if (set === undefined) return [];
+  const source = sourceOf(context, 'rollout.engine');
+  const { strategy, isTemplateChanged, partition = set.partition, firstOrdinal = set.firstOrdinal } = request;
+  const moved =
+    firstOrdinal === set.firstOrdinal
+      ? []
+      : [result('ordinals-kept', 'no', `pods of ${set.name} would leave with their ordinals`, { limit: `begins at ${set.firstOrdinal}` })];
+  if (context.group.compatibility.strategyOfAllMembers) return moved;
+  const isOther = set.updateStrategy !== strategy;
+  if (!isOther && (strategy === 'OnDelete' || partition >= set.partition)) return moved;
+  if (zone.unknown !== undefined) return [...moved, result('view-complete', 'unknown', zone.unknown)];
+  const beyond = isOther ? 0 : partition;
+  const outdated = isTemplateChanged
+    ? Math.max(0, zone.replicas + set.firstOrdinal - Math.max(beyond, set.firstOrdinal))
+    : zone.outdated.filter((pod) => pod.ordinal >= beyond).length;
+  if (outdated === 0) return moved;
+  const what = isOther ? 'another strategy' : `the partition ${partition}`;
+  const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
+  const limit = isOther ? set.updateStrategy : `partition ${set.partition}`;
+  return [...moved, result('update-strategy', 'no', fact, { limit, source })];
 }
 
 type PodRequest = Extract<AdmissionRequest, { kind: 'deletePod' | 'evictPod' }>;
 
 function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
-  const owner = ownerOf(snapshot, request.namespace, request.pod);
+  const owner = podNamed(snapshot, request.namespace, request.pod);
   if (owner === undefined) return request.kind === 'evictPod' ? unreadPod(snapshot, request) : { results: [] };
   const { set, pod } = owner;
   const group = groupOf(snapshot, request.namespace, set.name);
@@ -293,7 +319,7 @@ function underBudget(snapshot: Snapshot, group: GroupDefinition | undefined, set
       code: 500,
     };
   }
-  const claims = group === undefined ? [] : viewGroup(snapshot, group).ledger.claims;
+  const claims = group === undefined ? [] : announcedPods(snapshot, group);
   const verdict = disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction', ...(group === undefined ? {} : { group }) });
   const source = verdict.budget === undefined ? group?.sources['disruption'] : { object: verdict.budget };
   const details = { source, earliestMs: verdict.earliestMs, ...(verdict.limit === undefined ? {} : { limit: `${verdict.limit}` }) };
@@ -303,16 +329,15 @@ function underBudget(snapshot: Snapshot, group: GroupDefinition | undefined, set
   };
 }
 
-function ownerOf(
-  snapshot: Snapshot,
-  namespace: string,
-  podName: string,
-): { readonly set: StatefulSetView; readonly pod: PodView } | undefined {
-  for (const view of snapshot.pods) {
-    if (view.namespace !== namespace || isUnknown(view.pods)) continue;
-    const pod = view.pods.find((candidate) => candidate.name === podName);
-    const set = pod === undefined ? undefined : setNamed(snapshot, namespace, view.statefulSet);
-    if (pod !== undefined && set !== undefined) return { set, pod };
-  }
-  return undefined;
+/** The announced disruptions, with a claim for each pod that an announced decrease takes away. */
+function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Claim[] {
+  const view = viewGroup(snapshot, group);
+  if (group.compatibility.scaleDownChecks === 'prepareOnly') return view.ledger.claims;
+  const leaving = view.zones.flatMap(({ zone, claims, set, pods: members }) =>
+    claims
+      .filter((claim) => claim.verb === 'scaleDown')
+      .flatMap(({ to = 0 }) => members.filter((pod) => pod.ordinal >= (set?.firstOrdinal ?? 0) + to))
+      .map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: snapshot.nowMs })),
+  );
+  return [...view.ledger.claims, ...leaving];
 }

@@ -251,6 +251,16 @@ export interface UnreadObject extends Unknown {
   readonly name?: string;
 }
 
+/** A StatefulSet that was taken out of its group, or lost a label that protects it; it is held for a while all the same. */
+export interface Departure {
+  readonly statefulSet: string;
+  readonly uid: string;
+  /** The group that it left; or else `label`, the one that it lost. */
+  readonly group?: string;
+  readonly label?: string;
+  readonly untilMs: number;
+}
+
 /** Everything a decision may depend on. */
 export interface Snapshot {
   /** The instant of the decision, in milliseconds since 1970-01-01T00:00:00Z. */
@@ -268,6 +278,8 @@ export interface Snapshot {
   readonly gateReadings: readonly GateReadingsView[];
   readonly metrics: readonly MetricView[];
   readonly ledgers: readonly Ledger[];
+  /** What StatefulSets of the namespace that a request is about were taken out of lately; admission alone asks. */
+  readonly departures?: Known<readonly Departure[]>;
   /** StatefulSets and ledgers that could not be read: whatever depends on one is unknown. */
   readonly unread?: readonly UnreadObject[];
   /** Where the agent lives: the policies there may name other namespaces. */

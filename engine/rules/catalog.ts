@@ -10,6 +10,7 @@ export interface RuleEntry {
 
 /** The rules by id. A rule of a RolloutPolicy is named `policy/rule` and may answer in every way. */
 export const ruleCatalog: readonly RuleEntry[] = [
+  { id: 'announced', title: 'the agent has announced what is asked for', outcomes: ['ok'] },
   { id: 'approval', title: 'enough people with the right groups approved the wave', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
   {
     id: 'delayed-downscale',
@@ -27,11 +28,18 @@ export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'no-delete', title: 'the StatefulSet may be deleted', outcomes: ['no'] },
   { id: 'no-downscale', title: 'the zone may shrink at all', outcomes: ['ok', 'no'] },
   { id: 'no-eviction', title: 'pods of the zone may be evicted', outcomes: ['no'] },
+  { id: 'ordinals-kept', title: 'a write leaves the first ordinal of a StatefulSet as it is', outcomes: ['no'] },
   { id: 'other-zones-ready', title: 'every other zone of the group is whole', outcomes: ['ok', 'wait', 'skip'] },
   { id: 'paused', title: 'neither policy nor a person paused the zone', outcomes: ['ok', 'wait', 'skip', 'unknown'] },
   { id: 'pods-in-flight', title: 'pods that were replaced have come back', outcomes: ['wait'] },
   { id: 'prepare-downscale', title: 'leaving pods are prepared', outcomes: ['ok', 'wait', 'no', 'skip'] },
   { id: 'progress-deadline', title: 'a pod became available recently enough', outcomes: ['ok', 'skip'] },
+  {
+    id: 'protection-kept',
+    title:
+      'what protected a StatefulSet holds on for ten minutes after it was taken away, and is not taken away in the middle of something',
+    outcomes: ['wait', 'no'],
+  },
   { id: 'replica-source', title: 'the number of replicas could be read', outcomes: ['ok', 'no', 'unknown'] },
   { id: 'replica-write-in-flight', title: 'no zone is growing or shrinking at this moment', outcomes: ['ok', 'wait'] },
   {

@@ -6,6 +6,7 @@ import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../
 import { judge } from '../../../engine/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
+import type { Snapshot } from '../../../engine/snapshot.ts';
 import { createWorld } from '../../../engine/world/world.ts';
 import { judgeDecision } from '../../kit/oracle.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
@@ -39,7 +40,7 @@ export function checkDecisions(firstSeed: number, groups: number, most = 5): Pro
       decision.steps.flatMap((step) => step.results),
     );
     countAnswers(answers, decision.warnings);
-    for (const request of requestsFor(one)) countAnswers(answers, judge(one.snapshot, request).results);
+    for (const { snapshot, request } of askedOf(one)) countAnswers(answers, judge(snapshot, request).results);
     for (const action of decision.actions) {
       if (action.kind === 'deletePod' || action.kind === 'evictPod') replacements += 1;
       if (action.kind === 'scaleStatefulSet') scales += 1;
@@ -93,6 +94,35 @@ function countAnswers(answers: Map<string, number>, results: readonly RuleResult
 /** The key under which an answer is counted. */
 export function answerKey(rule: string, outcome: RuleOutcome): string {
   return `${rule} ${outcome}`;
+}
+
+interface Asked {
+  readonly snapshot: Snapshot;
+  readonly request: AdmissionRequest;
+}
+
+/** Requests in the state as it is, and in states that admission alone knows of: what was announced, and what has left its group. */
+function askedOf(one: RandomCase): readonly Asked[] {
+  const { group, snapshot, seed } = one;
+  const zone = group.zones[seed % group.zones.length];
+  const set = snapshot.statefulSets.find(({ name }) => name === zone?.statefulSet);
+  const usual = requestsFor(one).map((request) => ({ snapshot, request }));
+  if (zone === undefined || set === undefined) return usual;
+  const target = { namespace: group.namespace, statefulSet: set.name, dryRun: false };
+  const change = { from: set.replicas, to: Math.max(0, set.replicas - 1) };
+  const update: AdmissionRequest = {
+    ...{ kind: 'update', ...target, ...change, isTemplateChanged: false, strategy: set.updateStrategy, via: 'update' },
+  };
+  const claim = { verb: 'scaleDown', zone: zone.name, uid: set.uid, ...change, atMs: snapshot.nowMs, epoch: 1 } as const;
+  const announced = { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => ({ ...ledger, claims: [claim] })) };
+  const departures = [{ statefulSet: set.name, uid: set.uid, group: 'former', untilMs: snapshot.nowMs + 1 }];
+  return [
+    ...usual,
+    { snapshot, request: { ...update, to: change.from, firstOrdinal: set.firstOrdinal + 1 } },
+    { snapshot, request: { ...update, relabels: ['rollout-group'] } },
+    { snapshot: announced, request: update },
+    { snapshot: { ...snapshot, departures }, request: update },
+  ];
 }
 
 function requestsFor({ group, snapshot, seed }: RandomCase): readonly AdmissionRequest[] {

@@ -1,0 +1,98 @@
+// A Kubernetes Event for each denial: one for a decision in ten minutes, so that it can be found again by its id.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { createObject } from '../../cluster/request/write.ts';
+import type { Judgement } from '../../engine/decision.ts';
+import { hashText } from '../../engine/hash.ts';
+import { reasonOf } from '../../engine/publish/reason.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+
+/** What was refused. */
+export interface DeniedSubject {
+  readonly namespace: string;
+  readonly statefulSet: string;
+  readonly uid?: string;
+}
+
+export interface Denials {
+  /** Never throws. Failures are lost: nothing waits for an Event. */
+  readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
+  /** Resolves once nothing is being written. */
+  readonly settled: () => Promise<void>;
+}
+
+/** The label by which an Event is found that tells of a decision. */
+export const decisionLabel = 'rollout-group.dev/decision';
+
+/** The same decision is told again after this long. */
+const repeatMs = 600_000;
+/** As many wait, and as many are remembered; beyond that the newest are dropped, and the oldest forgotten. */
+const mostWaiting = 100;
+const mostRemembered = 2_000;
+/** As the API server limits notes. */
+const longestNote = 1_024;
+const timeoutMs = 5_000;
+
+/** Tells of denials, one after the other. */
+export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): Denials {
+  const toldMs = new Map<string, number>();
+  const waiting: KubernetesObject[] = [];
+  let writing: Promise<void> | undefined;
+  let hasWarned = false;
+
+  const writeAll = async (): Promise<void> => {
+    for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) {
+      try {
+        await createObject(env, resources.events, event, { site: 'denials.create', timeoutMs });
+      } catch (error) {
+        // Another process has told of it.
+        if (isStatus(error, 409) || hasWarned) continue;
+        hasWarned = true;
+        env.log.warn('an Event of a denial could not be written', { error: error instanceof Error ? error.message : String(error) });
+      }
+    }
+    writing = undefined;
+  };
+
+  return {
+    denied: (judgement, subject) => {
+      const key = `${subject.namespace} ${judgement.decisionId}`;
+      const nowMs = env.clock.monotonicMs();
+      const lastMs = toldMs.get(key);
+      if ((lastMs !== undefined && nowMs - lastMs < repeatMs) || waiting.length >= mostWaiting) return;
+      toldMs.delete(key);
+      toldMs.set(key, nowMs);
+      for (const oldest of toldMs.keys()) {
+        if (toldMs.size <= mostRemembered) break;
+        toldMs.delete(oldest);
+      }
+      waiting.push(eventOf(judgement, subject, { nowMs: env.clock.nowMs(), identity: config.identity }));
+      writing ??= writeAll();
+    },
+    settled: async () => {
+      await writing;
+    },
+  };
+}
+
+/** The name follows from the decision and the ten minutes in which it was made, so that several processes write it once. */
+function eventOf(
+  { message, decisionId, results }: Judgement,
+  { namespace, statefulSet, uid }: DeniedSubject,
+  { nowMs, identity }: { readonly nowMs: number; readonly identity: string },
+): KubernetesObject {
+  const refused =
+    results.find(({ outcome }) => outcome === 'no') ?? results.find(({ outcome }) => outcome === 'wait' || outcome === 'unknown');
+  const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}`)}`;
+  const explain = `; kubectl rollout-group explain decision/${decisionId}`;
+  return {
+    ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event' },
+    metadata: { namespace, name, labels: { [decisionLabel]: decisionId } },
+    eventTime: new Date(nowMs).toISOString().replace('Z', '000Z'),
+    regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: statefulSet, ...(uid === undefined ? {} : { uid }) },
+    ...{ type: 'Warning', reason: reasonOf(refused?.rule ?? 'denied').slice(0, 128), action: 'Deny' },
+    note: `${message.slice(0, longestNote - explain.length)}${explain}`,
+    ...{ reportingController: 'rollout-group.dev/webhook', reportingInstance: identity.slice(0, 128) },
+  };
+}

@@ -1,0 +1,93 @@
+// What StatefulSets were taken out of lately, in one ConfigMap for each namespace: whoever judges the next request must know.
+import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { type EncodedObject, SharedObject } from '../../cluster/shared/shared-object.ts';
+import { ledgerLabel } from '../../engine/ledger-document.ts';
+import type { Departure } from '../../engine/snapshot.ts';
+import type { AgentEnv } from '../env.ts';
+
+export interface Departures {
+  /** As they are stored now, read from the quorum, without those that are over. Rejects when they cannot be read or understood. */
+  readonly read: (namespace: string) => Promise<readonly Departure[]>;
+  /** Adds to what is stored. Rejects when it could not be stored. */
+  readonly keep: (namespace: string, departures: readonly Departure[]) => Promise<void>;
+}
+
+/** The name of no ledger: those have a dash where this has a dot. */
+export const departuresName = 'rollout-group.departures';
+const key = 'departures';
+const document = 'departures';
+/** Beyond it no more can be taken out for a while. */
+const mostDepartures = 500;
+/** What is over for longer than this is dropped; clocks differ. */
+const graceMs = 60_000;
+
+/** The store of departures. `timeoutMs`: of each request. */
+export function departureStore(env: AgentEnv, { timeoutMs }: { readonly timeoutMs: number }): Departures {
+  const shared = new Map<string, SharedObject<readonly Departure[]>>();
+  const objectOf = (namespace: string): SharedObject<readonly Departure[]> => {
+    const known = shared.get(namespace);
+    if (known !== undefined) return known;
+    const created = new SharedObject<readonly Departure[]>({
+      ...{
+        env,
+        resource: resources.configMaps,
+        namespace,
+        name: departuresName,
+        decode,
+        encode,
+        retries: 0,
+        timeoutMs,
+        site: 'departures',
+      },
+    });
+    shared.set(namespace, created);
+    return created;
+  };
+  return {
+    read: async (namespace) => {
+      const { value } = await objectOf(namespace).read();
+      return value.filter(({ untilMs }) => untilMs > env.clock.nowMs());
+    },
+    keep: async (namespace, departures) => {
+      const nowMs = env.clock.nowMs();
+      await objectOf(namespace).update((stored) => added(stored, departures, nowMs));
+    },
+  };
+}
+
+/** Of two that say the same the longer one counts. */
+function added(stored: readonly Departure[], departures: readonly Departure[], nowMs: number): readonly Departure[] {
+  const kept = new Map<string, Departure>();
+  for (const departure of [...stored, ...departures]) {
+    const { uid, group = '', label = '', untilMs } = departure;
+    const name = JSON.stringify([uid, group, label]);
+    if (untilMs + graceMs > nowMs && untilMs >= (kept.get(name)?.untilMs ?? 0)) kept.set(name, departure);
+  }
+  if (kept.size > mostDepartures)
+    throw new Error(`more than ${mostDepartures} StatefulSets of one namespace were taken out of their groups`);
+  return [...kept.values()];
+}
+
+function decode(object: KubernetesObject | undefined): readonly Departure[] {
+  const text = asJsonObject(object?.['data'])[key];
+  if (object === undefined || text === undefined) return [];
+  const list: unknown = typeof text === 'string' ? parseJson(text) : undefined;
+  if (!Array.isArray(list)) throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} holds no list of departures`);
+  return list.map((entry: unknown) => {
+    const { statefulSet, uid, group, label, untilMs } = asJsonObject(entry);
+    if (typeof statefulSet !== 'string' || typeof uid !== 'string' || typeof untilMs !== 'number') {
+      throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} cannot be understood`);
+    }
+    return {
+      ...{ statefulSet, uid, untilMs },
+      ...(typeof group === 'string' ? { group } : {}),
+      ...(typeof label === 'string' ? { label } : {}),
+    };
+  });
+}
+
+function encode(departures: readonly Departure[], existing: KubernetesObject | undefined): EncodedObject {
+  const labels = { ...existing?.metadata.labels, [ledgerLabel.key]: document };
+  return { metadata: { labels }, data: { ...asJsonObject(existing?.['data']), [key]: JSON.stringify(departures) } };
+}

@@ -1,0 +1,214 @@
+// What admission judges by: the agent's caches and policies, ledgers and objects from the quorum where something may be disturbed.
+
+import type { Judgement } from '../../engine/decision.ts';
+import { canonicalJson } from '../../engine/hash.ts';
+import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
+import { snapshotOf } from '../../engine/observe/cluster.ts';
+import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { policiesFor } from '../../policies/join.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { ActivePolicies } from '../policies/policies.ts';
+import { type FreshRead, readFresh } from '../turn/fresh.ts';
+import { LedgerChanged, type Ledgers, ledgerStore } from '../turn/ledgers.ts';
+import { isAsWritten } from '../turn/written.ts';
+import type { Caches, FreshObjects } from '../watched/caches.ts';
+import { createDenials, type DeniedSubject } from './denials.ts';
+import { type Departures, departureStore } from './departures.ts';
+
+/** A group by its name. */
+export interface GuardedGroup {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The guard of the webhook (`Guard` of webhook/env.ts). */
+export interface AdmissionGuard {
+  readonly isSettled: () => boolean;
+  readonly snapshot: (namespace: string, groups: readonly GuardedGroup[], timeoutMs: number) => Promise<Snapshot>;
+  readonly store: (group: GuardedGroup, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
+  readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
+  readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
+}
+
+export interface GuardParts {
+  readonly env: AgentEnv;
+  readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'written' | 'isSettled'>;
+  /** undefined until they were worked out once. */
+  readonly policies: () => ActivePolicies | undefined;
+}
+
+/** Of each request to the API server: the webhook's own deadline is a few seconds. */
+const longestRequestMs = 2_000;
+/** Without departures nearly everything can be told, so they are waited for less long. */
+const longestDeparturesMs = 1_000;
+/** What a cache that has been silent for longer says is not believed when something may be disturbed. */
+const longestSilenceMs = 10_000;
+/** A watch that lives has been heard of within this time, since the server sends bookmarks every minute. */
+const longestUnheardMs = 120_000;
+
+/**
+ * A guard over the agent's caches. It needs no Lease: several of them, and the agent that leads, meet in the ledgers. A ledger of a snapshot has been
+ * looked at with the objects, and stands for the stored one when it is handed back to `store`.
+ */
+export function admissionGuard(parts: GuardParts): AdmissionGuard {
+  const { env, config, caches, policies } = parts;
+  const ledgers = ledgerStore(env, {
+    ...{ timeoutMs: longestRequestMs, mayUseMemory: () => false, mayWrite: () => true, onDegraded: () => undefined },
+  });
+  const departures = departureStore(env, { timeoutMs: longestDeparturesMs });
+  const denials = createDenials(env, config);
+  const ages = new ClaimAges(env);
+  const storedAs = new WeakMap<Ledger, Ledger>();
+
+  const snapshot: AdmissionGuard['snapshot'] = async (namespace, groups, timeoutMs) => {
+    const now = policies();
+    if (now === undefined) throw new Error('the policies have not been read yet');
+    const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
+    // The ledgers first, then the objects: what is seen is not older than what was announced.
+    const [stored, departed] = await Promise.all([readLedgers(ledgers, known), readDepartures(departures, namespace)]);
+    const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
+    const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
+    const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
+    await expectAsWritten(parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 });
+    const { unread = [], ...view } = caches.observe(namespace, fresh);
+    const seen = snapshotOf({
+      ...{ nowMs: Math.floor(env.clock.nowMs()), policyDigest: now.digest, agentNamespace: config.agentNamespace },
+      ...{ groups: now.groups, policies: now.policies, exceptions: now.exceptions, intents: now.intents },
+      ...view,
+      unread: [...unread, ...stored.flatMap(({ problem }) => problem ?? [])],
+      ...{ replicaSources: [], gateReadings: [], metrics: [], ledgers: [] },
+    });
+    const observed = stored.flatMap(({ group, ledger }) => {
+      if (ledger === undefined) return [];
+      const next = observeLedger(ledger, seen, {
+        keepDownscalesMs: longestDelayMs(group, policiesFor(seen.policies, group, config.agentNamespace)),
+        openForMs: ages.of(group, ledger),
+      });
+      storedAs.set(next, ledger);
+      return [next];
+    });
+    return { ...seen, ledgers: observed, departures: departed };
+  };
+
+  return {
+    isSettled: () => caches.isSettled() && policies() !== undefined,
+    snapshot,
+    store: async (group, base, next) => {
+      const stored = storedAs.get(base) ?? base;
+      if (stored === next) return true;
+      try {
+        await ledgers.write(group, stored, next);
+      } catch (error) {
+        if (error instanceof LedgerChanged) return false;
+        throw error;
+      }
+      ages.note(group, next);
+      return true;
+    },
+    keep: (namespace, left) => departures.keep(namespace, left),
+    denied: (judgement, subject) => {
+      const uid = caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
+      denials.denied(judgement, uid === undefined ? subject : { ...subject, uid });
+    },
+  };
+}
+
+interface StoredLedger {
+  readonly group: GroupDefinition;
+  readonly ledger?: Ledger;
+  readonly problem?: UnreadObject;
+}
+
+async function readLedgers(ledgers: Pick<Ledgers, 'read'>, groups: readonly GroupDefinition[]): Promise<readonly StoredLedger[]> {
+  return await Promise.all(
+    groups.map(async (group): Promise<StoredLedger> => {
+      const { namespace, name } = group;
+      try {
+        return { group, ledger: await ledgers.read({ namespace, name }) };
+      } catch (error) {
+        return { group, problem: { kind: 'Ledger', namespace, name, unknown: messageOf(error) } };
+      }
+    }),
+  );
+}
+
+async function readDepartures(departures: Departures, namespace: string): Promise<Known<readonly Departure[]>> {
+  try {
+    return await departures.read(namespace);
+  } catch (error) {
+    return { unknown: messageOf(error) };
+  }
+}
+
+/** Every object of the groups, from the quorum. */
+async function readObjects(
+  env: AgentEnv,
+  groups: readonly GroupDefinition[],
+  { caches, timeoutMs }: { readonly caches: Pick<Caches, 'observe'>; readonly timeoutMs: number },
+): Promise<FreshObjects> {
+  const reads: FreshRead[] = [];
+  for (const group of groups) {
+    const { nodes } = caches.observe(group.namespace);
+    reads.push(await readFresh(env, group, { timeoutMs: Math.min(longestRequestMs, timeoutMs), nodes }));
+  }
+  return {
+    statefulSets: new Map(reads.flatMap(({ statefulSets }) => [...statefulSets])),
+    pods: [...new Map(reads.flatMap(({ pods }) => pods.map((pod) => [pod.uid, pod] as const))).values()],
+    nodes: new Map(reads.flatMap(({ nodes }) => [...(nodes ?? [])])),
+  };
+}
+
+/**
+ * Rejects while what people have written is newer than what the watches have told. That no group is concerned is believed for longer, and also
+ * when the server does not answer: what nobody protects is not held up.
+ */
+async function expectAsWritten(
+  { env, config, caches }: GuardParts,
+  namespace: string,
+  { fresh, timeoutMs, hasGroups }: { readonly fresh: FreshObjects | undefined; readonly timeoutMs: number; readonly hasGroups: boolean },
+): Promise<void> {
+  const asked = isAsWritten(env, {
+    ...{ caches, namespace, agentNamespace: config.agentNamespace, fresh },
+    longestAgeMs: hasGroups ? longestSilenceMs : longestUnheardMs,
+    timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
+  });
+  const isSame = await (hasGroups ? asked : asked.catch(() => true));
+  if (!isSame) throw new Error('what stands written of the group is newer than what the watches have told');
+}
+
+/**
+ * For how long this process has known each claim, by a clock that does not jump: whoever announced it may have had another one. One that was stored
+ * here is known since then.
+ */
+class ClaimAges {
+  readonly #env: Pick<AgentEnv, 'clock'>;
+  readonly #sinceMs = new Map<string, Map<string, number>>();
+
+  constructor(env: Pick<AgentEnv, 'clock'>) {
+    this.#env = env;
+  }
+
+  note({ namespace, name }: GuardedGroup, { claims }: Ledger): void {
+    const key = `${namespace}/${name}`;
+    const before = this.#sinceMs.get(key);
+    const nowMs = this.#env.clock.monotonicMs();
+    const texts = claims.map(canonicalJson);
+    if (texts.length === 0) this.#sinceMs.delete(key);
+    else this.#sinceMs.set(key, new Map(texts.map((text) => [text, before?.get(text) ?? nowMs])));
+  }
+
+  /** The age of each claim of the ledger, in milliseconds. */
+  of(group: GuardedGroup, ledger: Ledger): (claim: Claim) => number {
+    this.note(group, ledger);
+    const since = this.#sinceMs.get(`${group.namespace}/${group.name}`);
+    const nowMs = this.#env.clock.monotonicMs();
+    return (claim) => nowMs - (since?.get(canonicalJson(claim)) ?? nowMs);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'it cannot be read';
+}

@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import { createDenials, decisionLabel } from '../../../agent/admission/denials.ts';
+import { departureStore, departuresName } from '../../../agent/admission/departures.ts';
+import type { AgentEnv } from '../../../agent/env.ts';
+import type { Judgement } from '../../../engine/decision.ts';
+import type { Claim, Ledger } from '../../../engine/snapshot.ts';
+import { customKinds } from '../../kit/memory-api.ts';
+import { type MemoryCluster, newCluster } from '../../kit/memory-cluster.ts';
+import { enforceWorld } from '../../webhook/native/enforce-world.ts';
+
+const group = { namespace: 'mimir', name: 'ingester' };
+const silent = (): void => undefined;
+
+function agentEnv({ env }: MemoryCluster): AgentEnv {
+  const pods = { call: () => Promise.reject(new Error('no pod listens')) };
+  return { ...env, pods, log: { debug: silent, info: silent, warn: silent, error: silent } };
+}
+
+describe('a snapshot of the guard', () => {
+  const claim = (uid: string, atMs: number): Claim => ({ verb: 'evictPod', zone: 'a', uid, ordinal: 1, atMs });
+
+  async function claimed(verb: (uid: string, atMs: number) => Claim = claim) {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    const { guard } = (await world.start()).admission;
+    const seen = (): Promise<Ledger | undefined> =>
+      world.env.finish(guard.snapshot('mimir', [group], 2000)).then(({ ledgers }) => ledgers[0]);
+    const base = await seen();
+    if (base === undefined) throw new Error('there is no ledger');
+    const next = { ...base, claims: [verb(world.pod('a', 1).metadata.uid, world.env.clock.nowMs())] };
+    expect(await world.env.finish(guard.store(group, base, next, 2000))).toBe(true);
+    return { world, guard, seen, base, next };
+  }
+
+  it('shows a claim until it is over by what is read past the caches', async () => {
+    const { world, seen } = await claimed();
+    world.api.isWatchFrozen = true;
+    expect((await seen())?.claims).toHaveLength(1);
+    world.api.change('/v1/pods', 'mimir', 'ingester-zone-a-1', { metadata: { deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    await world.env.advance(5000);
+    expect((await seen())?.claims).toHaveLength(1);
+    await world.env.advance(10_000);
+    expect((await seen())?.claims).toEqual([]);
+    expect(world.ledger().claims).toHaveLength(1);
+  });
+
+  it('drops what never came after two minutes by the clock of the process, whatever the wall clock says', async () => {
+    const { world, seen } = await claimed();
+    world.env.jumpWallClock(3_600_000);
+    await world.env.advance(100_000);
+    expect((await seen())?.claims).toHaveLength(1);
+    await world.env.advance(21_000);
+    expect((await seen())?.claims).toEqual([]);
+  });
+
+  it('stands for what is stored when it is handed back', async () => {
+    const { world, guard, seen, base, next } = await claimed();
+    await world.env.advance(121_000);
+    const over = await seen();
+    if (over === undefined) throw new Error('there is no ledger');
+    expect(over.claims).toEqual([]);
+    // Two processes have read the same; the second one has lost.
+    expect(await world.env.finish(guard.store(group, base, next, 2000))).toBe(false);
+    expect(await world.env.finish(guard.store(group, over, { ...over, claims: [claim('u', 0)] }, 2000))).toBe(true);
+    expect(world.ledger().claims).toMatchObject([{ uid: 'u' }]);
+  });
+
+  it('makes a decrease that was carried out a dated one, for as long as the longest delay', async () => {
+    const world = enforceWorld({ spec: { scaling: { down: { betweenZones: '1h' } } } });
+    const { guard } = (await world.start()).admission;
+    const seen = (): Promise<Ledger | undefined> =>
+      world.env.finish(guard.snapshot('mimir', [group], 2000)).then(({ ledgers }) => ledgers[0]);
+    const base = await seen();
+    if (base === undefined) throw new Error('there is no ledger');
+    const atMs = world.env.clock.nowMs();
+    const decrease: Claim = { verb: 'scaleDown', zone: 'a', uid: world.set('a').metadata.uid, from: 3, to: 2, atMs };
+    await world.env.finish(guard.store(group, base, { ...base, claims: [decrease] }, 2000));
+    world.scaleTo('a', 2);
+    await world.env.advance(600_000);
+    expect(await seen()).toMatchObject({ claims: [], downscales: [{ zone: 'a', from: 3, to: 2 }] });
+    await world.env.advance(3_600_000);
+    expect(await seen()).toMatchObject({ claims: [], downscales: [] });
+  });
+
+  it('is refused while what people have written is not known yet', async () => {
+    const world = enforceWorld();
+    const { guard } = (await world.start()).admission;
+    world.api.isWatchFrozen = true;
+    world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
+    await world.env.advance(11_000);
+    await expect(world.env.finish(guard.snapshot('mimir', [group], 2000))).rejects.toThrow('newer than what the watches have told');
+    world.api.thaw();
+    await world.env.advance(2000);
+    const { groups } = await world.env.finish(guard.snapshot('mimir', [group], 2000));
+    expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
+  });
+
+  it('does not say for ever that no group is concerned, when no watch has told of anything', async () => {
+    const world = enforceWorld({ kind: 'none' });
+    const { guard } = (await world.start()).admission;
+    world.api.isWatchFrozen = true;
+    world.api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+      metadata: { name: 'ingester', namespace: 'mimir' },
+      spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { engine: 'onDelete' } },
+    });
+    await world.env.advance(130_000);
+    await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('newer than what the watches have told');
+    world.api.forbid('list rolloutgroups');
+    expect((await world.env.finish(guard.snapshot('mimir', [], 2000))).groups).toEqual([]);
+  });
+
+  it('says what could not be read', async () => {
+    const world = enforceWorld();
+    const { guard } = (await world.start()).admission;
+    world.api.forbid('get configmaps');
+    const seen = await world.env.finish(guard.snapshot('mimir', [group], 2000));
+    expect(seen.ledgers).toEqual([]);
+    expect(seen.unread).toMatchObject([{ kind: 'Ledger', namespace: 'mimir', name: 'ingester' }]);
+    expect(seen.departures).toHaveProperty('unknown');
+  });
+});
+
+describe('departures', () => {
+  const departure = { statefulSet: 'db', uid: 'u1', group: 'ingester', untilMs: 0 };
+
+  it('are known to every process until they are over', async () => {
+    const cluster = newCluster();
+    const [one, other] = [departureStore(agentEnv(cluster), { timeoutMs: 1000 }), departureStore(agentEnv(cluster), { timeoutMs: 1000 })];
+    const untilMs = cluster.env.clock.nowMs() + 600_000;
+    expect(await cluster.env.finish(one.read('mimir'))).toEqual([]);
+    await cluster.env.finish(
+      Promise.all([one.keep('mimir', [{ ...departure, untilMs }]), other.keep('mimir', [{ ...departure, uid: 'u2', untilMs }])]),
+    );
+    await cluster.env.finish(one.keep('mimir', [{ ...departure, untilMs: untilMs - 1000 }]));
+    expect(await cluster.env.finish(other.read('mimir'))).toEqual([
+      { ...departure, untilMs },
+      { ...departure, uid: 'u2', untilMs },
+    ]);
+    await cluster.env.advance(600_000);
+    expect(await cluster.env.finish(other.read('mimir'))).toEqual([]);
+    await cluster.env.advance(120_000);
+    await cluster.env.finish(other.keep('mimir', [{ ...departure, uid: 'u3', untilMs: untilMs + 900_000 }]));
+    const data = cluster.api.get('configmaps', 'mimir', departuresName)?.['data'] as { readonly departures: string };
+    expect(JSON.parse(data.departures)).toHaveLength(1);
+  });
+
+  it('that cannot be understood are an error, and so are too many', async () => {
+    const cluster = newCluster();
+    const store = departureStore(agentEnv(cluster), { timeoutMs: 1000 });
+    const untilMs = cluster.env.clock.nowMs() + 1000;
+    const many = Array.from({ length: 501 }, (_, index) => ({ ...departure, uid: `u${index}`, untilMs }));
+    await expect(cluster.env.finish(store.keep('mimir', many))).rejects.toThrow('more than 500');
+    for (const departures of ['{', '{}', '[{}]', '[7]']) {
+      cluster.api.put('/v1/configmaps', { metadata: { name: departuresName, namespace: 'mimir' }, data: { departures } });
+      await expect(cluster.env.finish(store.read('mimir'))).rejects.toThrow();
+    }
+  });
+});
+
+describe('a denial', () => {
+  const judgement: Judgement = {
+    ...{
+      outcome: 'deny',
+      code: 403,
+      message: 'scale of statefulset/db is refused by no-downscale',
+      effect: 'deny',
+      warnings: [],
+      actions: [],
+    },
+    results: [{ rule: 'no-downscale', outcome: 'no', fact: 'it must not shrink' }],
+    decisionId: '0123456789ab',
+  };
+  const subject = { namespace: 'mimir', statefulSet: 'db', uid: 'u1' };
+
+  it('is one Event in ten minutes, by however many processes, and found by its id', async () => {
+    const cluster = newCluster({ customKinds: { ...customKinds, 'events.k8s.io/v1/events': 'Event' } });
+    const processes = ['one', 'two'].map((identity) => createDenials(agentEnv(cluster), { identity }));
+    for (let minute = 0; minute < 9; minute += 1) {
+      for (const { denied } of processes) denied(judgement, subject);
+      await cluster.env.advance(60_000);
+    }
+    expect(cluster.api.list('events', 'mimir')).toMatchObject([
+      {
+        metadata: { labels: { [decisionLabel]: '0123456789ab' } },
+        regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', namespace: 'mimir', uid: 'u1' },
+        ...{ type: 'Warning', reason: 'NoDownscale', action: 'Deny', reportingController: 'rollout-group.dev/webhook' },
+        note: `${judgement.message}; kubectl rollout-group explain decision/0123456789ab`,
+      },
+    ]);
+    await cluster.env.advance(60_000);
+    processes[0]?.denied(judgement, subject);
+    processes[0]?.denied({ ...judgement, decisionId: 'ba9876543210' }, subject);
+    await cluster.env.finish(processes[0]?.settled() ?? Promise.resolve());
+    expect(cluster.api.list('events', 'mimir')).toHaveLength(3);
+  });
+
+  it('never fails for an Event that cannot be written', async () => {
+    const cluster = newCluster();
+    const { denied, settled } = createDenials(agentEnv(cluster), { identity: 'one' });
+    for (let index = 0; index < 300; index += 1) denied({ ...judgement, decisionId: `${index}` }, subject);
+    await cluster.env.finish(settled());
+    expect(cluster.env.requests.length).toBeLessThanOrEqual(101);
+  });
+});

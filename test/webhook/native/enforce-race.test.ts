@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { sleep } from '../../../cluster/env.ts';
+import type { Answer, Review } from '../../../webhook/review/review.ts';
+import { seededRandom } from '../../kit/virtual-env.ts';
+import {
+  deletionOf,
+  type EnforceWorld,
+  enforceWorld,
+  evictionOf,
+  scaleOf,
+  updateOf,
+  type WebhookProcess,
+  withSpec,
+} from './enforce-world.ts';
+
+/** One of these in two zones at once is one too many. */
+const disruptions: readonly ((world: EnforceWorld, zone: string) => Review)[] = [
+  ({ set }, zone) => scaleOf(set(zone), 2),
+  ({ set }, zone) => updateOf(set(zone), withSpec({ replicas: 1 })),
+  ({ pod }, zone) => evictionOf(pod(zone, 2)),
+  ({ pod }, zone) => deletionOf(pod(zone, 1)),
+  ({ set }, zone) => deletionOf(set(zone)),
+];
+const spec = { disruption: { maxUnavailable: 1 } };
+const pairs = 1_000;
+
+async function twoProcesses(world: EnforceWorld): Promise<readonly [WebhookProcess, WebhookProcess]> {
+  return [
+    await world.start({ name: 'webhook-1', latencyMs: 40, seed: 11 }),
+    await world.start({ name: 'webhook-2', latencyMs: 40, seed: 23 }),
+  ];
+}
+
+function allowedIn(answers: readonly Answer[]): number {
+  return answers.filter(({ allowed }) => allowed).length;
+}
+
+describe('two requests for the last permitted step, in two processes (S30)', () => {
+  it(`let one pass and never both, over ${pairs} pairs`, async () => {
+    const world = enforceWorld({ spec });
+    const processes = await twoProcesses(world);
+    const random = seededRandom(7);
+    const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
+    const granted = [0, 0, 0];
+    for (let pair = 0; pair < pairs; pair += 1) {
+      const [first, second] = pair % 2 === 0 ? ['a', 'b'] : ['c', 'a'];
+      const reviews = [pick(disruptions)(world, first ?? ''), pick(disruptions)(world, second ?? '')] as const;
+      const startsMs = random() * 60;
+      const answers = await world.env.finish(
+        Promise.all([
+          processes[0].ask(reviews[0]),
+          sleep(world.env, startsMs).then(() => processes[pair % 3 === 0 ? 0 : 1].ask(reviews[1])),
+        ]),
+      );
+      const count = allowedIn(answers);
+      granted[count] = (granted[count] ?? 0) + 1;
+      const refused = answers.find(({ allowed }) => !allowed);
+      expect(refused, `pair ${pair}`).toMatchObject({ code: 429 });
+      expect(world.ledger().claims, `pair ${pair}`).toHaveLength(1);
+      world.dropLedger();
+    }
+    expect(granted).toEqual([0, pairs, 0]);
+  }, 120_000);
+
+  it('hold when what was allowed is carried out, and go on once it is over', async () => {
+    const world = enforceWorld({ spec });
+    const [first, second] = await twoProcesses(world);
+    for (let round = 0; round < 20; round += 1) {
+      const [one, other] = round % 2 === 0 ? ['a', 'b'] : ['b', 'c'];
+      const answers = await world.env.finish(
+        Promise.all([first.ask(evictionOf(world.pod(one ?? '', 1))), second.ask(evictionOf(world.pod(other ?? '', 1)))]),
+      );
+      expect(allowedIn(answers), `round ${round}`).toBe(1);
+      const zone = (answers[0]?.allowed === true ? one : other) ?? '';
+      const pod = world.pod(zone, 1).metadata;
+      world.api.change('/v1/pods', 'mimir', pod.name, { metadata: { deletionTimestamp: '2026-01-15T12:00:00Z' } });
+      await world.env.advance(3500);
+      const next = zone === one ? other : one;
+      expect(await world.env.finish(second.ask(evictionOf(world.pod(next ?? '', 1))))).toMatchObject({ allowed: false, code: 429 });
+      await world.env.until(() => (world.api.get('pods', 'mimir', pod.name)?.metadata.uid ?? pod.uid) !== pod.uid);
+      await world.env.advance(5000);
+    }
+    expect(world.mostDown()).toEqual({ zones: 1, pods: 1 });
+  });
+
+  it('three processes and many pods: a zone is drained within its budget', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 2 } }, sets: { replicas: 6 } });
+    const processes = [...(await twoProcesses(world)), await world.start({ name: 'webhook-3', latencyMs: 40, seed: 41 })];
+    const asked = [0, 1, 2, 3, 4, 5].flatMap((ordinal) =>
+      ['a', 'b'].map((zone, index) => processes[(ordinal + index) % 3]?.ask(evictionOf(world.pod(zone, ordinal)))),
+    );
+    const answers = await world.env.finish(Promise.all(asked));
+    expect(answers.filter((answer) => answer?.allowed).length).toBe(2);
+    const zones = new Set(world.ledger().claims.map(({ zone }) => zone));
+    expect(zones.size).toBe(1);
+  });
+});
+
+describe('a process that dies between the grant and the write', () => {
+  for (const diesAfter of ['ledger.create', 'ledger.read']) {
+    it(`after ${diesAfter}: never a second grant beside what may come, and none is held for ever`, async () => {
+      const world = enforceWorld({ spec });
+      const dying = await world.start({ name: 'webhook-1', diesAfter });
+      const other = await world.start({ name: 'webhook-2', latencyMs: 30, seed: 5 });
+      expect(await world.env.finish(dying.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: false, code: 429 });
+      const isStored = diesAfter === 'ledger.create';
+      expect(world.ledger().claims).toHaveLength(isStored ? 1 : 0);
+      const answer = await world.env.finish(other.ask(scaleOf(world.set('b'), 2)));
+      expect(answer.allowed).toBe(!isStored);
+      if (!isStored) return;
+      expect(answer.message).toContain('zone a is about to have 2 replicas instead of 3');
+      await world.env.advance(121_000);
+      expect(await world.env.finish(other.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: true });
+      expect(world.ledger().claims).toMatchObject([{ zone: 'b' }]);
+    });
+  }
+
+  it('over a hundred pairs with a kill at a seeded request', async () => {
+    const sites = ['enforce.statefulsets', 'ledger.read', 'ledger.create', 'departures.read'];
+    let grants = 0;
+    for (let seed = 0; seed < 100; seed += 1) {
+      const world = enforceWorld({ spec });
+      const dying = await world.start({ name: 'webhook-1', latencyMs: 40, seed, diesAfter: sites[seed % sites.length] ?? '' });
+      const other = await world.start({ name: 'webhook-2', latencyMs: 40, seed: seed + 1000 });
+      const answers = await world.env.finish(Promise.all([dying.ask(scaleOf(world.set('a'), 2)), other.ask(scaleOf(world.set('b'), 2))]));
+      expect(allowedIn(answers), `seed ${seed}`).toBeLessThanOrEqual(1);
+      // Whatever was allowed stands in the ledger, and so may what nobody heard of.
+      const zones = world.ledger().claims.map(({ zone }) => zone);
+      expect(zones.length, `seed ${seed}`).toBeLessThanOrEqual(1);
+      if (answers[1]?.allowed) expect(zones, `seed ${seed}`).toEqual(['b']);
+      grants += allowedIn(answers);
+    }
+    expect(grants).toBeGreaterThan(10);
+  }, 120_000);
+});
+
+describe('without any agent', () => {
+  it('a decrease counts for the time between zones, for as long as it lasts', async () => {
+    const world = enforceWorld({ spec: { ...spec, scaling: { down: { betweenZones: '1h' } } } });
+    const [first, second] = await twoProcesses(world);
+    expect(await world.env.finish(first.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
+    world.scaleTo('a', 2);
+    for (const waitMs of [1_000, 121_000, 600_000]) {
+      await world.env.advance(waitMs);
+      const answer = await world.env.finish(second.ask(scaleOf(world.set('b'), 2)));
+      expect(answer, `after ${waitMs} ms`).toMatchObject({ allowed: false, code: 429 });
+      expect(answer.message).toMatch(/refused by (zone-gap|other-zones-ready|replica-write-in-flight)/);
+    }
+    expect(await world.env.finish(second.ask(scaleOf(world.set('a'), 1)))).toMatchObject({ allowed: true });
+    world.scaleTo('a', 1);
+    await world.env.advance(3_500_000);
+    expect(await world.env.finish(second.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false });
+    // It counts from when it may have arrived at the latest.
+    await world.env.advance(250_000);
+    expect(await world.env.finish(first.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: true });
+  });
+
+  it('a decrease still counts when the zone has grown again', async () => {
+    const world = enforceWorld({ spec: { ...spec, scaling: { down: { betweenZones: '1h' } } } });
+    const [first, second] = await twoProcesses(world);
+    expect(await world.env.finish(first.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
+    world.scaleTo('a', 2);
+    await world.env.advance(10_000);
+    expect(await world.env.finish(second.ask(scaleOf(world.set('a'), 3)))).toMatchObject({ allowed: true });
+    expect(world.ledger()).toMatchObject({ claims: [], downscales: [{ zone: 'a', from: 3, to: 2 }] });
+    world.scaleTo('a', 3);
+    await world.env.advance(600_000);
+    const answer = await world.env.finish(first.ask(scaleOf(world.set('b'), 2)));
+    expect(answer.message).toContain('refused by zone-gap');
+  });
+
+  it('a zone whose pods are gone is refused for the second zone after two minutes', async () => {
+    const world = enforceWorld({ spec });
+    const [first, second] = await twoProcesses(world);
+    world.workloads.broken.add('ingester-zone-a-1');
+    expect(await world.env.finish(first.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
+    world.api.change('/v1/pods', 'mimir', 'ingester-zone-a-1', { metadata: { deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    await world.env.advance(130_000);
+    expect(await world.env.finish(second.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: false, code: 429 });
+    expect(await world.env.finish(second.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false, code: 429 });
+    expect(await world.env.finish(first.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: false, code: 429 });
+  });
+
+  it('what was allowed and never came is free after two minutes, counted from when it was allowed last', async () => {
+    const world = enforceWorld({ spec });
+    const process = await world.start();
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
+    await world.env.advance(100_000);
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
+    await world.env.advance(100_000);
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: false, code: 429 });
+    await world.env.advance(21_000);
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: true });
+  });
+});

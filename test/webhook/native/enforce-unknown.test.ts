@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { ledgerKey, ledgerName } from '../../../engine/ledger-document.ts';
+import type { Review } from '../../../webhook/review/review.ts';
+import { deletionOf, type EnforceWorld, enforceWorld, evictionOf, scaleOf, updateOf, withLabels, withSpec } from './enforce-world.ts';
+
+const disruptions: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
+  'a scale-down': ({ set }) => scaleOf(set('a'), 2),
+  'an update that shrinks': ({ set }) => updateOf(set('a'), withSpec({ replicas: 2 })),
+  'the deletion of a StatefulSet': ({ set }) => deletionOf(set('a')),
+  'an eviction': ({ pod }) => evictionOf(pod('a', 0)),
+};
+
+/** What cannot be had, and how it comes to that before anything is asked. */
+const faults: Readonly<Record<string, (world: EnforceWorld) => void>> = {
+  'the ledger is forbidden': ({ api }) => api.forbid('get configmaps'),
+  'the ledger cannot be written': ({ api }) => api.forbid('create configmaps'),
+  'the ledger is not understood': ({ api }) =>
+    void api.put('/v1/configmaps', {
+      metadata: { name: ledgerName('ingester'), namespace: 'mimir' },
+      data: { [ledgerKey]: '{"format":"7.0"}' },
+    }),
+  'the ledger is full': ({ api, env }) => {
+    const atMs = env.clock.nowMs();
+    const claims = Array.from({ length: 100 }, (_, to) => ({ verb: 'scaleDown', zone: 'former', uid: 'u', from: 200, to, atMs }));
+    const ledger = { format: '1.0', namespace: 'mimir', group: 'ingester', claims, downscales: [], preparations: [] };
+    void api.put('/v1/configmaps', {
+      metadata: { name: ledgerName('ingester'), namespace: 'mimir' },
+      data: { [ledgerKey]: JSON.stringify(ledger) },
+    });
+  },
+};
+
+describe('what cannot be told is refused for what is protected (S31)', () => {
+  for (const [fault, break_] of Object.entries(faults)) {
+    for (const [what, review] of Object.entries(disruptions)) {
+      it(`${what} when ${fault}`, async () => {
+        const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+        break_(world);
+        const process = await world.start();
+        const answer = await world.env.finish(process.ask(review(world)));
+        expect(answer).toMatchObject({ allowed: false, code: 429 });
+        expect(answer.message).not.toMatch(/\.ts|at Object|undefined/);
+      });
+    }
+  }
+
+  for (const [what, review] of Object.entries(disruptions)) {
+    it(`${what} when the API server is gone, and not what no policy is about`, async () => {
+      const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+      world.workloads.create({ name: 'other' });
+      const process = await world.start();
+      await world.env.advance(1000);
+      process.cutOff();
+      const asked = review(world);
+      expect(await world.env.finish(process.ask(asked))).toMatchObject({ allowed: false, code: 429, retryAfterSeconds: 5 });
+      const free = JSON.parse(JSON.stringify(asked).replaceAll('ingester-zone-a', 'other')) as Review;
+      expect(await world.env.finish(process.ask(free))).toMatchObject({ allowed: true });
+      process.mend();
+      expect(await world.env.finish(process.ask(asked))).toMatchObject({ allowed: true });
+    });
+
+    it(`${what} while StatefulSets are not known`, async () => {
+      const world = enforceWorld({ kind: 'none' });
+      world.api.forbid('list statefulsets', 'watch statefulsets');
+      const process = await world.start();
+      expect(await world.env.finish(process.ask(review(world)))).toMatchObject({ allowed: false, code: 429 });
+    });
+
+    it(`${what} of a member that the caches do not know as one yet`, async () => {
+      const world = enforceWorld({ kind: 'none' });
+      const process = await world.start();
+      world.api.isWatchFrozen = true;
+      world.api.put('apps/v1/statefulsets', withLabels({ 'grafana.com/no-downscale': 'true' })(world.set('a')) as never);
+      const answer = await world.env.finish(process.ask(review(world)));
+      if (what === 'an eviction') expect(answer).toMatchObject({ allowed: true });
+      else expect(answer).toMatchObject({ allowed: false, code: 429 });
+      world.api.thaw();
+      await world.env.advance(1000);
+      if (what !== 'the deletion of a StatefulSet' && what !== 'an eviction') {
+        expect(await world.env.finish(process.ask(review(world)))).toMatchObject({ allowed: false, code: 403 });
+      }
+    });
+  }
+
+  it('the deletion of a pod passes whatever cannot be told', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    const process = await world.start();
+    const review = deletionOf(world.pod('a', 0));
+    process.cutOff();
+    const answer = await world.env.finish(process.ask(review));
+    expect(answer).toMatchObject({ allowed: true });
+    expect(answer.warnings?.[0]).toContain('was not judged');
+    expect(process.endpoint.onFailure(review, 'no answer in time').allowed).toBe(true);
+  });
+
+  it('what only grows passes whatever cannot be told', async () => {
+    const world = enforceWorld({ spec: { scaling: { down: { betweenZones: '1h' } } } });
+    const process = await world.start();
+    const grown = [scaleOf(world.set('a'), 4), updateOf(world.set('a'), withSpec({ replicas: 4 }))];
+    const more = updateOf(world.set('a'), (object) =>
+      withLabels({ 'rollout-group': 'x' })(withSpec({ replicas: 4, template: {} })(object)),
+    );
+    process.cutOff();
+    for (const review of grown) expect(await world.env.finish(process.ask(review))).toMatchObject({ allowed: true });
+    expect(await world.env.finish(process.ask(more))).toMatchObject({ allowed: false });
+    process.mend();
+    world.api.forbid('* configmaps');
+    for (const review of grown) expect(await world.env.finish(process.ask(review))).toMatchObject({ allowed: true });
+  });
+
+  it('an update that takes a member out of its group, when that cannot be remembered', async () => {
+    const world = enforceWorld({ kind: 'adopted' });
+    world.api.forbid('create configmaps');
+    const process = await world.start();
+    const answer = await world.env.finish(process.ask(updateOf(world.set('a'), withLabels({ 'rollout-group': undefined }))));
+    expect(answer).toMatchObject({ allowed: false, code: 429 });
+  });
+
+  it('what is asked too late, or not at all in the way of an API server', async () => {
+    const world = enforceWorld();
+    const process = await world.start();
+    expect(process.endpoint.onFailure(scaleOf(world.set('a'), 2), 'late')).toMatchObject({ allowed: false, code: 429 });
+    expect(process.endpoint.onFailure(scaleOf(world.set('a'), 3), 'late')).toEqual({ allowed: true });
+    const before = process.requests.length;
+    const malformed = [
+      scaleOf(world.set('a'), 2, { name: '' }),
+      updateOf(world.set('a'), withSpec({ replicas: 'two' })),
+      updateOf(world.set('a'), withSpec({ replicas: -1 })),
+      scaleOf(world.set('a'), 2, { subresource: 'scales' }),
+      { ...scaleOf(world.set('a'), 2), object: undefined } as unknown as Review,
+      evictionOf(world.pod('a', 0), { name: '', object: {} }),
+    ].map((review) => (review.name === '' ? { ...review, object: {}, oldObject: {} } : review));
+    for (const review of malformed) expect(await world.env.finish(process.ask(review))).toMatchObject({ allowed: false, code: 403 });
+    expect(process.requests.length).toBe(before);
+  });
+
+  it('nothing is written, and nobody is told, for a dry run (S29)', async () => {
+    const world = enforceWorld({ spec: { protect: { noDownscale: true, noEviction: true } } });
+    const process = await world.start();
+    for (let drain = 0; drain < 100; drain += 1) {
+      const answer = await world.env.finish(process.ask(evictionOf(world.pod('b', 0), { dryRun: true })));
+      expect(answer).toMatchObject({ allowed: false, code: 403 });
+    }
+    expect(process.writes).toEqual([]);
+  });
+});

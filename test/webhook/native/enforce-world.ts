@@ -1,0 +1,203 @@
+// Webhook processes before an API server in memory and in virtual time: what a test asks them, and what becomes of it.
+import { type Admission, startAdmission } from '../../../agent/admission/admission.ts';
+import type { AgentEnv } from '../../../agent/env.ts';
+import type { KubernetesHttp } from '../../../cluster/env.ts';
+import { sleep } from '../../../cluster/env.ts';
+import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger-document.ts';
+import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
+import { type EnforceOptions, enforceEndpoint } from '../../../webhook/native/enforce.ts';
+import type { Answer, Endpoint, Review } from '../../../webhook/review/review.ts';
+import { defaultConfig } from '../../kit/agent-process.ts';
+import { customKinds, type StoredObject } from '../../kit/memory-api.ts';
+import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster } from '../../kit/memory-cluster.ts';
+import type { StatefulSetInput } from '../../kit/memory-workloads.ts';
+import { seededRandom } from '../../kit/virtual-env.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export const setKey = 'apps/v1/statefulsets';
+const kinds = { ...customKinds, '/v1/namespaces': 'Namespace', 'events.k8s.io/v1/events': 'Event' };
+
+export interface EnforceWorld extends MemoryCluster {
+  /** A process of its own, with its own connection, once it knows everything. */
+  readonly start: (options?: ProcessOptions) => Promise<WebhookProcess>;
+  readonly set: (zone: string) => StoredObject;
+  readonly pod: (zone: string, ordinal: number) => StoredObject;
+  /** What is stored of the group. */
+  readonly ledger: () => Ledger;
+  readonly dropLedger: () => void;
+  /** What the API server does once everybody has allowed it. */
+  readonly scaleTo: (zone: string, replicas: number) => void;
+}
+
+export interface ProcessOptions extends Partial<Pick<EnforceOptions, 'own' | 'namespaces' | 'isPreparedElsewhere'>> {
+  readonly name?: string;
+  /** Each way takes up to so long, in milliseconds; none when left out. */
+  readonly latencyMs?: number;
+  readonly seed?: number;
+  /** The process dies once a request of the site has been answered. */
+  readonly diesAfter?: string;
+}
+
+export interface WebhookProcess {
+  readonly endpoint: Endpoint;
+  readonly admission: Admission;
+  /** Method and path of every request that would write. */
+  readonly writes: readonly string[];
+  readonly requests: readonly string[];
+  /** From now on no request is answered. */
+  readonly cutOff: () => void;
+  readonly mend: () => void;
+  /** The answer as the server would send it: of the endpoint, or what it says when it fails. */
+  readonly ask: (review: Review, timeoutMs?: number) => Promise<Answer>;
+}
+
+/** A group of three zones, native unless something else is said. */
+export function enforceWorld(
+  group: { readonly kind?: 'native' | 'adopted' | 'none'; readonly spec?: Json; readonly sets?: Partial<StatefulSetInput> } = {},
+): EnforceWorld {
+  const cluster = newCluster({ customKinds: kinds });
+  const { api, env } = cluster;
+  api.put('/v1/namespaces', { metadata: { name: 'mimir' } });
+  if (group.kind === 'none') for (const zone of ['a', 'b', 'c']) cluster.workloads.create({ name: `ingester-zone-${zone}`, ...group.sets });
+  else if (group.kind === 'adopted') adoptedGroup(cluster, group.sets);
+  else nativeGroup(cluster, group.spec, group.sets);
+  const found = (plural: string, name: string): StoredObject => {
+    const object = api.get(plural, 'mimir', name);
+    if (object === undefined) throw new Error(`${name} is not there`);
+    return object;
+  };
+  const set = (zone: string): StoredObject => found('statefulsets', `ingester-zone-${zone}`);
+  return {
+    ...cluster,
+    set,
+    pod: (zone, ordinal) => found('pods', `ingester-zone-${zone}-${ordinal}`),
+    ledger: () => {
+      const text = (api.get('configmaps', 'mimir', ledgerName('ingester'))?.['data'] as Json | undefined)?.[ledgerKey];
+      const ledger = decodeLedger(typeof text === 'string' ? text : undefined, { namespace: 'mimir', group: 'ingester' });
+      if (isUnknown(ledger)) throw new Error(ledger.unknown);
+      return ledger;
+    },
+    dropLedger: () => api.remove('/v1/configmaps', 'mimir', ledgerName('ingester')),
+    scaleTo: (zone, replicas) => void api.change(setKey, 'mimir', set(zone).metadata.name, { spec: { replicas } }),
+    start: async (options = {}) => {
+      const process = startWebhook(cluster, options);
+      await env.until(() => process.admission.guard.isSettled());
+      return process;
+    },
+  };
+}
+
+function startWebhook({ env }: MemoryCluster, options: ProcessOptions): WebhookProcess {
+  const { name = 'webhook-1', latencyMs = 0, seed = 1, diesAfter, ...endpointOptions } = options;
+  const random = seededRandom(seed);
+  const writes: string[] = [];
+  const requests: string[] = [];
+  let isCutOff = false;
+  let isDead = false;
+  const forever = new Promise<never>(() => undefined);
+  const way = (): Promise<void> => (latencyMs === 0 ? Promise.resolve() : sleep(env, random() * latencyMs));
+  const kubernetes: KubernetesHttp = {
+    request: async (request) => {
+      requests.push(`${request.method} ${request.path.split('?')[0]}`);
+      if (request.method !== 'GET') writes.push(`${request.method} ${request.path.split('?')[0]}`);
+      if (isDead) return forever;
+      await way();
+      if (isCutOff) {
+        await sleep(env, request.timeoutMs);
+        throw new Error('the connection was reset');
+      }
+      const response = await env.kubernetes.request(request);
+      isDead ||= request.site === diesAfter;
+      if (isDead) return forever;
+      if (random() < 0.3) await way();
+      return response;
+    },
+    stream: (request, onLine) => env.kubernetes.stream(request, onLine),
+  };
+  const silent = (): void => undefined;
+  const agentEnv: AgentEnv = {
+    ...{ clock: env.clock, timers: env.timers, random, kubernetes },
+    pods: { call: () => Promise.reject(new Error('admission calls no pod')) },
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+  };
+  const admission = startAdmission(agentEnv, { ...defaultConfig, identity: name });
+  const endpoint = enforceEndpoint({ env: agentEnv, guard: admission.guard, ...endpointOptions });
+  return {
+    ...{ endpoint, admission, writes, requests },
+    cutOff: () => {
+      isCutOff = true;
+    },
+    mend: () => {
+      isCutOff = false;
+    },
+    ask: (review, timeoutMs = 4000) => {
+      const deadlineMs = env.clock.monotonicMs() + timeoutMs;
+      const late = sleep(env, timeoutMs).then(() => endpoint.onFailure(review, 'there was no answer in time'));
+      const answer = endpoint
+        .handle(review, { deadlineMs, signal: new AbortController().signal })
+        .catch((error: unknown) => endpoint.onFailure(review, error instanceof Error ? error.message : 'unknown'));
+      return Promise.race([answer, late]);
+    },
+  };
+}
+
+const person = { name: 'kim', groups: ['system:authenticated'] };
+
+function reviewOf(resource: 'statefulsets' | 'pods', overrides: Partial<Review>): Review {
+  const group = resource === 'pods' ? '' : 'apps';
+  return {
+    ...{ apiVersion: 'admission.k8s.io/v1', uid: 'review-1', subresource: '', operation: 'UPDATE', dryRun: false, user: person },
+    kind: { group, version: 'v1', kind: resource === 'pods' ? 'Pod' : 'StatefulSet' },
+    resource: { group, version: 'v1', resource },
+    ...{ namespace: 'mimir', name: '' },
+    ...overrides,
+  };
+}
+
+/** A write of a StatefulSet: `change` is what it makes of the object. */
+export function updateOf(set: StoredObject, change: (object: Json) => Json, overrides: Partial<Review> = {}): Review {
+  return reviewOf('statefulsets', { name: set.metadata.name, oldObject: set, object: change(set), ...overrides });
+}
+
+/** A write of `/scale`; without `replicas` the number is left out. */
+export function scaleOf(set: StoredObject, replicas: number | undefined, overrides: Partial<Review> = {}): Review {
+  const scale = (count: unknown): Json => ({
+    ...{ apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: set.metadata.name, namespace: 'mimir' } },
+    spec: count === undefined ? {} : { replicas: count },
+  });
+  return reviewOf('statefulsets', {
+    ...{ kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, subresource: 'scale', name: set.metadata.name },
+    ...{ oldObject: scale((set['spec'] as Json)['replicas']), object: scale(replicas) },
+    ...overrides,
+  });
+}
+
+export function deletionOf(object: StoredObject, overrides: Partial<Review> = {}): Review {
+  const resource = object['kind'] === 'Pod' ? 'pods' : 'statefulsets';
+  return reviewOf(resource, { operation: 'DELETE', name: object.metadata.name, oldObject: object, ...overrides });
+}
+
+export function evictionOf(pod: StoredObject, overrides: Partial<Review> = {}): Review {
+  const { name, namespace } = pod.metadata;
+  return reviewOf('pods', {
+    ...{ kind: { group: 'policy', version: 'v1', kind: 'Eviction' }, subresource: 'eviction', operation: 'CREATE', name },
+    object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
+    ...overrides,
+  });
+}
+
+/** The object with other fields in its spec. */
+export function withSpec(fields: Json): (object: Json) => Json {
+  return (object) => ({ ...object, spec: { ...(object['spec'] as Json), ...fields } });
+}
+
+/** The object with other labels; undefined takes one away. */
+export function withLabels(labels: Readonly<Record<string, string | undefined>>): (object: Json) => Json {
+  return (object) => {
+    const metadata = object['metadata'] as Json;
+    const all = { ...(metadata['labels'] as Json | undefined), ...labels };
+    const kept = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+    return { ...object, metadata: { ...metadata, labels: kept } };
+  };
+}

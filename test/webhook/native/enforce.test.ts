@@ -1,0 +1,351 @@
+import { describe, expect, it } from 'vitest';
+import type { Review } from '../../../webhook/review/review.ts';
+import type { StoredObject } from '../../kit/memory-api.ts';
+import {
+  deletionOf,
+  type EnforceWorld,
+  enforceWorld,
+  evictionOf,
+  type Json,
+  scaleOf,
+  updateOf,
+  withLabels,
+  withSpec,
+} from './enforce-world.ts';
+
+const protectedSpec = {
+  protect: { noDownscale: true, noDelete: true, noEviction: true },
+  disruption: { maxUnavailable: 1 },
+};
+const fromSpec = (set: StoredObject): Json => set['spec'] as Json;
+const withoutReplicas = (object: Json): Json => {
+  const { replicas: _replicas, ...spec } = object['spec'] as Json;
+  return { ...object, spec };
+};
+
+/** Each write path, and what it asks of zone a. */
+const shrinking: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
+  PUT: ({ set }) => updateOf(set('a'), withSpec({ replicas: 2 }), { options: { kind: 'UpdateOptions' } }),
+  'a patch': ({ set }) => updateOf(set('a'), withSpec({ replicas: 2 }), { options: { kind: 'PatchOptions' } }),
+  'server-side apply': ({ set }) =>
+    updateOf(set('a'), withSpec({ replicas: 2 }), { options: { kind: 'PatchOptions', fieldManager: 'flux', force: true } }),
+  '/scale': ({ set }) => scaleOf(set('a'), 2),
+  '/scale without a number': ({ set }) => scaleOf(set('a'), undefined),
+  'a write without replicas': ({ set }) => updateOf(set('a'), withoutReplicas),
+  'a write with replicas null': ({ set }) => updateOf(set('a'), withSpec({ replicas: null })),
+  'a write that changes the template too': ({ set }) =>
+    updateOf(set('a'), withSpec({ replicas: 2, template: { ...(fromSpec(set('a'))['template'] as Json), spec: { containers: [] } } })),
+  'an autoscaler': ({ set }) =>
+    scaleOf(set('a'), 2, {
+      user: { name: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler', groups: ['system:serviceaccounts:kube-system'] },
+    }),
+  'another version of Scale': ({ set }) =>
+    scaleOf(set('a'), 2, { kind: { group: 'extensions', version: 'v1beta1', kind: 'Scale' }, apiVersion: 'admission.k8s.io/v1beta1' }),
+  'a dry run': ({ set }) => scaleOf(set('a'), 2, { dryRun: true }),
+};
+const deleting: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
+  'the deletion of a StatefulSet': ({ set }) => deletionOf(set('a')),
+  'the deletion that leaves the pods': ({ set }) =>
+    deletionOf(set('a'), { options: { kind: 'DeleteOptions', propagationPolicy: 'Orphan' } }),
+  'the deletion of a collection, which names nothing': ({ set }) => deletionOf(set('a'), { name: '' }),
+  'an eviction': ({ pod }) => evictionOf(pod('a', 1)),
+  'an eviction of the old version': ({ pod }) =>
+    evictionOf(pod('a', 1), { kind: { group: 'policy', version: 'v1beta1', kind: 'Eviction' } }),
+};
+
+describe('what is protected is refused on every path', () => {
+  for (const [path, review] of Object.entries({ ...shrinking, ...deleting })) {
+    it(`${path}, and passes where nothing protects`, async () => {
+      const guarded = enforceWorld({ spec: protectedSpec });
+      const process = await guarded.start();
+      const refused = await guarded.env.finish(process.ask(review(guarded)));
+      expect(refused).toMatchObject({ allowed: false, code: 403, reason: 'Forbidden' });
+      expect(refused.message).toMatch(
+        /refused by no-(downscale|delete|eviction): zone a .*; kubectl rollout-group explain decision\/[0-9a-f]{12}$/,
+      );
+      expect(guarded.ledger().claims).toEqual([]);
+
+      const member = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+      const third = await member.start();
+      const asked = review(member);
+      // The floor of a group is a protection too.
+      const isToNothing = path === '/scale without a number';
+      expect(await member.env.finish(third.ask(asked))).toMatchObject({ allowed: !isToNothing });
+      expect(member.ledger().claims).toHaveLength(asked.dryRun || isToNothing ? 0 : 1);
+
+      const free = enforceWorld({ kind: 'none' });
+      const other = await free.start();
+      expect(await free.env.finish(other.ask(review(free)))).toMatchObject({ allowed: true });
+      expect(other.writes).toEqual([]);
+    });
+  }
+
+  it('says the rule, the fact, where it is written and how to ask further, and tells the audit log', async () => {
+    const world = enforceWorld({ spec: protectedSpec });
+    const process = await world.start();
+    const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
+    const id = answer.auditAnnotations?.['decision'];
+    expect(answer.message).toBe(
+      `scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is refused by no-downscale: zone a must not shrink (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect; kubectl rollout-group explain decision/${id}`,
+    );
+    expect(answer.auditAnnotations).toMatchObject({ outcome: 'deny', rule: 'no-downscale', group: 'mimir/ingester' });
+    expect(answer.auditAnnotations?.['policy']).toMatch(/^[0-9a-f]+$/);
+    await world.env.settle();
+    expect(world.api.list('events')).toMatchObject([
+      { regarding: { kind: 'StatefulSet', name: 'ingester-zone-a' }, reason: 'NoDownscale', type: 'Warning' },
+    ]);
+  });
+
+  it('the deletion of a pod, by the budget of its group', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    const process = await world.start();
+    expect(await world.env.finish(process.ask(deletionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
+    const second = await world.env.finish(process.ask(deletionOf(world.pod('b', 1))));
+    expect(second).toMatchObject({ allowed: false, code: 429, reason: 'TooManyRequests' });
+    expect(second.message).toContain('refused by disruption-budget: 1 pod not ready in ingester-zone-a');
+  });
+
+  it('a restart, a strategy, a partition, a first ordinal', async () => {
+    const world = enforceWorld();
+    world.api.put('rollout-group.dev/v1alpha1/rolloutpolicies', {
+      metadata: { name: 'safety', namespace: 'mimir' },
+      spec: { targets: { groups: ['ingester'] }, rules: [{ name: 'no-restarts', actions: ['restart'], effect: 'deny' }] },
+    });
+    world.workloads.setImage('ingester-zone-a', 'app:2');
+    const process = await world.start();
+    await world.env.advance(1000);
+    const set = world.set('a');
+    const template = fromSpec(set)['template'] as Json;
+    const restarted = {
+      ...template,
+      metadata: { ...(template['metadata'] as Json), annotations: { 'kubectl.kubernetes.io/restartedAt': 'now' } },
+    };
+    const ask = (change: (object: Json) => Json) => world.env.finish(process.ask(updateOf(set, change)));
+    expect((await ask(withSpec({ template: restarted }))).message).toContain('refused by safety/no-restarts');
+    expect((await ask(withSpec({ updateStrategy: { type: 'RollingUpdate' } }))).message).toContain('refused by update-strategy');
+    expect((await ask(withSpec({ ordinals: { start: 1 } }))).message).toContain('refused by ordinals-kept');
+    world.api.change('apps/v1/statefulsets', 'mimir', set.metadata.name, {
+      spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 3 } } },
+    });
+    await world.env.advance(1000);
+    const rolling = world.set('a');
+    const lower = { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } } };
+    const answer = await world.env.finish(process.ask(updateOf(rolling, withSpec(lower))));
+    expect(answer.message).toContain('refused by update-strategy: the partition 1 would replace 2 pods');
+  });
+});
+
+describe('what takes protection away, in one request or in two (threat 10)', () => {
+  const label = 'rollout-group';
+
+  for (const [how, labels] of Object.entries({ removed: { [label]: undefined }, renamed: { [label]: 'other' } })) {
+    it(`is refused when the label is ${how} in the write that shrinks`, async () => {
+      const world = enforceWorld({ kind: 'adopted' });
+      const process = await world.start();
+      const both = updateOf(world.set('a'), (object) => withLabels(labels)(withSpec({ replicas: 2 })(object)));
+      const answer = await world.env.finish(process.ask(both));
+      expect(answer).toMatchObject({ allowed: false, code: 403 });
+      expect(answer.message).toContain('refused by protection-kept');
+    });
+
+    it(`holds on for ten minutes when the label is ${how} first`, async () => {
+      const world = enforceWorld({ kind: 'adopted' });
+      const [first, second] = [await world.start(), await world.start({ name: 'webhook-2' })];
+      const relabelled = withLabels(labels)(world.set('a'));
+      expect(await world.env.finish(first.ask(updateOf(world.set('a'), () => relabelled)))).toMatchObject({ allowed: true });
+      world.api.put('apps/v1/statefulsets', relabelled as never);
+      await world.env.advance(2000);
+      for (const review of [scaleOf(world.set('a'), 0), deletionOf(world.set('a')), evictionOf(world.pod('a', 0))]) {
+        const answer = await world.env.finish(second.ask(review));
+        expect(answer).toMatchObject({ allowed: false, code: 429 });
+        expect(answer.message).toContain('refused by protection-kept: ingester-zone-a left the group ingester a short while ago');
+      }
+      await world.env.advance(600_000);
+      if (how === 'removed') expect(await world.env.finish(second.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: true });
+    });
+  }
+
+  it('holds on when the label that forbids to shrink is taken away', async () => {
+    const world = enforceWorld({ kind: 'none', sets: { labels: { 'grafana.com/no-downscale': 'true' } } });
+    const process = await world.start();
+    const without = withLabels({ 'grafana.com/no-downscale': undefined })(world.set('a'));
+    expect(await world.env.finish(process.ask(updateOf(world.set('a'), () => without)))).toMatchObject({ allowed: true });
+    world.api.put('apps/v1/statefulsets', without as never);
+    await world.env.advance(1000);
+    const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
+    expect(answer.message).toContain('refused by protection-kept: ingester-zone-a lost the label grafana.com/no-downscale');
+    expect(await world.env.finish(process.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false, code: 403 });
+  });
+
+  it('is refused while a disruption of the zone is announced', async () => {
+    const world = enforceWorld({ kind: 'adopted' });
+    const process = await world.start();
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 0))))).toMatchObject({ allowed: true });
+    const answer = await world.env.finish(process.ask(updateOf(world.set('a'), withLabels({ [label]: undefined }))));
+    expect(answer).toMatchObject({ allowed: false, code: 429 });
+    expect(answer.message).toContain('zone a leaves the group while disruptions of it are under way');
+  });
+
+  it('is remembered when a write of the status takes it away', async () => {
+    const world = enforceWorld({ kind: 'adopted' });
+    const process = await world.start();
+    const without = withLabels({ [label]: undefined })(world.set('a'));
+    const review = updateOf(world.set('a'), () => without, { subresource: 'status' });
+    expect(await world.env.finish(process.ask(review))).toMatchObject({ allowed: true });
+    world.api.put('apps/v1/statefulsets', without as never);
+    await world.env.advance(1000);
+    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: false, code: 429 });
+  });
+
+  it('is nothing when labels change that say nothing about protection', async () => {
+    const world = enforceWorld({ sets: { labels: { chart: 'mimir-1' } } });
+    const process = await world.start();
+    const upgraded = withLabels({ chart: 'mimir-2' })(world.set('a'));
+    expect(await world.env.finish(process.ask(updateOf(world.set('a'), () => upgraded)))).toMatchObject({ allowed: true });
+    world.api.put('apps/v1/statefulsets', upgraded as never);
+    await world.env.advance(1000);
+    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
+  });
+});
+
+describe('what must always pass (S32)', () => {
+  const system = { name: 'system:kube-controller-manager', groups: [] };
+  const cases: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
+    "the kubelet's final removal": ({ pod }) => deletionOf(pod('a', 0), { user: { name: 'system:node:n1', groups: ['system:nodes'] } }),
+    'the deletion of a pod that already goes': ({ pod }) => {
+      const going = { ...pod('a', 0), metadata: { ...pod('a', 0).metadata, deletionTimestamp: '2026-01-15T12:00:00Z' } };
+      return deletionOf(going);
+    },
+    "the StatefulSet controller's own scale-down": ({ pod }) =>
+      deletionOf(pod('a', 2), {
+        user: { name: 'system:serviceaccount:kube-system:statefulset-controller', groups: ['system:serviceaccounts:kube-system'] },
+      }),
+    'a controller without a ServiceAccount of its own': ({ pod }) => deletionOf(pod('a', 2), { user: system }),
+    'a write that changes nothing': ({ set }) => updateOf(set('a'), (object) => object),
+    'a write of annotations': ({ set }) =>
+      updateOf(set('a'), (object) => ({ ...object, metadata: { ...(object['metadata'] as Json), annotations: { a: 'b' } } })),
+    'a new label': ({ set }) => updateOf(set('a'), withLabels({ team: 'db' })),
+    'a write of the status': ({ set }) => updateOf(set('a'), (object) => ({ ...object, status: {} }), { subresource: 'status' }),
+    'a /scale to the same number': ({ set }) => scaleOf(set('a'), 3),
+  };
+  for (const [what, review] of Object.entries(cases)) {
+    it(`${what}, without any request`, async () => {
+      const world = enforceWorld({ spec: protectedSpec });
+      const process = await world.start();
+      const before = process.requests.length;
+      expect(await world.env.finish(process.ask(review(world)))).toEqual({ allowed: true });
+      expect(process.requests.length).toBe(before);
+    });
+  }
+
+  it('whatever grows', async () => {
+    const world = enforceWorld({ spec: protectedSpec });
+    const process = await world.start();
+    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 4)))).toMatchObject({ allowed: true });
+    expect(await world.env.finish(process.ask(updateOf(world.set('a'), withSpec({ replicas: 5 }))))).toMatchObject({ allowed: true });
+    expect(process.writes).toEqual([]);
+  });
+
+  it('the deletion of a whole namespace', async () => {
+    const world = enforceWorld({ spec: protectedSpec });
+    world.api.put('/v1/namespaces', { metadata: { name: 'mimir', deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    const process = await world.start();
+    for (const object of [world.set('a'), world.pod('b', 0)]) {
+      expect(await world.env.finish(process.ask(deletionOf(object, { name: '' })))).toMatchObject({ allowed: true });
+    }
+  });
+
+  it('our own workloads, and namespaces that nobody looks after', async () => {
+    const world = enforceWorld({ spec: protectedSpec });
+    const own = await world.start({ own: { namespace: 'mimir', names: ['ingester-zone-a', 'agent'] } });
+    const before = own.requests.length;
+    const agentPod = { ...world.pod('a', 0), metadata: { ...world.pod('a', 0).metadata, name: 'agent-7d9c5b8f6d-x2x4k' } };
+    expect(await world.env.finish(own.ask(evictionOf(agentPod)))).toEqual({ allowed: true });
+    expect(await world.env.finish(own.ask(scaleOf(world.set('a'), 0)))).toEqual({ allowed: true });
+    expect(own.requests.length).toBe(before);
+    expect(await world.env.finish(own.ask(evictionOf(world.pod('a', 0))))).toMatchObject({ allowed: false });
+    const elsewhere = await world.start({ namespaces: ['loki'] });
+    expect(await world.env.finish(elsewhere.ask(evictionOf(world.pod('b', 0))))).toEqual({ allowed: true });
+  });
+
+  it('the agent, which has announced what it does', async () => {
+    const world = enforceWorld({ spec: { ...protectedSpec, replicas: { count: 2 }, protect: { noEviction: true } } });
+    const process = await world.start();
+    const refused = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
+    expect(refused.message).toContain('refused by replicas-owned');
+    const base = world.ledger();
+    const { uid, resourceVersion } = world.set('a').metadata;
+    const claim = { verb: 'scaleDown', zone: 'a', uid, from: 3, to: 2, resourceVersion, epoch: 4, atMs: world.env.clock.nowMs() } as const;
+    const group = { namespace: 'mimir', name: 'ingester' };
+    await world.env.finish(process.admission.guard.store(group, base, { ...base, claims: [claim], epoch: 4 }, 1000));
+    const announced = world.ledger();
+    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
+    expect(world.ledger()).toEqual(announced);
+    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 1)))).toMatchObject({ allowed: false });
+  });
+});
+
+describe('pods that must prepare', () => {
+  const prepare = { 'grafana.com/prepare-downscale': 'true' };
+  const annotations = { 'grafana.com/prepare-downscale-http-path': 'prepare', 'grafana.com/prepare-downscale-http-port': '80' };
+
+  it('of a native group do so for the agent alone', async () => {
+    const endpoint = { port: 8080, path: '/prepare' };
+    const world = enforceWorld({ spec: { scaling: { down: { prepare: { endpoint, onFailure: 'deny' } } } } });
+    const process = await world.start({ isPreparedElsewhere: true });
+    const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
+    expect(answer).toMatchObject({ allowed: false, code: 403 });
+    expect(answer.message).toContain('refused by prepare-downscale: 1 pod must prepare; give the group replicas.count or replicas.mirror');
+    expect(process.writes.filter((write) => !write.includes('/events'))).toEqual([]);
+    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2, { dryRun: true })))).toMatchObject({ allowed: true });
+  });
+
+  it('of an adopted group do so at the endpoint that is asked before, where there is one', async () => {
+    const world = enforceWorld({ kind: 'adopted', sets: { labels: prepare, annotations } });
+    const alone = await world.start();
+    expect(await world.env.finish(alone.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: false, code: 403 });
+    const beside = await world.start({ isPreparedElsewhere: true });
+    expect(await world.env.finish(beside.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
+    expect(world.ledger().claims).toMatchObject([{ verb: 'scaleDown', from: 3, to: 2 }]);
+  });
+});
+
+describe('a reservation', () => {
+  it('names what was allowed, and nothing that a dry run asked for (S29)', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    const process = await world.start();
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1), { dryRun: true })))).toMatchObject({ allowed: true });
+    const drained = { deleteOptions: { dryRun: ['All'] }, metadata: { name: 'ingester-zone-a-1' } };
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1), { object: drained })))).toMatchObject({ allowed: true });
+    expect(process.writes).toEqual([]);
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
+    const { uid } = world.pod('a', 1).metadata;
+    expect(world.ledger().claims).toMatchObject([{ verb: 'evictPod', zone: 'a', uid, ordinal: 1 }]);
+    expect(world.ledger().claims[0]).not.toHaveProperty('epoch');
+    expect(world.ledger().claims[0]).not.toHaveProperty('resourceVersion');
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
+    expect(world.ledger().claims).toHaveLength(1);
+    expect(await world.env.finish(process.ask(evictionOf(world.pod('b', 1))))).toMatchObject({
+      allowed: false,
+      code: 429,
+      retryAfterSeconds: 10,
+    });
+  });
+
+  it('is judged by what is stored of the object, whatever the review says (threat 1)', async () => {
+    const world = enforceWorld({ spec: { protect: { noDownscale: true } } });
+    const process = await world.start();
+    const forged = { ...world.set('a'), spec: { ...fromSpec(world.set('a')), replicas: 2 } } as StoredObject;
+    expect(await world.env.finish(process.ask(scaleOf(forged, 1)))).toMatchObject({ allowed: false, code: 403 });
+  });
+
+  it('of many at once is one write', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 3 } } });
+    const process = await world.start({ latencyMs: 20 });
+    const asked = [0, 1, 2].map((ordinal) => process.ask(evictionOf(world.pod('a', ordinal))));
+    const answers = await world.env.finish(Promise.all(asked));
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+    expect(world.ledger().claims).toHaveLength(3);
+    expect(process.writes.length).toBeLessThanOrEqual(2);
+  });
+});

@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+import { askedOf, isDryRun, onlyGrows, podRequest, requestsOn } from '../../../webhook/native/requests-of.ts';
+import type { Review } from '../../../webhook/review/review.ts';
+import { seededRandom } from '../../kit/virtual-env.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const template = { metadata: { labels: { name: 'db' } }, spec: { containers: [{ name: 'db', image: 'db:1' }] } };
+const stored = {
+  metadata: { name: 'db-a', namespace: 'prod', labels: { 'rollout-group': 'db', team: 'x' } },
+  spec: { replicas: 3, template, updateStrategy: { type: 'OnDelete' } },
+};
+const review = (overrides: Partial<Review> = {}): Review => ({
+  ...{ apiVersion: 'admission.k8s.io/v1', uid: 'u', subresource: '', operation: 'UPDATE', namespace: 'prod', name: 'db-a', dryRun: false },
+  kind: { group: 'apps', version: 'v1', kind: 'StatefulSet' },
+  resource: { group: 'apps', version: 'v1', resource: 'statefulsets' },
+  user: { name: 'kim', groups: [] },
+  ...overrides,
+});
+const pod = { group: '', version: 'v1', resource: 'pods' };
+const spec = (fields: Json): Json => ({ ...stored, spec: { ...stored.spec, ...fields } });
+const common = { namespace: 'prod', statefulSet: 'db-a', user: 'kim', dryRun: false };
+const unchanged = {
+  ...{ kind: 'update', ...common, from: 3, to: 3, isTemplateChanged: false, strategy: 'OnDelete', partition: 0, firstOrdinal: 0 },
+  ...{ relabels: [], via: 'update' },
+};
+
+describe('what a review asks for', () => {
+  it('is nothing where nothing changes that policy cares for', () => {
+    const harmless = [
+      stored,
+      { ...stored, metadata: { ...stored.metadata, annotations: { a: 'b' }, labels: { ...stored.metadata.labels, added: 'y' } } },
+      spec({ minReadySeconds: 5 }),
+      spec({ updateStrategy: { type: 'OnDelete', rollingUpdate: {} } }),
+    ];
+    for (const object of harmless) expect(askedOf(review({ oldObject: stored, object })).kind).toBe('pass');
+  });
+
+  it('is something where replicas, template, strategy, ordinals or labels change', () => {
+    const telling = [
+      spec({ replicas: 2 }),
+      spec({ replicas: 4 }),
+      spec({ replicas: null }),
+      spec({ template: {} }),
+      spec({ updateStrategy: { type: 'RollingUpdate' } }),
+      spec({ updateStrategy: { type: 'OnDelete', rollingUpdate: { partition: 2 } } }),
+      spec({ ordinals: { start: 1 } }),
+      { ...stored, metadata: { ...stored.metadata, labels: { team: 'x' } } },
+      { ...stored, metadata: { ...stored.metadata, labels: { ...stored.metadata.labels, team: 'y' } } },
+      { ...stored, metadata: { ...stored.metadata, labels: { ...stored.metadata.labels, 'grafana.com/no-downscale': 'true' } } },
+    ];
+    for (const object of telling) expect(askedOf(review({ oldObject: stored, object })).kind).toBe('statefulSet');
+    expect(askedOf(review({ object: stored })).kind).toBe('statefulSet');
+  });
+
+  it('is something where the time of the last decrease is removed or set back', () => {
+    const at = (instant?: string): Json => ({
+      ...stored,
+      metadata: { ...stored.metadata, annotations: instant === undefined ? {} : { 'grafana.com/last-downscale': instant } },
+    });
+    const ask = (oldObject: Json, object: Json) => askedOf(review({ oldObject, object })).kind;
+    expect(ask(at('2026-01-02T00:00:00Z'), at())).toBe('statefulSet');
+    expect(ask(at('2026-01-02T00:00:00Z'), at('2026-01-01T00:00:00Z'))).toBe('statefulSet');
+    expect(ask(at('2026-01-02T00:00:00Z'), at('never'))).toBe('statefulSet');
+    expect(ask(at('2026-01-02T00:00:00Z'), at('2026-01-03T00:00:00Z'))).toBe('pass');
+    expect(ask(at(), at('2026-01-03T00:00:00Z'))).toBe('pass');
+  });
+
+  it('is something where a write of the status changes labels, and nothing else of it', () => {
+    const relabelled = { ...spec({ replicas: 0 }), metadata: { ...stored.metadata, labels: {} } };
+    const status = review({ subresource: 'status', oldObject: stored, object: relabelled });
+    expect(askedOf(status).kind).toBe('statefulSet');
+    expect(requestsOn(status, 'update', stored, 3)).toEqual([{ ...unchanged, relabels: ['rollout-group', 'team'] }]);
+    expect(askedOf({ ...status, object: spec({ replicas: 0 }) }).kind).toBe('pass');
+  });
+
+  it('takes an absent number as the API server does: 1 of a StatefulSet, 0 of a Scale', () => {
+    const one = spec({ replicas: 1 });
+    expect(askedOf(review({ oldObject: one, object: spec({ replicas: undefined }) })).kind).toBe('pass');
+    const scale = review({ subresource: 'scale', oldObject: { spec: {} }, object: { spec: { replicas: 0 } } });
+    expect(askedOf(scale).kind).toBe('pass');
+    expect(requestsOn(review({ subresource: 'scale', object: { spec: {} } }), 'scale', stored, 3)).toEqual([
+      { kind: 'scale', ...common, from: 3, to: 0, via: 'scale' },
+    ]);
+  });
+
+  it('leaves pods alone that nodes and controllers delete, and not those that they evict', () => {
+    const controller = { name: 'system:serviceaccount:kube-system:statefulset-controller', groups: [] };
+    const gone = review({ resource: pod, operation: 'DELETE', name: 'db-a-0' });
+    expect(askedOf(gone)).toEqual({ kind: 'pod', verb: 'deletePod', namespace: 'prod', name: 'db-a-0' });
+    expect(askedOf({ ...gone, user: controller }).kind).toBe('pass');
+    expect(askedOf({ ...gone, user: { name: 'n', groups: ['system:nodes'] } }).kind).toBe('pass');
+    const eviction = review({ resource: pod, operation: 'CREATE', subresource: 'eviction', name: 'db-a-0' });
+    expect(askedOf({ ...eviction, user: controller })).toEqual({ kind: 'pod', verb: 'evictPod', namespace: 'prod', name: 'db-a-0' });
+    for (const subresource of ['exec', 'log', 'status', 'ephemeralcontainers', 'binding']) {
+      expect(askedOf({ ...eviction, subresource }).kind).toBe('pass');
+    }
+  });
+
+  it('is about no other resource', () => {
+    expect(askedOf(review({ resource: { group: 'apps', version: 'v1', resource: 'deployments' } })).kind).toBe('pass');
+    expect(askedOf(review({ resource: { group: '', version: 'v1', resource: 'configmaps' }, operation: 'DELETE' })).kind).toBe('pass');
+    expect(askedOf(review({ operation: 'CREATE' })).kind).toBe('pass');
+  });
+});
+
+describe('what no API server sends', () => {
+  const values = [
+    undefined,
+    null,
+    0,
+    -1,
+    1.5,
+    1e300,
+    '',
+    'x',
+    true,
+    [],
+    [null],
+    {},
+    { spec: null },
+    { metadata: [] },
+    { spec: { template: 7 } },
+  ];
+
+  it('is taken apart without a fault, over 20,000 reviews', () => {
+    const random = seededRandom(3);
+    const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
+    const scrambled = (value: unknown, depth: number): unknown => {
+      if (random() < 0.15) return pick(values);
+      if (depth === 0 || typeof value !== 'object' || value === null) return value;
+      return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, scrambled(member, depth - 1)]));
+    };
+    const seen = new Set<string>();
+    for (let count = 0; count < 20_000; count += 1) {
+      const object = scrambled(stored, 4);
+      const oldObject = scrambled(stored, 4);
+      const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+      const strange = review({
+        resource: pick([pod, review().resource]),
+        subresource: pick(['', 'scale', 'status', 'eviction', 'other']),
+        operation: pick(['UPDATE', 'DELETE', 'CREATE', 'CONNECT', '']),
+        name: pick(['db-a', 'db-a-0', '']),
+        namespace: pick(['prod', 'prod', '']),
+        ...(isObject(object) ? { object } : {}),
+        ...(isObject(oldObject) ? { oldObject } : {}),
+      });
+      const asked = askedOf(strange);
+      seen.add(asked.kind);
+      if (asked.kind === 'statefulSet') {
+        for (const request of requestsOn(strange, asked.verb, stored, 3)) {
+          const { from = 0, to = 0 } = request as { readonly from?: number; readonly to?: number };
+          expect(Number.isSafeInteger(from) && Number.isSafeInteger(to) && to >= 0).toBe(true);
+        }
+      }
+      expect(typeof (isDryRun(strange) && onlyGrows(strange))).toBe('boolean');
+    }
+    expect([...seen].sort()).toEqual(['malformed', 'pass', 'pod', 'statefulSet']);
+  });
+});
+
+describe('what the engine is asked', () => {
+  it('compares the object with what is stored, whatever the review says of it', () => {
+    const forged = review({ oldObject: spec({ replicas: 1 }), object: spec({ replicas: 2 }) });
+    expect(requestsOn(forged, 'update', stored, 3)).toEqual([{ ...unchanged, to: 2 }]);
+  });
+
+  it('knows a restart from a new template', () => {
+    const annotated = { ...template, metadata: { ...template.metadata, annotations: { 'kubectl.kubernetes.io/restartedAt': 'now' } } };
+    expect(requestsOn(review({ object: spec({ template: annotated }) }), 'update', stored, 3)).toEqual([
+      { ...unchanged, isTemplateChanged: true },
+      { kind: 'restart', ...common },
+    ]);
+    const image = { ...annotated, spec: { containers: [{ name: 'db', image: 'db:2' }] } };
+    expect(requestsOn(review({ object: spec({ template: image }) }), 'update', stored, 3)).toEqual([
+      { ...unchanged, isTemplateChanged: true },
+    ]);
+  });
+
+  it('names the labels that change, are removed, or begin to protect', () => {
+    const labels = { 'rollout-group': 'other', 'grafana.com/prepare-downscale': 'true', harmless: 'z' };
+    const object = { ...stored, metadata: { ...stored.metadata, labels } };
+    expect(requestsOn(review({ object, options: { kind: 'PatchOptions' } }), 'update', stored, 3)).toEqual([
+      { ...unchanged, relabels: ['grafana.com/prepare-downscale', 'rollout-group', 'team'], via: 'patch' },
+    ]);
+  });
+
+  it('says how many pods go with a StatefulSet', () => {
+    expect(requestsOn(review({ operation: 'DELETE' }), 'delete', stored, 3)).toEqual([{ kind: 'deleteStatefulSet', ...common, pods: 3 }]);
+    expect(requestsOn(review({ operation: 'DELETE', dryRun: true }), 'delete', stored, 0)).toEqual([
+      { kind: 'deleteStatefulSet', ...common, dryRun: true },
+    ]);
+  });
+
+  it('takes a dry run from the options of an eviction too', () => {
+    const object = { deleteOptions: { dryRun: ['All'] } };
+    const eviction = review({ resource: pod, operation: 'CREATE', subresource: 'eviction', object });
+    expect(isDryRun(eviction)).toBe(true);
+    expect(isDryRun({ ...eviction, object: { deleteOptions: {} } })).toBe(false);
+    expect(isDryRun(review({ object }))).toBe(false);
+    expect(podRequest(eviction, 'evictPod', 'db-a-0')).toEqual({
+      kind: 'evictPod',
+      namespace: 'prod',
+      pod: 'db-a-0',
+      user: 'kim',
+      dryRun: true,
+    });
+  });
+});

@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { lintPolicies } from '../../../policies/lint/lint.ts';
+import { validateEndpoint } from '../../../webhook/native/validate-endpoint.ts';
+import type { Answer, Review } from '../../../webhook/review/review.ts';
+import { call, type Json, mallory, nowMs, reviewOf } from './our-reviews.ts';
+
+const endpoint = validateEndpoint({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 } }, { agentNamespace: 'rollout-group' });
+
+function validate(review: Review): Promise<Answer> {
+  return endpoint.handle(review, call);
+}
+
+const zones = [
+  { name: 'a', statefulSet: 'ingester-zone-a' },
+  { name: 'b', statefulSet: 'ingester-zone-b', follows: 'a' },
+];
+const group = { members: { zones }, rollout: { engine: 'onDelete' } };
+const approval = { group: 'ingester', action: 'approve', wave: 'rest' };
+const byAda = { user: 'ada', groups: ['system:authenticated', 'oncall'], at: '2026-11-20T10:00:00.000Z' };
+
+describe('the validation of our kinds', () => {
+  it('takes what lint takes', async () => {
+    expect(await validate(reviewOf('RolloutGroup', group))).toEqual({ allowed: true });
+  });
+
+  it('refuses with a line for each error: code, place, what is wrong', async () => {
+    const [a] = zones;
+    const { allowed, code, reason, message } = await validate(
+      reviewOf('RolloutGroup', {
+        ...group,
+        members: { zones: [a, { ...a, statefulSet: 'other' }, { name: 'b', statefulSet: 'b', follows: 'x' }] },
+      }),
+    );
+    expect({ allowed, code, reason }).toEqual({ allowed: false, code: 422, reason: 'Invalid' });
+    expect(message).toMatchInlineSnapshot(`
+      "RolloutGroup mimir/one has 2 errors:
+      RG2103 spec.members.zones[1].name: the zone name a is used twice (rename one of the zones)
+      RG2105 spec.members.zones[2].follows: zone b follows x, which is no zone of the group (did you mean a)"
+    `);
+  });
+
+  it('says the same as lint says of a file with the object', async () => {
+    const specs: readonly (readonly [string, Json])[] = [
+      ['RolloutGroup', { ...group, rollout: { engine: 'magic', waves: [] } }],
+      ['RolloutGroup', { ...group, members: { zones: [...zones, ...zones] } }],
+      ['RolloutPolicy', { targets: { groups: ['a'] }, rules: [{ name: 'x', actions: ['rollout'], effect: 'deny', when: { nope: 1 } }] }],
+      [
+        'RolloutException',
+        { rule: 'zone-gab', target: { group: 'a' }, allow: { anything: true }, reason: 'x', expires: '2027-01-01T00:00:00Z' },
+      ],
+    ];
+    for (const [kind, spec] of specs) {
+      const document = { apiVersion: 'rollout-group.dev/v1alpha1', kind, metadata: { name: 'one', namespace: 'mimir' }, spec };
+      const engineRules = ['zone-gap'];
+      const { findings } = lintPolicies([{ name: 'one.json', text: JSON.stringify(document) }], { engineRules });
+      const codes = findings.filter(({ severity }) => severity === 'error').map((one) => one.code);
+      const { message = '' } = await validate(reviewOf(kind, spec));
+      expect(codes.length).toBeGreaterThan(0);
+      expect([...message.matchAll(/^(RG\d{4})/gm)].map((match) => match[1]).sort()).toEqual([...codes].sort());
+    }
+  });
+
+  it('takes every policy of the examples', async () => {
+    const files = readdirSync('examples', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'));
+    const documents = files.flatMap((name) =>
+      parseAllDocuments(readFileSync(`examples/${name}`, 'utf8')).map((one) => one.toJS() as Json | null),
+    );
+    const ours = documents.filter((one) => /^Rollout/.test(String(one?.['kind'])));
+    const refused: unknown[] = [];
+    for (const one of ours) {
+      const { allowed, message } = await validate({ ...reviewOf(String(one?.['kind']), {}), object: one ?? {} });
+      if (!allowed) refused.push(message);
+    }
+    expect(ours.length).toBeGreaterThan(3);
+    expect(refused).toEqual([]);
+  });
+
+  it('bounds what it says, and says how much more there is', async () => {
+    const many = Array.from({ length: 50 }, (_, index) => ({ name: 'a', statefulSet: `set-${index}` }));
+    const { message = '' } = await validate(reviewOf('RolloutGroup', { ...group, members: { zones: many } }));
+    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(1000);
+    expect(message.split('\n').at(-1)).toMatch(/^and \d+ more: kubectl rollout-group lint says all$/);
+    expect(message.split('\n')[0]).toMatch(/^RolloutGroup mimir\/one has \d+ errors:$/);
+  });
+
+  it('passes warnings on, and refuses nothing for them', async () => {
+    const { allowed, warnings = [] } = await validate(reviewOf('RolloutPolicy', { targets: { all: true } }));
+    expect(allowed).toBe(true);
+    expect(warnings.every((one) => /^RG\d{4} /.test(one) && Buffer.byteLength(one) <= 250)).toBe(true);
+    expect(warnings.length).toBeGreaterThan(0);
+  });
+
+  it('does not ask whether what an object names is there yet', async () => {
+    const policy = { targets: { groups: ['not-there'] }, rules: [{ name: 'x', actions: ['rollout'], effect: 'deny' }] };
+    expect(await validate(reviewOf('RolloutPolicy', policy))).toEqual({ allowed: true });
+    expect(await validate(reviewOf('RolloutIntent', { ...approval, requestedBy: byAda }))).toEqual({ allowed: true });
+  });
+
+  it('takes an object that the API server has yet to name', async () => {
+    const review = reviewOf('RolloutIntent', { ...approval, requestedBy: byAda });
+    expect(
+      await validate({ ...review, name: '', object: { ...review.object, metadata: { generateName: 'approve-', namespace: 'mimir' } } }),
+    ).toEqual({
+      allowed: true,
+    });
+  });
+
+  it('refuses an identity that is not that of the person who asks', async () => {
+    const forged = reviewOf('RolloutIntent', { ...approval, requestedBy: byAda }, { user: mallory });
+    expect(await validate(forged)).toMatchObject({ allowed: false, code: 403, reason: 'Forbidden' });
+    const changed = reviewOf(
+      'RolloutIntent',
+      { ...approval, wave: 'all', requestedBy: byAda },
+      { user: mallory, oldSpec: { ...approval, requestedBy: byAda } },
+    );
+    expect(await validate(changed)).toMatchObject({ allowed: false, code: 403 });
+    // Without the stamp nobody is believed to have asked.
+    expect(await validate(reviewOf('RolloutIntent', approval, { user: mallory }))).toEqual({ allowed: true });
+  });
+
+  it.each<[string, Review]>([
+    ['deletions', reviewOf('RolloutGroup', { broken: true }, { operation: 'DELETE' })],
+    ['status', reviewOf('RolloutGroup', { broken: true }, { subresource: 'status' })],
+    ['updates that leave the spec as it was', reviewOf('RolloutGroup', { broken: true }, { oldSpec: { broken: true } })],
+    ['other groups', reviewOf('RolloutGroup', {}, { resource: { group: 'apps', version: 'v1', resource: 'statefulsets' } })],
+  ])('lets %s pass', async (_what, review) => {
+    expect(await validate(review)).toEqual({ allowed: true });
+  });
+
+  it('refuses a create without an object', async () => {
+    const { object: _object, ...review } = reviewOf('RolloutGroup', group);
+    expect(await validate(review)).toMatchObject({ allowed: false, code: 400 });
+  });
+
+  it('fails closed only where somebody is to be believed', () => {
+    expect(endpoint.onFailure(reviewOf('RolloutGroup', group), 'it is late')).toEqual({
+      allowed: true,
+      warnings: ['the object was not checked: it is late'],
+    });
+    expect(endpoint.onFailure(reviewOf('RolloutIntent', approval), 'it is late')).toMatchObject({ allowed: false, code: 500 });
+  });
+
+  it.each([[null], [7], ['x'], [[]], [{ constructor: 1 }], [{ members: { zones: 'a' } }], [{ rollout: [] }]] as const)(
+    'answers a spec that is %j',
+    async (spec) => {
+      const { allowed, code } = await validate({
+        ...reviewOf('RolloutGroup', {}),
+        object: { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'one' }, spec },
+      });
+      expect([allowed, code]).toEqual([false, 422]);
+    },
+  );
+});

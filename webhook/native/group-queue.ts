@@ -1,0 +1,158 @@
+// What is asked of one group at the same time is judged one after the other, and what passes is announced in one write of the ledger.
+import { sleep } from '../../cluster/env.ts';
+import { reserve } from '../../engine/admission-claims.ts';
+import type { Claim, Ledger, Snapshot } from '../../engine/snapshot.ts';
+import type { GroupIdentity, Guard, WebhookEnv } from '../env.ts';
+import { type Answer, type Call, leftMs } from '../review/review.ts';
+import { Undecidable, unknownDenial } from './denial.ts';
+
+/** What is made of a question, under one snapshot. */
+export interface Decided {
+  readonly answer: Answer;
+  /** To be announced before the answer may be given; none for a denial. */
+  readonly claims: readonly Claim[];
+  /** What passes hides a decrease that was seen, so that it must be on record before, where that can be had. */
+  readonly hidesDecrease?: boolean;
+}
+
+export interface Question {
+  readonly call: Call;
+  /** What is asked for, for messages: `eviction of pod/x`. */
+  readonly what: string;
+  /** Pure; asked again with a newer snapshot when somebody else wrote the ledger. */
+  readonly decide: (snapshot: Snapshot) => Decided;
+}
+
+interface Outcome {
+  readonly answer: Answer;
+  readonly isReserved: boolean;
+  /** What is to be stored first. */
+  readonly next?: Ledger;
+}
+
+type Passing = Outcome & { readonly waiting: Waiting };
+
+interface Waiting extends Question {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** So many are judged under one snapshot. */
+const mostAtOnce = 100;
+/** Whoever has less left is answered by the next one who asks. */
+const leastMs = 20;
+/** Between two tries when another process wrote first, at most, grown with each of them. */
+const pauseMs = 20;
+
+/** Of one process and one group. Processes meet in the ledger, by compare-and-swap. */
+export class GroupQueue {
+  readonly #env: Pick<WebhookEnv, 'clock' | 'timers' | 'random'>;
+  readonly #guard: Pick<Guard, 'snapshot' | 'store'>;
+  readonly #group: GroupIdentity;
+  #waiting: Waiting[] = [];
+  #isWorking = false;
+
+  constructor(env: Pick<WebhookEnv, 'clock' | 'timers' | 'random'>, guard: Pick<Guard, 'snapshot' | 'store'>, group: GroupIdentity) {
+    this.#env = env;
+    this.#guard = guard;
+    this.#group = group;
+  }
+
+  get isIdle(): boolean {
+    return !this.#isWorking && this.#waiting.length === 0;
+  }
+
+  /** The answer, once everything that it announces is stored. Rejects when it could not be found out in time. */
+  ask(question: Question): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ...question, resolve, reject });
+      void this.#work();
+    });
+  }
+
+  async #work(): Promise<void> {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    while (this.#waiting.length > 0) await this.#judgeNext();
+    this.#isWorking = false;
+  }
+
+  async #judgeNext(): Promise<void> {
+    let batch = this.#waiting.splice(0, mostAtOnce);
+    for (let attempt = 1; batch.length > 0; attempt += 1) {
+      batch = this.#inTime(batch);
+      if (batch.length === 0) return;
+      try {
+        batch = await this.#judge(batch);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+        return;
+      }
+      if (batch.length > 0) await sleep(this.#env, this.#env.random() * pauseMs * attempt);
+    }
+  }
+
+  /** Judges all of them under one snapshot; those that must be judged again, because somebody else wrote the ledger. */
+  async #judge(batch: readonly Waiting[]): Promise<Waiting[]> {
+    const snapshot = await this.#guard.snapshot(this.#group.namespace, [this.#group], this.#timeoutMs(batch));
+    const base = snapshot.ledgers.find(({ namespace, group }) => namespace === this.#group.namespace && group === this.#group.name);
+    let ledger = base;
+    const passing: Passing[] = [];
+    for (const waiting of batch) {
+      const decided = this.#decide(waiting, ledger === undefined ? snapshot : { ...snapshot, ledgers: [ledger] }, ledger);
+      if (decided instanceof Error) waiting.reject(decided);
+      else if (decided.next === undefined) waiting.resolve(decided.answer);
+      else {
+        ledger = decided.next;
+        passing.push({ waiting, ...decided });
+      }
+    }
+    const reserved = passing.map(({ waiting }) => waiting);
+    if (base === undefined || ledger === undefined || passing.length === 0) return [];
+    let isStored: boolean;
+    try {
+      isStored = await this.#guard.store(this.#group, base, ledger, this.#timeoutMs(reserved));
+    } catch (error) {
+      // It may be stored all the same. Then it is a claim of something that never comes, and ends as such.
+      for (const { waiting, answer, isReserved } of passing) {
+        if (isReserved) waiting.reject(error);
+        else waiting.resolve(answer);
+      }
+      return [];
+    }
+    if (!isStored) return reserved;
+    for (const { waiting, answer } of passing) waiting.resolve(answer);
+    return [];
+  }
+
+  #decide({ decide, what }: Waiting, snapshot: Snapshot, ledger: Ledger | undefined): Error | Outcome {
+    try {
+      const { answer, claims, hidesDecrease = false } = decide(snapshot);
+      const isReserved = claims.length > 0;
+      if (!answer.allowed || (!isReserved && !hidesDecrease)) return { answer, isReserved };
+      if (ledger === undefined) {
+        return { answer: isReserved ? unknownDenial(what, `the ledger of group ${this.#group.name} cannot be read`) : answer, isReserved };
+      }
+      const next = reserve(ledger, claims);
+      if (next === undefined) {
+        return { answer: unknownDenial(what, 'more disruptions would be announced than the ledger holds'), isReserved };
+      }
+      return { answer, isReserved, next };
+    } catch (error) {
+      return error instanceof Error ? error : new Error('it could not be judged');
+    }
+  }
+
+  #inTime(batch: readonly Waiting[]): Waiting[] {
+    const nowMs = this.#env.clock.monotonicMs();
+    const late = batch.filter(({ call }) => call.signal.aborted || leftMs(call, nowMs) < leastMs);
+    for (const { reject } of late) reject(new Undecidable('there was not enough time, because others wrote the ledger of the group'));
+    return batch.filter((waiting) => !late.includes(waiting));
+  }
+
+  /** The time of whoever has the most: the others are told by the server when theirs is over, and what they announced ends by itself. */
+  #timeoutMs(batch: readonly Waiting[]): number {
+    const nowMs = this.#env.clock.monotonicMs();
+    return Math.max(leastMs, ...batch.map(({ call }) => leftMs(call, nowMs)));
+  }
+}

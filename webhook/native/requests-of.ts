@@ -1,0 +1,212 @@
+// From a review to what the engine is asked: which object it is about, what it would do to it, and whether anybody needs to be asked at all.
+import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import type { AdmissionRequest } from '../../engine/decision.ts';
+import { protectiveLabels } from '../../engine/protection.ts';
+import { annotationKeys } from '../../policies/adopt/keys.ts';
+import type { Review } from '../review/review.ts';
+
+/** What a review is about, by its own words. */
+export type Asked =
+  /** Nothing that policy cares for: it passes, and nothing is read for it. */
+  | { readonly kind: 'pass'; readonly because: string }
+  /** No API server sends such a thing. */
+  | { readonly kind: 'malformed'; readonly problem: string }
+  | { readonly kind: 'statefulSet'; readonly verb: 'update' | 'scale' | 'delete'; readonly namespace: string; readonly name: string }
+  | { readonly kind: 'pod'; readonly verb: 'deletePod' | 'evictPod'; readonly namespace: string; readonly name: string };
+
+/** `kubectl rollout restart` writes it into the template. */
+const restartedAt = 'kubectl.kubernetes.io/restartedAt';
+
+/**
+ * What the review asks for. Writes that change neither replicas, template, strategy, ordinals nor the labels that may put a StatefulSet under
+ * policy pass; so do pods that already go, and their deletion by nodes and by the controllers of kube-system.
+ */
+export function askedOf(review: Review): Asked {
+  const { group, resource } = review.resource;
+  if (group === 'apps' && resource === 'statefulsets') return ofStatefulSet(review);
+  if (group === '' && resource === 'pods') return ofPod(review);
+  return pass('it is about another resource');
+}
+
+function pass(because: string): Asked {
+  return { kind: 'pass', because };
+}
+
+function ofStatefulSet(review: Review): Asked {
+  const { namespace, subresource, operation, object, oldObject } = review;
+  const name = nameOf(review);
+  if (operation === 'CREATE' || operation === 'CONNECT') return pass('it takes nothing away');
+  if (name === '' || namespace === '') return { kind: 'malformed', problem: 'it names no StatefulSet' };
+  if (operation === 'DELETE' && asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) {
+    return pass('the StatefulSet already goes');
+  }
+  if (operation === 'DELETE' && subresource === '') return { kind: 'statefulSet', verb: 'delete', namespace, name };
+  if (operation !== 'UPDATE' || !['', 'scale', 'status'].includes(subresource)) {
+    return { kind: 'malformed', problem: `${operation} of statefulsets/${subresource} is not known` };
+  }
+  if (object === undefined) return { kind: 'malformed', problem: 'it carries no object' };
+  const verb = subresource === 'scale' ? 'scale' : 'update';
+  const replicas = replicasOf(object, verb);
+  if (replicas === undefined) return { kind: 'malformed', problem: 'spec.replicas is no whole number' };
+  const written = subresource === 'status' ? statusWrite(object, asJsonObject(oldObject)) : object;
+  if (oldObject !== undefined && isHarmless(verb, written, oldObject)) return pass('it changes nothing that policy cares for');
+  return { kind: 'statefulSet', verb, namespace, name };
+}
+
+function ofPod(review: Review): Asked {
+  const { namespace, subresource, operation, oldObject, object, user } = review;
+  const isDelete = operation === 'DELETE' && subresource === '';
+  const isEviction = operation === 'CREATE' && subresource === 'eviction';
+  if (!isDelete && !isEviction) return pass('it takes no pod away');
+  // The kubelet's final removal is a DELETE too, and one that is refused leaves the pod Terminating for ever.
+  if (asJsonObject(asJsonObject(oldObject)['metadata'])['deletionTimestamp'] !== undefined) return pass('the pod already goes');
+  if (isDelete && isSystem(user)) return pass('nodes and controllers delete what they have to');
+  const name = nameOf(review) || textAt(object, 'name');
+  if (name === '' || namespace === '') {
+    return isDelete ? pass('it names no pod') : { kind: 'malformed', problem: 'it names no pod' };
+  }
+  return { kind: 'pod', verb: isDelete ? 'deletePod' : 'evictPod', namespace, name };
+}
+
+/** Kubelets, and the controllers of the control plane under either of the names they have. */
+function isSystem({ name, groups }: Review['user']): boolean {
+  return (
+    groups.includes('system:nodes') ||
+    groups.includes('system:serviceaccounts:kube-system') ||
+    name.startsWith('system:serviceaccount:kube-system:') ||
+    name === 'system:kube-controller-manager' ||
+    name === 'system:kube-scheduler'
+  );
+}
+
+/** Whether all that the write changes is a number of replicas that becomes greater. Nothing is at risk then, and an incident may need it. */
+export function onlyGrows({ subresource, object, oldObject }: Review): boolean {
+  if (object === undefined || oldObject === undefined || subresource === 'status') return false;
+  const verb = subresource === 'scale' ? 'scale' : 'update';
+  const [to, from] = [replicasOf(object, verb), replicasOf(oldObject, verb)];
+  if (to === undefined || from === undefined || to <= from) return false;
+  return verb === 'scale' || isHarmless(verb, { ...object, spec: { ...asJsonObject(object['spec']), replicas: from } }, oldObject);
+}
+
+/** A write of the status leaves the spec as it is, but it may change labels like any other. */
+function statusWrite(object: JsonObject, stored: JsonObject): JsonObject {
+  return { ...object, spec: stored['spec'] };
+}
+
+/** The items of a collection that is deleted come without a name of the request. */
+function nameOf({ name, oldObject, object }: Review): string {
+  return name || textAt(oldObject, 'name') || textAt(object, 'name');
+}
+
+function textAt(object: JsonObject | undefined, field: string): string {
+  const value = asJsonObject(asJsonObject(object)['metadata'])[field];
+  return typeof value === 'string' ? value : '';
+}
+
+/** What the API server takes an absent number as: 1 of a StatefulSet, 0 of a Scale. */
+function replicasOf(object: JsonObject, verb: 'update' | 'scale'): number | undefined {
+  const value = asJsonObject(object['spec'])['replicas'] ?? (verb === 'scale' ? 0 : 1);
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+function isHarmless(verb: 'update' | 'scale', object: JsonObject, old: JsonObject): boolean {
+  if (replicasOf(object, verb) !== replicasOf(old, verb)) return false;
+  if (verb === 'scale') return true;
+  const [now, before] = [asJsonObject(object['spec']), asJsonObject(old['spec'])];
+  return (
+    isSameJson(now['template'], before['template']) &&
+    isSameJson(strategyOf(now), strategyOf(before)) &&
+    firstOrdinalOf(now) === firstOrdinalOf(before) &&
+    relabelsOf(object, old).length === 0
+  );
+}
+
+function strategyOf(spec: JsonObject): { readonly type: 'OnDelete' | 'RollingUpdate'; readonly partition: number } {
+  const strategy = asJsonObject(spec['updateStrategy']);
+  const { partition } = asJsonObject(strategy['rollingUpdate']);
+  return {
+    type: strategy['type'] === 'OnDelete' ? 'OnDelete' : 'RollingUpdate',
+    partition: typeof partition === 'number' ? partition : 0,
+  };
+}
+
+function firstOrdinalOf(spec: JsonObject): number {
+  const { start } = asJsonObject(spec['ordinals']);
+  return typeof start === 'number' ? start : 0;
+}
+
+/** Labels that are removed or changed, any of which a selector may read, and those that protect by themselves in every case. */
+function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
+  const [now, before] = [labelsOf(object), labelsOf(old)];
+  const changed = Object.keys(before).filter((label) => now[label] !== before[label]);
+  const added = protectiveLabels.filter((label) => before[label] === undefined && now[label] !== undefined);
+  return [...changed, ...added, ...recordTakenBack(object, old)].sort();
+}
+
+/** The annotation from which the time between zones is counted, when the write removes it or sets it back. */
+function recordTakenBack(object: JsonObject, old: JsonObject): readonly string[] {
+  const { lastDownscale } = annotationKeys;
+  const instantIn = (one: JsonObject): number => {
+    const text = asJsonObject(asJsonObject(one['metadata'])['annotations'])[lastDownscale];
+    const atMs = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+    return Number.isNaN(atMs) ? Number.NEGATIVE_INFINITY : atMs;
+  };
+  return instantIn(object) < instantIn(old) ? [lastDownscale] : [];
+}
+
+function labelsOf(object: JsonObject): JsonObject {
+  return asJsonObject(asJsonObject(object['metadata'])['labels']);
+}
+
+/**
+ * What the engine is asked about a write of a StatefulSet: the object of the review compared with what is stored, which is read and not taken from the
+ * review. Each of them must be allowed.
+ */
+export function requestsOn(
+  review: Review,
+  verb: 'update' | 'scale' | 'delete',
+  live: JsonObject,
+  podCount: number,
+): readonly AdmissionRequest[] {
+  const target = {
+    namespace: review.namespace,
+    statefulSet: nameOf(review),
+    ...(review.user.name === '' ? {} : { user: review.user.name }),
+    dryRun: isDryRun(review),
+  };
+  if (verb === 'delete') return [{ kind: 'deleteStatefulSet', ...target, ...(podCount === 0 ? {} : { pods: podCount }) }];
+  const given = asJsonObject(review.object);
+  const object = review.subresource === 'status' ? statusWrite(given, live) : given;
+  const from = replicasOf(live, 'update') ?? 1;
+  const to = replicasOf(object, verb) ?? 0;
+  if (verb === 'scale') return from === to ? [] : [{ kind: 'scale', ...target, from, to, via: 'scale' }];
+  const [now, before] = [asJsonObject(object['spec']), asJsonObject(live['spec'])];
+  const isChanged = !isSameJson(now['template'], before['template']);
+  const isRestart = isChanged && isSameJson(withoutRestart(now['template']), withoutRestart(before['template']));
+  const { type: strategy, partition } = strategyOf(now);
+  const update: AdmissionRequest = {
+    ...{ kind: 'update', ...target, from, to, isTemplateChanged: isChanged, strategy, partition, firstOrdinal: firstOrdinalOf(now) },
+    ...{ relabels: relabelsOf(object, live), via: asJsonObject(review.options)['kind'] === 'PatchOptions' ? 'patch' : 'update' },
+  };
+  return isRestart ? [update, { kind: 'restart', ...target }] : [update];
+}
+
+/** What the engine is asked about a pod. */
+export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name: string): AdmissionRequest {
+  const { namespace, user } = review;
+  return { kind: verb, namespace, pod: name, ...(user.name === '' ? {} : { user: user.name }), dryRun: isDryRun(review) };
+}
+
+/** An eviction says it in the options that it carries, which are those of the DELETE that follows from it. */
+export function isDryRun({ dryRun, object, subresource }: Review): boolean {
+  const options = asJsonObject(asJsonObject(object)['deleteOptions'])['dryRun'];
+  return dryRun || (subresource === 'eviction' && Array.isArray(options) && options.includes('All'));
+}
+
+function withoutRestart(template: unknown): unknown {
+  const { metadata, ...rest } = asJsonObject(template);
+  const { annotations, ...kept } = asJsonObject(metadata);
+  const { [restartedAt]: _restartedAt, ...others } = isJsonObject(annotations) ? annotations : {};
+  const isEmpty = Object.keys(others).length === 0;
+  return { ...rest, metadata: isEmpty ? kept : { ...kept, annotations: others } };
+}

@@ -1,0 +1,54 @@
+// The endpoint that writes into intents and exceptions who asked for them.
+import { isJsonObject, isSameJson } from '../../cluster/request/json.ts';
+import { endpointPaths } from '../../policies/install/webhooks.ts';
+import type { WebhookEnv } from '../env.ts';
+import type { Answer, Endpoint, PatchOperation, Review } from '../review/review.ts';
+import { isStamped, rightStamp, specOf, stampField, unwritableName } from './stamp-identity.ts';
+
+/**
+ * Stamps RolloutIntents and RolloutExceptions when they are created, and when they begin to ask for something else; whatever a user writes there
+ * is overwritten. A dry run is answered like any other request, since nothing is written but the object. Without an answer nothing is let through:
+ * approvals rest on the field.
+ */
+export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {
+  return {
+    path: endpointPaths.stamp,
+    handle: async (review) => (isConcerned(review) ? stamp(review, clock.nowMs()) : { allowed: true }),
+    onFailure: (review, problem) => (isConcerned(review) ? unstamped(problem, 500, 'InternalError') : { allowed: true }),
+  };
+}
+
+function isConcerned(review: Review): boolean {
+  return isStamped(review) && (review.operation === 'CREATE' || review.operation === 'UPDATE');
+}
+
+function stamp(review: Review, nowMs: number): Answer {
+  const problem = unwritableName(review.user);
+  if (problem !== undefined) return unstamped(problem, 403, 'Forbidden');
+  if (review.object === undefined) return unstamped('the request carries no object', 400, 'BadRequest');
+  // Without a spec there is no place for it, and the schema of the kind refuses the object.
+  if (!isJsonObject(review.object['spec'])) return { allowed: true };
+  const patch = patchTo(review, rightStamp(review, nowMs));
+  return { allowed: true, ...(patch.length === 0 ? {} : { patch }) };
+}
+
+function unstamped(problem: string, code: number, reason: string): Answer {
+  return { allowed: false, code, reason, message: `who asks cannot be written down, and the request is refused: ${problem}` };
+}
+
+/** From what is there to what must be there. The test makes sure that the object is the one that was looked at. */
+function patchTo({ object = {} }: Review, wanted: unknown): readonly PatchOperation[] {
+  const path = `/spec/${stampField}`;
+  const spec = specOf(object);
+  const present = spec[stampField];
+  if (!Object.hasOwn(spec, stampField)) {
+    if (wanted === undefined) return [];
+    return [
+      { op: 'test', path: '/kind', value: object['kind'] },
+      { op: 'add', path, value: wanted },
+    ];
+  }
+  if (isSameJson(present, wanted)) return [];
+  const test: PatchOperation = { op: 'test', path, value: present };
+  return wanted === undefined ? [test, { op: 'remove', path }] : [test, { op: 'replace', path, value: wanted }];
+}

@@ -1,0 +1,100 @@
+// The endpoint that refuses objects of our kinds with errors, with what lint says of them.
+import { isSameJson } from '../../cluster/request/json.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
+import { endpointPaths } from '../../policies/install/webhooks.ts';
+import { apiGroup } from '../../policies/schema/kinds.ts';
+import type { WebhookEnv } from '../env.ts';
+import { boundedText } from '../review/bounded-text.ts';
+import type { Answer, Endpoint, Review } from '../review/review.ts';
+import { isStamped, rightStamp, specOf, stampField } from './stamp-identity.ts';
+import { findingsOf } from './validate-object.ts';
+
+export interface ValidateOptions {
+  /** Policies there may name other namespaces. */
+  readonly agentNamespace: string;
+}
+
+/** Of a message, in bytes; what is longer would be cut in the middle of a finding. */
+const longestMessage = 1000;
+const longestLine = 320;
+/** API servers cut warnings that are longer. */
+const longestWarning = 250;
+const mostWarnings = 10;
+
+/**
+ * Refuses what has errors with 422 and a line for each, and passes warnings on. An intent or exception in whose field for who asked stands somebody
+ * else is refused with 403: something has changed it after it was stamped. Deletions pass, and so does an update that leaves the spec as it was:
+ * an object that was taken once must be let go.
+ */
+export function validateEndpoint({ clock }: Pick<WebhookEnv, 'clock'>, options: ValidateOptions): Endpoint {
+  return {
+    path: endpointPaths.validate,
+    handle: async (review) => (isConcerned(review) ? validate(review, options, clock.nowMs()) : { allowed: true }),
+    // The agent leaves out what has errors, but it believes in who asked.
+    onFailure: (review, problem) =>
+      isConcerned(review) && isStamped(review)
+        ? { allowed: false, code: 500, reason: 'InternalError', message: `the object could not be checked, and is refused: ${problem}` }
+        : { allowed: true, warnings: [boundedText(`the object was not checked: ${problem}`, longestWarning)] },
+  };
+}
+
+function isConcerned({ resource, subresource, operation, object, oldObject }: Review): boolean {
+  if (resource.group !== apiGroup || subresource !== '') return false;
+  if (operation === 'UPDATE') return !isSameJson(specOf(object), specOf(oldObject));
+  return operation === 'CREATE';
+}
+
+function validate(review: Review, options: ValidateOptions, nowMs: number): Answer {
+  const { object } = review;
+  if (object === undefined) return { allowed: false, code: 400, reason: 'BadRequest', message: 'the request carries no object' };
+  const impostor = impostorIn(review, nowMs);
+  if (impostor !== undefined) return { allowed: false, code: 403, reason: 'Forbidden', message: impostor };
+  const findings = findingsOf(object, options);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const warnings = findings.filter(({ severity }) => severity === 'warning').map((one) => boundedText(lineOf(one), longestWarning));
+  const said = warnings.length === 0 ? {} : { warnings: atMost(warnings, mostWarnings) };
+  return errors.length === 0
+    ? { allowed: true, ...said }
+    : { allowed: false, code: 422, reason: 'Invalid', message: refusal(review, errors), ...said };
+}
+
+/** Without a stamp nobody is believed to have asked, and nothing is claimed that could be wrong. */
+function impostorIn(review: Review, nowMs: number): string | undefined {
+  const claimed = specOf(review.object)[stampField];
+  if (!isStamped(review) || claimed === undefined || isSameJson(claimed, rightStamp(review, nowMs))) return undefined;
+  return `spec.${stampField} is not what the API server says of who asks; leave it out, it is filled in`;
+}
+
+function refusal({ kind, namespace, name }: Review, errors: readonly Finding[]): string {
+  const head = `${kind.kind} ${namespace}/${name} has ${errors.length === 1 ? 'an error' : `${errors.length} errors`}:`;
+  const lines = errors.map((one) => boundedText(lineOf(one), longestLine));
+  let shown = lines.length;
+  const text = (): string => [head, ...lines.slice(0, shown), ...more(lines.length - shown)].join('\n');
+  while (shown > 1 && Buffer.byteLength(text()) > longestMessage) shown -= 1;
+  return text();
+}
+
+function atMost(lines: readonly string[], count: number): readonly string[] {
+  return lines.length <= count ? lines : [...lines.slice(0, count - 1), ...more(lines.length - count + 1)];
+}
+
+function more(count: number): readonly string[] {
+  return count === 0 ? [] : [`and ${count} more: kubectl rollout-group lint says all`];
+}
+
+/** Code, place, what is wrong, and what to do, in one line. */
+function lineOf({ code, pointer, message, hint }: Finding): string {
+  const path = pathText(pointer);
+  // Many messages begin with it.
+  const place = path === '' || message.startsWith(path) ? '' : ` ${path}:`;
+  return `${code}${place} ${message}${hint === undefined ? '' : ` (${hint})`}`.replace(/\s+/g, ' ');
+}
+
+/** `spec.rollout.waves[0].zones` of a JSON pointer. */
+function pathText(pointer: string): string {
+  const keys = pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
+}
