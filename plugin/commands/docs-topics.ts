@@ -3,6 +3,7 @@ import agent from '../../docs/agent.md';
 import commandLine from '../../docs/command-line.md';
 import conditions from '../../docs/conditions.md';
 import exitCodes from '../../docs/exit-codes.md';
+import install from '../../docs/install.md';
 import migrate from '../../docs/migrate-from-rollout-operator.md';
 import output from '../../docs/output.md';
 import plan from '../../docs/plan.md';
@@ -21,6 +22,7 @@ export const topics: Readonly<Record<string, string>> = {
   conditions,
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
+  install,
   'migrate-from-rollout-operator': migrate,
   output,
   plan,

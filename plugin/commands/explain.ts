@@ -11,9 +11,14 @@ import type { LiveExplainOptions } from './explain-live.ts';
 
 export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;
 
-/** Of manifests when any are named, else of the cluster. */
+/** Of one refusal when it is named, of manifests when any are, else of the cluster. */
 export async function run(context: CommandContext, options: ExplainOptions): Promise<ExitCode> {
   const { current, desired, file = [], set = [], at } = options;
+  if (options.group.startsWith('decision/')) {
+    const { decisionNamed, explainDecision } = await import('./explain-decision.ts');
+    const id = decisionNamed(options.group);
+    if (id !== undefined) return explainDecision(context, id, options);
+  }
   const isOffline = current !== undefined || desired !== undefined || file.length > 0 || set.length > 0 || at !== undefined;
   return isOffline ? explainManifests(context, options) : (await import('./explain-live.ts')).explainLive(context, options);
 }

@@ -38,9 +38,13 @@ export function isAbout({ namespace, group, zones }: PublishedDecision): (event:
   };
 }
 
-/** Those of ours, the oldest first. */
-export async function listEvents({ env, timeoutMs }: Cluster, namespace: string | undefined): Promise<readonly GroupEvent[]> {
-  const where = namespace === undefined ? {} : { namespace };
+/** Those of ours, the oldest first; of a label only when one is named. */
+export async function listEvents(
+  { env, timeoutMs }: Cluster,
+  namespace: string | undefined,
+  labelSelector?: string,
+): Promise<readonly GroupEvent[]> {
+  const where = { ...(namespace === undefined ? {} : { namespace }), ...(labelSelector === undefined ? {} : { labelSelector }) };
   const { items } = await listObjects(env, resources.events, { ...where, site: 'live.events', timeoutMs });
   return items.flatMap(eventView).sort(byTime);
 }

@@ -2,12 +2,13 @@
 import { actVerbs } from './act.ts';
 import { authorVerbs } from './author.ts';
 import { connectionOptions } from './connection.ts';
+import { installVerbs } from './install.ts';
 import { metaVerbs } from './meta.ts';
 import { observeVerbs } from './observe.ts';
 import { previewVerbs } from './preview.ts';
 import type { OptionSpec, Verb } from './verb.ts';
 
-export const verbs: readonly Verb[] = [...authorVerbs, ...previewVerbs, ...observeVerbs, ...actVerbs, ...metaVerbs];
+export const verbs: readonly Verb[] = [...authorVerbs, ...previewVerbs, ...observeVerbs, ...actVerbs, ...installVerbs, ...metaVerbs];
 
 /** Its own flags, and those of the connection when it may talk to a cluster. */
 export function flagsOf({ options, usesCluster }: Verb): readonly OptionSpec[] {

@@ -74,7 +74,7 @@ const explain: Verb = {
   arguments: [
     {
       name: 'group',
-      description: 'A group, or NAMESPACE/GROUP; of a cluster also a pod or a StatefulSet.',
+      description: 'A group, or NAMESPACE/GROUP; of a cluster also a pod, a StatefulSet, or decision/ID of a refusal.',
       isRequired: true,
       completes: 'nothing',
     },
@@ -93,9 +93,10 @@ const explain: Verb = {
   examples: [
     'explain ingester -n mimir',
     'explain ingester-zone-b-7',
+    'explain decision/3f9c2e1b8a40 -n mimir',
     'explain ingester --current manifests/ --set image=grafana/mimir:2.17.1',
   ],
-  exits: { 10: 'there is no such group', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
+  exits: { 10: 'there is no such group or decision', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
   usesCluster: true,
   load: async () => (await import('../commands/explain.ts')).run,
 };

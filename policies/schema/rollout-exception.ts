@@ -1,8 +1,8 @@
 // The kind RolloutException: one rule, one target, the least that must be allowed, a reason, and an end.
 import { z } from 'zod';
-import { instant, objectName, shortName } from './scalars.ts';
+import { instant, objectName, requestedBy, shortName } from './scalars.ts';
 
-/** `spec` of a RolloutException. */
+/** `spec` of a RolloutException. `requestedBy` is stamped by the webhook from the API server's own identity. */
 export const rolloutExceptionSpec = z.strictObject({
   rule: z
     .string()
@@ -21,4 +21,5 @@ export const rolloutExceptionSpec = z.strictObject({
   reason: z.string().min(1).max(1024),
   notBefore: instant.optional(),
   expires: instant.describe('The exception ends here.'),
+  requestedBy,
 });

@@ -1,6 +1,6 @@
 // The kind RolloutIntent: what a person asked of a group, with a reason.
 import { z } from 'zod';
-import { instant, objectName, shortName } from './scalars.ts';
+import { instant, objectName, requestedBy, shortName } from './scalars.ts';
 
 /** `spec` of a RolloutIntent. `requestedBy` is stamped by the webhook from the API server's own identity. */
 export const rolloutIntentSpec = z.strictObject({
@@ -15,8 +15,5 @@ export const rolloutIntentSpec = z.strictObject({
   runId: z.string().max(64).optional().describe('The run the intent is for; an approval for another run is void.'),
   reason: z.string().max(1024).optional(),
   expires: instant.optional(),
-  requestedBy: z
-    .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
-    .optional()
-    .describe('Who asked, as the API server knows it; users cannot set it.'),
+  requestedBy,
 });

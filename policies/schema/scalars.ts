@@ -36,6 +36,12 @@ export const instant = z
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/)
   .meta({ title: 'instant', description: 'An instant with an offset, such as 2026-12-18T18:00:00+01:00.' });
 
+/** Who asked for an intent or an exception; a webhook writes it from what the API server has authenticated. */
+export const requestedBy = z
+  .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
+  .optional()
+  .describe('Who asked, as the API server knows it; users cannot set it.');
+
 /** A TCP port. */
 export const port = z.int().min(1).max(65_535).meta({ title: 'port' });
 

@@ -54,6 +54,19 @@ const plurals: Readonly<Record<string, string>> = {
   RolloutPolicy: 'rolloutpolicies',
   RolloutIntent: 'rolloutintents',
   RolloutRun: 'rolloutruns',
+  Namespace: 'namespaces',
+  CustomResourceDefinition: 'customresourcedefinitions',
+  ServiceAccount: 'serviceaccounts',
+  Role: 'roles',
+  RoleBinding: 'rolebindings',
+  ClusterRole: 'clusterroles',
+  ClusterRoleBinding: 'clusterrolebindings',
+  Service: 'services',
+  NetworkPolicy: 'networkpolicies',
+  PodDisruptionBudget: 'poddisruptionbudgets',
+  Deployment: 'deployments',
+  ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
+  MutatingWebhookConfiguration: 'mutatingwebhookconfigurations',
 };
 
 export async function fakeApiServer(
@@ -129,7 +142,7 @@ export async function fakeApiServer(
       .map(([, object]) => object)
       .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
       .filter(({ metadata }) => wantedName === undefined || metadata.name === wantedName)
-      .filter(({ metadata }) => label === null || Object.hasOwn(Object(metadata['labels']), label));
+      .filter(({ metadata }) => label === null || hasLabel(Object(metadata['labels']), label));
     return [200, { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: String(version) }, items }];
   }
 
@@ -165,6 +178,12 @@ export async function fakeApiServer(
     }
     return [200, subresource === 'scale' ? { ...found, apiVersion: 'autoscaling/v1', kind: 'Scale' } : found];
   }
+}
+
+/** `key`, or `key=value`. */
+function hasLabel(labels: Readonly<Record<string, unknown>>, selector: string): boolean {
+  const [key = '', value] = selector.split('=');
+  return Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
 }
 
 type Reply = readonly [code: number, body: unknown];

@@ -1,0 +1,69 @@
+// From the flags of install and uninstall to what they are about.
+import type { Finding } from '../../policies/findings/finding.ts';
+import type { InstallOptions } from '../../policies/install/object.ts';
+import { everywhere, type InstallScope, installScope } from '../../policies/install/scope.ts';
+import type { CommandContext } from '../context.ts';
+import { usageFailure } from '../failure.ts';
+import { findingBlocks } from '../output/findings-text.ts';
+import { plural } from '../output/words.ts';
+import { readPolicyFiles } from '../policy-files.ts';
+import { readInputs } from './input.ts';
+
+/** The flags that both verbs have. */
+export interface InstallationFlags {
+  readonly namespace: string;
+  readonly policies?: string;
+  readonly file?: readonly string[];
+  readonly groupsIn?: readonly string[];
+  readonly compat?: boolean;
+  readonly apply?: boolean;
+  readonly dryRun?: 'client' | 'server';
+}
+
+export interface ReadScope {
+  readonly scope: InstallScope;
+  /** Of the policies; with any of them nothing is installed. */
+  readonly errors: readonly Finding[];
+}
+
+/** @throws Failure for names that are none, and for sources that cannot be read. */
+export async function readScope(context: CommandContext, flags: InstallationFlags): Promise<ReadScope> {
+  const { namespace: agentNamespace, policies, file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
+  if (dryRun !== undefined && apply !== true)
+    throw usageFailure('--dry-run is about --apply', 'leave it out: nothing is sent without --apply');
+  for (const name of [agentNamespace, ...namespaces]) refuseNoNamespace(name);
+  const sources = [...(policies === undefined ? [] : [policies]), ...file];
+  if (sources.length === 0) return { scope: { ...everywhere, namespaces: [...new Set(namespaces)].sort() }, errors: [] };
+  const [only, ...others] = namespaces;
+  // As the agent reads them: what names no namespace is in the one that is looked after.
+  const where = only === undefined || others.length > 0 ? {} : { namespace: only };
+  const { loaded, resolution, findings } = readPolicyFiles(await readInputs(sources, context), { agentNamespace, ...where });
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0) return { scope: everywhere, errors };
+  const scope = installScope(loaded.documents, resolution.bundle, { agentNamespace, namespaces });
+  if (scope.namespaces.length === 0) {
+    throw usageFailure('the policies define no group, so that nothing says where there are any', 'name the namespaces with --groups-in');
+  }
+  return { scope, errors };
+}
+
+/** Prints the errors of the policies, and that they are why nothing was done. */
+export function writePolicyErrors({ stderr }: Pick<CommandContext, 'stderr'>, errors: readonly Finding[]): void {
+  for (const block of findingBlocks(errors, stderr)) stderr.write(`${block}\n`);
+  stderr.write(`${plural(errors.length, 'error')} in the policies; nothing was printed or changed\n`);
+}
+
+/** What does not matter to what is taken away. */
+export const anyWorkload: Pick<InstallOptions, 'image' | 'replicas' | 'hasNamespace' | 'isEnforced' | 'isMembersOnly'> = {
+  image: 'rollout-group-agent',
+  replicas: 2,
+  hasNamespace: false,
+  isEnforced: false,
+  isMembersOnly: false,
+};
+
+function refuseNoNamespace(name: string): void {
+  // As namespaces are named (RFC 1123 label).
+  if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
+  throw usageFailure(`${name === '' ? 'an empty text' : name} is no name of a namespace`, 'write lower-case letters, digits and -');
+}

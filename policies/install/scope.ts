@@ -1,0 +1,126 @@
+// What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
+import type { PolicyBundle, ReplicasDefinition } from '../definition.ts';
+import type { LoadedDocument } from '../load.ts';
+
+/** A kind that replicas are mirrored from, in one namespace. */
+export interface MirrorSource {
+  readonly namespace: string;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly kind: string;
+  /** Of the objects, sorted. */
+  readonly names: readonly string[];
+  readonly readsScale: boolean;
+  readonly readsObject: boolean;
+  readonly writesStatus: boolean;
+}
+
+export interface Member {
+  readonly namespace: string;
+  readonly statefulSet: string;
+}
+
+export interface InstallScope {
+  /** Namespaces whose groups are looked after, sorted; empty stands for every namespace. */
+  readonly namespaces: readonly string[];
+  /** Sorted by namespace, group and kind. */
+  readonly mirrors: readonly MirrorSource[];
+  /** Every StatefulSet of a group, sorted; undefined when some are only known by labels, or nothing is known. */
+  readonly members: readonly Member[] | undefined;
+}
+
+/** Nothing is known: every namespace. */
+export const everywhere: InstallScope = { namespaces: [], mirrors: [], members: undefined };
+
+/**
+ * What these policies name, together with namespaces that somebody names besides. A group whose members are found by labels is known by its
+ * namespace alone.
+ */
+export function installScope(
+  documents: readonly LoadedDocument[],
+  { groups }: Pick<PolicyBundle, 'groups'>,
+  { agentNamespace, namespaces }: { readonly agentNamespace: string; readonly namespaces: readonly string[] },
+): InstallScope {
+  const named = documents.flatMap((document): readonly string[] => {
+    switch (document.kind) {
+      case 'RolloutPolicy':
+        return document.namespace === agentNamespace ? (document.value.spec.targets.namespaces ?? []) : [document.namespace];
+      case 'RolloutGroup':
+      case 'RolloutException':
+      case 'RolloutIntent':
+        return [document.namespace];
+      default:
+        return [];
+    }
+  });
+  const all = sorted([...named, ...groups.map(({ namespace }) => namespace), ...namespaces]);
+  const isEveryGroupKnown = documents.every(
+    (one) => one.kind !== 'RolloutGroup' || groups.some(({ namespace, name }) => namespace === one.namespace && name === one.name),
+  );
+  const members = groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+  return {
+    namespaces: all,
+    mirrors: mirrorsOf(groups),
+    members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
+  };
+}
+
+function hasSelectors(documents: readonly LoadedDocument[]): boolean {
+  return documents.some((document) => document.kind === 'RolloutGroup' && document.value.spec.members.selector !== undefined);
+}
+
+type Mirror = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
+
+function mirrorsOf(groups: PolicyBundle['groups']): readonly MirrorSource[] {
+  const byKind = new Map<string, MirrorSource>();
+  for (const { namespace, zones } of groups) {
+    for (const { replicas } of zones) {
+      if (replicas.kind !== 'mirror') continue;
+      const source = mirrorOf(namespace, replicas);
+      const key = mirrorKey(source);
+      const before = byKind.get(key);
+      byKind.set(key, before === undefined ? source : merged(before, source));
+    }
+  }
+  return byKey([...byKind.values()], mirrorKey);
+}
+
+function mirrorOf(namespace: string, { apiVersion, resourceKind, name, read, writeBack }: Mirror): MirrorSource {
+  return {
+    namespace,
+    group: apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '',
+    kind: resourceKind,
+    names: [name],
+    readsScale: read === 'scale',
+    readsObject: read !== 'scale',
+    writesStatus: writeBack === 'status',
+  };
+}
+
+function merged(a: MirrorSource, b: MirrorSource): MirrorSource {
+  return {
+    ...a,
+    names: sorted([...a.names, ...b.names]),
+    readsScale: a.readsScale || b.readsScale,
+    readsObject: a.readsObject || b.readsObject,
+    writesStatus: a.writesStatus || b.writesStatus,
+  };
+}
+
+function mirrorKey({ namespace, group, kind }: MirrorSource): string {
+  return `${namespace} ${group} ${kind}`;
+}
+
+function memberKey({ namespace, statefulSet }: Member): string {
+  return `${namespace}/${statefulSet}`;
+}
+
+function sorted(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].sort();
+}
+
+/** In the order of their keys, each key once. */
+function byKey<T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] {
+  const first = new Map(items.map((item) => [keyOf(item), item]));
+  return [...first.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
+}

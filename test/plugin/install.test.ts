@@ -1,0 +1,224 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
+
+/** The definitions of kinds, which stand in deploy/crds, are named and no more. */
+function withoutDefinitions(text: string): string {
+  return text.replace(
+    /---\napiVersion: apiextensions.k8s.io\/v1\n[\s\S]*?\n {2}name: (.*)\n[\s\S]*?(?=---\n)/g,
+    '# CustomResourceDefinition $1\n',
+  );
+}
+
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'install-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+const group = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutGroup
+metadata: { name: ingester, namespace: mimir }
+spec:
+  members:
+    zones:
+      - { name: a, statefulSet: ingester-zone-a }
+      - { name: b, statefulSet: ingester-zone-b, follows: a }
+  replicas:
+    mirror: { from: { apiVersion: rollout-operator.grafana.com/v1, kind: ReplicaTemplate, name: ingester }, writeBack: status }
+  rollout: { engine: onDelete }
+`;
+
+describe('install', () => {
+  it('prints an installation for the whole cluster, and says that it is one', async () => {
+    const { status, stdout, stderr } = await runInProcess(['install']);
+    expect([status, stderr]).toEqual([
+      0,
+      `note: no namespace is named, so that the rights are those of the whole cluster; name them with --policies or --groups-in
+note: nothing is refused before this: kubectl label namespace NAMESPACE rollout-group.dev/enforce=true
+`,
+    ]);
+    await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install.yaml');
+  });
+
+  it('prints the same again', async () => {
+    const [one, other] = [await runInProcess(['install', '--compat']), await runInProcess(['install', '--compat'])];
+    expect(one.stdout).toBe(other.stdout);
+  });
+
+  it('prints what policies name, with everything that can be asked for', async () => {
+    const cwd = folderOf({ 'group.yaml': group });
+    const flags = [
+      '--policies',
+      '.',
+      '--compat',
+      '--enforce',
+      '--create-namespace',
+      '--members-only',
+      '--image',
+      'example.com/a:1',
+      '-n',
+      'ops',
+    ];
+    const { status, stdout, stderr } = await runInProcess(['install', ...flags, '--replicas', '1'], { cwd });
+    expect([status, stderr]).toEqual([
+      0,
+      'note: webhooks hear only of the StatefulSets that are named now; install again when a group is added\n',
+    ]);
+    await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install-policies.yaml');
+  });
+
+  it.each([
+    [['install', '--enforce'], 3, '--enforce needs the names of the namespaces'],
+    [['install', '--members-only', '--groups-in', 'mimir'], 3, '--members-only needs the name of every StatefulSet'],
+    [['install', '--dry-run', 'client'], 3, '--dry-run is about --apply'],
+    [['install', '-n', 'Not_A_Name'], 3, 'Not_A_Name is no name of a namespace'],
+    [['install', '--groups-in', '*'], 3, '* is no name of a namespace'],
+    [['install', '--image', 'a b'], 3, 'the image is no reference to one'],
+    [['install', '--replicas', '0'], 3, '--replicas'],
+    [['install', '--policies', 'missing'], 10, 'missing'],
+    [['uninstall', '--dry-run', 'server'], 3, '--dry-run is about --apply'],
+  ] as const)('refuses %j', async (words, code, what) => {
+    const { status, stdout, stderr } = await runInProcess(words);
+    expect([status, stdout]).toEqual([code, '']);
+    expect(stderr).toContain(what);
+  });
+
+  it('installs nothing for policies with errors', async () => {
+    const cwd = folderOf({ 'group.yaml': group.replace('onDelete', 'magic') });
+    const { status, stdout, stderr } = await runInProcess(['install', '-f', '.'], { cwd });
+    expect([status, stdout]).toEqual([4, '']);
+    expect(stderr).toMatch(/RG\d{4}[\s\S]*1 error in the policies; nothing was printed or changed\n$/);
+  });
+
+  it('asks where groups are when the policies do not say', async () => {
+    const cwd = folderOf({ 'set.yaml': 'apiVersion: v1\nkind: Service\nmetadata: { name: a }\n' });
+    const { status, stderr } = await runInProcess(['install', '-f', '.'], { cwd });
+    expect(status).toBe(3);
+    expect(stderr).toContain('name the namespaces with --groups-in');
+  });
+
+  it('takes what names no namespace to be in the one that is looked after', async () => {
+    const cwd = folderOf({ 'group.yaml': group.replace(', namespace: mimir', '') });
+    const { stdout } = await runInProcess(['install', '-f', '.', '--groups-in', 'loki'], { cwd });
+    expect(stdout).toContain('-namespaces=loki\n');
+  });
+});
+
+describe('install --apply', () => {
+  it('applies each object under our field manager, in order, taking nothing by force', async () => {
+    const server = await fakeApiServer([]);
+    const { status, stdout } = await runInProcess(['install', '--groups-in', 'mimir', '--enforce', '--apply', '--server', server.url]);
+    expect(status).toBe(0);
+    const printed = await runInProcess(['install', '--groups-in', 'mimir', '--enforce']);
+    const wanted = parseAllDocuments(printed.stdout).map((document) => document.toJS());
+    expect(server.writes.map(({ body }) => body)).toEqual(wanted);
+    for (const { method, path } of server.writes)
+      expect([method, path]).toEqual(['PATCH', expect.stringMatching(/\?fieldManager=kubectl-rollout-group&force=false$/)]);
+    expect(stdout.trim().split('\n').at(-1)).toBe(`${wanted.length} objects applied.`);
+    expect(stdout).toContain('Deployment rollout-group/rollout-group-agent applied\n');
+  });
+
+  it('does the same again', async () => {
+    const server = await fakeApiServer([]);
+    for (const _time of [1, 2]) expect((await runInProcess(['install', '--apply', '--server', server.url])).status).toBe(0);
+  });
+
+  it.each(['client', 'server'])('changes nothing with --dry-run %s', async (where) => {
+    const server = await fakeApiServer([]);
+    const { status, stdout } = await runInProcess(['install', '--apply', '--dry-run', where, '--server', server.url]);
+    expect([status, server.objects()]).toEqual([0, []]);
+    expect(server.writes.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
+    expect(server.writes.length > 0).toBe(where === 'server');
+    expect(stdout).toMatch(/objects would be applied\. Nothing was changed\.\n$/);
+  });
+
+  it('stops where permission is missing, and says what was applied', async () => {
+    const server = await fakeApiServer([], { forbidden: ['clusterroles'] });
+    const { status, stderr } = await runInProcess(['install', '--apply', '-q', '--server', server.url]);
+    expect(status).toBe(11);
+    expect(stderr).toMatch(/ClusterRole .*rollout-group-agent: .*; \d+ of \d+ objects were applied and stay/);
+    expect(server.objects().map(({ kind }) => kind)).not.toContain('Deployment');
+  });
+});
+
+describe('uninstall', () => {
+  it('prints what is to be deleted in order, and what is left on standard error', async () => {
+    const { status, stdout, stderr } = await runInProcess(['uninstall', '--groups-in', 'mimir', '--compat']);
+    expect(status).toBe(0);
+    const names = parseAllDocuments(stdout).map((document) => document.toJS());
+    expect(names.map(({ kind }) => kind).slice(0, 6)).toEqual([
+      'ValidatingWebhookConfiguration',
+      'ValidatingWebhookConfiguration',
+      'MutatingWebhookConfiguration',
+      'ValidatingWebhookConfiguration',
+      'MutatingWebhookConfiguration',
+      'ValidatingWebhookConfiguration',
+    ]);
+    expect(Object.keys(names[0])).toEqual(['apiVersion', 'kind', 'metadata']);
+    expect(stderr).toContain(
+      'left: the certificate\n  kubectl delete secret rollout-group-agent-tls -n rollout-group --ignore-not-found\n',
+    );
+  });
+
+  it('--apply deletes what install applied and nothing else, webhooks first', async () => {
+    const stranger = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'other', namespace: 'mimir', labels: { app: 'other' } },
+    };
+    const server = await fakeApiServer([stranger]);
+    await runInProcess([
+      'install',
+      '--groups-in',
+      'mimir',
+      '--compat',
+      '--enforce',
+      '--create-namespace',
+      '--apply',
+      '--server',
+      server.url,
+    ]);
+    const before = server.writes.length;
+    // Whatever flags it was installed with.
+    const { status, stdout } = await runInProcess(['uninstall', '--apply', '--server', server.url]);
+    expect(status).toBe(0);
+    const deleted = server.writes.slice(before).map(({ method, path }) => `${method} ${path}`);
+    expect(deleted.every((one) => one.startsWith('DELETE '))).toBe(true);
+    expect(deleted.findLastIndex((one) => one.includes('webhookconfigurations'))).toBeLessThan(
+      deleted.findIndex((one) => one.includes('deployments')),
+    );
+    expect(
+      server
+        .objects()
+        .map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+        .sort(),
+    ).toEqual(expect.arrayContaining(['Deployment other', 'Namespace mimir', 'Namespace rollout-group']));
+    expect(new Set(server.objects().map(({ kind }) => kind))).toEqual(new Set(['Deployment', 'Namespace', 'CustomResourceDefinition']));
+    expect(stdout).toMatch(/\d+ objects deleted\.\n$/);
+    const again = await runInProcess(['uninstall', '--apply', '-q', '--server', server.url]);
+    expect([again.status, again.stdout]).toEqual([0, 'Nothing of an installation in the namespace rollout-group is there.\n']);
+    await runInProcess(['uninstall', '--apply', '--crds', '--compat', '--server', server.url]);
+    expect(server.objects().map(({ kind }) => kind)).not.toContain('CustomResourceDefinition');
+  });
+
+  it('--apply --dry-run client deletes nothing', async () => {
+    const server = await fakeApiServer([]);
+    await runInProcess(['install', '--apply', '--server', server.url]);
+    const before = server.objects().length;
+    const { stdout } = await runInProcess(['uninstall', '--apply', '--dry-run', 'client', '--server', server.url]);
+    expect(server.objects().length).toBe(before);
+    expect(stdout).toMatch(/objects would be deleted\. Nothing was changed\.\n$/);
+  });
+
+  it('reads everything before it deletes anything', async () => {
+    const server = await fakeApiServer([], { forbidden: ['roles'] });
+    const { status, stdout } = await runInProcess(['uninstall', '--apply', '-q', '--server', server.url]);
+    expect([status, stdout, server.writes]).toEqual([11, '', []]);
+  });
+});
