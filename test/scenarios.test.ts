@@ -16,6 +16,8 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 /** Rules that no story tells, with where they are told. */
 const untold: Readonly<Record<string, string>> = {
   'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',
+  'ordinals-kept': 'a write that the stories do not have; test/engine/admission-claims.test.ts',
+  'protection-kept': 'what admission alone remembers; test/engine/protection.test.ts and test/webhook/native/enforce.test.ts',
 };
 
 describe('scenarios', () => {

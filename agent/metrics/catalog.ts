@@ -17,7 +17,7 @@ const requestBuckets = [...standardBuckets, 25, 50, 100];
 const byteBuckets = Array.from({ length: 15 }, (_, power) => 4 * 4 ** power);
 const group = ['namespace', 'group'];
 
-/** The metrics of grafana/rollout-operator that a process without webhooks has. */
+/** The metrics of grafana/rollout-operator. */
 export const originalMetrics = {
   reconciles: {
     name: 'rollout_operator_group_reconciles_total',
@@ -114,6 +114,34 @@ export const originalMetrics = {
     labels: ['path', 'method', 'status_code'],
     help: 'Duration of HTTP requests to pods.',
     buckets: standardBuckets,
+    isOriginal: true,
+  },
+  zoneBudgetsObserved: {
+    name: 'rollout_operator_zpdb_configurations_observed_total',
+    type: 'counter',
+    labels: ['result'],
+    help: 'Events of ZoneAwarePodDisruptionBudgets: updated, deleted, ignored, delete-ignored, invalid.',
+    isOriginal: true,
+  },
+  evictionRequests: {
+    name: 'rollout_operator_zpdb_eviction_requests_total',
+    type: 'counter',
+    labels: ['reason', 'status'],
+    help: 'Evictions that were judged, by reason and code of the answer.',
+    isOriginal: true,
+  },
+  evictionsInflight: {
+    name: 'rollout_operator_zpdb_inflight_eviction_requests',
+    type: 'gauge',
+    labels: [],
+    help: 'Evictions that are being judged, or wait for others under the same budget.',
+    isOriginal: true,
+  },
+  failurePolicy: {
+    name: 'kube_validating_webhook_failure_policy',
+    type: 'gauge',
+    labels: ['type', 'webhook', 'policy'],
+    help: 'The failure policy of each webhook of the namespace: 1 for the one in force, 0 for the other.',
     isOriginal: true,
   },
 } as const satisfies Readonly<Record<string, MetricSpec>>;
@@ -227,6 +255,37 @@ export const ownMetrics = {
     type: 'counter',
     labels: ['writer', 'result'],
     help: 'What is published, by writer (decision, event, run) and result: done, failed, dropped.',
+  },
+  admissions: {
+    name: 'rollout_group_admission_requests_total',
+    type: 'counter',
+    labels: ['route', 'allowed', 'failure'],
+    help: 'Requests that a webhook has judged. `failure` says why its endpoint could not: overload, deadline, error or client-gone; else it is empty.',
+  },
+  admissionDuration: {
+    name: 'rollout_group_admission_duration_seconds',
+    type: 'histogram',
+    labels: ['route'],
+    help: 'Time that an endpoint of the webhook took, requests to the API server included.',
+    buckets: standardBuckets,
+  },
+  refusedConnections: {
+    name: 'rollout_group_webhook_refused_connections_total',
+    type: 'counter',
+    labels: ['why'],
+    help: 'Connections to the webhook that were ended before their first request: limit, peer-limit or handshake.',
+  },
+  certificateExpiry: {
+    name: 'rollout_group_webhook_certificate_expiry_timestamp_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'When the certificate of the webhook ends to be valid.',
+  },
+  readyTimeWrites: {
+    name: 'rollout_group_ready_time_writes_total',
+    type: 'counter',
+    labels: ['result'],
+    help: 'Writes of the instant at which a pod under a ZoneAwarePodDisruptionBudget became ready: set, removed or failed.',
   },
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 

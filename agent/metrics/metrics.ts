@@ -36,6 +36,35 @@ export interface Metrics {
   /** A pod answered 511; `route` as it said. */
   readonly wrongClusterAnswered: (answered: { readonly route: string; readonly cluster: string }) => void;
   readonly wrote: (writer: Writer, result: 'done' | 'failed' | 'dropped') => void;
+  readonly webhook: WebhookMetrics;
+}
+
+/** What the webhooks of this process tell. */
+export interface WebhookMetrics {
+  readonly decided: (review: {
+    readonly route: string;
+    readonly allowed: boolean;
+    readonly failure?: string;
+    readonly durationMs: number;
+  }) => void;
+  readonly refusedConnection: (why: string) => void;
+  readonly zoneBudgetObserved: (result: string) => void;
+  readonly evictionBegan: () => void;
+  readonly evictionEnded: (outcome: { readonly reason: string; readonly code: number }) => void;
+  readonly readyTimeWritten: (result: string) => void;
+  /** Asked whenever the metrics are read. */
+  readonly follow: (certificates: ServedCertificates) => void;
+}
+
+/** What is known of the certificate that is served, and of the webhook configurations. */
+export interface ServedCertificates {
+  readonly expiry: () => { readonly notAfterMs: number } | undefined;
+  readonly failurePolicies: () => readonly {
+    readonly type: string;
+    readonly webhook: string;
+    readonly policy: string;
+    readonly value: number;
+  }[];
 }
 
 /** The most different paths, API groups and names of other clusters that are counted apart. */
@@ -93,8 +122,35 @@ export function createMetrics({ clock, version }: { readonly clock: Clock; reado
       }),
   };
 
+  let certificates: ServedCertificates | undefined;
+  const webhook: WebhookMetrics = {
+    decided: ({ route, allowed, failure = '', durationMs }) => {
+      own.admissions.inc({ route, allowed: `${allowed}`, failure });
+      own.admissionDuration.observe({ route }, durationMs / 1000);
+    },
+    refusedConnection: (why) => own.refusedConnections.inc({ why }),
+    zoneBudgetObserved: (result) => original.zoneBudgetsObserved.inc({ result }),
+    evictionBegan: () => original.evictionsInflight.inc(),
+    evictionEnded: ({ reason, code }) => {
+      original.evictionsInflight.dec();
+      original.evictionRequests.inc({ reason, status: `${code}` });
+    },
+    readyTimeWritten: (result) => own.readyTimeWrites.inc({ result }),
+    follow: (served) => {
+      certificates = served;
+    },
+  };
+  const showCertificates = (): void => {
+    const expiry = certificates?.expiry();
+    if (expiry !== undefined) own.certificateExpiry.set(expiry.notAfterMs / 1000);
+    original.failurePolicy.reset();
+    for (const { value, ...labels } of certificates?.failurePolicies() ?? []) original.failurePolicy.set(labels, value);
+  };
+
   return {
+    webhook,
     text: async () => {
+      showCertificates();
       groups.show(own, { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() });
       return { contentType: registry.contentType, text: await registry.metrics() };
     },

@@ -25,6 +25,33 @@ export interface AgentSettings {
     readonly rateLimit?: { readonly qps: number; readonly burst: number };
   };
   readonly policyDirectory?: { readonly path: string; readonly rereadMs: number };
+  /** Whether this process leads groups, beside webhooks or without. */
+  readonly runsAgent: boolean;
+  /** Absent: this process serves no webhooks. */
+  readonly webhook?: WebhookSettings;
+}
+
+/** Times are in milliseconds. */
+export interface WebhookSettings {
+  readonly port: number;
+  readonly address?: string;
+  readonly requestTimeoutMs: number;
+  readonly drainMs: number;
+  /** Of its own authority and in a Secret, or in files that somebody else keeps. */
+  readonly certificate:
+    | {
+        readonly kind: 'self-signed';
+        readonly secretName: string;
+        readonly dnsName: string;
+        readonly organization: string;
+        readonly lifetimeMs: number;
+        readonly injectsAuthority: boolean;
+      }
+    | { readonly kind: 'files'; readonly certFile: string; readonly keyFile: string; readonly caFile?: string };
+  readonly clientCaFile?: string;
+  /** ConfigMap of the zone tracker; absent when instants of downscales are kept in annotations. */
+  readonly zoneTracker?: string;
+  readonly readyPatchTimeoutMs: number;
 }
 
 /** One sentence without a final full stop; the process prints it and ends with 1. */
@@ -69,6 +96,36 @@ export function settingsOf(values: FlagValues, { identity }: { readonly identity
       ...rateLimit(values),
     },
     ...(values['policies'] === '' ? {} : { policyDirectory: { path: values['policies'], rereadMs: values['policies.reread'] } }),
+    runsAgent: values['run'] !== 'webhook',
+    ...(values['server-tls.enabled'] && values['run'] !== 'agent' ? { webhook: webhookSettings(values) } : {}),
+  };
+}
+
+function webhookSettings(values: FlagValues): WebhookSettings {
+  const [address, caFile, clientCaFile] = [values['server.address'], values['server-tls.ca-file'], values['server-tls.client-ca-file']];
+  return {
+    port: values['server-tls.port'],
+    ...(address === '' ? {} : { address }),
+    requestTimeoutMs: values['server-tls.request-timeout'],
+    drainMs: values['server-tls.drain'],
+    certificate: values['server-tls.self-signed-cert.enabled']
+      ? {
+          kind: 'self-signed',
+          secretName: values['server-tls.self-signed-cert.secret-name'],
+          dnsName: values['server-tls.self-signed-cert.dns-name'] || `rollout-operator.${values['kubernetes.namespace']}.svc`,
+          organization: values['server-tls.self-signed-cert.org'],
+          lifetimeMs: values['server-tls.self-signed-cert.expiration'],
+          injectsAuthority: values['webhooks.update-ca-bundle'],
+        }
+      : {
+          kind: 'files',
+          certFile: values['server-tls.cert-file'],
+          keyFile: values['server-tls.key-file'],
+          ...(caFile === '' ? {} : { caFile }),
+        },
+    ...(clientCaFile === '' ? {} : { clientCaFile }),
+    ...(values['use-zone-tracker'] ? { zoneTracker: values['zone-tracker.config-map-name'] } : {}),
+    readyPatchTimeoutMs: values['zpdb.pod-ready-annotation-patch-timeout'],
   };
 }
 
@@ -86,6 +143,9 @@ const logFormats = ['logfmt', 'json'] as const satisfies readonly LogFormat[];
 const logLevels = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 const sourceNames = ['directory', 'objects', 'adopted'] as const satisfies readonly PolicySourceName[];
 const leaseModes = ['required', 'auto', 'off'] as const;
+const runs = ['all', 'agent', 'webhook'] as const;
+/** A certificate that is over before every replica has read it helps nobody. */
+const shortestLifetimeMs = 60_000;
 
 /** In this order, whichever fails first is named. */
 const originalChecks: readonly Check[] = [
@@ -133,11 +193,26 @@ const ownChecks: readonly Check[] = [
     const wrong = values['namespaces'].find((name) => name !== '*' && !/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/.test(name));
     return when(wrong !== undefined, `-namespaces names ${quoted(wrong ?? '')}, which is no name of a namespace`);
   },
-  // Last: whatever else is wrong with the webhooks' flags is said as it always was.
+  (values) => when(!runs.some((one) => one === values['run']), `-run is ${quoted(values['run'])}: it must be ${listed(runs)}`),
   (values) =>
     when(
-      values['server-tls.enabled'],
-      '-server-tls.enabled=true asks for webhooks, and this executable serves none: no downscale and no eviction would be guarded',
+      values['run'] === 'webhook' && !values['server-tls.enabled'],
+      '-run=webhook asks for nothing but webhooks, and -server-tls.enabled=true is missing',
+    ),
+  (values) => when(values['server-tls.drain'] < 0, '-server-tls.drain must not be negative'),
+  (values) =>
+    when(
+      values['server-tls.enabled'] &&
+        !values['server-tls.self-signed-cert.enabled'] &&
+        (values['server-tls.cert-file'] === '' || values['server-tls.key-file'] === ''),
+      'without -server-tls.self-signed-cert.enabled both -server-tls.cert-file and -server-tls.key-file must be given',
+    ),
+  (values) =>
+    when(
+      values['server-tls.enabled'] &&
+        values['server-tls.self-signed-cert.enabled'] &&
+        values['server-tls.self-signed-cert.expiration'] < shortestLifetimeMs,
+      '-server-tls.self-signed-cert.expiration must be at least 1m',
     ),
 ];
 

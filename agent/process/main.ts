@@ -1,16 +1,19 @@
-// The executable rollout-group-agent: reads flags, answers HTTP from the first moment, starts the agent, and hands over when it is told to end.
+// The executable rollout-group-agent: reads flags, answers HTTP from the first moment, starts the agent and the webhooks, and hands over when it is told to end.
 import { connectionProblem } from '../../cluster/connection/connection.ts';
 import { loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
+import { startAdmission } from '../admission/admission.ts';
 import { type Agent, startAgent } from '../agent.ts';
 import type { Log } from '../env.ts';
-import { createMetrics } from '../metrics/metrics.ts';
+import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { createWriters, handOver } from '../published/writers.ts';
+import type { TurnListener } from '../report.ts';
 import { executableName, usageText } from './flags-help.ts';
 import { parseFlags } from './flags-parse.ts';
 import { type AgentSettings, settingsOf } from './flags-settings.ts';
 import { startHttpServer } from './http-server.ts';
-import { keepMemorySmall, processIdentity, processLog, realEnv } from './process-env.ts';
+import { keepMemorySmall, processIdentity, processLog, type RealEnv, realEnv } from './process-env.ts';
+import type { ServedWebhook } from './serve-webhook.ts';
 import { turnLog } from './turn-log.ts';
 
 const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
@@ -60,11 +63,13 @@ async function start(settings: AgentSettings): Promise<void> {
   const { agent: config, server } = settings;
   const log = processLog(settings.log);
   const metrics = createMetrics({ clock: processClock, version });
-  let agent: Agent | undefined;
+  const parts: { readonly isReady: () => boolean }[] = [];
+  let areStarted = false;
+  let isEnding = false;
   const http = await startHttpServer({
     ...server,
     ...{ metrics: metrics.text, observer: metrics.httpServer, clock: processClock, log },
-    isReady: () => agent?.isReady() === true,
+    isReady: () => areStarted && !isEnding && parts.every((part) => part.isReady()),
     // A process that hangs does not answer at all.
     isAlive: () => true,
   });
@@ -78,16 +83,51 @@ async function start(settings: AgentSettings): Promise<void> {
     connectionProcess(),
   );
   const real = realEnv({ connection, settings, metrics, log, userAgent: `${executableName}/${version}` });
-  const writers = createWriters({ env: real.writersEnv, config, onWrite: metrics.wrote });
-  agent = startAgent(real.env, config, [metrics.listener, turnLog(log), ...writers.listeners]);
-  log.info('the agent was started', { server: connection.server, namespaces: config.namespaces?.join(',') ?? '*' });
+  const leading = settings.runsAgent ? startLeading(real, settings, metrics, log) : undefined;
+  const admission = leading === undefined ? startAdmission(real.admissionEnv, config) : undefined;
+  const guard = leading?.agent.guard ?? admission?.guard;
+  let webhook: ServedWebhook | undefined;
+  if (settings.webhook !== undefined && guard !== undefined) {
+    // Loaded only where it is used: an agent without webhooks starts faster and needs less memory.
+    const { serveWebhook } = await import('./serve-webhook.ts');
+    webhook = await serveWebhook({
+      ...{ settings, guard, metrics, webhook: settings.webhook, env: real.admissionEnv },
+      isLeading: leading?.isLeading,
+    });
+  }
+  parts.push(...(leading === undefined ? [] : [leading.agent]), ...(webhook === undefined ? [] : [webhook]));
+  areStarted = true;
+  const what = leading === undefined ? 'the webhooks were started' : 'the agent was started';
+  const port = webhook === undefined ? {} : { webhookPort: webhook.port };
+  log.info(what, { server: connection.server, namespaces: config.namespaces?.join(',') ?? '*', ...port });
 
-  const started = agent;
   endOnSignal(log, async () => {
-    await handOver(real.env, started, writers);
+    isEnding = true;
+    // Reviews are answered until the last: whoever leads next may be another process, and the API server asks this one until it has heard.
+    await Promise.all([leading?.handOver(), webhook?.close()]);
+    admission?.stop();
     await http.close();
     real.close();
   });
+}
+
+interface Leading {
+  readonly agent: Agent;
+  readonly isLeading: () => boolean;
+  readonly handOver: () => Promise<void>;
+}
+
+function startLeading(real: RealEnv, { agent: config }: AgentSettings, metrics: Metrics, log: Log): Leading {
+  let isLeading = false;
+  const writers = createWriters({ env: real.writersEnv, config, onWrite: metrics.wrote });
+  const leadership: TurnListener = {
+    turnEnded: () => undefined,
+    leadershipChanged: (state) => {
+      isLeading = state.isLeader;
+    },
+  };
+  const agent = startAgent(real.env, config, [metrics.listener, turnLog(log), leadership, ...writers.listeners], real.admissionEnv);
+  return { agent, isLeading: () => isLeading, handOver: () => handOver(real.env, agent, writers) };
 }
 
 /** Hands over at the first signal and exits with 0; the second one ends at once. */

@@ -35,6 +35,8 @@ export interface RealEnv {
   readonly env: AgentEnv;
   /** The same with connections and a rate limit of their own: for what is published, which must not hold up what acts. */
   readonly writersEnv: AgentEnv;
+  /** The same without a rate limit: whoever waits for an answer to an admission request has a few seconds. */
+  readonly admissionEnv: AgentEnv;
   readonly close: () => void;
 }
 
@@ -49,11 +51,11 @@ export interface RealEnvOptions {
 /** Everything real. */
 export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions): RealEnv {
   const cluster = settings.agent.agentNamespace;
-  const transport = (): KubernetesTransport =>
+  const transport = (isLimited = true): KubernetesTransport =>
     createKubernetesHttp(connection, {
       userAgent,
       extraHeaders: { 'X-Cluster': cluster },
-      ...(settings.kubernetes.rateLimit === undefined ? {} : { rateLimit: settings.kubernetes.rateLimit }),
+      ...(settings.kubernetes.rateLimit === undefined || !isLimited ? {} : { rateLimit: settings.kubernetes.rateLimit }),
       onAnswer: metrics.kubernetesAnswered,
       onThrottled: metrics.kubernetesThrottled,
     });
@@ -65,7 +67,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
       metrics.wrongClusterAnswered({ route, cluster });
     },
   });
-  const [acting, writing] = [transport(), transport()];
+  const [acting, writing, admission] = [transport(), transport(), transport(false)];
   const { policyDirectory: directory } = settings;
   const rest = {
     ...{ pods, log },
@@ -74,8 +76,9 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
   return {
     env: { ...processEnv(acting), ...rest },
     writersEnv: { ...processEnv(writing), ...rest },
+    admissionEnv: { ...processEnv(admission), ...rest },
     close: () => {
-      for (const one of [acting, writing, pods]) one.close();
+      for (const one of [acting, writing, admission, pods]) one.close();
     },
   };
 }

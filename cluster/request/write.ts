@@ -105,6 +105,37 @@ export async function patchObject(
   return named(answer, resource, options.site);
 }
 
+/** One operation of a JSON patch (RFC 6902). */
+export type JsonPatchOperation =
+  | { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string };
+
+/**
+ * Carries out the operations one after the other if every `test` among them holds, otherwise none: ApiFailure 422. For what lies inside of lists,
+ * which a merge replaces whole. It is the object with that UID, in any state: the tests say which parts of it have to be as they were seen, and a
+ * patch without a test is refused.
+ */
+export async function patchByOperations(
+  env: Port,
+  resource: Resource,
+  target: Omit<Target, 'resourceVersion'>,
+  { operations, ...options }: WriteOptions & { readonly operations: readonly JsonPatchOperation[] },
+): Promise<KubernetesObject> {
+  const { namespace, name, uid } = target;
+  refuseMissingNamespace(resource, namespace, name);
+  if (!isText(name) || !isText(uid)) throw new WriteRefused(`a patch of a ${resource.kind} names no object or no uid`);
+  if (!operations.some(({ op }) => op === 'test')) throw new WriteRefused(`a patch of ${resource.kind} ${name} tests nothing`);
+  if (operations.some(({ path }) => path.startsWith('/metadata/finalizers'))) throw new WriteRefused('finalizers are not written');
+  const answer = await send(env, {
+    ...requestOf(options),
+    method: 'PATCH',
+    path: `${objectPath(resource, target)}${dryRunQuery(options)}`,
+    contentType: 'application/json-patch+json',
+    body: JSON.stringify([{ op: 'test', path: '/metadata/uid', value: uid }, ...operations]),
+  });
+  return named(answer, resource, options.site);
+}
+
 /** Creates the object under the name that it has. ApiFailure 409 with reason AlreadyExists when the name is taken. */
 export async function createObject(
   env: Port,

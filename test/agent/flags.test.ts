@@ -142,6 +142,7 @@ describe('settingsOf', () => {
       log: { format: 'logfmt', level: 'debug' },
       server: { port: 8001 },
       kubernetes: { rateLimit: { qps: 5, burst: 10 } },
+      runsAgent: true,
     });
   });
 
@@ -171,7 +172,56 @@ describe('settingsOf', () => {
       server: { port: 0, address: '127.0.0.1' },
       kubernetes: { apiUrl: 'https://x', configFile: '/c' },
       policyDirectory: { path: '/etc/policies', rereadMs: 60_000 },
+      runsAgent: true,
     });
+  });
+
+  it('serves the webhooks as the original does, with a certificate of its own', () => {
+    expect(settings('-server-tls.enabled=true')).toMatchObject({
+      runsAgent: true,
+      webhook: {
+        port: 8443,
+        requestTimeoutMs: 10_000,
+        drainMs: 10_000,
+        certificate: {
+          kind: 'self-signed',
+          secretName: 'rollout-operator-self-signed-certificate',
+          dnsName: 'rollout-operator.mimir.svc',
+          organization: 'Grafana Labs',
+          lifetimeMs: 31_536_000_000,
+          injectsAuthority: true,
+        },
+        readyPatchTimeoutMs: 5000,
+      },
+    });
+  });
+
+  it('says what every flag of the webhooks says', () => {
+    const said = settings(
+      ...['-run=webhook', '-server-tls.enabled=true', '-server-tls.port=0', '-server-tls.request-timeout=5s', '-server-tls.drain=0'],
+      ...['-server-tls.self-signed-cert.enabled=false', '-server-tls.cert-file=/c', '-server-tls.key-file=/k', '-server-tls.ca-file=/a'],
+      ...[
+        '-server-tls.client-ca-file=/d',
+        '-server.address=127.0.0.1',
+        '-use-zone-tracker=true',
+        '-zpdb.pod-ready-annotation-patch-timeout=1s',
+      ],
+    );
+    expect(said).toMatchObject({ runsAgent: false });
+    expect('refused' in said ? said : said.webhook).toEqual({
+      port: 0,
+      address: '127.0.0.1',
+      requestTimeoutMs: 5000,
+      drainMs: 0,
+      certificate: { kind: 'files', certFile: '/c', keyFile: '/k', caFile: '/a' },
+      clientCaFile: '/d',
+      zoneTracker: 'rollout-operator-zone-tracker',
+      readyPatchTimeoutMs: 1000,
+    });
+  });
+
+  it('serves none when it is to be the agent alone', () => {
+    expect(settings('-run=agent', '-server-tls.enabled=true')).not.toHaveProperty('webhook');
   });
 
   it('watches the whole cluster for *', () => {
@@ -219,11 +269,18 @@ describe('settingsOf', () => {
     ['-publish.every', ['-publish.every=-1s']],
     ['-policies.reread', ['-policies.reread=0']],
     ['-namespaces', ['-namespaces=a/b']],
-    ['-server-tls.enabled=true', ['-server-tls.enabled=true']],
+    ['-run', ['-run=everything']],
+    ['-server-tls.drain', ['-server-tls.drain=-1s']],
+    ['-server-tls.cert-file', ['-server-tls.enabled=true', '-server-tls.self-signed-cert.enabled=false']],
+    ['-server-tls.self-signed-cert.expiration', ['-server-tls.enabled=true', '-server-tls.self-signed-cert.expiration=1s']],
   ];
 
   it.each(failures)('refuses %s alone', (named, words) => {
     expect(settings(...words)).toEqual({ refused: expect.stringContaining(named) });
+  });
+
+  it('refuses to serve nothing but webhooks without them', () => {
+    expect(settings('-run=webhook')).toEqual({ refused: expect.stringContaining('-server-tls.enabled=true is missing') });
   });
 
   it('names the first of all that is wrong, in the order of the original', () => {

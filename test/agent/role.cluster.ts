@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
-import { createTemplate, installReplicaTemplates, mirrors, templatesPath } from '../control-plane/replica-template.ts';
+import { createTemplate, mirrors, templatesPath } from '../control-plane/replica-template.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { openArena } from './arena.ts';
 
@@ -21,7 +21,6 @@ describeOnControlPlane('the Role of the agent', (controlPlane) => {
     const { client } = controlPlane();
     recorder = await recordHistory(controlPlane());
     for (const file of readdirSync('deploy/crds')) await client.create(definitions, parse(readFileSync(`deploy/crds/${file}`, 'utf8')));
-    await installReplicaTemplates(client);
     await client.until<Definition>(definitions, 'every kind served', (items) =>
       items.every((item) => item.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')),
     );

@@ -1,0 +1,149 @@
+// The webhooks of the executable put together: certificates, endpoints and their server, beside the agent or alone. The one file of the agent that knows them.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { type Certificates, startCertificates } from '../../webhook/certificates/certificates.ts';
+import { certificateFiles } from '../../webhook/certificates/file-source.ts';
+import { evictionCache } from '../../webhook/compat/eviction-cache.ts';
+import { noDownscale } from '../../webhook/compat/no-downscale.ts';
+import { podEviction } from '../../webhook/compat/pod-eviction.ts';
+import { prepareDownscale } from '../../webhook/compat/prepare-downscale.ts';
+import { startReadyTimes } from '../../webhook/compat/ready-times.ts';
+import { startZoneBudgets, type ZoneBudgets } from '../../webhook/compat/zpdb.ts';
+import { zpdbValidation } from '../../webhook/compat/zpdb-validation.ts';
+import { defaultConfig } from '../../webhook/config.ts';
+import { enforceEndpoint } from '../../webhook/native/enforce.ts';
+import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
+import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
+import type { ServedEndpoint } from '../../webhook/server/exchange.ts';
+import type { TlsSource } from '../../webhook/server/tls.ts';
+import { startWebhook } from '../../webhook/webhook.ts';
+import type { AdmissionGuard } from '../admission/guard.ts';
+import type { AgentEnv } from '../env.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { AgentSettings, WebhookSettings } from './flags-settings.ts';
+
+export interface ServeOptions {
+  readonly settings: AgentSettings;
+  readonly webhook: WebhookSettings;
+  readonly env: AgentEnv;
+  readonly guard: AdmissionGuard;
+  /** Whether this process leads; undefined when it runs no agent, and then somebody else keeps what only one may write. */
+  readonly isLeading: (() => boolean) | undefined;
+  readonly metrics: Metrics;
+}
+
+export interface ServedWebhook {
+  readonly port: number;
+  /** Whether reviews can be answered: a certificate is served, and what the answers rest on is known. */
+  readonly isReady: () => boolean;
+  /** What is not as it should be, one sentence each. */
+  readonly degradations: () => readonly string[];
+  /** Ends without losing a request. */
+  readonly close: () => Promise<void>;
+}
+
+/** What the native endpoints take at the most, in milliseconds: their configurations give them 5 s. */
+const nativeLimitMs = 4_000;
+
+/** Resolves when the server listens. Rejects when it cannot, and when the authority of clients cannot be read. */
+export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook> {
+  const { settings, webhook, env, metrics, isLeading } = options;
+  const clientCa = webhook.clientCaFile === undefined ? undefined : readFileSync(webhook.clientCaFile, 'utf8');
+  const certificates = certificatesOf(options);
+  metrics.webhook.follow(certificates);
+  const budgets = startZoneBudgets(env, { namespaces: settings.agent.namespaces, onObserved: metrics.webhook.zoneBudgetObserved });
+  const readyTimes =
+    isLeading === undefined
+      ? undefined
+      : startReadyTimes(env, {
+          ...{ budgets, namespaces: settings.agent.namespaces, isActive: isLeading },
+          patchTimeoutMs: webhook.readyPatchTimeoutMs,
+          onPatch: metrics.webhook.readyTimeWritten,
+        });
+  const stop = (): void => {
+    readyTimes?.stop();
+    budgets.stop();
+    certificates.stop();
+  };
+  try {
+    const server = await startWebhook({
+      config: {
+        ...defaultConfig,
+        ...{ port: webhook.port, requestTimeoutMs: webhook.requestTimeoutMs, drainMs: webhook.drainMs },
+        clients: clientCa === undefined ? 'none' : 'certificate',
+        ...(webhook.address === undefined ? {} : { address: webhook.address }),
+        ...(settings.server.clusterValidation === undefined ? {} : { clusterValidation: settings.server.clusterValidation }),
+      },
+      endpoints: endpointsOf(options, budgets),
+      tls: withClientCa(certificates, clientCa),
+      observer: {
+        ...metrics.httpServer,
+        ...metrics.webhook,
+        certificate: (isLoaded) => {
+          if (isLoaded) env.log.info('a certificate is served', {});
+        },
+      },
+      env,
+    });
+    return {
+      port: server.port,
+      isReady: () => server.isReady() && options.guard.isSettled() && budgets.isSettled(),
+      degradations: certificates.degradations,
+      close: async () => {
+        await server.close();
+        stop();
+      },
+    };
+  } catch (error) {
+    stop();
+    throw error;
+  }
+}
+
+function certificatesOf({ settings, webhook: { certificate }, env }: ServeOptions): Certificates {
+  const { agentNamespace, clusterDomain } = settings.agent;
+  return startCertificates({
+    ...{ env, namespace: agentNamespace, files: certificateFiles, randomBytes },
+    certificate:
+      certificate.kind === 'files'
+        ? certificate
+        : { ...certificate, clusterDomain, service: certificate.dnsName.split('.')[0] ?? certificate.dnsName },
+  });
+}
+
+function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, budgets: ZoneBudgets): readonly ServedEndpoint[] {
+  const { agentNamespace, namespaces, clusterDomain, podTimeoutMs, lease } = settings.agent;
+  const cache = evictionCache(env, { guard, isAlone: () => lease.mode !== 'required' });
+  const native = [
+    enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere: true }),
+    validateEndpoint(env, { agentNamespace }),
+    stampEndpoint(env),
+  ];
+  return [
+    noDownscale(env),
+    prepareDownscale(env, {
+      ...{ clusterDomain, podTimeoutMs },
+      ...(webhook.zoneTracker === undefined ? {} : { zoneTracker: { configMapName: webhook.zoneTracker } }),
+    }),
+    podEviction(env, {
+      ...{ budgets, cache },
+      observer: { onBegin: metrics.webhook.evictionBegan, onEnd: metrics.webhook.evictionEnded },
+    }),
+    zpdbValidation(),
+    ...native.map((endpoint): ServedEndpoint => ({ ...endpoint, withinMs: nativeLimitMs })),
+  ];
+}
+
+/** Of our own workloads, which are never judged: who guards must be able to move. */
+const ownNames: readonly string[] = ['rollout-group-agent', 'rollout-group-webhook', 'rollout-operator'];
+
+function withClientCa(source: TlsSource, clientCa: string | undefined): TlsSource {
+  if (clientCa === undefined) return source;
+  return {
+    current: () => {
+      const material = source.current();
+      return material === undefined ? undefined : { ...material, clientCa };
+    },
+    onChange: source.onChange,
+  };
+}
