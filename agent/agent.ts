@@ -25,9 +25,10 @@ export interface Agent {
   /**
    * Hands over: no new turn and no new request of the acting path, requests under way that change something finish, the Lease is released,
    * watches end. Turns that hang are left behind after 15 s, and the Lease expires by itself if even then something is under way. Calling it
-   * twice waits for the same end.
+   * twice waits for the same end. Whoever still asks the guard says by `guarded` when that is over: watches go on until it settles, which is
+   * not waited for.
    */
-  readonly stop: () => Promise<void>;
+  readonly stop: (guarded?: Promise<unknown>) => Promise<void>;
 }
 
 /** Of one read in a turn, whatever the flags allow for others: a turn that hangs is one that does not react. */
@@ -168,7 +169,13 @@ export function startAgent(
     ({ groups, findings }) => tell((listener) => listener.groupsChanged?.(groups, findings)),
   );
 
-  const stop = async (): Promise<void> => {
+  const endWatches = (): void => {
+    policies.stop();
+    sources.stop();
+    caches.stop();
+  };
+
+  const stop = async (guarded: Promise<unknown> | undefined): Promise<void> => {
     isStopping = true;
     gates?.stop();
     const patience = new AbortController();
@@ -180,19 +187,18 @@ export function startAgent(
       env.log.error('something that was asked for is still under way; the Lease is left to expire');
       leadership.stop();
     }
-    policies.stop();
-    sources.stop();
-    caches.stop();
+    if (guarded === undefined) endWatches();
+    else void guarded.then(endWatches, endWatches);
   };
   policies.refresh();
   return {
-    guard: admissionGuard({ env: admissionEnv, config, caches, policies: policies.current }),
+    guard: admissionGuard({ env: admissionEnv, config, caches, policies: policies.upToDate }),
     isReady: () => {
       isReady ||= caches.isSettled() && policies.current() !== undefined;
       return isReady;
     },
-    stop: () => {
-      stopped ??= stop();
+    stop: (guarded) => {
+      stopped ??= stop(guarded);
       return stopped;
     },
   };

@@ -13,6 +13,8 @@ export interface AgentConfig {
   /** Ends the host names of pods; with the trailing dot when it is fully qualified. */
   readonly clusterDomain: string;
   readonly policySources: readonly PolicySourceName[];
+  /** Whether a webhook stamps who asked into every intent; nobody is believed to have asked, and so to have approved, when left out. */
+  readonly areIntentsStamped?: boolean;
   /** For calls to pods: each request, in milliseconds. */
   readonly podTimeoutMs: number;
   /** For requests to the API server that are no writes of the acting path, in milliseconds. */

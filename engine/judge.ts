@@ -13,6 +13,7 @@ import { holds, result } from './rule.ts';
 import { withException } from './rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { prepareDownscale } from './rules/prepare.ts';
+import { oldStatusOf } from './rules/roll.ts';
 import { type ScaleQuestion, scaleCeiling, scaleDownRules, setLeavesRules } from './rules/scale.ts';
 import { windowResult } from './rules/window.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
@@ -247,8 +248,8 @@ function onUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
 type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
 /**
- * Another strategy, or a lower partition, hands the outdated pods to the StatefulSet controller, which asks nobody; a template in the same write
- * makes all outdated. Another first ordinal takes the pods below it away.
+ * RollingUpdate instead of OnDelete, or a lower partition, hands the outdated pods to the StatefulSet controller, which asks nobody; a template in
+ * the same write makes all outdated, and so does one that comes later. Another first ordinal takes the pods below it away.
  */
 function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
@@ -260,17 +261,22 @@ function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequ
       ? []
       : [result('ordinals-kept', 'no', `pods of ${set.name} would leave with their ordinals`, { limit: `begins at ${set.firstOrdinal}` })];
   if (context.group.compatibility.strategyOfAllMembers) return moved;
+  if (strategy === 'OnDelete') return moved;
   const isOther = set.updateStrategy !== strategy;
-  if (!isOther && (strategy === 'OnDelete' || partition >= set.partition)) return moved;
+  const isHeldByPartition = !isTemplateChanged || context.group.rollout.engine !== 'onDelete';
+  if (!isOther && partition >= set.partition && isHeldByPartition) return moved;
   if (zone.unknown !== undefined) return [...moved, result('view-complete', 'unknown', zone.unknown)];
+  const old = isTemplateChanged ? undefined : oldStatusOf(zone);
+  if (old !== undefined) return [...moved, old];
   const beyond = isOther ? 0 : partition;
   const outdated = isTemplateChanged
     ? Math.max(0, zone.replicas + set.firstOrdinal - Math.max(beyond, set.firstOrdinal))
     : zone.outdated.filter((pod) => pod.ordinal >= beyond).length;
   if (outdated === 0) return moved;
-  const what = isOther ? 'another strategy' : `the partition ${partition}`;
+  const isLower = !isOther && partition < set.partition;
+  const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
   const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
-  const limit = isOther ? set.updateStrategy : `partition ${set.partition}`;
+  const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
   return [...moved, result('update-strategy', 'no', fact, { limit, source })];
 }
 

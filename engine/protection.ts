@@ -6,6 +6,7 @@ import type { AdmissionRequest, RuleResult } from './decision.ts';
 import { longestDelayMs } from './ledger.ts';
 import { result } from './rule.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from './snapshot.ts';
+import { whyUnread } from './view.ts';
 
 /** How long what protected an object holds on after it was taken away. */
 export const departureMs = 600_000;
@@ -64,6 +65,11 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   }
   if (!changed.includes(labelKeys.group)) return [];
   const zone = group.zones.find(({ statefulSet }) => statefulSet === request.statefulSet)?.name;
+  if (whyUnread(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
+    return [
+      result('view-complete', 'unknown', `zone ${zone} leaves the group, whose ledger could not be read: nobody knows what is under way`),
+    ];
+  }
   const ledger = snapshot.ledgers.find((known) => known.namespace === group.namespace && known.group === group.name);
   if (ledger?.claims.some((claim) => claim.zone === zone) === true) {
     return [result(rule, 'wait', `zone ${zone} leaves the group while disruptions of it are under way`)];

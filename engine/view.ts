@@ -88,7 +88,12 @@ export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView
 }
 
 /** Why an object could not be read; undefined for one that was, and for one that is not there. */
-function whyUnread({ unread }: Snapshot, kind: UnreadObject['kind'], namespace: string, name: string): string | undefined {
+export function whyUnread(
+  { unread }: Pick<Snapshot, 'unread'>,
+  kind: UnreadObject['kind'],
+  namespace: string,
+  name: string,
+): string | undefined {
   return unread?.find((object) => object.kind === kind && (object.namespace ?? namespace) === namespace && (object.name ?? name) === name)
     ?.unknown;
 }

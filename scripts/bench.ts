@@ -1,9 +1,12 @@
 // Measures the figures that are promised, prints each beside its bar and its floor, and judges them.
-// `--slack N` multiplies the bars, for busy machines; `--offline` leaves out what needs a control plane, `--agent` all else.
+// `--slack N` multiplies the bars, for busy machines; `--offline` leaves out what needs a control plane, `--agent` all else; `--webhook [SECONDS]`
+// measures the webhook alone, for as long; `--long` loads it for ten minutes.
 import { cpus } from 'node:os';
 import { type Figure, figureTable, isKept } from './bench-figure.ts';
 import { offlineFigures } from './bench-offline.ts';
 import { simulationFigures } from './bench-simulation.ts';
+import { usualLoad, webhookFigures } from './bench-webhook.ts';
+import { partWord, runPart } from './bench-webhook-process.ts';
 
 const words = process.argv.slice(2);
 const slack = words.includes('--slack') ? Number(words[words.indexOf('--slack') + 1]) : 1;
@@ -13,18 +16,40 @@ function say(lines: readonly string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Those of the agent on a control plane, or why they were left out. */
-async function agentFigures(): Promise<readonly Figure[] | string> {
-  if (words.includes('--offline')) return '--offline';
-  const { measureAgent } = await import('./bench-agent.ts');
-  return await measureAgent((line) => process.stderr.write(`${line}\n`));
+function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
 }
 
-const offline = words.includes('--agent') ? [] : [...offlineFigures(), ...(await simulationFigures())];
-if (offline.length > 0) say(figureTable(offline, slack));
-const agent = await agentFigures();
-if (typeof agent === 'string') say(['', `LEFT OUT: every figure of the agent, for ${agent}`]);
-else say(['', ...figureTable(agent, slack)]);
-say([`node ${process.version}, ${cpus().length} processors${slack === 1 ? '' : `, bars multiplied by ${slack}`}`]);
-const figures = typeof agent === 'string' ? offline : [...offline, ...agent];
-process.exit(figures.every((figure) => isKept(figure, slack)) ? 0 : 1);
+/** Those of the agent on a control plane, or why they were left out. */
+async function agentFigures(): Promise<readonly Figure[] | string> {
+  const leftOut = ['--offline', '--webhook'].find((word) => words.includes(word));
+  if (leftOut !== undefined) return leftOut;
+  const { measureAgent } = await import('./bench-agent.ts');
+  return await measureAgent(progress);
+}
+
+/** Those of the webhook, which needs nothing but loopback. */
+async function loadedFigures(): Promise<readonly Figure[]> {
+  const usual = usualLoad(words.includes('--long'));
+  const seconds = Number(words[words.indexOf('--webhook') + 1]);
+  return await webhookFigures(words.includes('--webhook') && seconds > 0 ? { ...usual, seconds } : usual, progress);
+}
+
+async function bench(): Promise<boolean> {
+  const figures: Figure[] = [];
+  const show = (more: readonly Figure[]): void => {
+    if (more.length > 0) say([...(figures.length > 0 ? [''] : []), ...figureTable(more, slack)]);
+    figures.push(...more);
+  };
+  const [isAgentOnly, isWebhookOnly] = [words.includes('--agent'), words.includes('--webhook')];
+  if (!isAgentOnly && !isWebhookOnly) show([...offlineFigures(), ...(await simulationFigures())]);
+  if (!isAgentOnly) show(await loadedFigures());
+  const agent = await agentFigures();
+  if (typeof agent === 'string') say(['', `LEFT OUT: every figure of the agent, for ${agent}`]);
+  else show(agent);
+  say([`node ${process.version}, ${cpus().length} processors${slack === 1 ? '' : `, bars multiplied by ${slack}`}`]);
+  return figures.every((figure) => isKept(figure, slack));
+}
+
+if (words[0] === partWord) await runPart(words[1] ?? '');
+else process.exit((await bench()) ? 0 : 1);

@@ -19,7 +19,7 @@ export interface Admission {
 /** Starts watching. Never throws: what is missing is tried again, and `guard.isSettled` says when everything is known. */
 export function startAdmission(
   env: AgentEnv,
-  config: Pick<AgentConfig, 'namespaces' | 'agentNamespace' | 'policySources' | 'identity'>,
+  config: Pick<AgentConfig, 'namespaces' | 'agentNamespace' | 'policySources' | 'areIntentsStamped' | 'identity'>,
 ): Admission {
   const caches = startCaches(env, config, (change) => {
     if (change.kind === 'policy' || change.kind === 'state') policies.refresh();
@@ -31,7 +31,7 @@ export function startAdmission(
   const policies = startPolicySource(env, config, caches, { onChange: () => undefined, onState: () => undefined });
   policies.refresh();
   return {
-    guard: admissionGuard({ env, config, caches, policies: policies.current }),
+    guard: admissionGuard({ env, config, caches, policies: policies.upToDate }),
     policies: policies.current,
     degradations: () => [...caches.degradations(), policies.degradation()].filter((degradation) => degradation !== undefined),
     stop: () => {

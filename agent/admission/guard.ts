@@ -1,5 +1,6 @@
 // What admission judges by: the agent's caches and policies, ledgers and objects from the quorum where something may be disturbed.
 
+import { sleep } from '../../cluster/env.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
@@ -46,6 +47,9 @@ const longestRequestMs = 2_000;
 const longestDeparturesMs = 1_000;
 /** What a cache that has been silent for longer says is not believed when something may be disturbed. */
 const longestSilenceMs = 10_000;
+/** For which a watch is waited for that has not told of a write yet, and how often it is looked at meanwhile. */
+const longestLagMs = 1_000;
+const lookAgainMs = 100;
 /** A watch that lives has been heard of within this time, since the server sends bookmarks every minute. */
 const longestUnheardMs = 120_000;
 
@@ -63,7 +67,8 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
   const ages = new ClaimAges(env);
   const storedAs = new WeakMap<Ledger, Ledger>();
 
-  const snapshot: AdmissionGuard['snapshot'] = async (namespace, groups, timeoutMs) => {
+  /** Undefined while what is written is newer than what the watches have told. */
+  const look = async (namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> => {
     const now = policies();
     if (now === undefined) throw new Error('the policies have not been read yet');
     const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
@@ -72,7 +77,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
     const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
     const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
-    await expectAsWritten(parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 });
+    if (!(await isTold(parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
     const { unread = [], ...view } = caches.observe(namespace, fresh);
     const seen = snapshotOf({
       ...{ nowMs: Math.floor(env.clock.nowMs()), policyDigest: now.digest, agentNamespace: config.agentNamespace },
@@ -91,6 +96,19 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
       return [next];
     });
     return { ...seen, ledgers: observed, departures: departed };
+  };
+
+  // Another webhook may have written a moment ago, in the same request. What is known then is put together anew, policies included.
+  const snapshot: AdmissionGuard['snapshot'] = async (namespace, groups, timeoutMs) => {
+    const endMs = env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
+    for (;;) {
+      const seen = await look(namespace, groups, timeoutMs);
+      if (seen !== undefined) return seen;
+      if (env.clock.monotonicMs() + lookAgainMs > endMs) {
+        throw new Error('what stands written of the group is newer than what the watches have told');
+      }
+      await sleep(env, lookAgainMs);
+    }
   };
 
   return {
@@ -162,21 +180,20 @@ async function readObjects(
 }
 
 /**
- * Rejects while what people have written is newer than what the watches have told. That no group is concerned is believed for longer, and also
- * when the server does not answer: what nobody protects is not held up.
+ * Whether the watches have told of what people have written. That no group is concerned is believed for longer, and also when the server does not
+ * answer: what nobody protects is not held up.
  */
-async function expectAsWritten(
+async function isTold(
   { env, config, caches }: GuardParts,
   namespace: string,
   { fresh, timeoutMs, hasGroups }: { readonly fresh: FreshObjects | undefined; readonly timeoutMs: number; readonly hasGroups: boolean },
-): Promise<void> {
+): Promise<boolean> {
   const asked = isAsWritten(env, {
     ...{ caches, namespace, agentNamespace: config.agentNamespace, fresh },
     longestAgeMs: hasGroups ? longestSilenceMs : longestUnheardMs,
     timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
   });
-  const isSame = await (hasGroups ? asked : asked.catch(() => true));
-  if (!isSame) throw new Error('what stands written of the group is newer than what the watches have told');
+  return await (hasGroups ? asked : asked.catch(() => true));
 }
 
 /**

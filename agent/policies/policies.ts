@@ -22,6 +22,8 @@ export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies'
 export interface PolicySource {
   /** undefined until everything that defines policies has been read once. */
   readonly current: () => ActivePolicies | undefined;
+  /** As `current`, with everything that `refresh` was asked for, at once: whoever must not let pass what was forbidden a moment ago cannot wait for a rest. */
+  readonly upToDate: () => ActivePolicies | undefined;
   /** Something that policies are made from has changed. Several calls at once are one. */
   readonly refresh: () => void;
   readonly degradation: () => Degradation | undefined;
@@ -46,7 +48,7 @@ const restFactor = 9;
 /** Reads the directory at once and whenever it changes; resolves whenever `refresh` asks for it and everything has been read. */
 export function startPolicySource(
   env: AgentEnv,
-  config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces'>,
+  config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>,
   caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>,
   listener: PolicyListener,
 ): PolicySource {
@@ -76,6 +78,8 @@ export function startPolicySource(
   };
 
   const refreshNow = (): void => {
+    // Somebody who could not wait was here before.
+    if (!isAsked) return;
     isAsked = false;
     if (isStopped) return;
     const beganMs = env.clock.monotonicMs();
@@ -113,9 +117,9 @@ export function startPolicySource(
     // Every connection that breaks or comes back asks for this, and so may a status.
     const now = { files, statefulSets, objects, unread };
     if (current !== undefined && isSameJson(now, inputs)) return current;
-    const { policySources: order, agentNamespace, namespaces } = config;
+    const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = config;
     const watched = namespaces === undefined ? {} : { namespaces };
-    const common = { statefulSets, order, agentNamespace, ...watched, engineRules };
+    const common = { statefulSets, order, agentNamespace, areIntentsStamped, ...watched, engineRules };
     const read = resolveLive({ ...common, directory: files, objects });
     if (read.isDirectorySound) goodFiles = files;
     const broken = brokenObjects(objects, read);
@@ -138,6 +142,13 @@ export function startPolicySource(
 
   return {
     current: () => current,
+    upToDate: () => {
+      if (isAsked) {
+        cancelRest();
+        refreshNow();
+      }
+      return current;
+    },
     refresh,
     degradation: () => (defect === undefined ? directory.degradation() : degradationOf(defect, current !== undefined)),
     stop: () => {

@@ -17,6 +17,7 @@ const events: readonly (readonly [string, string, string])[] = [
   ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],
   ['LeaseLost', 'Warning', 'on the Lease: this process may not act any more'],
   ['PolicyInvalid', 'Warning', 'on the Lease: an error in the definitions, with its code'],
+  ['NoDownscale', 'Warning', 'on the StatefulSet: a webhook has refused something by this rule, or by another one under its name'],
 ];
 
 /** The whole page. */
@@ -42,10 +43,12 @@ export function agentMarkdown(): string {
     '',
     '| Path | Answer |',
     '|---|---|',
-    '| `/ready` | 500 until every cache has synced or is known to be missing and the policies were read; 200 from then on. No body. |',
+    '| `/ready` | 500 until every cache has synced or is known to be missing and the policies were read; 200 from then on. No body. With webhooks also 500 without a certificate, and once the process was told to end. |',
     '| `/healthz` | 200 while the process works; one that hangs does not answer. |',
     '| `/metrics` | The metrics below, and nothing of the process or the runtime. |',
     '| anything else | 404 |',
+    '',
+    'The [webhooks](webhook.md) answer on `-server-tls.port`, over HTTPS.',
     '',
     '`HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` hold for calls to pods, as in Go. Redirects are not followed.',
     '',

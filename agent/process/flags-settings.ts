@@ -52,6 +52,8 @@ export interface WebhookSettings {
   /** ConfigMap of the zone tracker; absent when instants of downscales are kept in annotations. */
   readonly zoneTracker?: string;
   readonly readyPatchTimeoutMs: number;
+  /** Whether pods of adopted groups are asked to prepare by an endpoint of ours that comes before. */
+  readonly isPreparedElsewhere: boolean;
 }
 
 /** One sentence without a final full stop; the process prints it and ends with 1. */
@@ -126,6 +128,7 @@ function webhookSettings(values: FlagValues): WebhookSettings {
     ...(clientCaFile === '' ? {} : { clientCaFile }),
     ...(values['use-zone-tracker'] ? { zoneTracker: values['zone-tracker.config-map-name'] } : {}),
     readyPatchTimeoutMs: values['zpdb.pod-ready-annotation-patch-timeout'],
+    isPreparedElsewhere: values['prepare-downscale.registered'],
   };
 }
 
@@ -232,6 +235,7 @@ function agentConfig(
     identity: values['identity'] === '' ? identity : values['identity'],
     clusterDomain: values['kubernetes.cluster-domain'],
     policySources: sources,
+    ...(values['intents.stamped'] ? { areIntentsStamped: true } : {}),
     podTimeoutMs: bounded(values['pods.client-timeout']),
     kubernetesTimeoutMs: bounded(values['kubernetes.client-timeout']),
     retryMs: Math.max(shortestRetryMs, values['reconcile.interval']),

@@ -278,6 +278,22 @@ export const flags = [
     section: 'agent',
   },
   {
+    name: 'intents.stamped',
+    kind: 'boolean',
+    default: 'false',
+    description:
+      'Whether the webhook /admission/stamp is registered, so that the identity in RolloutIntents is true. Without it no approval counts.',
+    section: 'agent',
+  },
+  {
+    name: 'prepare-downscale.registered',
+    kind: 'boolean',
+    default: 'false',
+    description:
+      'Whether the webhook /admission/prepare-downscale is registered, so that /admission/enforce leaves the pods of adopted groups to it. Otherwise it refuses what needs them prepared.',
+    section: 'agent',
+  },
+  {
     name: 'leader-election',
     kind: 'text',
     default: 'auto',

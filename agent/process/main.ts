@@ -18,8 +18,10 @@ import { turnLog } from './turn-log.ts';
 
 const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
-/** The kubelet gives 30 s by default. */
+/** The kubelet gives 30 s by default. Whoever has webhooks drained for longer than by default gives more. */
 const handOverMs = 25_000;
+/** What follows when webhooks are drained: answers that are still in hand, and the end of everything else. */
+const afterDrainMs = 15_000;
 
 process.stderr.on('error', () => undefined);
 process.stdout.on('error', () => undefined);
@@ -101,10 +103,12 @@ async function start(settings: AgentSettings): Promise<void> {
   const port = webhook === undefined ? {} : { webhookPort: webhook.port };
   log.info(what, { server: connection.server, namespaces: config.namespaces?.join(',') ?? '*', ...port });
 
-  endOnSignal(log, async () => {
+  const withinMs = Math.max(handOverMs, webhook === undefined ? 0 : (settings.webhook?.drainMs ?? 0) + afterDrainMs);
+  endOnSignal(log, withinMs, async () => {
     isEnding = true;
     // Reviews are answered until the last: whoever leads next may be another process, and the API server asks this one until it has heard.
-    await Promise.all([leading?.handOver(), webhook?.close()]);
+    const served = webhook?.close();
+    await Promise.all([leading?.handOver(served), served]);
     admission?.stop();
     await http.close();
     real.close();
@@ -114,7 +118,8 @@ async function start(settings: AgentSettings): Promise<void> {
 interface Leading {
   readonly agent: Agent;
   readonly isLeading: () => boolean;
-  readonly handOver: () => Promise<void>;
+  /** `served`: until when the guard is asked. */
+  readonly handOver: (served: Promise<void> | undefined) => Promise<void>;
 }
 
 function startLeading(real: RealEnv, { agent: config }: AgentSettings, metrics: Metrics, log: Log): Leading {
@@ -127,11 +132,11 @@ function startLeading(real: RealEnv, { agent: config }: AgentSettings, metrics: 
     },
   };
   const agent = startAgent(real.env, config, [metrics.listener, turnLog(log), leadership, ...writers.listeners], real.admissionEnv);
-  return { agent, isLeading: () => isLeading, handOver: () => handOver(real.env, agent, writers) };
+  return { agent, isLeading: () => isLeading, handOver: (served) => handOver(real.env, agent, writers, served) };
 }
 
 /** Hands over at the first signal and exits with 0; the second one ends at once. */
-function endOnSignal(log: Log, handOver: () => Promise<void>): void {
+function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>): void {
   let isEnding = false;
   const end = (signal: NodeJS.Signals): void => {
     if (isEnding) process.exit(1);
@@ -139,9 +144,9 @@ function endOnSignal(log: Log, handOver: () => Promise<void>): void {
     log.info('handing over', { signal });
     setTimeout(() => {
       // It ends as it was told to; what the API server did not take in that time expires, or is told by the next leader.
-      log.error('the hand-over took too long', { ms: handOverMs });
+      log.error('the hand-over took too long', { ms: withinMs });
       process.exit(0);
-    }, handOverMs).unref();
+    }, withinMs).unref();
     handOver().then(
       () => process.exit(0),
       (error: unknown) => fail(log, 'the hand-over failed', error),

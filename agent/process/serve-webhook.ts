@@ -114,8 +114,9 @@ function certificatesOf({ settings, webhook: { certificate }, env }: ServeOption
 function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, budgets: ZoneBudgets): readonly ServedEndpoint[] {
   const { agentNamespace, namespaces, clusterDomain, podTimeoutMs, lease } = settings.agent;
   const cache = evictionCache(env, { guard, isAlone: () => lease.mode !== 'required' });
+  const { isPreparedElsewhere } = webhook;
   const native = [
-    enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere: true }),
+    enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere }),
     validateEndpoint(env, { agentNamespace }),
     stampEndpoint(env),
   ];

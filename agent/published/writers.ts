@@ -45,10 +45,10 @@ export function createWriters({ env, config, onWrite }: WritersOptions): Writers
   };
 }
 
-/** Stops the agent, and lets the writers tell of its last turns for 5 s at most. */
-export async function handOver(env: Pick<AgentEnv, 'timers'>, agent: Agent, writers: Writers): Promise<void> {
+/** Stops the agent, and lets the writers tell of its last turns for 5 s at most. `guarded`: as `Agent.stop` takes it. */
+export async function handOver(env: Pick<AgentEnv, 'timers'>, agent: Agent, writers: Writers, guarded?: Promise<unknown>): Promise<void> {
   writers.beginHandOver();
-  await agent.stop();
+  await agent.stop(guarded);
   const patience = new AbortController();
   await Promise.race([writers.close(), sleep(env, flushMs, patience.signal)]);
   patience.abort();

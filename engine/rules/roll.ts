@@ -7,7 +7,7 @@ import { openClaimLimit, unappliedClaimMs } from '../ledger.ts';
 import { earliest, type Rule, result } from '../rule.ts';
 import type { ZoneProgress } from '../run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
-import { describeReadiness } from '../view.ts';
+import { describeReadiness, type ZoneView } from '../view.ts';
 import { mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface RollQuestion {
@@ -60,10 +60,15 @@ const viewComplete: Rule<RollQuestion> = {
 /** A status that is older than its spec does not say which pods are outdated. Adopted groups believe it all the same. */
 export function oldStatus({ group, view }: GroupContext): RuleResult | undefined {
   if (group.compatibility.readiness === 'containers') return undefined;
-  const old = view.zones.find(({ set }) => set !== undefined && set.status.observedGeneration < set.generation);
-  if (old?.set === undefined) return undefined;
-  const fact = `the status of ${old.zone.statefulSet} is of generation ${old.set.status.observedGeneration}`;
-  return result('view-complete', 'wait', fact, { limit: `generation ${old.set.generation}` });
+  return view.zones.map(oldStatusOf).find((old) => old !== undefined);
+}
+
+/** The same of one zone. */
+export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
+  const isOld = set !== undefined && set.status.observedGeneration < set.generation;
+  if (!isOld) return undefined;
+  const fact = `the status of ${zone.statefulSet} is of generation ${set.status.observedGeneration}`;
+  return result('view-complete', 'wait', fact, { limit: `generation ${set.generation}` });
 }
 
 const notFailed: Rule<RollQuestion> = {

@@ -11,6 +11,7 @@ import policyTests from '../../docs/policy-tests.md';
 import simulate from '../../docs/simulate.md';
 import simulation from '../../docs/simulation.md';
 import sources from '../../docs/sources.md';
+import webhook from '../../docs/webhook.md';
 import windows from '../../docs/windows.md';
 import { rulesMarkdown } from '../../engine/rules/catalog.ts';
 import { findingsMarkdown } from '../../policies/findings/codes.ts';
@@ -31,5 +32,6 @@ export const topics: Readonly<Record<string, string>> = {
   simulate,
   simulation,
   sources,
+  webhook,
   windows,
 };

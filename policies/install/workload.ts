@@ -91,6 +91,8 @@ function container({ namespace, image, scope, hasCompat }: InstallOptions): obje
       `-namespaces=${scope.namespaces.length === 0 ? '*' : scope.namespaces.join(',')}`,
       // Several replicas must not act at once: without the Lease nothing is done.
       '-leader-election=required',
+      // The same installation registers the hook that stamps them, and nobody writes them past it.
+      '-intents.stamped=true',
       '-log.format=json',
       '-log.level=info',
       '-server-tls.enabled=true',
@@ -98,7 +100,7 @@ function container({ namespace, image, scope, hasCompat }: InstallOptions): obje
       `-server-tls.self-signed-cert.secret-name=${certificateSecret}`,
       `-server-tls.self-signed-cert.dns-name=${agentName}.${namespace}.svc`,
       '-server-tls.self-signed-cert.org=rollout-group',
-      ...(hasCompat ? ['-use-zone-tracker=true'] : []),
+      ...(hasCompat ? ['-use-zone-tracker=true', '-prepare-downscale.registered=true'] : []),
     ],
     ports: [
       { name: 'http-metrics', containerPort: ports.metrics, protocol: 'TCP' },

@@ -119,11 +119,16 @@ class DecisionJudge {
     if (ageMs > snapshotAgeMs + 1_000) this.#say('S5', process, `was ${Math.round(ageMs)} ms old when it was carried out`);
   }
 
-  /** S21: nobody acts on a state before the one that he has acted on, before a restart neither. */
+  /**
+   * S21: nobody acts on a state before the one that he has acted on, before a restart neither. Who sees a pod go sees all that he can have done to it: an
+   * eviction says nothing of the version that it makes, and may have met a pod that was going already.
+   */
   #checkTravel(process: string, { snapshot, group }: TurnReport): void {
     const machine = processLetter(process);
     const sets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);
-    const pods = snapshot.pods.flatMap((view) => ('unknown' in view.pods ? [] : view.pods));
+    const pods = snapshot.pods
+      .flatMap((view) => ('unknown' in view.pods ? [] : view.pods))
+      .filter(({ isTerminating: isGoing }) => !isGoing);
     for (const { uid, name, resourceVersion } of [...sets, ...pods]) {
       const acted = this.#actedOn.get(`${machine} ${uid}`);
       if (acted !== undefined && Number(resourceVersion) < acted)

@@ -17,6 +17,8 @@ type Kind = keyof typeof bounds;
 interface Window {
   readonly fromMs: number;
   readonly counts: Record<Kind, number>;
+  /** Of which it has been said that there were too many. */
+  readonly told: Set<Kind>;
 }
 
 /** Requests count when they are sent, whether or not they arrive: a refused connection makes it easy to try again. */
@@ -26,19 +28,19 @@ export function judgeEffort(scene: Scene): Oracle {
     const nowMs = scene.nowMs();
     let window = windows.get(process);
     if (window === undefined || nowMs - window.fromMs >= windowMs) {
-      window = { fromMs: nowMs, counts: { request: 0, turn: 0 } };
+      window = { fromMs: nowMs, counts: { request: 0, turn: 0 }, told: new Set() };
       windows.set(process, window);
     }
     window.counts[kind] += 1;
     const { least, ofPod } = bounds[kind];
     const number = window.counts[kind];
-    if (number <= least) return;
-    // Each pod may have to be asked, touched and looked at once more.
+    if (number <= least || window.told.has(kind)) return;
+    // Each pod may have to be asked, touched and looked at once more. They come and go, so the limit may fall below what was counted before.
     const limit = least + ofPod * scene.list('pods', scene.namespace).length;
-    if (number === limit + 1) {
-      const what = kind === 'request' ? 'requests' : 'turns';
-      scene.violated('L13', `${process} has made ${number} ${what} within ${Math.round(nowMs - window.fromMs)} ms`);
-    }
+    if (number <= limit) return;
+    window.told.add(kind);
+    const what = kind === 'request' ? 'requests' : 'turns';
+    scene.violated('L13', `${process} has made ${number} ${what} within ${Math.round(nowMs - window.fromMs)} ms`);
   };
   return {
     sending: ({ process }) => count(process, 'request'),

@@ -45,6 +45,7 @@ export class Requests {
   readonly forbidden = new Set<string>();
   readonly #options: RequestsOptions;
   readonly #kinds: KindIndex;
+  readonly #routes = new Map<string, Route>();
   /** Of the request that is being carried out: who asks, and the revisions of what it has changed. */
   #current: { readonly actor: Actor | undefined; readonly revisions: number[] } = { actor: undefined, revisions: [] };
 
@@ -62,7 +63,7 @@ export class Requests {
     try {
       const found = request.method === 'GET' ? discover(this.#options.kinds, address.path, request.accept ?? '') : undefined;
       if (found !== undefined) return found;
-      route = routeOf(address, request.method, this.#kinds);
+      route = this.#routeOf(address, request.method);
     } catch (error) {
       return refusedBy(error);
     }
@@ -87,7 +88,7 @@ export class Requests {
   watch(request: ModelRequest, frontEnd: FrontEnd, sink: WatchSink): ModelWatch | ModelResponse {
     const address = addressOf(request.path);
     try {
-      const route = routeOf(address, request.method, this.#kinds);
+      const route = this.#routeOf(address, request.method);
       if (route === undefined) return pageNotFound;
       if (route.verb !== 'watch') throw badRequest('the request asks for no watch');
       this.#permit({ request, route });
@@ -98,6 +99,17 @@ export class Requests {
     } catch (error) {
       return refusedBy(error);
     }
+  }
+
+  /** Few paths are asked for, again and again. One that is refused, or depends on its query, is taken apart anew each time. */
+  #routeOf(address: Address, method: ModelRequest['method']): Route | undefined {
+    if (address.query.size > 0) return routeOf(address, method, this.#kinds);
+    const key = `${method} ${address.path}`;
+    const known = this.#routes.get(key);
+    if (known !== undefined) return known;
+    const route = routeOf(address, method, this.#kinds);
+    if (route !== undefined) this.#routes.set(key, route);
+    return route;
   }
 
   #permit({ request, route: { kind, verb, subresource, namespace, name } }: Pick<Asked, 'request' | 'route'>): void {

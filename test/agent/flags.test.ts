@@ -153,7 +153,7 @@ describe('settingsOf', () => {
         ...['-leader-election=required', '-lease.name=l', '-lease.duration=30s', '-lease.renew-deadline=20s', '-lease.retry-period=500ms'],
         ...['-publish.every=0', '-server.address=127.0.0.1', '-server.port=0', '-kubernetes.client-qps=0', '-log.level=warn'],
         ...['-kubernetes.api-url=https://x', '-kubernetes.config-file=/c', '-pods.client-timeout=0', '-kubernetes.client-timeout=0'],
-        ...['-log.format=json', '-reconcile.interval=0', '-kubernetes.cluster-domain=local'],
+        ...['-log.format=json', '-reconcile.interval=0', '-kubernetes.cluster-domain=local', '-intents.stamped=true'],
       ),
     ).toEqual({
       agent: {
@@ -162,6 +162,7 @@ describe('settingsOf', () => {
         identity: 'me',
         clusterDomain: 'local',
         policySources: ['adopted'],
+        areIntentsStamped: true,
         podTimeoutMs: 3_600_000,
         kubernetesTimeoutMs: 3_600_000,
         retryMs: 10,
@@ -192,6 +193,7 @@ describe('settingsOf', () => {
           injectsAuthority: true,
         },
         readyPatchTimeoutMs: 5000,
+        isPreparedElsewhere: false,
       },
     });
   });
@@ -204,6 +206,7 @@ describe('settingsOf', () => {
         '-server-tls.client-ca-file=/d',
         '-server.address=127.0.0.1',
         '-use-zone-tracker=true',
+        '-prepare-downscale.registered=true',
         '-zpdb.pod-ready-annotation-patch-timeout=1s',
       ],
     );
@@ -217,6 +220,7 @@ describe('settingsOf', () => {
       clientCaFile: '/d',
       zoneTracker: 'rollout-operator-zone-tracker',
       readyPatchTimeoutMs: 1000,
+      isPreparedElsewhere: true,
     });
   });
 

@@ -109,5 +109,40 @@ it('policies are worked out again only when what they are made from differs', as
   source.refresh();
   await env.advance(1000);
   expect(told.length).toBe(2);
+  // Whoever must know now does not wait for it, and nothing is worked out twice.
+  objects = [...objects, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'and-another' } }];
+  source.refresh();
+  expect([source.upToDate(), told.length]).toEqual([source.current(), 3]);
+  await env.advance(1000);
+  expect(told.length).toBe(3);
   source.stop();
+});
+
+it('an intent names who asked only where a webhook stamps it', async () => {
+  const env = virtualEnv();
+  const silent = () => undefined;
+  const requestedBy = { user: 'jane', groups: ['oncall'], at: '2026-01-15T11:00:00Z' };
+  const intent = {
+    ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name: 'go', namespace: 'mimir' } },
+    spec: { group: 'ingester', action: 'pause', reason: 'an incident', requestedBy },
+  };
+  const users: unknown[] = [];
+  for (const stamped of [{}, { areIntentsStamped: true }]) {
+    const source = startPolicySource(
+      {
+        ...env,
+        pods: { call: () => Promise.reject(new Error('no pod listens')) },
+        log: { debug: silent, info: silent, warn: silent, error: silent },
+      },
+      { policySources: ['objects'], agentNamespace: 'mimir', namespaces: undefined, ...stamped },
+      { isSettled: () => true, manifests: () => [], policyObjects: () => ({ objects: [intent], unread: [] }) },
+      { onChange: silent, onState: silent },
+    );
+    source.refresh();
+    await env.settle();
+    const intents = source.current()?.intents;
+    users.push(Array.isArray(intents) ? intents.map((one) => one.requestedBy?.user) : intents);
+    source.stop();
+  }
+  expect(users).toEqual([[undefined], ['jane']]);
 });

@@ -87,7 +87,8 @@ describe('an update', () => {
     );
     expect(ask(other).outcome).toBe('allow');
     expect(ask({ ...other, strategy: 'OnDelete' }, native, outdated('OnDelete')).outcome).toBe('allow');
-    expect(ask({ ...other, strategy: 'OnDelete' }, native, outdated('RollingUpdate')).outcome).toBe('deny');
+    // Under OnDelete nothing is replaced by itself, so this stops a rollout that nobody asked for.
+    expect(ask({ ...other, strategy: 'OnDelete' }, native, outdated('RollingUpdate')).outcome).toBe('allow');
     expect(ask(other, adopted(), outdated('OnDelete')).outcome).toBe('allow');
   });
 
@@ -95,6 +96,25 @@ describe('an update', () => {
     expect(ask({ ...update, strategy: 'RollingUpdate' }).results).toEqual(
       refusal('another strategy would replace 3 pods of ingester-zone-a that are not at the update revision'),
     );
+  });
+
+  it('of the strategy waits until the status says which pods are outdated', () => {
+    const behind = { statefulSets: [statefulSet({ generation: 2, status: { observedGeneration: 1 } })] };
+    const answer = ask({ ...update, isTemplateChanged: false, strategy: 'RollingUpdate' }, native, behind);
+    expect(answer.outcome).toBe('deny');
+    expect(rules(answer)).toEqual(['view-complete wait']);
+  });
+
+  it('of the template is refused once the strategy was changed, but for the pods that the partition keeps', () => {
+    const rolling = { statefulSets: [statefulSet({ updateStrategy: 'RollingUpdate' })] };
+    const later = { ...update, strategy: 'RollingUpdate' } as const;
+    expect(ask(later, native, rolling).results).toEqual(
+      refusal('a template under RollingUpdate would replace 3 pods of ingester-zone-a that are not at the update revision'),
+    );
+    expect(ask({ ...later, partition: 3 }, native, rolling).outcome).toBe('allow');
+    expect(ask({ ...later, strategy: 'OnDelete' }, native, rolling).outcome).toBe('allow');
+    expect(ask({ ...later, isTemplateChanged: false }, native, rolling).outcome).toBe('allow');
+    expect(ask(later, adopted(), rolling).outcome).toBe('allow');
   });
 
   it('of no member is allowed', () => {

@@ -56,6 +56,14 @@ describe('a write that takes protection away', () => {
     expect(judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2, relabels: ['team'] }).outcome).toBe('allow');
   });
 
+  it('is refused while nobody can read what is under way', () => {
+    const unread = [{ kind: 'Ledger', namespace: 'mimir', name: 'ingester', unknown: 'forbidden' }] as const;
+    const answer = judge(snapshotOf({ groups: [adopted()], unread }), relabel);
+    expect(answer.outcome).toBe('deny');
+    expect(answer.results.at(-1)).toMatchObject({ rule: 'view-complete', outcome: 'unknown' });
+    expect(judge(snapshotOf({ groups: [adopted()], unread }), { ...relabel, relabels: ['team'] }).outcome).toBe('allow');
+  });
+
   it('waits for claims, preparations and delays', () => {
     const claim = { verb: 'evictPod', zone: 'a', uid: 'uid-ingester-zone-a-1', ordinal: 1, atMs: kitNowMs } as const;
     const pending = [

@@ -67,26 +67,31 @@ async function prepareInTurn(request: PrepareRequest, group: string, heldBy: str
   if (heldBy !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
     return { problem: `${heldBy} of the same group is being scaled down at the moment` };
   }
-  const self = await selfNow(request, members);
+  const self = checked.self ?? (await selfNow(request, members));
   if ('problem' in self) return self;
   return await callAndRecord(request, { self, others, loaded });
 }
 
 interface Checked {
   readonly members: readonly StatefulSetView[];
+  /** Where it had to be read before. */
+  readonly self?: StatefulSetView;
   readonly others: readonly StatefulSetView[];
   readonly loaded: LoadedTimes;
 }
 
 /** The other zones: found, shrunk long enough ago, updated and ready. */
 async function checkOthers(request: PrepareRequest, group: string): Promise<Checked | Refusal> {
-  const { env, review, set, times } = request;
+  const { env, review, times } = request;
   const timeoutMs = deadlineOf(request);
   const read = { namespace: review.namespace, timeoutMs };
   const members = group === '' ? [] : await groupMembers(env, group, read).catch(refusalBecause('finding other StatefulSets failed'));
   if ('problem' in members) return members;
   const others = members.filter(({ name }) => name !== review.name);
-  const tracked = members.length === 0 ? [set] : members;
+  // Where no times are kept yet, loading them writes: nothing is written for a StatefulSet that a request has made up.
+  const self = members.length === 0 ? await selfNow(request, members) : undefined;
+  if (self !== undefined && 'problem' in self) return self;
+  const tracked = self === undefined ? members : [self];
   const loaded = await times.load(review.namespace, tracked, timeoutMs).catch(refusalBecause(times.problems.load));
   if ('problem' in loaded) return loaded;
   const gap = gapProblem(others, loaded.lastOf, env.clock.nowMs());
@@ -97,7 +102,7 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
     const problem = unreadiness(other, pods);
     if (problem !== undefined) return { problem };
   }
-  return { members, others, loaded };
+  return { members, others, loaded, ...(self === undefined ? {} : { self }) };
 }
 
 /**

@@ -40,8 +40,8 @@ export function enforceEndpoint(options: EnforceOptions): Endpoint {
   const enforcement = new Enforcement(options);
   return {
     path: '/admission/enforce',
-    handle: (review, call) => enforcement.answer(review, call).catch((error: unknown) => failed(review, problemOf(error))),
-    onFailure: (review, problem) => failed(review, problem),
+    handle: (review, call) => enforcement.answer(review, call),
+    onFailure: (review, problem) => (enforcement.looksAfter(askedOf(review)) ? failed(review, problem) : { allowed: true }),
   };
 }
 
@@ -75,19 +75,32 @@ class Enforcement {
     this.#options = options;
   }
 
-  /** Rejects when something that it needs cannot be read in time. */
+  /** Whether anything of the kind is judged here at all. */
+  looksAfter(asked: Asked): boolean {
+    if (asked.kind === 'pass' || asked.kind === 'malformed') return asked.kind === 'malformed';
+    const { namespaces } = this.#options;
+    return !this.#isOwn(asked) && namespaces?.includes(asked.namespace) !== false;
+  }
+
+  /** Rejects with what nobody has thought of. */
   async answer(review: Review, call: Call): Promise<Answer> {
     const asked = askedOf(review);
     if (asked.kind === 'pass') return { allowed: true };
     if (asked.kind === 'malformed') {
       return { allowed: false, code: 403, reason: 'Forbidden', message: `${describe(review, asked)} is refused: ${asked.problem}` };
     }
-    const { guard, namespaces } = this.#options;
-    if (this.#isOwn(asked) || namespaces?.includes(asked.namespace) === false) return { allowed: true };
-    if (!(await this.#waitUntil(() => guard.isSettled(), call))) return failed(review, 'policies and objects are not known yet');
-    const answer = asked.kind === 'pod' ? await this.#onPod(review, asked, call) : await this.#onStatefulSet(review, asked, call);
+    if (!this.looksAfter(asked)) return { allowed: true };
+    const answer = await this.#judged(review, asked, call).catch((error: unknown) => failed(review, problemOf(error)));
+    // Nothing new may be stored in such a namespace, a ledger neither: there is a refusal for that as well.
     if (answer.allowed || !(await this.#isNamespaceGoing(asked.namespace, call))) return answer;
     return { allowed: true };
+  }
+
+  /** Rejects when something that it needs cannot be read in time. */
+  async #judged(review: Review, asked: Subject, call: Call): Promise<Answer> {
+    const { guard } = this.#options;
+    if (!(await this.#waitUntil(() => guard.isSettled(), call))) return failed(review, 'policies and objects are not known yet');
+    return asked.kind === 'pod' ? await this.#onPod(review, asked, call) : await this.#onStatefulSet(review, asked, call);
   }
 
   /** Pods of a Deployment are named after it, its template and chance; those of a StatefulSet that only begins like one of ours are not meant. */

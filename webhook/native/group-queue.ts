@@ -95,10 +95,12 @@ export class GroupQueue {
   /** Judges all of them under one snapshot; those that must be judged again, because somebody else wrote the ledger. */
   async #judge(batch: readonly Waiting[]): Promise<Waiting[]> {
     const snapshot = await this.#guard.snapshot(this.#group.namespace, [this.#group], this.#timeoutMs(batch));
+    // Whoever was answered for by now must not have something announced that was refused.
+    const inTime = this.#inTime(batch);
     const base = snapshot.ledgers.find(({ namespace, group }) => namespace === this.#group.namespace && group === this.#group.name);
     let ledger = base;
     const passing: Passing[] = [];
-    for (const waiting of batch) {
+    for (const waiting of inTime) {
       const decided = this.#decide(waiting, ledger === undefined ? snapshot : { ...snapshot, ledgers: [ledger] }, ledger);
       if (decided instanceof Error) waiting.reject(decided);
       else if (decided.next === undefined) waiting.resolve(decided.answer);
@@ -131,7 +133,7 @@ export class GroupQueue {
       const isReserved = claims.length > 0;
       if (!answer.allowed || (!isReserved && !hidesDecrease)) return { answer, isReserved };
       if (ledger === undefined) {
-        return { answer: isReserved ? unknownDenial(what, `the ledger of group ${this.#group.name} cannot be read`) : answer, isReserved };
+        return isReserved ? new Undecidable(`the ledger of group ${this.#group.name} cannot be read`) : { answer, isReserved };
       }
       const next = reserve(ledger, claims);
       if (next === undefined) {
@@ -146,7 +148,8 @@ export class GroupQueue {
   #inTime(batch: readonly Waiting[]): Waiting[] {
     const nowMs = this.#env.clock.monotonicMs();
     const late = batch.filter(({ call }) => call.signal.aborted || leftMs(call, nowMs) < leastMs);
-    for (const { reject } of late) reject(new Undecidable('there was not enough time, because others wrote the ledger of the group'));
+    for (const { reject } of late)
+      reject(new Undecidable('there was not enough time, because others wrote the ledger of the group or the API server is slow'));
     return batch.filter((waiting) => !late.includes(waiting));
   }
 

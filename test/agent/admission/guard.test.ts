@@ -4,6 +4,7 @@ import { departureStore, departuresName } from '../../../agent/admission/departu
 import type { AgentEnv } from '../../../agent/env.ts';
 import type { Judgement } from '../../../engine/decision.ts';
 import type { Claim, Ledger } from '../../../engine/snapshot.ts';
+import { startProcess } from '../../kit/agent-process.ts';
 import { customKinds } from '../../kit/memory-api.ts';
 import { type MemoryCluster, newCluster } from '../../kit/memory-cluster.ts';
 import { enforceWorld } from '../../webhook/native/enforce-world.ts';
@@ -41,6 +42,27 @@ describe('a snapshot of the guard', () => {
     await world.env.advance(10_000);
     expect((await seen())?.claims).toEqual([]);
     expect(world.ledger().claims).toHaveLength(1);
+  });
+
+  it('knows on what changes after the agent was stopped, for as long as it is asked', async () => {
+    const world = enforceWorld();
+    const { agent } = startProcess({ env: world.env });
+    await world.env.until(() => agent.isReady());
+    const names = async (): Promise<readonly string[]> =>
+      (await world.env.finish(agent.guard.snapshot('mimir', [], 2000))).statefulSets.map(({ name }) => name);
+    let end = silent;
+    const guarded = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    await world.env.finish(agent.stop(guarded));
+    world.workloads.create({ name: 'later' });
+    await world.env.advance(1000);
+    expect(await names()).toContain('later');
+    end();
+    await world.env.advance(1000);
+    world.workloads.create({ name: 'too-late' });
+    await world.env.advance(1000);
+    expect(await names()).not.toContain('too-late');
   });
 
   it('drops what never came after two minutes by the clock of the process, whatever the wall clock says', async () => {
@@ -91,6 +113,18 @@ describe('a snapshot of the guard', () => {
     world.api.thaw();
     await world.env.advance(2000);
     const { groups } = await world.env.finish(guard.snapshot('mimir', [group], 2000));
+    expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
+  });
+
+  it('waits for a watch that is about to tell, and says then what policies are by now', async () => {
+    const { world, guard } = await claimed();
+    world.api.isWatchFrozen = true;
+    world.api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-a', { metadata: { annotations: { written: 'just-now' } } });
+    world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
+    const seen = guard.snapshot('mimir', [group], 2000);
+    await world.env.advance(150);
+    world.api.thaw();
+    const { groups } = await world.env.finish(seen);
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
   });
 

@@ -111,6 +111,13 @@ describe('an installation', () => {
     expect(args({ scope })).toContain('"-namespaces=mimir"');
     expect(args({})).toContain('"-namespaces=*"');
   });
+
+  it('tells the agent which of its webhooks are registered', () => {
+    const args = (hasCompat: boolean) => JSON.stringify(objectOf('Deployment', optionsOf({ hasCompat })));
+    for (const hasCompat of [false, true]) expect(args(hasCompat)).toContain('"-intents.stamped=true"');
+    expect(args(true)).toContain('"-prepare-downscale.registered=true"');
+    expect(args(false)).not.toContain('-prepare-downscale.registered');
+  });
 });
 
 describe('a removal', () => {

@@ -144,6 +144,21 @@ describe('S21', () => {
     expect(twice('done', 'a2')).toHaveLength(1);
   });
 
+  it('is content with who sees the pod go, at whatever version', () => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    history.take('ing-a-2', history.agent());
+    history.turn(reportOf(snapshot, 2, 'done'));
+    const going = snapshot.pods.map((view) =>
+      'unknown' in view.pods
+        ? view
+        : { ...view, pods: view.pods.map((pod) => (pod.name === 'ing-a-2' ? { ...pod, isTerminating: true } : pod)) },
+    );
+    history.take('ing-a-1', history.agent('a1'));
+    history.turn(reportOf({ ...snapshot, pods: going }, 1), 'a1');
+    expect(history.found('S21')).toEqual([]);
+  });
+
   it('does not blame whoever cannot know', () => {
     expect(twice('unknown', 'a1')).toEqual([]);
     expect(twice('done', 'b1')).toEqual([]);

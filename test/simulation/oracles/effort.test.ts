@@ -34,6 +34,14 @@ describe('L13', () => {
     expect(history.found('L13')).toEqual([expect.stringMatching(/^a1 has made 396 turns within \d+ ms$/)]);
   });
 
+  it('finds them also when the pods become fewer while it counts, and says so once', () => {
+    const history = new History();
+    for (let count = 0; count < turns; count += 1) history.advance(100).turn({});
+    for (const pod of ['ing-a-0', 'ing-b-0', 'ing-c-0']) history.remove('pods', pod);
+    for (let count = 0; count < 50; count += 1) history.advance(100).turn({});
+    expect(history.found('L13')).toEqual([expect.stringMatching(/^a1 has made 396 turns within \d+ ms$/)]);
+  });
+
   it('gives a large group more', () => {
     const history = new History({ podsPerZone: 20 });
     ask(history, requests + 500, 50_000);

@@ -207,6 +207,17 @@ describe('a request that nobody made', () => {
     expect(lines(world, 'POST')).toEqual([`POST ${podAt('zone-a-2')}`]);
   });
 
+  it('leaves no times behind of a StatefulSet that is not there', async () => {
+    const { world } = given();
+    const endpoint = prepareDownscale(world.env, { ...config, zoneTracker: { configMapName: 'tracker' } });
+    for (const labels of [{}, { 'rollout-group': 'made-up' }]) {
+      const oldObject = statefulSet('nowhere', { labels: { ...labels, 'grafana.com/prepare-downscale': 'true' }, annotations: marks });
+      const answer = await ask(world, endpoint, update('zone-a', 2, { name: 'nowhere', oldObject }));
+      expect(answer).toMatchObject({ allowed: false, message: expect.stringContaining('it was not found') });
+    }
+    expect([...lines(world, 'POST'), ...lines(world, 'PUT'), ...lines(world, 'PATCH')]).toEqual([]);
+  });
+
   it('is not one of another StatefulSet of the name', async () => {
     const { world, endpoint } = given();
     const stored = world.get('statefulsets.apps', 'zone-a') as Json;

@@ -93,6 +93,36 @@ describe('what cannot be told is refused for what is protected (S31)', () => {
     expect(process.endpoint.onFailure(review, 'no answer in time').allowed).toBe(true);
   });
 
+  it('the deletion of a pod passes where no ledger can be had', async () => {
+    for (const verb of ['get', 'create']) {
+      const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+      world.api.forbid(`${verb} configmaps`);
+      const process = await world.start();
+      const answer = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
+      expect(answer.allowed, verb).toBe(true);
+      expect(answer.warnings?.[0]).toContain('was not judged');
+    }
+  });
+
+  it('whatever is in a namespace that is being deleted passes, though nothing can be announced there any more', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    world.api.put('/v1/namespaces', { metadata: { name: 'mimir', deletionTimestamp: '2026-01-15T12:00:00Z' } });
+    world.api.forbid('create configmaps');
+    const process = await world.start();
+    for (const review of Object.values(disruptions)) {
+      expect(await world.env.finish(process.ask(review(world)))).toEqual({ allowed: true });
+    }
+  });
+
+  it('our own workloads, and namespaces that nobody looks after, pass where nothing can be judged', async () => {
+    const world = enforceWorld();
+    const own = await world.start({ own: { namespace: 'mimir', names: ['ingester-zone-a'] } });
+    expect(own.endpoint.onFailure(scaleOf(world.set('a'), 0), 'there is too much to do')).toEqual({ allowed: true });
+    expect(own.endpoint.onFailure(scaleOf(world.set('b'), 0), 'there is too much to do')).toMatchObject({ allowed: false });
+    const elsewhere = await world.start({ namespaces: ['loki'] });
+    expect(elsewhere.endpoint.onFailure(scaleOf(world.set('b'), 0), 'there is too much to do')).toEqual({ allowed: true });
+  });
+
   it('what only grows passes whatever cannot be told', async () => {
     const world = enforceWorld({ spec: { scaling: { down: { betweenZones: '1h' } } } });
     const process = await world.start();

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sleep } from '../../../cluster/env.ts';
 import type { Claim, Ledger, Snapshot } from '../../../engine/snapshot.ts';
 import { type Decided, GroupQueue } from '../../../webhook/native/group-queue.ts';
 import { ledgerOf } from '../../kit/questions.ts';
@@ -25,7 +26,7 @@ function book(env: VirtualEnv, answers: readonly (boolean | Error)[] = []) {
       return answer;
     },
   };
-  return { stored, queue: new GroupQueue(env, guard, group) };
+  return { stored, guard, queue: new GroupQueue(env, guard, group) };
 }
 
 const passing = (uid: string) => (): Decided => ({ answer: { allowed: true }, claims: [claim(uid)] });
@@ -93,6 +94,21 @@ describe('the queue of a group', () => {
     );
     expect(await env.finish(outcome)).toContain('not enough time');
     expect(await env.finish(patient)).toEqual({ allowed: true });
+  });
+
+  it('announces nothing for whom the time was over before it was judged', async () => {
+    const env = virtualEnv();
+    const { stored, guard } = book(env);
+    const snapshot = async (): Promise<Snapshot> => {
+      await sleep(env, 1000);
+      return guard.snapshot();
+    };
+    const slow = new GroupQueue(env, { ...guard, snapshot }, group);
+    const late = slow.ask(question(env, passing('late'), 500)).catch((error: Error) => error.message);
+    expect(await env.finish(late)).toContain('not enough time');
+    expect(stored.writes).toBe(0);
+    expect(await env.finish(slow.ask(question(env, passing('patient'))))).toEqual({ allowed: true });
+    expect(uidsIn(stored.ledger)).toEqual(['patient']);
   });
 
   it('is not held up by one that cannot be judged', async () => {

@@ -124,7 +124,7 @@ function text(review: unknown): Buffer {
 }
 
 /** A value somewhere in it is another, or is gone. */
-function change(random: Random, review: Json): void {
+export function change(random: Random, review: Json): void {
   const where = random.pick(containers(review)) ?? review;
   const keys = Object.keys(where);
   const key = random.pick(keys) ?? 'x';

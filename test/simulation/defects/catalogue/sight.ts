@@ -107,8 +107,8 @@ export const sightDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/rules/roll.ts',
-        find: 'const old = view.zones.find(({ set }) => set !== undefined && set.status.observedGeneration < set.generation);',
-        replace: 'const old = view.zones.find(({ set }) => set !== undefined && set.status.observedGeneration < 0);',
+        find: 'set !== undefined && set.status.observedGeneration < set.generation',
+        replace: 'set !== undefined && set.status.observedGeneration < 0',
       },
       invariantWithoutView,
     ],

@@ -140,19 +140,6 @@ export const survivors: readonly Survivor[] = [
     survives: 'the model sends no event that is older than what a watch asked for, but for one that comes twice in a row',
   },
   {
-    id: 'no-pause-after-failure',
-    title: 'a turn that failed is tried again at once, and again',
-    edits: [
-      {
-        file: 'agent/loop.ts',
-        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + random() / 2));',
-        replace: 'const pauseMs = 0 * grown * random();',
-      },
-    ],
-    breaks: ['L13'],
-    survives: 'of what goes wrong by chance something asks for a pause, or takes half a minute, before enough turns have failed',
-  },
-  {
     id: 'new-leader-is-not-woken',
     title: 'a process that begins to lead waits for the next event',
     edits: [{ file: 'agent/agent.ts', find: 'if (isLeader) loop.wakeAll();', replace: '' }],

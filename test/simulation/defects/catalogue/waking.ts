@@ -103,4 +103,16 @@ export const wakingDefects: readonly Defect[] = [
     ],
     breaks: ['L13'],
   },
+  {
+    id: 'no-pause-after-failure',
+    title: 'a turn that failed is tried again at once, and again',
+    edits: [
+      {
+        file: 'agent/loop.ts',
+        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + random() / 2));',
+        replace: 'const pauseMs = 0 * grown * random();',
+      },
+    ],
+    breaks: ['L13'],
+  },
 ];

@@ -154,7 +154,7 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
     ...{ entries: long, sets: [statefulSet('zone-a', { labels: prepared, annotations: endpoint })] },
     expected: {
       ...{ allowed: true, message: ['prepared'] },
-      calls: [reads, `GET ${at.set('zone-a')}`, ...posts, writes({ ...long, 'zone-a': now })],
+      calls: [`GET ${at.set('zone-a')}`, reads, ...posts, writes({ ...long, 'zone-a': now })],
       after: { 'configmaps/tracker': { data: { ...long, 'zone-a': now } } },
     },
   }),
@@ -162,7 +162,7 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
     sets: [statefulSet('zone-a', { labels: prepared, annotations: endpoint })],
     expected: {
       ...{ allowed: true, message: ['prepared'] },
-      calls: [reads, `POST ${at.configMaps}`, `GET ${at.set('zone-a')}`, ...posts, `PUT ${at.tracker}`],
+      calls: [`GET ${at.set('zone-a')}`, reads, `POST ${at.configMaps}`, ...posts, `PUT ${at.tracker}`],
       after: { 'configmaps/tracker': { data: { 'zone-a': now } } },
     },
   }),

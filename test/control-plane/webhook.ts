@@ -1,0 +1,162 @@
+// The installed webhooks in a suite: the objects of an installation, processes of the executable, and the one address that the API server asks.
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { installation } from '../../policies/install/installation.ts';
+import type { InstallObject, InstallOptions } from '../../policies/install/object.ts';
+import { certificateSecret } from '../../policies/install/object.ts';
+import { optionsOf } from '../policies/install/given.ts';
+import { type AgentProcess, startAgentProcess } from './agent-process.ts';
+import type { ApiClient, KubernetesObject } from './client.ts';
+import type { ControlPlane } from './control-plane.ts';
+import type { Identity } from './identities.ts';
+
+export interface WebhookProcess {
+  readonly agent: AgentProcess;
+  /** Of the webhooks. */
+  readonly port: number;
+}
+
+export interface StartOptions {
+  /** Of the API server, or of a proxy before it; with an identity that leads there. */
+  readonly url?: string;
+  readonly identity?: Identity;
+  readonly flags?: readonly string[];
+}
+
+/** Starts the executable as a webhook and waits until it is ready. */
+export async function startWebhookProcess(
+  { url, identities }: Pick<ControlPlane, 'url' | 'identities'>,
+  options: StartOptions = {},
+): Promise<WebhookProcess> {
+  const agent = await startAgentProcess({
+    url: options.url ?? url,
+    identity: options.identity ?? identities.agent,
+    namespace: 'rollout-group',
+    flags: [
+      '-run=webhook',
+      '-namespaces=*',
+      '-server-tls.enabled=true',
+      '-server-tls.port=0',
+      '-server-tls.drain=1s',
+      '-server-tls.self-signed-cert.dns-name=localhost',
+      `-server-tls.self-signed-cert.secret-name=${certificateSecret}`,
+      '-log.level=info',
+      ...(options.flags ?? []),
+    ],
+  });
+  await agent.untilReady();
+  const port = /webhookPort[=":]+(\d+)/.exec(agent.log())?.[1];
+  if (port === undefined) throw new Error(`the process does not say where its webhooks are:\n${agent.log().slice(-4000)}`);
+  return { agent, port: Number(port) };
+}
+
+/** One address for processes that come and go, as a Service is: every connection goes to one of them and stays there. */
+export interface Front {
+  readonly port: number;
+  /** Where connections go from now on, by turns; those that are open stay. With none they are refused. */
+  readonly leadTo: (...ports: readonly number[]) => void;
+  readonly close: () => Promise<void>;
+}
+
+export async function startFront(): Promise<Front> {
+  let targets: readonly number[] = [];
+  let turn = 0;
+  const sockets = new Set<Socket>();
+  const server = createServer((incoming) => {
+    const target = targets[turn++ % Math.max(1, targets.length)];
+    if (target === undefined) {
+      incoming.destroy();
+      return;
+    }
+    const outgoing = connect({ host: '127.0.0.1', port: target });
+    for (const [one, other] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const) {
+      sockets.add(one);
+      one.setNoDelay(true);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+  await new Promise<void>((settle) => server.listen(0, '127.0.0.1', settle));
+  return {
+    port: (server.address() as AddressInfo).port,
+    leadTo: (...ports) => {
+      targets = ports;
+    },
+    close: async () => {
+      const closed = new Promise((settle) => server.close(settle));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+const plurals: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' };
+
+/** Applies what an installation consists of, its webhooks at an address of this machine; the authority is left for the process to write. */
+export async function applyInstallation(
+  client: ApiClient,
+  front: Pick<Front, 'port'>,
+  changes: Partial<InstallOptions>,
+  isWanted: (object: InstallObject) => boolean = () => true,
+): Promise<void> {
+  for (const object of installation(optionsOf({ hasNamespace: true, ...changes })).filter(isWanted)) {
+    const { apiVersion, kind, metadata } = object;
+    const plural = plurals[kind] ?? `${kind.toLowerCase()}s`;
+    const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const place = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+    const path = `${root}${place}/${plural}/${metadata.name}?fieldManager=install&force=true`;
+    await client.patch(path, 'apply', { ...object, ...addressed(object, front) });
+  }
+  await client.until<Definition>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', 'every kind served', (items) =>
+    items.every(({ status }) => status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')),
+  );
+}
+
+interface Definition extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+interface Entry {
+  readonly clientConfig: { readonly service: { readonly path: string } };
+}
+
+function addressed({ webhooks }: InstallObject, { port }: Pick<Front, 'port'>): object {
+  if (webhooks === undefined) return {};
+  return {
+    webhooks: (webhooks as readonly Entry[]).map((one) => ({
+      ...one,
+      clientConfig: { url: `https://localhost:${port}${one.clientConfig.service.path}` },
+    })),
+  };
+}
+
+interface Configuration extends KubernetesObject {
+  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
+}
+
+/** Waits until the process has written its authority into every configuration. The API server may need a moment more. */
+export async function untilTrusted(client: ApiClient): Promise<void> {
+  for (const kind of ['validating', 'mutating']) {
+    await client.until<Configuration>(
+      `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations`,
+      'the authority in every configuration',
+      (items) => items.every(({ webhooks }) => webhooks.every(({ clientConfig }) => clientConfig.caBundle !== undefined)),
+    );
+  }
+}
+
+/** Asks again until it is so; rejects with the last answer after 30 s. */
+export async function eventually<T>(what: string, ask: () => Promise<T>, isSo: (answer: T) => boolean, timeoutMs = 30_000): Promise<T> {
+  for (const endsAt = Date.now() + timeoutMs; ; await delay(100)) {
+    const answer = await ask();
+    if (isSo(answer)) return answer;
+    if (Date.now() >= endsAt) throw new Error(`${what} was not so in ${timeoutMs / 1000} s: ${JSON.stringify(answer).slice(0, 3000)}`);
+  }
+}

@@ -1,0 +1,151 @@
+// Every endpoint of the executable before an API server in memory: what forged reviews reach, what they make it write, and whom it calls.
+import { startAdmission } from '../../agent/admission/admission.ts';
+import type { AgentEnv } from '../../agent/env.ts';
+import type { PodRequest } from '../../cluster/env.ts';
+import { evictionCache } from '../../webhook/compat/eviction-cache.ts';
+import { noDownscale } from '../../webhook/compat/no-downscale.ts';
+import { podEviction } from '../../webhook/compat/pod-eviction.ts';
+import { prepareDownscale } from '../../webhook/compat/prepare-downscale.ts';
+import { startZoneBudgets } from '../../webhook/compat/zpdb.ts';
+import { zpdbValidation } from '../../webhook/compat/zpdb-validation.ts';
+import { enforceEndpoint } from '../../webhook/native/enforce.ts';
+import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
+import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
+import type { Endpoint } from '../../webhook/review/review.ts';
+import { defaultConfig } from '../kit/agent-process.ts';
+import { customKinds, isReadyPod, type StoredObject } from '../kit/memory-api.ts';
+import { adoptedGroup, type MemoryCluster, newCluster } from '../kit/memory-cluster.ts';
+import type { ServedRequest } from '../kit/virtual-env.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const kinds = {
+  ...customKinds,
+  '/v1/namespaces': 'Namespace',
+  'events.k8s.io/v1/events': 'Event',
+  'apps/v1/deployments': 'Deployment',
+  'apps/v1/replicasets': 'ReplicaSet',
+};
+
+export interface FuzzWorld extends MemoryCluster {
+  readonly endpoints: readonly Endpoint[];
+  readonly podCalls: readonly PodRequest[];
+  readonly errors: readonly string[];
+  /** Names of StatefulSets and pods that there are. */
+  readonly names: readonly string[];
+  /** Whatever a review must leave as it is, as text. */
+  readonly kept: () => string;
+  /** Announced disruptions of every group, as a webhook reads them now. */
+  readonly openClaims: () => Promise<number>;
+  readonly stop: () => void;
+}
+
+/** An adopted group whose pods prepare, under a zone-aware budget; a native group that is protected; and a StatefulSet that nobody protects. */
+export async function fuzzWorld(): Promise<FuzzWorld> {
+  const cluster = newCluster({ customKinds: kinds });
+  const { api, env, workloads } = cluster;
+  api.put('/v1/namespaces', { metadata: { name: 'mimir' } });
+  adoptedGroup(cluster, {
+    labels: { 'grafana.com/prepare-downscale': 'true', 'grafana.com/min-time-between-zones-downscale': '10m' },
+    annotations: { 'grafana.com/prepare-downscale-http-path': 'prepare', 'grafana.com/prepare-downscale-http-port': '8080' },
+  });
+  for (const { metadata } of api.list('pods', 'mimir')) {
+    api.change('/v1/pods', 'mimir', metadata.name, { metadata: { labels: { 'rollout-group': 'ingester' } } });
+  }
+  api.put('rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets', {
+    metadata: { name: 'ingester', namespace: 'mimir' },
+    spec: { selector: { matchLabels: { 'rollout-group': 'ingester' } }, maxUnavailable: 1 },
+  });
+  for (const zone of ['a', 'b'])
+    workloads.create({ name: `store-zone-${zone}`, labels: zone === 'a' ? { 'grafana.com/no-downscale': 'true' } : {} });
+  workloads.create({ name: 'free' });
+  api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+    metadata: { name: 'store', namespace: 'mimir' },
+    spec: {
+      members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `store-zone-${name}` })) },
+      replicas: { leader: true },
+      rollout: { engine: 'onDelete' },
+      disruption: { maxUnavailable: 1 },
+    },
+  });
+  const podCalls: PodRequest[] = [];
+  const errors: string[] = [];
+  const silent = (): void => undefined;
+  const agentEnv: AgentEnv = {
+    ...env,
+    pods: {
+      call: (request) => {
+        podCalls.push(request);
+        return Promise.resolve({ status: 200, body: '' });
+      },
+    },
+    log: { debug: silent, info: silent, warn: silent, error: (_, fields) => void errors.push(`${fields?.['path']}: ${fields?.['error']}`) },
+  };
+  const { guard, stop } = startAdmission(agentEnv, { ...defaultConfig, identity: 'webhook-1' });
+  const budgets = startZoneBudgets(agentEnv, { namespaces: ['mimir'] });
+  const prepare = { clusterDomain: 'cluster.local.', podTimeoutMs: 500 };
+  await env.until(() => guard.isSettled() && budgets.isSettled());
+  return {
+    ...cluster,
+    endpoints: [
+      noDownscale(agentEnv),
+      prepareDownscale(agentEnv, prepare),
+      prepareDownscale(agentEnv, { ...prepare, zoneTracker: { configMapName: 'zone-tracker' } }),
+      podEviction(agentEnv, { budgets, cache: evictionCache(agentEnv, { guard, isAlone: () => false }) }),
+      zpdbValidation(),
+      enforceEndpoint({ env: agentEnv, guard, own: { namespace: 'agent', names: ['rollout-group-agent'] }, isPreparedElsewhere: true }),
+      validateEndpoint(agentEnv, { agentNamespace: 'mimir' }),
+      stampEndpoint(agentEnv),
+    ],
+    ...{ podCalls, errors },
+    names: [...api.list('statefulsets', 'mimir'), ...api.list('pods', 'mimir')].map(({ metadata }) => metadata.name),
+    kept: () => JSON.stringify([...api.list('statefulsets'), ...api.list('pods')].map(withoutRecord)),
+    openClaims: async () => {
+      const { ledgers } = await env.finish(guard.snapshot('mimir', groupNames, 2_000));
+      return ledgers.reduce((count, { claims }) => count + claims.length, 0);
+    },
+    stop: () => {
+      budgets.stop();
+      stop();
+    },
+  };
+}
+
+const groupNames = ['ingester', 'store'].map((name) => ({ namespace: 'mimir', name }));
+const record = 'grafana.com/last-downscale';
+
+/** What is recorded of a decrease is the one thing that may change of an object. */
+function withoutRecord({ metadata, ...rest }: StoredObject): Json {
+  const { resourceVersion: _, annotations, ...kept } = metadata;
+  const { [record]: __, ...others } = (annotations ?? {}) as Json;
+  return { ...rest, metadata: { ...kept, annotations: others } };
+}
+
+const records =
+  /^\/api\/v1\/namespaces\/mimir\/configmaps(?:\/(?:rollout-group-(?:ingester|store)|rollout-group\.departures|zone-tracker))?$/;
+
+/** What is wrong with a request that writes; undefined for reservations, records of decreases, and Events. */
+export function trespass({ method, pathname, json }: ServedRequest): string | undefined {
+  if (method === 'GET') return undefined;
+  const what = `${method} ${pathname} ${JSON.stringify(json)?.slice(0, 300)}`;
+  if (method === 'POST' && /^\/apis\/events\.k8s\.io\/v1\/namespaces\/mimir\/events$/.test(pathname)) return undefined;
+  if (method !== 'DELETE' && records.test(pathname)) {
+    const { metadata } = json as { readonly metadata: Json };
+    const name = String(metadata['name'] ?? pathname.split('/').at(-1));
+    return records.test(`/api/v1/namespaces/mimir/configmaps/${name}`) ? undefined : what;
+  }
+  if (method !== 'PATCH' || !/^\/apis\/apps\/v1\/namespaces\/mimir\/statefulsets\/ingester-zone-[abc]$/.test(pathname)) return what;
+  const { metadata, ...rest } = json as { readonly metadata: Json };
+  const { annotations, uid: _, resourceVersion: __, ...others } = metadata;
+  const isRecord = [...Object.keys(rest), ...Object.keys(others)].length === 0 && Object.keys(annotations as Json).join() === record;
+  return isRecord ? undefined : what;
+}
+
+/** What is wrong with a call to a pod; undefined for one that its StatefulSet, as it is stored, asks for before it leaves or when it stays. */
+export function straying({ api }: FuzzWorld, { method, url }: PodRequest): string | undefined {
+  const [, pod = '', service = ''] = /^http:\/\/([a-z0-9-]+)\.([a-z0-9-]+)\.mimir\.svc\.cluster\.local\.:8080\/prepare$/.exec(url) ?? [];
+  const live = api.get('pods', 'mimir', pod);
+  const isMarked = api.get('statefulsets', 'mimir', service)?.metadata.labels?.['grafana.com/prepare-downscale'] === 'true';
+  const isItsOwn = live !== undefined && isReadyPod(live) && pod.replace(/-\d+$/, '') === service;
+  return isMarked && isItsOwn && (method === 'POST' || method === 'DELETE') ? undefined : `${method} ${url}`;
+}

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import type { Judgement, RuleResult } from '../../../engine/decision.ts';
+import { auditOf, type DenialSubject, denialOf, unknownDenial } from '../../../webhook/native/denial.ts';
+
+const nowMs = Date.UTC(2026, 0, 15, 12);
+const subject: DenialSubject = { namespace: 'mimir', nowMs, isEviction: false, group: 'mimir/ingester', policyDigest: 'd1' };
+
+function denied(results: readonly RuleResult[], overrides: Partial<Judgement> = {}): Judgement {
+  return {
+    ...{ outcome: 'deny', code: 429, effect: 'deny', message: 'it is refused by the rule', decisionId: '0123456789ab' },
+    ...{ results, warnings: [], actions: [] },
+    ...overrides,
+  };
+}
+
+const wait = (earliestMs?: number): RuleResult => ({
+  ...{ rule: 'zone-gap', outcome: 'wait', fact: 'zone b shrank' },
+  ...(earliestMs === undefined ? {} : { earliestMs }),
+});
+const no: RuleResult = { rule: 'no-downscale', outcome: 'no', fact: 'zone a must not shrink' };
+const unknown: RuleResult = { rule: 'disruption-budget', outcome: 'unknown', fact: 'pods cannot be read' };
+
+describe('a denial', () => {
+  it('is temporary when time alone may end it, and for good otherwise', () => {
+    expect(denialOf(denied([wait(nowMs + 20_000)]), subject)).toMatchObject({
+      code: 429,
+      reason: 'TooManyRequests',
+      retryAfterSeconds: 20,
+    });
+    expect(denialOf(denied([unknown]), subject)).toMatchObject({ code: 429 });
+    expect(denialOf(denied([no]), subject)).toMatchObject({ code: 403, reason: 'Forbidden' });
+    expect(denialOf(denied([wait(nowMs + 20_000), no]), subject)).toMatchObject({ code: 403 });
+    expect(denialOf(denied([], { code: 500 }), subject)).toMatchObject({ code: 429 });
+    expect(denialOf(denied([wait()], { outcome: 'prepare' }), subject)).toMatchObject({ code: 403 });
+    expect(unknownDenial('UPDATE of statefulsets/a', 'the API server does not answer')).toMatchObject({ code: 429, retryAfterSeconds: 5 });
+  });
+
+  it('leaves a wait of more than a minute to its message', () => {
+    expect(denialOf(denied([wait(nowMs + 61_000)]), subject)).not.toHaveProperty('retryAfterSeconds');
+    expect(denialOf(denied([no]), subject)).not.toHaveProperty('retryAfterSeconds');
+  });
+
+  it('asks evictions to come again within ten seconds', () => {
+    const evicted = { ...subject, isEviction: true };
+    expect(denialOf(denied([wait(nowMs + 3_600_000)]), evicted).retryAfterSeconds).toBe(10);
+    expect(denialOf(denied([wait(nowMs + 2_500)]), evicted).retryAfterSeconds).toBe(3);
+    expect(denialOf(denied([wait()]), evicted).retryAfterSeconds).toBe(10);
+    expect(denialOf(denied([no]), evicted)).not.toHaveProperty('retryAfterSeconds');
+  });
+
+  it('says where it is written, in a file or an object', () => {
+    const inFile = { ...no, source: { file: 'policies/ingester.yaml', line: 7, column: 3, field: 'spec.protect' } };
+    expect(denialOf(denied([inFile]), subject).message).toContain('; written at policies/ingester.yaml:7:3 spec.protect;');
+    const inObject = { ...no, source: { object: 'RolloutGroup mimir/ingester', field: 'spec.protect' } };
+    expect(denialOf(denied([inObject]), subject).message).toContain('; written at RolloutGroup mimir/ingester spec.protect;');
+  });
+
+  it('names no object of another namespace', () => {
+    const source = { file: 'secret/payroll.yaml', line: 7, object: 'RolloutPolicy payroll/never-on-friday', field: 'spec.rules[0]' };
+    const { message } = denialOf(denied([{ ...no, source }]), subject);
+    expect(message).toContain('; written at a policy of another namespace;');
+    expect(message).not.toMatch(/payroll|friday|secret/);
+    // A namespace whose name only begins alike is another one.
+    expect(denialOf(denied([{ ...no, source: { object: 'RolloutPolicy mimir-2/x' } }]), subject).message).not.toContain('mimir-2');
+  });
+
+  it('is never longer than an answer may be, and keeps where to ask further', () => {
+    const { message = '' } = denialOf(denied([no], { message: 'x'.repeat(5000), outcome: 'prepare' }), subject);
+    expect(message.length).toBeLessThanOrEqual(900);
+    expect(message).toMatch(/\.\.\.; give the group replicas.*; kubectl rollout-group explain decision\/0123456789ab$/);
+    expect((unknownDenial('a write', 'y'.repeat(5000)).message ?? '').length).toBeLessThanOrEqual(600);
+  });
+
+  it('tells the audit log by which policies and which rule', () => {
+    expect(denialOf(denied([wait(), no]), subject).auditAnnotations).toEqual({
+      ...{ outcome: 'deny', decision: '0123456789ab', policy: 'd1', group: 'mimir/ingester', rule: 'no-downscale' },
+    });
+    expect(auditOf(denied([], { outcome: 'allow' }), { policyDigest: 'd1' })).toEqual({
+      ...{ outcome: 'allow', decision: '0123456789ab', policy: 'd1' },
+    });
+  });
+});

@@ -1,0 +1,198 @@
+// The webhook dies, hangs, loses the API server or is rolled: what is protected stays so, and nothing else stands still.
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ApiClient } from '../control-plane/client.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';
+import { always } from '../control-plane/faults.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { eventually, type WebhookProcess } from '../control-plane/webhook.ts';
+import type { Pod, StatefulSet } from '../control-plane/workloads.ts';
+import { createWorld, evict, forms, merge, type Outcome, podsOf, replicas, setObject, setsOf, type World, write } from './kit.ts';
+
+let cp: ControlPlane;
+let admin: ApiClient;
+let world: World;
+let current: WebhookProcess;
+
+const member = 'ingester-zone-a';
+const passed = { isRefused: false };
+/** Where nobody is opted in. */
+const elsewhere = 'elsewhere';
+const podCount = 100;
+
+/** Requests that take away what is protected, by each of the ways that the API server tells apart. */
+function attacks(namespace: string): readonly Promise<Outcome>[] {
+  const path = `${setsOf(namespace)}/${member}`;
+  return [
+    write(admin, 'PATCH', path, replicas(2), merge),
+    write(admin, 'PATCH', `${path}/scale`, replicas(0), merge),
+    evict(admin, namespace, `${member}-0`),
+    // What the original does not guard is not asked of the compatible form.
+    ...(namespace === 'native' ? [write(admin, 'DELETE', path)] : []),
+  ];
+}
+
+/** Nothing of the groups has changed. */
+async function expectIntact(): Promise<void> {
+  for (const namespace of forms) {
+    const { metadata, spec } = await admin.get<StatefulSet>(`${setsOf(namespace)}/${member}`);
+    expect([spec.replicas, metadata.deletionTimestamp]).toEqual([3, undefined]);
+    const pods = await admin.list<Pod>(podsOf(namespace));
+    expect(pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name)).toEqual([]);
+  }
+}
+
+async function expectRefused(words: RegExp): Promise<void> {
+  for (const namespace of forms) {
+    for (const outcome of await Promise.all(attacks(namespace))) {
+      expect(outcome.said).toMatch(words);
+      expect(outcome.isRefused).toBe(true);
+    }
+  }
+  await expectIntact();
+}
+
+/** What nobody protects, and what policy does not care for: a namespace that is not opted in, and harmless writes in one that is. */
+async function expectUnblocked(): Promise<void> {
+  const path = `${setsOf('native')}/${member}`;
+  const name = `free${Date.now()}`;
+  expect(await write(admin, 'POST', setsOf(elsewhere), setObject(name, 'free', { replicas: 1 }))).toMatchObject(passed);
+  const own = `${setsOf(elsewhere)}/${name}`;
+  await world.untilReady(elsewhere, `${name}-`, 1);
+  for (const outcome of [
+    await evict(admin, elsewhere, `${name}-0`),
+    await write(admin, 'PATCH', `${own}/scale`, replicas(0), merge),
+    await write(admin, 'DELETE', own),
+    await write(admin, 'PATCH', path, { metadata: { annotations: { at: name } } }, merge),
+    await write(admin, 'POST', '/api/v1/namespaces/native/configmaps', { metadata: { name } }),
+    await write(admin, 'PATCH', path, { spec: { revisionHistoryLimit: 5 } }, merge),
+  ]) {
+    expect(outcome).toMatchObject(passed);
+  }
+}
+
+/** From a webhook that is there again. */
+async function untilWell(): Promise<void> {
+  for (const namespace of forms) await world.untilGuarded(namespace, member);
+}
+
+describeOnControlPlane(
+  'a webhook that is not there',
+  (controlPlane) => {
+    let proxy: FaultProxy;
+
+    beforeAll(async () => {
+      cp = controlPlane();
+      admin = cp.client;
+      proxy = await startFaultProxy(cp);
+      world = await createWorld(cp, {
+        namespaces: ['native', 'compat'],
+        start: { url: proxy.url, identity: proxy.through(cp.identities.agent) },
+      });
+      current = world.first;
+      await admin.create('/api/v1/namespaces', { metadata: { name: elsewhere } });
+      for (const form of forms) await world.createGroup(form, form, { name: 'ingester' });
+      await admin.create(setsOf('native'), setObject('many', 'many', { replicas: podCount }));
+      await world.untilReady('native', 'many-', podCount);
+      await untilWell();
+    });
+    afterAll(async () => {
+      await world.close();
+      await proxy.close();
+    });
+
+    it('that loses the API server refuses what is protected and says why, and lets everything else pass', async () => {
+      const faults = [
+        proxy.inject({ name: 'no answers', match: { isWatch: false }, which: always, fault: { kind: 'dropRequest' } }),
+        proxy.inject({ name: 'no events', match: { isWatch: true }, which: always, fault: { kind: 'dropRequest' } }),
+      ];
+      try {
+        for (const outcome of await Promise.all(attacks('native'))) {
+          expect(outcome.said).toMatch(/denied the request: .*(cannot|did not answer|could not)/);
+          expect(outcome.isRefused).toBe(true);
+        }
+        await expectRefused(/denied the request/);
+        await expectUnblocked();
+        // In the same namespace, what no group has: so much was known before.
+        expect(await write(admin, 'PATCH', `${setsOf('native')}/many?dryRun=All`, replicas(1), merge)).toMatchObject(passed);
+      } finally {
+        for (const fault of faults) fault.remove();
+      }
+      await untilWell();
+    });
+
+    it('that is rolled loses no request, and guards all the time', async () => {
+      let isOver = false;
+      const said: string[] = [];
+      const asking = (async () => {
+        while (!isOver) {
+          const outcomes = await Promise.all([
+            write(admin, 'PATCH', `${setsOf('native')}/${member}`, replicas(2), merge),
+            write(admin, 'PATCH', `${setsOf('compat')}/${member}/scale`, replicas(2), merge),
+            write(admin, 'PATCH', `${setsOf('native')}/many?dryRun=All`, replicas(podCount - 1), merge),
+          ]);
+          said.push(...outcomes.map(({ said }, index) => `${index} ${said}`));
+          await delay(20);
+        }
+      })();
+      for (let round = 0; round < 2; round += 1) {
+        const next = await world.start(round === 1 ? {} : { url: proxy.url, identity: proxy.through(cp.identities.agent) });
+        const before = current;
+        world.front.leadTo(before.port, next.port);
+        await delay(300);
+        // A Service hears late of a pod that goes: it is still asked for a moment.
+        const ended = before.agent.stop();
+        await delay(300);
+        world.front.leadTo(next.port);
+        expect(await ended).toBe(0);
+        current = next;
+      }
+      isOver = true;
+      await asking;
+      expect(said.length).toBeGreaterThan(20);
+      expect(said.filter((one) => (one.startsWith('2') ? !one.startsWith('2 200') : !/denied the request/.test(one)))).toEqual([]);
+      await expectIntact();
+    });
+
+    it('that hangs refuses what is protected, for the API server waits no longer than it must', async () => {
+      process.kill(current.agent.pid, 'SIGSTOP');
+      try {
+        await expectRefused(/failed calling webhook/);
+        await expectUnblocked();
+      } finally {
+        process.kill(current.agent.pid, 'SIGCONT');
+      }
+      await untilWell();
+    });
+
+    it('that is dead refuses what is protected, while everything else goes on and a hundred pods leave', async () => {
+      await current.agent.kill();
+      await expectRefused(/failed calling webhook/);
+      await expectUnblocked();
+      // A person deletes them one by one, and none hangs.
+      const before = (await admin.list<Pod>(podsOf('native'))).filter(({ metadata }) => metadata.name.startsWith('many-'));
+      expect(before).toHaveLength(podCount);
+      const outcomes = await Promise.all(before.map(({ metadata }) => write(admin, 'DELETE', `${podsOf('native')}/${metadata.name}`)));
+      expect(outcomes.filter(({ isRefused }) => isRefused)).toEqual([]);
+      const uids = new Set(before.map(({ metadata }) => metadata.uid));
+      await admin.until<Pod>(podsOf('native'), 'the pods gone', (pods) => pods.every(({ metadata }) => !uids.has(metadata.uid)));
+      await world.untilReady('native', 'many-', podCount);
+      // Pods of a group too: nobody may be kept from removing a pod for want of an answer.
+      for (const form of forms) {
+        expect(await write(admin, 'DELETE', `${podsOf(form)}/${member}-2`)).toMatchObject(passed);
+        await world.untilReady(form, `${member}-`, 3);
+      }
+      const next = await world.start();
+      world.front.leadTo(next.port);
+      current = next;
+      await untilWell();
+      await eventually(
+        'an eviction within the budget',
+        () => evict(admin, 'native', `${member}-0`),
+        ({ isRefused }) => !isRefused,
+      );
+    });
+  },
+  { zones: ['zone-a'] },
+);

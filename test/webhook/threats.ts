@@ -1,0 +1,312 @@
+// What could be done to the webhooks or through them, what we do about it, and the tests that show it.
+
+/** A test by its file and its title, or that of the suite around it. */
+export interface NamedTest {
+  readonly file: string;
+  readonly title: string;
+}
+
+export interface Threat {
+  readonly id: number;
+  /** Of STRIDE: spoofing, tampering, repudiation, information disclosure, denial of service, elevation of privilege. */
+  readonly stride: string;
+  readonly threat: string;
+  readonly rule: string;
+  readonly tests: readonly NamedTest[];
+  /** What of it is not done, or not shown by a test, and why. */
+  readonly open?: string;
+}
+
+/** Rows that are open. Whoever closes one lowers it; it is never raised. */
+export const openRows = 2;
+
+const here = 'test/webhook';
+const of =
+  (file: string) =>
+  (...titles: readonly string[]): readonly NamedTest[] =>
+    titles.map((title) => ({ file, title }));
+
+const bypass = of(`${here}/bypass.cluster.ts`);
+const outage = of(`${here}/outage.cluster.ts`);
+const fuzzedEndpoints = of(`${here}/fuzz-endpoints.test.ts`);
+const connection = of(`${here}/server/certificates.test.ts`);
+const hostile = of(`${here}/server/hostile-clients.test.ts`);
+const transport = of(`${here}/server/transport.test.ts`);
+const deadline = of(`${here}/server/deadline.test.ts`);
+const load = of(`${here}/server/parts.test.ts`);
+const onServer = of(`${here}/server/admission.cluster.ts`);
+const review = of(`${here}/review/read-review.test.ts`);
+const answer = of(`${here}/review/write-answer.test.ts`);
+const decision = of(`${here}/review/decide.test.ts`);
+const enforce = of(`${here}/native/enforce.test.ts`);
+const unknown = of(`${here}/native/enforce-unknown.test.ts`);
+const race = of(`${here}/native/enforce-race.test.ts`);
+const denial = of(`${here}/native/denial.test.ts`);
+const asked = of(`${here}/native/requests-of.test.ts`);
+const stamp = of(`${here}/native/stamp-endpoint.test.ts`);
+const prepare = of(`${here}/compat/prepare-downscale.test.ts`);
+const noDownscale = of(`${here}/compat/no-downscale.test.ts`);
+const eviction = of(`${here}/compat/pod-eviction.test.ts`);
+const secret = of(`${here}/certificates/secret-keeper.test.ts`);
+const files = of(`${here}/certificates/file-source.test.ts`);
+const authority = of(`${here}/certificates/authority.test.ts`);
+const expiry = of(`${here}/certificates/expiry.test.ts`);
+const injection = of(`${here}/certificates/inject-ca.test.ts`);
+const rotation = of(`${here}/certificates/rotation.test.ts`);
+const guard = of('test/agent/admission/guard.test.ts');
+const beside = of('test/agent/admission/with-agent.test.ts');
+const condition = of('test/policies/condition/condition.test.ts');
+const pattern = of('test/policies/linear-pattern.test.ts');
+const webhooks = of('test/policies/install/webhooks.test.ts');
+const rights = of('test/policies/install/rights.test.ts');
+const installation = of('test/policies/install/installation.test.ts');
+
+export const threats: readonly Threat[] = [
+  {
+    id: 1,
+    stride: 'S',
+    threat: 'Any pod that reaches the port sends reviews that no API server has made.',
+    rule: 'What an answer rests on is read from the API server. A forged review makes nothing but announcements that end by themselves, records and Events. Client certificates can be demanded.',
+    tests: [
+      ...fuzzedEndpoints(
+        '${count} forged reviews at every endpoint: an answer to each, no write but reservations and records, no call but to pods as they are stored (FUZZ_SEED=${seed})',
+      ),
+      ...connection('are let in, and nobody else'),
+      ...enforce('is judged by what is stored of the object, whatever the review says (threat 1)'),
+      ...prepare('a request that nobody made'),
+    ],
+  },
+  {
+    id: 2,
+    stride: 'TE',
+    threat: 'A forged object leads the calls to pods to an address of the sender, in the name of the agent.',
+    rule: 'Native endpoints call nobody. /admission/prepare-downscale calls pods as the stored StatefulSet names them, and an object of a review that is not the stored one is refused.',
+    tests: [
+      ...prepare('does not call pods where its own object says', 'is not one of another StatefulSet of the name'),
+      ...fuzzedEndpoints(
+        '${count} forged reviews at every endpoint: an answer to each, no write but reservations and records, no call but to pods as they are stored (FUZZ_SEED=${seed})',
+      ),
+    ],
+  },
+  {
+    id: 3,
+    stride: 'D',
+    threat: 'A body that is too long, or grows when it is unpacked, takes the memory.',
+    rule: 'Bodies end at 7 MiB, counted while they arrive; encodings are refused; few big bodies are in memory at once.',
+    tests: [...hostile('a body that is too long', 'big bodies'), ...transport('is refused with 415 when it would have to be unpacked')],
+  },
+  {
+    id: 4,
+    stride: 'D',
+    threat: 'JSON that is deep, wide, or says a field twice, takes the time or means two things.',
+    rule: 'Depth and number of values are counted before anything is parsed. Of two fields of one name the last counts, as for the API server, and nothing rests on it.',
+    tests: review(
+      'is refused before it is parsed when it is too deep or too wide',
+      'may have fields that nobody knows, and a field twice: the last one counts',
+      'loses entries that would reach a prototype, in whatever spelling',
+    ),
+  },
+  {
+    id: 5,
+    stride: 'D',
+    threat: 'Slow clients, or many connections, leave no room for the API server.',
+    rule: 'Handshake, headers, body and answer have times of their own; connections are limited in all and for each address; HTTP/1.1 only.',
+    tests: hostile('a slow client', 'connections'),
+  },
+  {
+    id: 6,
+    stride: 'D',
+    threat: 'A policy or a review that costs much to work out keeps everybody waiting.',
+    rule: 'Conditions have a number of steps, patterns are matched in linear time, requests in hand are limited, and a process whose timers come late answers 429.',
+    tests: [
+      ...condition('the work of a condition is bounded'),
+      ...pattern('finds what the matcher of JavaScript finds, in the language that both have'),
+      ...load('is too much while timers come late, twice in a row'),
+      ...deadline('are answered by the failure of their endpoint, as something temporary, and others go on'),
+    ],
+  },
+  {
+    id: 7,
+    stride: 'D',
+    threat: 'Webhooks that do not answer hold up the whole cluster.',
+    rule: 'Only namespaces that are opted in, and only exact requests, are asked about; our own pods, nodes and controllers never are; what must not wait has failurePolicy Ignore; several replicas on several nodes, with a budget of their own.',
+    tests: [
+      ...webhooks('enforce only where a namespace is opted in, and stand for who asked everywhere', 'are these, and hear of nothing else'),
+      ...installation('has a disruption budget where there is more than one pod'),
+      ...unknown('the deletion of a pod passes whatever cannot be told', 'what only grows passes whatever cannot be told'),
+      ...enforce('what must always pass (S32)'),
+      ...outage('that is dead refuses what is protected, while everything else goes on and a hundred pods leave'),
+    ],
+  },
+  {
+    id: 8,
+    stride: 'E',
+    threat:
+      'What is refused on one path is done on another: /scale, /status, DELETE in place of an eviction, another version, another form of patch, a collection.',
+    rule: 'Every path on which a StatefulSet shrinks or a pod goes is asked about, in every version, and judged by the same rules.',
+    tests: [
+      ...bypass(
+        'a group is protected from %s, and what is no group is not',
+        'kubectl drain takes no more than the budget, and all of what has none',
+      ),
+      ...enforce('what is protected is refused on every path', 'is remembered when a write of the status takes it away'),
+      ...webhooks(
+        'hear of other versions of what they name, ask for reviews in v1 and answer in time',
+        'never name a request that may have no name: the items of a deleted collection',
+      ),
+    ],
+  },
+  {
+    id: 9,
+    stride: 'E',
+    threat: 'An error lets a request pass: an object that cannot be read, replicas that are null, a dependency that is down.',
+    rule: 'What cannot be told is refused for what is protected (S31), but for pod DELETE and growth. Numbers that are absent are what the API server makes of them.',
+    tests: [
+      ...unknown('what cannot be told is refused for what is protected (S31)'),
+      ...asked('takes an absent number as the API server does: 1 of a StatefulSet, 0 of a Scale'),
+      ...outage('that loses the API server refuses what is protected and says why, and lets everything else pass'),
+      ...noDownscale('denies a smaller Scale, of which it cannot tell'),
+      ...eviction('denies for a while when budgets have not been listed', 'denies under a budget that was never valid, and nowhere else'),
+      ...guard('is refused while what people have written is not known yet'),
+    ],
+  },
+  {
+    id: 10,
+    stride: 'E',
+    threat: 'The label that protects is taken away first, or in the same write.',
+    rule: 'The old and the new state are both judged; what was protected stays so for ten minutes, in every process; no configuration selects objects.',
+    tests: [
+      ...enforce('what takes protection away, in one request or in two (threat 10)'),
+      ...bypass('labels that are %s first protect for a while in which replicas stay, and what has lost others shrinks'),
+      ...guard('are known to every process until they are over'),
+      ...webhooks('select no objects: requests for /scale and /eviction carry no labels of what they are about'),
+    ],
+  },
+  {
+    id: 11,
+    stride: 'E',
+    threat: 'Somebody edits a webhook configuration, its authority, or the label of a namespace.',
+    rule: 'The authority is put back; the failure policy of each webhook is a metric; the agent itself may only write the configurations that are installed.',
+    tests: [
+      ...injection(
+        'gets it again when somebody takes it out, and its new entries get it too',
+        'the failure policy of each entry is told, and that of what was deleted is forgotten',
+      ),
+      ...rights('name every configuration that is installed, and no other'),
+    ],
+    open: 'a namespaceSelector, rules or matchConditions that were changed, and a namespace whose label was taken away, are neither noticed nor told: nothing compares the configurations with those that were installed',
+  },
+  {
+    id: 12,
+    stride: 'T',
+    threat: 'Two processes allow the last permitted step at the same moment.',
+    rule: 'An answer that allows is a reservation in the ledger, stored by compare-and-swap before it goes out (S30).',
+    tests: [
+      ...race('two requests for the last permitted step, in two processes (S30)'),
+      ...of(`${here}/race.cluster.ts`)('are never both granted'),
+      ...eviction('grant a zone as many as the limit, and no other zone any'),
+      ...beside('never have two zones down together, whoever takes what, and the rollout comes to its end'),
+    ],
+  },
+  {
+    id: 13,
+    stride: 'T',
+    threat: 'What was allowed never happens and holds the budget, or happens without a record.',
+    rule: 'A reservation ends when its effect is seen, or after two minutes by the clock of each process. What cannot be stored is not allowed.',
+    tests: [
+      ...race(
+        'what was allowed and never came is free after two minutes, counted from when it was allowed last',
+        'over a hundred pairs with a kill at a seeded request',
+      ),
+      ...guard('drops what never came after two minutes by the clock of the process, whatever the wall clock says'),
+      ...eviction('what cannot be announced is not granted'),
+    ],
+  },
+  {
+    id: 14,
+    stride: 'D',
+    threat: 'Dry runs use up the budget.',
+    rule: 'A dry run is judged like any other request and reserves nothing, writes nothing and calls nobody (S29).',
+    tests: [
+      ...eviction('S29: a hundred dry runs write nothing and take nothing from the eviction that follows'),
+      ...enforce('names what was allowed, and nothing that a dry run asked for (S29)'),
+      ...unknown('nothing is written, and nobody is told, for a dry run (S29)'),
+      ...asked('takes a dry run from the options of an eviction too'),
+    ],
+  },
+  {
+    id: 15,
+    stride: 'T',
+    threat: 'An answer goes to another request, or its patch changes more than it should.',
+    rule: 'The uid of the review is in its answer. The one patch that there is tests before it writes, and touches spec.requestedBy alone; more than ten operations are an error.',
+    tests: [
+      ...answer(
+        'goes out with the apiVersion and the uid of its review',
+        'is not written with a patch of more than ten operations, or of no JSON',
+      ),
+      ...stamp('S33: stamping again changes nothing, a moment later in another process too, and a patch tests before it writes'),
+      ...fuzzedEndpoints(
+        '${count} forged reviews at every endpoint: an answer to each, no write but reservations and records, no call but to pods as they are stored (FUZZ_SEED=${seed})',
+      ),
+    ],
+  },
+  {
+    id: 16,
+    stride: 'I',
+    threat: 'A denial tells of objects in other namespaces, of addresses, or of the inside of the process.',
+    rule: 'Objects of other namespaces are not named; errors stand in the log alone; messages have at most 1 KiB.',
+    tests: [
+      ...denial('names no object of another namespace', 'is never longer than an answer may be, and keeps where to ask further'),
+      ...answer('has a message of at most 1 KiB'),
+      ...decision('is the answer to a failure when the endpoint rejects or throws; the reason stands in the log only'),
+      ...transport('is one line for each, with neither bodies nor more of a name than it may have'),
+    ],
+  },
+  {
+    id: 17,
+    stride: 'R',
+    threat: 'Nobody can say afterwards who was allowed what, and by which policy.',
+    rule: 'Each judgement goes into the audit log of the API server, beside who asked: outcome, rule, group, decision id, digest of the policies. A denial is an Event that its id finds. Intents carry who asked.',
+    tests: [
+      ...enforce('says the rule, the fact, where it is written and how to ask further, and tells the audit log'),
+      ...guard('is one Event in ten minutes, by however many processes, and found by its id'),
+      ...denial('tells the audit log by which policies and which rule'),
+      ...stamp('overwrites what users write themselves when they create one'),
+    ],
+    open: 'a reservation in the ledger does not say who asked: that stands in the audit log of the API server alone, which not every cluster keeps',
+  },
+  {
+    id: 18,
+    stride: 'SD',
+    threat: 'TLS is weak, its certificate has ended, or its key gets out.',
+    rule: 'TLS 1.2 or later; certificates are renewed, followed and repaired without a lost request; the key of the authority is forgotten; when the certificate ends is a metric.',
+    tests: [
+      ...hostile('speak HTTP/1.1 over TLS 1.2 or later, and nothing else'),
+      ...connection('is rotated under load without a failed request'),
+      ...rotation(
+        'TLS clients that trust what the configuration says get an answer before, during and after a renewal, on old connections too',
+      ),
+      ...secret('no line of the log and no problem holds a key or a certificate'),
+      ...authority('the key of the authority is nowhere in what is answered'),
+      ...expiry('the end of the certificate'),
+      ...files('is taken anew soon after a file changes, and within ten seconds when no watch tells'),
+    ],
+  },
+  {
+    id: 19,
+    stride: 'D',
+    threat: 'A wrong code makes clients try for ever, or give up.',
+    rule: 'What passes by itself is refused with 429, which kubectl drain tries again; what does not, with 403 or 422.',
+    tests: [
+      ...denial('is temporary when time alone may end it, and for good otherwise', 'asks evictions to come again within ten seconds'),
+      ...decision(
+        'is temporary at the deadline, which the endpoint hears of',
+        'is temporary when too much is in hand, and the endpoint is not asked',
+      ),
+      ...onServer('a denial reaches the person who asked, with its code, its reason and when to come again'),
+      ...of(`${here}/compat/pod-eviction.cluster.ts`)(
+        'lets one zone lose a pod, tells a drain to come again for another one, and takes nothing for a dry run',
+      ),
+    ],
+  },
+];
