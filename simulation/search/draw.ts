@@ -3,7 +3,7 @@
 import type { FaultClass } from '../faults/fault.ts';
 import { letterOf } from '../letter.ts';
 import { between, draw, oneOf, type Random, streamOf } from '../random.ts';
-import type { GroupShape, Scenario } from '../scenario.ts';
+import type { GroupShape, Scenario, ScenarioEvent } from '../scenario.ts';
 import { drawnEvents } from './draw-events.ts';
 
 /** How long things go wrong, in virtual milliseconds. */
@@ -46,14 +46,15 @@ export function scenarioOf(seed: number): Scenario {
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed);
   const clockRates = drawnClockRates(seed, agents);
+  const events = drawnEvents(seed, group, agents, safetyMs, (faultClass) => isDrawn(seed, faultClass));
   const scenario: Scenario = {
     seed,
     group,
     agents,
     ...(clockRates === undefined ? {} : { clockRates }),
     safetyMs,
-    healingMs: healingMsOf(group),
-    events: drawnEvents(seed, group, agents, safetyMs, (faultClass) => isDrawn(seed, faultClass)),
+    healingMs: healingMsOf(group) + aheadMs(events),
+    events,
     rates,
     faults: [],
   };
@@ -65,6 +66,11 @@ function healingMsOf(group: GroupShape): number {
   const podMs = group.drainMs + group.startMs + group.minReadySeconds * 1000 + 15_000;
   const scalingMs = (group.delaySeconds + group.betweenZonesSeconds) * 1000 * group.zones;
   return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * scalingMs);
+}
+
+/** By how much an instant that was written down may lie ahead: whoever reads it with a right clock waits until it has come, and then for as long as it asks. */
+function aheadMs(events: readonly ScenarioEvent[]): number {
+  return events.reduce((sum, event) => sum + (event.kind === 'jumpWallClock' ? Math.max(0, event.byMs) : 0), 0);
 }
 
 function drawnGroup(random: Random): GroupShape {
