@@ -36,8 +36,6 @@ export interface ServedWebhook {
   readonly port: number;
   /** Whether reviews can be answered: a certificate is served, and what the answers rest on is known. */
   readonly isReady: () => boolean;
-  /** What is not as it should be, one sentence each. */
-  readonly degradations: () => readonly string[];
   /** Ends without losing a request. */
   readonly close: () => Promise<void>;
 }
@@ -60,7 +58,9 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
           patchTimeoutMs: webhook.readyPatchTimeoutMs,
           onPatch: metrics.webhook.readyTimeWritten,
         });
+  const stopTelling = tellProblems(env, certificates.degradations);
   const stop = (): void => {
+    stopTelling();
     readyTimes?.stop();
     budgets.stop();
     certificates.stop();
@@ -88,7 +88,6 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
     return {
       port: server.port,
       isReady: () => server.isReady() && options.guard.isSettled() && budgets.isSettled(),
-      degradations: certificates.degradations,
       close: async () => {
         await server.close();
         stop();
@@ -98,6 +97,25 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
     stop();
     throw error;
   }
+}
+
+/** How often is looked for what people should know of. */
+const lookMs = 60_000;
+
+/** Logs each problem of certificates and configurations when it begins, and when none is left. */
+export function tellProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, problems: () => readonly string[]): () => void {
+  let told: readonly string[] = [];
+  let cancel = (): void => undefined;
+  const look = (): void => {
+    const now = problems();
+    for (const problem of now) if (!told.includes(problem)) log.warn('the webhooks are not as they should be', { problem });
+    if (now.length === 0 && told.length > 0) log.info('the webhooks are as they should be again');
+    told = now;
+    cancel = timers.after(lookMs, look);
+  };
+  // What is only just being read is no problem yet.
+  cancel = timers.after(lookMs, look);
+  return () => cancel();
 }
 
 function certificatesOf({ settings, webhook: { certificate }, env }: ServeOptions): Certificates {

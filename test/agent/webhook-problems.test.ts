@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { tellProblems } from '../../agent/process/serve-webhook.ts';
+import { virtualEnv } from '../kit/virtual-env.ts';
+
+it('problems of the webhooks are told once when they begin, and their end as well', async () => {
+  const env = virtualEnv();
+  const told: string[] = [];
+  const silent = () => undefined;
+  let problems: readonly string[] = [];
+  const stop = tellProblems(
+    {
+      timers: env.timers,
+      log: {
+        debug: silent,
+        error: silent,
+        info: (message) => void told.push(message),
+        warn: (_message, fields) => void told.push(String(fields?.['problem'])),
+      },
+    },
+    () => problems,
+  );
+  await env.advance(120_000);
+  problems = ['the certificate ends soon'];
+  await env.advance(180_000);
+  problems = ['the certificate ends soon', 'configuration x cannot be written'];
+  await env.advance(120_000);
+  problems = [];
+  await env.advance(120_000);
+  expect(told).toEqual(['the certificate ends soon', 'configuration x cannot be written', 'the webhooks are as they should be again']);
+  stop();
+  expect(env.timerCount()).toBe(0);
+});
