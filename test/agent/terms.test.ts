@@ -17,20 +17,26 @@ const mirroring = {
   'grafana.com/rollout-mirror-replicas-from-resource-api-version': 'rollout-operator.grafana.com/v1',
 };
 
+/** A group that mirrors an object whose reads take three seconds from now on, and an agent that leads it. */
+async function slowToRead() {
+  const cluster = newCluster();
+  const { serve } = cluster.api;
+  let isSlow = false;
+  cluster.env.replaceServer((request) => {
+    const answer = serve(request);
+    return isSlow && request.site === 'sources.read' && 'status' in answer ? { ...answer, delayMs: 3000 } : answer;
+  });
+  cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
+  adoptedGroup(cluster, { annotations: mirroring });
+  const process = startProcess({ env: cluster.env });
+  await cluster.env.advance(30_000);
+  isSlow = true;
+  return { cluster, process };
+}
+
 describe('what people say of a group', () => {
   it('is the same in all of a decision, also when it changes while the turn reads', async () => {
-    const cluster = newCluster();
-    const { serve } = cluster.api;
-    let isSlow = false;
-    cluster.env.replaceServer((request) => {
-      const answer = serve(request);
-      return isSlow && request.site === 'sources.read' && 'status' in answer ? { ...answer, delayMs: 3000 } : answer;
-    });
-    cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
-    adoptedGroup(cluster, { annotations: mirroring });
-    const process = startProcess({ env: cluster.env });
-    await cluster.env.advance(30_000);
-    isSlow = true;
+    const { cluster, process } = await slowToRead();
     const reads = cluster.env.requests.length;
     cluster.rollTo('app:2');
     await cluster.env.until(() => cluster.env.requests.slice(reads).some(({ site }) => site === 'sources.read'));
@@ -48,18 +54,7 @@ describe('what people say of a group', () => {
   });
 
   it('ends the turn when the group is gone once everything is read', async () => {
-    const cluster = newCluster();
-    const { serve } = cluster.api;
-    let isSlow = false;
-    cluster.env.replaceServer((request) => {
-      const answer = serve(request);
-      return isSlow && request.site === 'sources.read' && 'status' in answer ? { ...answer, delayMs: 3000 } : answer;
-    });
-    cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
-    adoptedGroup(cluster, { annotations: mirroring });
-    const process = startProcess({ env: cluster.env });
-    await cluster.env.advance(30_000);
-    isSlow = true;
+    const { cluster, process } = await slowToRead();
     const reads = cluster.env.requests.length;
     const reports = process.reports.length;
     cluster.rollTo('app:2');
