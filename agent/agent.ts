@@ -1,6 +1,5 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
 import { sleep } from '../cluster/env.ts';
-import { isSameJson } from '../cluster/request/json.ts';
 import { type AdmissionGuard, admissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
@@ -13,7 +12,7 @@ import { type GroupMemory, newMemory } from './turn/gather.ts';
 import { ledgerStore } from './turn/ledgers.ts';
 import { type TurnParts, takeTurn } from './turn/turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
-import { startCaches } from './watched/caches.ts';
+import { concernsPolicies, startCaches } from './watched/caches.ts';
 import { countChanges } from './watched/changes.ts';
 import { replicaSources } from './watched/replica-sources.ts';
 
@@ -76,13 +75,8 @@ export function startAgent(
   };
 
   const caches = startCaches(env, config, (change) => {
-    if (change.kind === 'policy' || change.kind === 'state') policies.refresh();
+    if (concernsPolicies(change)) policies.refresh();
     if (change.kind === 'state') tellDegradations();
-    if (change.kind === 'statefulSet') {
-      const { view, before } = change.change;
-      // The status of a StatefulSet, and most of its spec, say nothing about policies.
-      if (!isSameJson(view?.manifest, before?.manifest)) policies.refresh();
-    }
     wake(index.touchedBy(change));
   });
   const sources = replicaSources(env, readTimeoutMs, (key) => wake(index.mirroring(key)));

@@ -2,7 +2,6 @@
 
 import { sleep } from '../../cluster/env.ts';
 import type { Judgement } from '../../engine/decision.ts';
-import { canonicalJson } from '../../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
@@ -11,6 +10,7 @@ import { policiesFor } from '../../policies/join.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
+import { openTimes } from '../turn/claim-ages.ts';
 import { type FreshRead, readFresh } from '../turn/fresh.ts';
 import { LedgerChanged, type Ledgers, ledgerStore } from '../turn/ledgers.ts';
 import { isAsWritten } from '../turn/written.ts';
@@ -64,7 +64,14 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
   });
   const departures = departureStore(env, { timeoutMs: longestDeparturesMs });
   const denials = createDenials(env, config);
-  const ages = new ClaimAges(env);
+  /** By group: since when each claim has been known here. One that is stored here is known since then. */
+  const knownSinceMs = new Map<string, Map<string, number>>();
+  const agesOf = ({ namespace, name }: GuardedGroup, { claims }: Ledger): ((claim: Claim) => number) => {
+    const key = `${namespace}/${name}`;
+    const sinceMs = knownSinceMs.get(key) ?? new Map<string, number>();
+    knownSinceMs.set(key, sinceMs);
+    return openTimes(sinceMs, claims, env.clock.monotonicMs());
+  };
   const storedAs = new WeakMap<Ledger, Ledger>();
 
   /** Undefined while what is written is newer than what the watches have told. */
@@ -90,7 +97,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
       if (ledger === undefined) return [];
       const next = observeLedger(ledger, seen, {
         keepDownscalesMs: longestDelayMs(group, policiesFor(seen.policies, group, config.agentNamespace)),
-        openForMs: ages.of(group, ledger),
+        openForMs: agesOf(group, ledger),
       });
       storedAs.set(next, ledger);
       return [next];
@@ -123,7 +130,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
         if (error instanceof LedgerChanged) return false;
         throw error;
       }
-      ages.note(group, next);
+      agesOf(group, next);
       return true;
     },
     keep: (namespace, left) => departures.keep(namespace, left),
@@ -194,36 +201,6 @@ async function isTold(
     timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
   });
   return await (hasGroups ? asked : asked.catch(() => true));
-}
-
-/**
- * For how long this process has known each claim, by a clock that does not jump: whoever announced it may have had another one. One that was stored
- * here is known since then.
- */
-class ClaimAges {
-  readonly #env: Pick<AgentEnv, 'clock'>;
-  readonly #sinceMs = new Map<string, Map<string, number>>();
-
-  constructor(env: Pick<AgentEnv, 'clock'>) {
-    this.#env = env;
-  }
-
-  note({ namespace, name }: GuardedGroup, { claims }: Ledger): void {
-    const key = `${namespace}/${name}`;
-    const before = this.#sinceMs.get(key);
-    const nowMs = this.#env.clock.monotonicMs();
-    const texts = claims.map(canonicalJson);
-    if (texts.length === 0) this.#sinceMs.delete(key);
-    else this.#sinceMs.set(key, new Map(texts.map((text) => [text, before?.get(text) ?? nowMs])));
-  }
-
-  /** The age of each claim of the ledger, in milliseconds. */
-  of(group: GuardedGroup, ledger: Ledger): (claim: Claim) => number {
-    this.note(group, ledger);
-    const since = this.#sinceMs.get(`${group.namespace}/${group.name}`);
-    const nowMs = this.#env.clock.monotonicMs();
-    return (claim) => nowMs - (since?.get(canonicalJson(claim)) ?? nowMs);
-  }
 }
 
 function messageOf(error: unknown): string {

@@ -6,7 +6,7 @@ import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
 import { type Observed, snapshotOf } from '../../engine/observe/cluster.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { takenOver } from '../../engine/preparations.ts';
-import { type Claim, isUnknown, type Known, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AgentConfig } from '../config.ts';
@@ -17,6 +17,7 @@ import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { type CacheView, Freshness } from '../watched/freshness.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
+import { openTimes } from './claim-ages.ts';
 import { contradicted, type FreshRead, readFresh } from './fresh.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
@@ -152,17 +153,6 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });
   return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };
-}
-
-/**
- * For how long this process has known each claim. Who announced it may have had another clock, and clocks are set: by the instants alone one
- * could be dropped while its request is on the way, or hold the group for as long as a clock was wrong.
- */
-function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs: number): (claim: Claim) => number {
-  const open = new Set(claims.map(canonicalJson));
-  for (const text of sinceMs.keys()) if (!open.has(text)) sinceMs.delete(text);
-  for (const text of open) if (!sinceMs.has(text)) sinceMs.set(text, nowMs);
-  return (claim) => nowMs - (sinceMs.get(canonicalJson(claim)) ?? nowMs);
 }
 
 /**

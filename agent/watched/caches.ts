@@ -47,6 +47,13 @@ export type CacheChange =
   /** Whether something can be read. */
   | { readonly kind: 'state' };
 
+/** Whether policies may have changed by it. The status of a StatefulSet, and most of its spec, say nothing about them. */
+export function concernsPolicies(change: CacheChange): boolean {
+  if (change.kind !== 'statefulSet') return change.kind === 'policy' || change.kind === 'state';
+  const { view, before } = change.change;
+  return !isSameJson(view?.manifest, before?.manifest);
+}
+
 /** Objects that were read past the caches; they take the place of what the caches hold of the same StatefulSets. */
 export interface FreshObjects {
   readonly statefulSets: ReadonlyMap<string, CachedStatefulSet | undefined>;

@@ -8,6 +8,11 @@ function deletions({ env }: MemoryCluster): readonly string[] {
   return env.requests.filter(({ site }) => site === 'act.deletePod').map(({ pathname }) => pathname);
 }
 
+/** Says whether the one node is ready. */
+function readinessOf({ api }: MemoryCluster) {
+  return (ready: 'True' | 'False') => api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: ready }] } });
+}
+
 /** Such as a server that says again and again how far its watch has come. */
 function everySecond({ env }: MemoryCluster, callback: () => void): () => void {
   let cancel = (): void => undefined;
@@ -61,8 +66,7 @@ describe('a cache that is behind', () => {
     );
     startProcess({ env: cluster.env });
     await cluster.env.advance(5000);
-    const setReady = (ready: 'True' | 'False') =>
-      cluster.api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: ready }] } });
+    const setReady = readinessOf(cluster);
     setReady('False');
     await cluster.env.advance(5000);
     isSilent = true;
@@ -89,8 +93,7 @@ describe('a cache that is behind', () => {
     });
     startProcess({ env: cluster.env });
     await cluster.env.advance(5000);
-    const setReady = (ready: 'True' | 'False') =>
-      cluster.api.change('/v1/nodes', '', 'node-1', { status: { conditions: [{ type: 'Ready', status: ready }] } });
+    const setReady = readinessOf(cluster);
     setReady('False');
     await cluster.env.advance(5000);
     isForgetful = true;
