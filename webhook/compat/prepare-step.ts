@@ -46,6 +46,8 @@ export async function prepare(request: PrepareRequest): Promise<Answer> {
   const { review, change, set, locks } = request;
   const missing = missingSetting(set);
   if (missing !== undefined) return refused(review, change, missing);
+  // A webhook that may patch is asked before the API server validates: no pod has a negative ordinal.
+  if (change.to < 0) return refused(review, change, 'spec.replicas must not be negative');
   const group = set.labels[labelKeys.group] ?? '';
   // A StatefulSet without a group shares its turn with nobody but itself.
   const key = group === '' ? `${review.namespace}//${review.name}` : `${review.namespace}/${group}`;

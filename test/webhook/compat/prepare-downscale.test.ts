@@ -31,6 +31,13 @@ function lines(world: World, method: string): readonly string[] {
 const annotation = (world: World): unknown => world.get('statefulsets.apps', 'zone-a')?.['metadata'];
 const dated = (instant: string) => ({ annotations: { ...marks, ...shrankAt(instant) } });
 
+it('denies a negative number of replicas and asks no pod: it comes here before the API server has validated it', async () => {
+  const { world, endpoint } = given();
+  const answer = await ask(world, endpoint, update('zone-a', -1));
+  expect(answer).toMatchObject({ allowed: false, message: expect.stringContaining('spec.replicas must not be negative') });
+  expect(lines(world, 'POST')).toEqual([]);
+});
+
 describe('a step that is asked for again', () => {
   it('prepares its pods again and keeps the time that was recorded, so that the object stays as the client saw it', async () => {
     const { world, endpoint } = given();
