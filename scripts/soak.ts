@@ -46,10 +46,10 @@ async function soak(asked: SoakArguments): Promise<Tally> {
   return counts;
 }
 
-/** One seed in twenty costs one more run, and another one two. */
+/** One seed in forty costs one more run, and another one two. */
 function comparedOf(seed: number): Checks['compared'] {
-  if (seed % 20 === 0) return ['ends'];
-  return seed % 20 === 10 ? ['writes'] : [];
+  if (seed % 40 === 0) return ['ends'];
+  return seed % 40 === 20 ? ['writes'] : [];
 }
 
 /** One scenario with everything that can be asked of it, and told whole. */

@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly isTold?: boolean;
   /** Ends at the first violation instead of at the end of the scenario. */
   readonly isShort?: boolean;
-  /** For so long nothing may be written at the end, in virtual milliseconds; five and a half minutes when left out. */
+  /** In place of what the scenario says of the quiet at its end, in virtual milliseconds. */
   readonly quietMs?: number;
   /** Nothing goes wrong any more as soon as every event was and the group is as wanted, instead of after all of `safetyMs`. */
   readonly endsWhenConverged?: boolean;
@@ -66,7 +66,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
     const look = lookout(run);
     if (options.endsWhenConverged !== true) await scheduler.runUntil(scenario.safetyMs, isOver);
     else await runUntilConverged(run, scenario, look, isOver);
-    if (!isOver()) unfinished = await heal(run, scenario, { look, isOver, quietMs: options.quietMs ?? usualQuietMs });
+    if (!isOver()) unfinished = await heal(run, scenario, { look, isOver, quietMs: options.quietMs ?? scenario.quietMs ?? usualQuietMs });
     convergedMs = look.sinceMs();
     if (!isOver()) unfinished ??= await leave(run);
   } catch (error) {
@@ -92,7 +92,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
 
 /** Between two looks at whether the group has become what was asked of it. */
 const lookEveryMs = 5000;
-/** For so long nothing may be written once it has, unless the options say otherwise: whatever an agent does at times, it does every five minutes. */
+/** For so long nothing may be written once it has, unless it is said otherwise: whatever an agent does at times, it does every five minutes. */
 const usualQuietMs = 330_000;
 /** So long before that is looked at first: what is asked for when the run begins is applied one after the other. */
 const firstLookMs = 30_000;

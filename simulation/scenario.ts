@@ -17,6 +17,8 @@ export interface Scenario {
   readonly safetyMs: number;
   /** How long after that the group may take to converge and be quiet, in virtual milliseconds. */
   readonly healingMs: number;
+  /** For so long nothing may be written at the end, in virtual milliseconds; when left out, for longer than anything that is done at times takes. */
+  readonly quietMs?: number;
   /** What people, machines and accidents do, in the order of their instants. All of it within `safetyMs`. */
   readonly events: readonly ScenarioEvent[];
   /** Faults drawn at each place at which they are possible, as shares of those places; only until `safetyMs`. */
@@ -49,6 +51,8 @@ export interface GroupShape {
   /** How long a pod takes to drain and to become ready, in milliseconds; each pod draws its own around it. */
   readonly drainMs: number;
   readonly startMs: number;
+  /** Of native groups; `onDelete` when left out. */
+  readonly engine?: 'partition';
   /** Of native groups: a gate enforces after each zone. Its metric is good, or (`flipping`) now and then bad as long as things go wrong. */
   readonly gate?: 'passing' | 'flipping';
 }

@@ -1,15 +1,13 @@
-// Whether what the caches say of people's wishes is what stands written: a pause that no watch has told of must be found before a pod goes.
+// Whether what the caches say of people's wishes is what stands written: a pause that no watch has told of must be found before a pod goes, and so must
+// a zone that was made anew and that nobody but its labels names.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
+import type { WrittenPlaces } from '../watched/written-objects.ts';
 
-export interface WrittenQuestion {
+export interface WrittenQuestion extends WrittenPlaces {
   readonly caches: Pick<Caches, 'written' | 'statefulSet'>;
-  /** Of the group. */
-  readonly namespace: string;
-  /** Where policies that bind other namespaces may be. */
-  readonly agentNamespace: string;
   /** The StatefulSets as they were read past the caches, when they were. */
   readonly fresh: FreshObjects | undefined;
   /** A cache that is no older than this for certain is believed, in milliseconds. */
@@ -29,13 +27,14 @@ export async function isAsWritten(
   for (const [name, set] of fresh?.statefulSets ?? []) {
     if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
   }
-  const doubtful = caches.written([...new Set([namespace, agentNamespace])]).filter(({ ageMs }) => ageMs > longestAgeMs);
+  const doubtful = caches.written({ namespace, agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
   const answers = await Promise.all(
     doubtful.map(async (written) => {
       const askedMs = env.clock.monotonicMs();
       const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
       const isSame = written.isSame(items);
       if (isSame) written.confirm(askedMs);
+      else written.relist();
       return isSame;
     }),
   );

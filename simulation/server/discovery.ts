@@ -9,6 +9,7 @@ const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 
 /** Answers the paths of discovery and `/version`; undefined for any other. */
 export function discover(kinds: readonly ServedKind[], path: string, accept: string): ModelResponse | undefined {
+  if (isBelowVersion(path)) return undefined;
   const isAggregated = accept.replaceAll(' ', '').includes(aggregatedType);
   const [, root, ...rest] = path.replace(/\/$/, '').split('/');
   if (root === 'version' && rest.length === 0) return json(version);
@@ -22,6 +23,13 @@ export function discover(kinds: readonly ServedKind[], path: string, accept: str
   if (group === undefined) return isAggregated ? aggregated(named) : json(groupList(named));
   if (name === undefined) return groupDocument(named, group);
   return more.length === 0 ? resources(kinds, group, name) : undefined;
+}
+
+/** Whether the path is longer than that of a group's version, as those of all objects are: nearly every request asks for one. */
+function isBelowVersion(path: string): boolean {
+  let slashes = 0;
+  for (let index = path.indexOf('/'); index >= 0; index = path.indexOf('/', index + 1)) slashes += 1;
+  return slashes > 4;
 }
 
 const version = { major: '1', minor: '36', gitVersion: 'v1.36.3', platform: 'linux/amd64' };

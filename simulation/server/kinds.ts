@@ -102,9 +102,17 @@ export const projectKinds: readonly ServedKind[] = [
 ];
 
 /** Plural and group, such as `pods` or `statefulsets.apps`: how resources are named everywhere in the simulation. */
-export function resourceOf({ plural, group }: Pick<ServedKind, 'plural' | 'group'>): string {
-  return group === '' ? plural : `${plural}.${group}`;
+export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
+  let name = resourceNames.get(kind);
+  if (name === undefined) {
+    name = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`;
+    resourceNames.set(kind, name);
+  }
+  return name;
 }
+
+/** One text for each kind: it is looked up and compared many times for each request, which takes longer for a text that was just put together. */
+const resourceNames = new WeakMap<object, string>();
 
 /** `apiVersion` of the kind's objects. */
 export function apiVersionOf({ group, version }: Pick<ServedKind, 'group' | 'version'>): string {

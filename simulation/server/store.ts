@@ -55,15 +55,8 @@ export class Storage {
   commit({ type, resource, before, object, actor }: Change): ModelObject {
     this.#revision += 1;
     const after = withVersion(object, this.#revision);
-    const commit: Commit = {
-      revision: this.#revision,
-      atMs: this.#nowMs(),
-      type,
-      resource,
-      ...(before !== undefined && { before }),
-      after,
-      actor,
-    };
+    const told = { revision: this.#revision, atMs: this.#nowMs(), type, resource, after, actor };
+    const commit: Commit = before === undefined ? told : { ...told, before };
     this.collection(resource).take(commit);
     this.#compactInTime(commit.atMs);
     for (const listener of this.#listeners) listener(commit);

@@ -1,0 +1,71 @@
+// What people have written, as the caches have it, put beside what is read past them.
+import type { ClusterEnv } from '../../cluster/env.ts';
+import { isSameJson } from '../../cluster/request/json.ts';
+import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import type { Watched } from './watched.ts';
+
+/** The objects of one kind and namespace that people write, as a cache has them. */
+export interface WrittenObjects {
+  readonly resource: Resource;
+  readonly namespace: string;
+  /** How long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
+  readonly ageMs: number;
+  /** They were read past the cache by a request that was sent then (monotonic), and are the same. */
+  readonly confirm: (askedMs: number) => void;
+  /** Whether the cache says the same as these, which were read past it. */
+  readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
+  /** What was read past the cache differs from it, so its watch is behind or has swallowed a change: it is listed anew at once. */
+  readonly relist: () => void;
+}
+
+/** Whose wishes are asked for. */
+export interface WrittenPlaces {
+  /** Of the group. */
+  readonly namespace: string;
+  /** Where policies that bind other namespaces may be. */
+  readonly agentNamespace: string;
+}
+
+/** A kind that people write. */
+export interface WrittenKind {
+  readonly resource: Resource;
+  readonly watched: Pick<Watched<unknown>, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
+  /** Whether such objects say something only of their own namespace. */
+  readonly isLocal: boolean;
+  /** What the cache has of the namespace, and what these objects would be there: by name, as far as it is people who write it. */
+  readonly known: (namespace: string) => readonly Said[];
+  readonly read: (objects: readonly KubernetesObject[]) => readonly Said[];
+}
+
+/** What an object says, by its name. */
+export type Said = readonly [name: string, says: unknown];
+
+/** The objects that people have written, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
+export function writtenObjects(
+  { clock }: Pick<ClusterEnv, 'clock'>,
+  kinds: readonly WrittenKind[],
+): (places: WrittenPlaces) => readonly WrittenObjects[] {
+  /** By kind and namespace: one list serves every group there. */
+  const confirmedMs = new Map<string, number>();
+  return ({ namespace: own, agentNamespace }) =>
+    kinds.flatMap(({ resource, watched, isLocal, known, read }) => {
+      if (watched.degradation()?.reason === 'missing') return [];
+      const namespaces = isLocal ? [own] : [...new Set([own, agentNamespace])];
+      const readable = namespaces.filter((one) => watched.problem(one) === undefined && watched.ageMs(one) < Number.POSITIVE_INFINITY);
+      return readable.map((namespace): WrittenObjects => {
+        const key = `${resource.kind} ${namespace}`;
+        return {
+          ...{ resource, namespace },
+          ageMs: Math.min(watched.ageMs(namespace), clock.monotonicMs() - (confirmedMs.get(key) ?? Number.NEGATIVE_INFINITY)),
+          confirm: (askedMs) => void confirmedMs.set(key, askedMs),
+          isSame: (objects) => isSameJson(byName(known(namespace)), byName(read(objects))),
+          relist: () => watched.relist(namespace),
+        };
+      });
+    });
+}
+
+/** Whatever their order. */
+function byName(said: readonly Said[]): readonly Said[] {
+  return [...said].sort(([a], [b]) => (a < b ? -1 : 1));
+}
