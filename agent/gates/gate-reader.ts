@@ -1,9 +1,14 @@
 // The readings of gates: asked for while a decision wants them and this process leads, kept as long as they count, and never stored.
 import { canonicalJson } from '../../engine/hash.ts';
-import type { GateReadingsView } from '../../engine/snapshot.ts';
-import type { GroupDefinition } from '../../policies/definition.ts';
-import type { AgentEnv, GateHttp } from '../env.ts';
+import type { GateReadingsView, RunState } from '../../engine/snapshot.ts';
+import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
+import type { MetricSourceDefinition } from '../../policies/metric-source.ts';
+import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
+import type { GateAsker } from './ask.ts';
+import { consulAsker } from './consul.ts';
+import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
+import { type GateOfSource, prometheusAsker } from './prometheus.ts';
 import { type ReadGate, readGate } from './read-gate.ts';
 
 export interface GateReader {
@@ -11,9 +16,9 @@ export interface GateReader {
   readonly readings: (group: GroupDefinition) => readonly GateReadingsView[];
   /**
    * From now on these gates of the group are read, each from its instant on (wall clock), and no others: what is no longer wanted is forgotten.
-   * To be told after every decision. Does nothing while this process does not lead.
+   * To be told after every decision, with the run that it decided on. Does nothing while this process does not lead.
    */
-  readonly want: (group: GroupDefinition, wanted: readonly WantedReadings[]) => void;
+  readonly want: (group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState) => void;
   /** Forgets the groups that are not among these. */
   readonly keep: (groups: readonly GroupDefinition[]) => void;
   /** Forgets everything: whoever leads next, be it this process, begins anew. */
@@ -29,8 +34,14 @@ export interface WantedReadings {
 }
 
 export interface GateReaderOptions {
-  readonly env: Pick<AgentEnv, 'clock' | 'timers'>;
-  readonly gates: GateHttp;
+  /** Without `gates` there is no reading of gates that ask a metric source. */
+  readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'pods' | 'gates'>;
+  /** Ends the host names of pods. */
+  readonly clusterDomain: string;
+  /** What is known of the pods of a group; undefined while nothing is. */
+  readonly seen: (group: GroupDefinition) => SeenPods | undefined;
+  /** What the agent's policy files say of a metric source. */
+  readonly written: (source: string) => MetricSourceDefinition | undefined;
   /** Asked before each question. */
   readonly isLeading: () => boolean;
   /** A reading has come for the group of that key. */
@@ -43,9 +54,12 @@ interface Known {
   readonly gate: ReadGate;
 }
 
-/** A reader of the gates whose provider is a Prometheus. Of other gates there is no reading. */
-export function gateReader({ env, gates, isLeading, onReading }: GateReaderOptions): GateReader {
+/** A reader of gates of every kind. */
+export function gateReader(options: GateReaderOptions): GateReader {
+  const { env, isLeading, onReading } = options;
   const groups = new Map<string, Map<string, Known>>();
+  /** The run of each group as it was last decided on. */
+  const runs = new Map<string, RunState | undefined>();
   /** Gates with a question under way, also forgotten ones: the provider is never asked twice at a time for one gate. */
   const asking = new Set<string>();
   let isStopped = false;
@@ -58,6 +72,7 @@ export function gateReader({ env, gates, isLeading, onReading }: GateReaderOptio
     const known = groups.get(key);
     for (const name of known?.keys() ?? []) if (known !== undefined) forget(known, name);
     groups.delete(key);
+    runs.delete(key);
   };
   const clear = (): void => {
     for (const key of [...groups.keys()]) forgetGroup(key);
@@ -73,31 +88,35 @@ export function gateReader({ env, gates, isLeading, onReading }: GateReaderOptio
         return [{ namespace, group, gate: definition.name, readings: found.gate.readings() }];
       });
     },
-    want: (group, wanted) => {
+    want: (group, wanted, run) => {
       if (isStopped || !isLeading()) return;
       const key = groupKey(group);
+      runs.set(key, run);
       const known = groups.get(key) ?? new Map<string, Known>();
       for (const name of [...known.keys()]) if (!wanted.some(({ gate }) => gate === name)) forget(known, name);
       for (const { gate: name, fromMs } of wanted) {
         const gate = group.gates.find((candidate) => candidate.name === name);
-        const provider = gate?.provider.prometheus;
         const definition = canonicalJson(gate ?? null);
         if (known.get(name)?.definition !== definition) forget(known, name);
-        if (gate === undefined || provider === undefined) continue;
+        const asker = gate === undefined ? undefined : askerOf(gate, group, { ...options, run: () => runs.get(key) });
+        if (gate === undefined || asker === undefined) continue;
         const id = `${key}/${name}`;
         const read =
           known.get(name)?.gate ??
           readGate({
             env,
             gate,
-            ask: async (question) => {
-              asking.add(id);
-              try {
-                return await gates.query({ ...question, ...provider, namespace: group.namespace });
-              } finally {
-                asking.delete(id);
-                groups.get(key)?.get(name)?.gate.look();
-              }
+            asker: {
+              ...asker,
+              ask: async (asked) => {
+                asking.add(id);
+                try {
+                  return await asker.ask(asked);
+                } finally {
+                  asking.delete(id);
+                  groups.get(key)?.get(name)?.gate.look();
+                }
+              },
             },
             mayAsk: () => isLeading() && !asking.has(id),
             onReading: () => onReading(key),
@@ -105,7 +124,7 @@ export function gateReader({ env, gates, isLeading, onReading }: GateReaderOptio
         known.set(name, { definition, gate: read });
         read.readFrom(fromMs);
       }
-      if (known.size === 0) groups.delete(key);
+      if (known.size === 0) forgetGroup(key);
       else groups.set(key, known);
     },
     keep: (kept) => {
@@ -118,4 +137,24 @@ export function gateReader({ env, gates, isLeading, onReading }: GateReaderOptio
       clear();
     },
   };
+}
+
+interface AskerOptions extends GateReaderOptions {
+  readonly run: () => RunState | undefined;
+}
+
+/** undefined when there is no port to what the gate asks. */
+function askerOf(gate: GateDefinition, group: GroupDefinition, options: AskerOptions): GateAsker | undefined {
+  const { prometheus, consul, http, podsAvailable } = gate.provider;
+  const { env, clusterDomain, run } = options;
+  const pods = { env, clusterDomain, run, seen: () => options.seen(group) };
+  if (podsAvailable !== undefined) return availableAsker(podsAvailable, pods);
+  if (http !== undefined) return probeAsker(http, pods);
+  if (env.gates === undefined) return undefined;
+  const of = (source: string): GateOfSource => ({
+    ...{ namespace: group.namespace, everyMs: gate.everyMs },
+    written: () => options.written(source),
+  });
+  if (prometheus !== undefined) return prometheusAsker(env.gates, prometheus, of(prometheus.source));
+  return consul === undefined ? undefined : consulAsker(env.gates, consul, of(consul.source));
 }

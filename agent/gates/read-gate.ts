@@ -1,10 +1,10 @@
 // One gate that is being read: when it is asked next, and which of its readings still count.
-import { readPrometheus } from '../../engine/observe/prometheus.ts';
 import { countedReadings } from '../../engine/rules/gate.ts';
 import type { GateReading } from '../../engine/snapshot.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
-import type { AgentEnv, GateAnswer, GateQuery } from '../env.ts';
+import type { AgentEnv } from '../env.ts';
+import type { GateAsker } from './ask.ts';
 
 export interface ReadGate {
   /** Those that count, oldest first. */
@@ -20,32 +20,25 @@ export interface ReadGate {
 export interface ReadGateOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'timers'>;
   readonly gate: GateDefinition;
-  readonly ask: (question: Pick<GateQuery, 'timeoutMs' | 'maxBodyBytes' | 'site'>) => Promise<GateAnswer>;
+  readonly asker: GateAsker;
   /** Whether a question may be asked now. When it becomes so, somebody calls `look`. */
   readonly mayAsk: () => boolean;
   readonly onReading: () => void;
 }
 
-const longestAnswerMs = 10_000;
-/** One number with a few labels. What is longer has more series than a gate can use. */
-const maxBodyBytes = 65_536;
 /** Between two questions, however short the period is and however often the readings begin anew. */
 const shortestPauseMs = 1_000;
-/** Prometheus evaluates a query for the instant at which it is asked: only its clock, or a cache before it, makes another one of it. */
-const toleranceMs = 30_000;
 /** The wall clock may jump; so no timer that waits for it is trusted for longer than this. */
 const longestSleepMs = 180_000;
 const longestMessage = 256;
 
 /** A gate that nothing has been asked of. Nothing is until `readFrom`. */
-export function readGate({ env, gate, ask, mayAsk, onReading }: ReadGateOptions): ReadGate {
+export function readGate({ env, gate, asker, mayAsk, onReading }: ReadGateOptions): ReadGate {
   const { clock, timers } = env;
   const periodMs = Math.max(gate.everyMs, shortestPauseMs);
-  const timeoutMs = Math.min(periodMs, longestAnswerMs);
+  const timeoutMs = Math.min(periodMs, asker.longestMs);
   let fromMs = Number.POSITIVE_INFINITY;
   let readings: readonly GateReading[] = [];
-  /** Of the newest sample: the same one again is a cache's. */
-  let evaluatedMs: number | undefined;
   /** Monotonic: when the last question was asked. */
   let askedMs: number | undefined;
   let isAsking = false;
@@ -91,10 +84,7 @@ export function readGate({ env, gate, ask, mayAsk, onReading }: ReadGateOptions)
   };
   const asked = async (atMs: number): Promise<GateReading> => {
     try {
-      const answer = await ask({ timeoutMs, maxBodyBytes, site: 'gate.read' });
-      const read = readPrometheus(answer, { atMs, toleranceMs, beforeMs: evaluatedMs });
-      evaluatedMs = read.evaluatedMs ?? evaluatedMs;
-      return read.reading;
+      return await asker.ask({ atMs, timeoutMs });
     } catch (error) {
       const message = error instanceof Error ? error.message.slice(0, longestMessage) : 'no answer came';
       return { atMs, result: 'error', message };

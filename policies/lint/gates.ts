@@ -21,12 +21,20 @@ export const unusedGates: LintCheck = eachGroup((group) => {
   );
 });
 
-/** A metric has no value that is good by itself; a number of failing pods has one. */
+/** A metric has no value that is good by itself; a number of failing pods or instances has one. */
 export const gatesWithoutCondition: LintCheck = eachGroup((group) =>
   gatesOf(group).flatMap((gate, index) => {
-    const isComplete = gate.pass !== undefined || gate.http || gate.podsAvailable || gate.consul?.passing !== undefined;
-    if (isComplete) return [];
-    const missing = gate.consul ? 'pass or consul.passing' : 'pass';
-    return [finding('RG2011', group.place(['spec', 'gates', index]), `the gate ${gate.name} needs ${missing} to say when it passes`)];
+    if (gate.pass !== undefined || gate.prometheus === undefined) return [];
+    return [finding('RG2011', group.place(['spec', 'gates', index]), `the gate ${gate.name} needs pass to say when it passes`)];
+  }),
+);
+
+/** Before the first wave no pod is updated, and no data passes only when the gate says so. */
+export const probesOfNobody: LintCheck = eachGroup((group) =>
+  (group.value.spec.rollout.waves?.[0]?.before?.gates ?? []).flatMap((name, index) => {
+    const gate = gatesOf(group).find((one) => one.name === name);
+    if (gate?.http === undefined || gate.noData === 'pass') return [];
+    const place = group.place(['spec', 'rollout', 'waves', 0, 'before', 'gates', index]);
+    return [finding('RG2011', place, `the gate ${name} probes updated pods, of which there are none before the first wave`)];
   }),
 );

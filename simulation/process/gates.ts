@@ -27,5 +27,6 @@ export function gateHttp({ life, server }: GatePortOptions): GateHttp {
           });
         },
       }),
+    health: () => Promise.reject(new Error('no Consul is modelled')),
   };
 }

@@ -33,15 +33,18 @@ export interface PodsOptions {
 /** Calls to pods: they take time, and fail as `PodFault` says; a process may die or stand still at each. */
 export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
   const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodAnswered | undefined => {
+    const { method } = request;
+    // Probes of gates, which no group of the simulation has.
+    if (method === 'GET') return undefined;
     const url = new URL(request.url);
     const path = url.pathname + url.search;
-    const answer = podAnswer({ method: request.method, host: url.hostname, path });
+    const answer = podAnswer({ method, host: url.hostname, path });
     if (answer === undefined) return undefined;
     const { namespace, pod, uid } = answer;
     const atMs = life.scheduler.nowMs();
     const reportedMs = reportedBy(answer, fault, request.maxBodyBytes);
     const said = reportedMs === undefined ? {} : { reportedMs };
-    podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method: request.method, path, ...said });
+    podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method, path, ...said });
     return answer;
   };
   return {

@@ -42,7 +42,7 @@ describe('a gate that enforces', () => {
     const [first, second, third] = metrics.asked;
     expect(first).toEqual({
       ...{ namespace: 'mimir', source: 'prod', query: 'sum(rate(errors_total[1m]))' },
-      ...{ timeoutMs: 10_000, maxBodyBytes: 65_536, site: 'gate.read', sentAtMs: expect.any(Number) },
+      ...{ everyMs: 10_000, timeoutMs: 10_000, maxBodyBytes: 65_536, site: 'gate.read', sentAtMs: expect.any(Number) },
     });
     expect([second, third].map((one) => (one?.sentAtMs ?? 0) - (first?.sentAtMs ?? 0))).toEqual([10_000, 20_000]);
 
@@ -114,6 +114,35 @@ describe('a gate that enforces', () => {
     expect(metrics.asked.length).toBeGreaterThanOrEqual(3);
     expect(process.reports.at(-1)?.decision?.waits.find(({ rule }) => rule === 'gate')?.fact).toContain('the one before it again');
     await env.advance(120_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+  });
+
+  it("is asked with what the agent's policy files say of its source, as they say it then", async () => {
+    const given = world({ consecutive: 100 });
+    const { cluster, env, metrics } = given;
+    const source = (url: string, namespace = 'mimir'): string =>
+      `apiVersion: rollout-group.dev/v1alpha1\nkind: MetricSource\nmetadata: { name: prod, namespace: ${namespace} }\nspec: { prometheus: { url: "${url}" }, usableFrom: { namespaces: [mimir] } }\n`;
+    let text = source('http://one');
+    let changed = (): void => undefined;
+    const policyDirectory = {
+      read: async () => [{ name: 'sources.yaml', text }],
+      watch: (onChange: () => void) => {
+        changed = onChange;
+        return () => undefined;
+      },
+    };
+    startProcess({ env, gates: metrics.gates, policyDirectory });
+    await rollFirstZone(given);
+    expect(metrics.asked.at(-1)?.written).toMatchObject({ name: 'prod', prometheus: { url: 'http://one' }, minIntervalMs: 15_000 });
+    text = source('http://two');
+    changed();
+    await env.advance(15_000);
+    expect(metrics.asked.at(-1)?.written).toMatchObject({ prometheus: { url: 'http://two' } });
+    // Of another namespace than the agent's: nobody's.
+    text = source('http://three', 'loki');
+    changed();
+    await env.advance(15_000);
+    expect(metrics.asked.at(-1)?.written).toBeUndefined();
     expect(cluster.deletedPods()).toHaveLength(3);
   });
 

@@ -1,0 +1,104 @@
+// Gates that ask the pods: whether they are available, as the caches know, and whether they answer.
+import { inParallel } from '../../cluster/pods/parallel.ts';
+import { podUrl } from '../../cluster/pods/pod-url.ts';
+import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/gated-pods.ts';
+import type { GateReading, RunState } from '../../engine/snapshot.ts';
+import type { GroupView } from '../../engine/view.ts';
+import type { GateDefinition } from '../../policies/definition.ts';
+import { durationMs, formatDuration } from '../../policies/duration.ts';
+import { counted } from '../../policies/wording.ts';
+import type { AgentEnv } from '../env.ts';
+import type { AskedGate, GateAsker } from './ask.ts';
+
+/** What is known of the pods of a group. */
+export interface SeenPods {
+  readonly view: GroupView;
+  /** How long ago a change of them would certainly have been heard of, in milliseconds. */
+  readonly ageMs: number;
+}
+
+export interface GatedPodsOptions {
+  readonly env: Pick<AgentEnv, 'clock' | 'pods'>;
+  readonly clusterDomain: string;
+  /** undefined while nothing is known. */
+  readonly seen: () => SeenPods | undefined;
+  /** The run that the readings are for. */
+  readonly run: () => RunState | undefined;
+}
+
+/** Caches that have been silent for longer do not tell what pods do now. A watch that lives has bookmarks every minute. */
+const longestSilenceMs = 120_000;
+/** A thousand pods, 32 at a time, of which a few let their deadline pass. */
+const longestProbesMs = 60_000;
+/** What a pod says besides its status is not read. */
+const maxBodyBytes = 65_536;
+
+/** Pods of the wave that are not available. Asks nobody. */
+export function availableAsker(
+  { minReadySeconds }: NonNullable<GateDefinition['provider']['podsAvailable']>,
+  options: GatedPodsOptions,
+): GateAsker {
+  return {
+    longestMs: 1_000,
+    ask: async ({ atMs }) => {
+      const [view, run] = known(options);
+      return podsAvailable(view, run, { atMs, minReadySeconds });
+    },
+  };
+}
+
+/**
+ * Updated pods that do not answer 2xx: GET, each within the time-out of its endpoint, or half of the time there is for all; redirects are not
+ * followed. Without an updated pod there is no data. When not every pod could be asked in time it is an error, since those that were not may be well.
+ */
+export function probeAsker(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateAsker {
+  return {
+    longestMs: longestProbesMs,
+    ask: async (asked) => {
+      const [view, run] = known(options);
+      const pods = updatedPods(view, run);
+      if (typeof pods === 'string') throw new Error(pods);
+      return pods.length === 0
+        ? { atMs: asked.atMs, result: 'noData' }
+        : await probe(pods, asked, { ...options, endpoint, namespace: view.group.namespace });
+    },
+  };
+}
+
+function known({ seen, run }: GatedPodsOptions): readonly [GroupView, RunState] {
+  const [found, current] = [seen(), run()];
+  if (found === undefined || current === undefined) throw new Error('the pods are not known yet');
+  if (found.ageMs > longestSilenceMs) throw new Error(`the pods were last heard of more than ${formatDuration(longestSilenceMs)} ago`);
+  return [found.view, current];
+}
+
+interface ProbeOptions extends GatedPodsOptions {
+  readonly endpoint: NonNullable<GateDefinition['provider']['http']>;
+  readonly namespace: string;
+}
+
+async function probe(
+  pods: readonly GatedPod[],
+  { atMs, timeoutMs }: AskedGate,
+  { env, clusterDomain, endpoint, namespace }: ProbeOptions,
+): Promise<GateReading> {
+  const endMs = env.clock.monotonicMs() + timeoutMs;
+  const ownMs = Math.min(durationMs(endpoint.timeout), Math.floor(timeoutMs / 2));
+  let unasked = 0;
+  const answers = await inParallel(pods, async ({ pod, serviceName }) => {
+    // Whoever is asked has its whole time: a pod that is cut off may have been about to answer.
+    if (endMs - env.clock.monotonicMs() < ownMs) {
+      unasked += 1;
+      return undefined;
+    }
+    try {
+      const url = podUrl({ namespace, pod: pod.name, serviceName, clusterDomain }, endpoint);
+      const { status } = await env.pods.call({ method: 'GET', url, timeoutMs: ownMs, maxBodyBytes, site: 'gate.probe' });
+      return status >= 200 && status <= 299;
+    } catch {
+      return false;
+    }
+  });
+  if (unasked > 0) throw new Error(`${counted(unasked, 'pod')} of ${pods.length} could not be asked within ${formatDuration(timeoutMs)}`);
+  return { atMs, result: 'value', value: answers.filter((isWell) => !isWell).length };
+}

@@ -1,0 +1,33 @@
+// Gates that ask a Prometheus: one number, evaluated now.
+import { readPrometheus } from '../../engine/observe/prometheus.ts';
+import type { GateDefinition } from '../../policies/definition.ts';
+import type { GateHttp, GateQuestion } from '../env.ts';
+import type { GateAsker } from './ask.ts';
+
+/** What a question to a metric source says of its gate. */
+export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & { readonly written: () => GateQuestion['written'] };
+
+const longestMs = 10_000;
+/** One number with a few labels. What is longer has more series than a gate can use. */
+const maxBodyBytes = 65_536;
+/** Prometheus evaluates a query for the instant at which it is asked: only its clock, or a cache before it, makes another one of it. */
+const toleranceMs = 30_000;
+
+/** Remembers which sample came last, since the same one again is a cache's and counts once. */
+export function prometheusAsker(
+  gates: GateHttp,
+  { source, query }: NonNullable<GateDefinition['provider']['prometheus']>,
+  { namespace, everyMs, written }: GateOfSource,
+): GateAsker {
+  let evaluatedMs: number | undefined;
+  return {
+    longestMs,
+    ask: async ({ atMs, timeoutMs }) => {
+      const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes, site: 'gate.read' };
+      const answer = await gates.query({ ...question, query });
+      const read = readPrometheus(answer, { atMs, toleranceMs, beforeMs: evaluatedMs });
+      evaluatedMs = read.evaluatedMs ?? evaluatedMs;
+      return read.reading;
+    },
+  };
+}

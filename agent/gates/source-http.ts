@@ -1,0 +1,156 @@
+// Questions to metric sources as they go over the network: Prometheus' query API and Consul's health API, with what the sources say of credentials.
+import type { Clock } from '../../cluster/env.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import type { MetricSourceDefinition } from '../../policies/metric-source.ts';
+import type { GateAnswer, GateHttp, GateQuestion, Log } from '../env.ts';
+import { findSource, type SourceParts } from './find-source.ts';
+import { bearerOf, keyOf, passwordOf, type SecretReader, secretReader } from './source-secrets.ts';
+
+/** As `agent/process/http-exchange.ts` takes it. */
+export interface SourceRequest {
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly ca?: string;
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+}
+
+export interface SourceHttpOptions extends SourceParts {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly log: Log;
+  readonly userAgent: string;
+  /** Rejects with an Error that says why no whole answer came; with a `cause` when its words are those of the system, which may name an address. */
+  readonly exchange: (request: SourceRequest) => Promise<GateAnswer>;
+}
+
+/** Sources of which it is remembered what is wrong with them, so that it is logged once. */
+const mostProblems = 1000;
+
+/**
+ * The port to metric sources. Where a source is and what it is shown as credentials is read at each question, from the agent's own namespace
+ * alone: what is revoked counts at once, and nothing of it is kept. Whoever runs the agent finds in the log why a source gives no answer;
+ * whoever runs a group is told no address and no Secret.
+ */
+export function sourceHttp(options: SourceHttpOptions): GateHttp {
+  const problems = new Map<string, string>();
+  const noted = (source: string, problem: string | undefined, detail = problem): void => {
+    if (problems.get(source) === problem) return;
+    if (problem === undefined) {
+      problems.delete(source);
+      options.log.info('a metric source answers again', { source });
+      return;
+    }
+    // Anybody may name sources that do not exist.
+    if (problems.size >= mostProblems) problems.clear();
+    problems.set(source, problem);
+    options.log.warn('a metric source cannot be asked', { source, problem, detail });
+  };
+  const asked = async (question: GateQuestion, send: (at: At) => Promise<GateAnswer>): Promise<GateAnswer> => {
+    const startedMs = options.clock.monotonicMs();
+    try {
+      const source = await findSource(options, question);
+      const timeoutMs = Math.min(question.timeoutMs, source.timeoutMs);
+      const leftMs = (): number => {
+        const left = Math.floor(timeoutMs - (options.clock.monotonicMs() - startedMs));
+        if (left <= 0) throw new Error(`no answer came within ${formatDuration(timeoutMs)}`);
+        return left;
+      };
+      const secrets = secretReader(options, { namespace: options.agentNamespace, leftMs });
+      const maxBodyBytes = Math.min(question.maxBodyBytes, source.maxResponseBytes);
+      const answer = await send({ source, secrets, leftMs, maxBodyBytes });
+      if (answer.status >= 300 && answer.status <= 399)
+        throw new Error(`the provider redirects (HTTP ${answer.status}), which is not followed`);
+      noted(question.source, undefined);
+      return answer;
+    } catch (error) {
+      const problem = spoken(error);
+      noted(question.source, problem, error instanceof Error ? error.message : String(error));
+      throw new Error(problem);
+    }
+  };
+  const exchange = async (
+    { leftMs, maxBodyBytes }: At,
+    request: Omit<SourceRequest, 'timeoutMs' | 'maxBodyBytes'>,
+  ): Promise<GateAnswer> => {
+    const headers = { 'User-Agent': options.userAgent, Accept: 'application/json', ...request.headers };
+    return await options.exchange({ ...request, headers, timeoutMs: leftMs(), maxBodyBytes });
+  };
+
+  return {
+    query: (question) =>
+      asked(question, async (at) => {
+        const { prometheus } = at.source;
+        if (prometheus === undefined) throw new Error(`the metric source ${at.source.name} is no Prometheus`);
+        const { url, bearerToken, basicAuth, ca } = prometheus;
+        const authorization = bearerToken
+          ? bearerOf(await at.secrets(bearerToken))
+          : basicAuth && passwordOf(await at.secrets(basicAuth.username), await at.secrets(basicAuth.password));
+        return await exchange(at, {
+          method: 'POST',
+          url: below(url, '/api/v1/query'),
+          headers: {
+            'Content-Type': 'application/x-www-form-urlencoded',
+            ...(authorization === undefined ? {} : { Authorization: authorization }),
+          },
+          // It gives up when nobody listens any more.
+          body: new URLSearchParams({ query: question.query, timeout: `${at.leftMs()}ms` }).toString(),
+          ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
+        });
+      }),
+    health: (question) =>
+      asked(question, async (at) => {
+        const { consul } = at.source;
+        if (consul === undefined) throw new Error(`the metric source ${at.source.name} is no Consul`);
+        const { url, token, ca } = consul;
+        const { service, datacenter } = question;
+        const query = datacenter === undefined ? '' : `?${new URLSearchParams({ dc: datacenter })}`;
+        return await exchange(at, {
+          method: 'GET',
+          url: below(url, `/v1/health/service/${encodeURIComponent(service)}${query}`),
+          headers: token === undefined ? {} : { 'X-Consul-Token': keyOf(await at.secrets(token)) },
+          ...(ca === undefined ? {} : { ca: await at.secrets(ca) }),
+        });
+      }),
+  };
+}
+
+/** Where and how one question is asked. */
+interface At {
+  readonly source: MetricSourceDefinition;
+  readonly secrets: SecretReader;
+  /** Until the question must be over. Throws when it is. */
+  readonly leftMs: () => number;
+  readonly maxBodyBytes: number;
+}
+
+/** The address of an API below that of the server. */
+function below(url: string, path: string): string {
+  return `${url.replace(/\/+$/, '')}${path}`;
+}
+
+/** What went wrong, without what only the agent may know. */
+function spoken(error: unknown): string {
+  if (!(error instanceof Error)) return 'no answer came';
+  if (error.cause === undefined) return error.message;
+  const { cause } = error;
+  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  if (
+    /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|INVALID_CA|ERR_TLS_CERT_ALTNAME_INVALID)$/.test(code)
+  )
+    return 'the certificate of the provider is not trusted';
+  return reasons[code] ?? `no answer came${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}`;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the provider refuses connections',
+  ECONNRESET: 'the connection was reset',
+  EPIPE: 'the connection was reset',
+  ENOTFOUND: 'the host of the provider is unknown',
+  EAI_AGAIN: 'the host of the provider cannot be resolved now',
+  EHOSTUNREACH: 'there is no route to the provider',
+  ENETUNREACH: 'there is no route to the provider',
+  ETIMEDOUT: 'the provider does not answer',
+  EPROTO: 'the provider does not speak TLS as expected',
+};

@@ -1,0 +1,66 @@
+// Credentials of metric sources: keys of Secrets in the agent's own namespace, read when they are used and never kept.
+import type { ClusterEnv } from '../../cluster/env.ts';
+import { ApiFailure } from '../../cluster/request/failure.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+
+export interface SecretKey {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** The text of a key. Rejects with an Error that anybody may read: it names neither the Secret nor what is in it. */
+export type SecretReader = (key: SecretKey) => Promise<string>;
+
+/** Reads each Secret once, however many of its keys are asked for. To be made for each question. */
+export function secretReader(
+  { kubernetes }: Pick<ClusterEnv, 'kubernetes'>,
+  { namespace, leftMs }: { readonly namespace: string; readonly leftMs: () => number },
+): SecretReader {
+  const read = new Map<string, Promise<KubernetesObject | undefined>>();
+  const secretOf = (name: string): Promise<KubernetesObject | undefined> => {
+    const found =
+      read.get(name) ?? getObject({ kubernetes }, resources.secrets, { namespace, name }, { site: 'gate.secret', timeoutMs: leftMs() });
+    read.set(name, found);
+    return found;
+  };
+  return async ({ name, key }) => {
+    let secret: KubernetesObject | undefined;
+    try {
+      secret = await secretOf(name);
+    } catch (error) {
+      const why = error instanceof ApiFailure ? ` (HTTP ${error.status})` : '';
+      throw new Error(`the Secret of the metric source cannot be read${why}`);
+    }
+    if (secret === undefined) throw new Error('the Secret of the metric source does not exist');
+    const value = asJsonObject(secret['data'])[key];
+    if (typeof value !== 'string') throw new Error('the Secret of the metric source has not the key that it names');
+    // What people pipe into a file ends with a line break.
+    const text = Buffer.from(value, 'base64')
+      .toString('utf8')
+      .replace(/\r?\n$/, '');
+    if (text === '') throw new Error('the Secret of the metric source has an empty key');
+    return text;
+  };
+}
+
+/** What a header may hold (RFC 9110, 5.5), without the spaces around it that receivers drop. */
+const fieldValue = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** A token that goes into a header of its own. Throws when it cannot. */
+export function keyOf(token: string): string {
+  if (!fieldValue.test(token)) throw new Error('the token in the Secret of the metric source holds characters that no header takes');
+  return token;
+}
+
+/** `Authorization` with a bearer token (RFC 6750). */
+export function bearerOf(token: string): string {
+  return `Bearer ${keyOf(token)}`;
+}
+
+/** `Authorization` with a user and a password (RFC 7617), in UTF-8. */
+export function passwordOf(username: string, password: string): string {
+  if (username.includes(':')) throw new Error('the user name in the Secret of the metric source holds a colon');
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}

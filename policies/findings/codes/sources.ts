@@ -1,0 +1,43 @@
+// Codes RG2501 to RG2599: metric sources, and who names them.
+export const sourceCodes = {
+  RG2501: {
+    title: 'The metric source does not exist',
+    severity: 'error',
+    explanation:
+      'A gate or a policy names a MetricSource that is not among those of these files. A gate whose source does not exist is never read, so it holds.',
+  },
+  RG2502: {
+    title: 'The metric source is not there for this namespace',
+    severity: 'error',
+    explanation:
+      'A MetricSource says in `usableFrom` for which namespaces it is there, since it is asked with credentials that are not theirs. A group of another namespace is not read from it, so its gate holds.',
+    hint: 'add the namespace to usableFrom of the source, or name another one',
+  },
+  RG2503: {
+    title: 'The metric source is of another kind',
+    severity: 'error',
+    explanation:
+      'A gate asks Prometheus and names a source that is a Consul, or the other way round. Such a gate is never read, so it holds.',
+  },
+  RG2504: {
+    title: 'The metric source is not where the agent lives',
+    severity: 'warning',
+    explanation:
+      'The agent reads metric sources of its own namespace only, because a source has an address and credentials, and whoever may write objects elsewhere must not decide where the agent connects to. A source of another namespace is ignored.',
+    hint: "write it into the agent's namespace, or leave the namespace out in a file of the agent's directory",
+  },
+  RG2505: {
+    title: 'Credentials go over the network without encryption',
+    severity: 'warning',
+    explanation:
+      'The source has credentials and an address that begins with http. Whoever sees the traffic sees the credentials, and may answer in the place of the server.',
+    hint: 'use https, with ca when the authority is your own',
+  },
+  RG2506: {
+    title: 'The gate asks more often than its source allows',
+    severity: 'error',
+    explanation:
+      'A MetricSource has the shortest time between two readings of a gate in `limits.minInterval`. A gate whose `every` is shorter is not read at all, so it holds.',
+    hint: 'make every as long as that, or lower minInterval of the source',
+  },
+} as const;

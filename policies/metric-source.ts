@@ -1,0 +1,45 @@
+// A MetricSource as the agent uses it: where metrics come from, who may use it, and its limits with durations in milliseconds.
+import { durationMs } from './duration.ts';
+import type { MetricSource } from './schema/kinds.ts';
+
+type MetricSourceSpec = MetricSource['spec'];
+
+export interface MetricSourceDefinition {
+  readonly name: string;
+  readonly prometheus?: NonNullable<MetricSourceSpec['prometheus']>;
+  readonly consul?: NonNullable<MetricSourceSpec['consul']>;
+  /** Whose groups may use it. */
+  readonly namespaces: readonly string[];
+  /** Of one question, until its whole answer is there. */
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  /** A gate that asks more often is not read. */
+  readonly minIntervalMs: number;
+}
+
+/** The definition of a document that fits its schema. */
+export function metricSourceOf({ metadata, spec }: MetricSource): MetricSourceDefinition {
+  const { prometheus, consul, usableFrom, limits } = spec;
+  return {
+    name: metadata.name,
+    ...(prometheus === undefined ? {} : { prometheus }),
+    ...(consul === undefined ? {} : { consul }),
+    namespaces: usableFrom.namespaces,
+    timeoutMs: durationMs(limits.timeout),
+    maxResponseBytes: limits.maxResponseBytes,
+    minIntervalMs: durationMs(limits.minInterval),
+  };
+}
+
+/** Names of the Secrets that a source reads, sorted. */
+export function secretsOf({ prometheus, consul }: Pick<MetricSourceSpec, 'prometheus' | 'consul'>): readonly string[] {
+  const keys = [
+    prometheus?.bearerToken,
+    prometheus?.basicAuth?.username,
+    prometheus?.basicAuth?.password,
+    prometheus?.ca,
+    consul?.token,
+    consul?.ca,
+  ];
+  return [...new Set(keys.flatMap((key) => (key === undefined ? [] : [key.name])))].sort();
+}

@@ -1,0 +1,119 @@
+// A real Prometheus for a suite, with TLS and a password, that scrapes one series which the test sets.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Certificate } from './certificates.ts';
+
+/** Where the executable is: in PROMETHEUS_BINARY, or on the PATH; undefined when there is none. */
+export function findPrometheus(): string | undefined {
+  const name = process.env['PROMETHEUS_BINARY'] ?? 'prometheus';
+  return spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0 ? name : undefined;
+}
+
+/** Who may ask it. The hash is that of the password, as bcrypt makes it. */
+export const login = { user: 'gates', password: 'test' } as const;
+const hash = '$2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfIB51VRjgBUyv6kdnyTlgWj81Ay';
+
+export interface Prometheus {
+  /** Of the server that runs now: each start has a port of its own. */
+  readonly url: () => string;
+  /** What is scraped from the next second on: lines of the text format, such as `gate_value 0`. */
+  readonly expose: (lines: readonly string[]) => void;
+  /** It stands still, as a node without a processor for it: connections are taken, and nothing is answered. */
+  readonly freeze: () => void;
+  readonly kill: () => Promise<void>;
+  /** Without what an earlier one has stored. */
+  readonly start: () => Promise<void>;
+  /** Ends everything, and removes its folder. */
+  readonly close: () => Promise<void>;
+}
+
+const startTimeoutMs = 60_000;
+
+/** Not started yet. */
+export async function createPrometheus(executable: string, certificate: Certificate): Promise<Prometheus> {
+  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-prometheus-'));
+  const exporter = createServer((_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4' });
+    response.end(exposed.map((line) => `${line}\n`).join(''));
+  });
+  let exposed: readonly string[] = [];
+  await new Promise<void>((settle) => exporter.listen(0, '127.0.0.1', settle));
+  const { port } = exporter.address() as AddressInfo;
+  writeFiles(folder, port, certificate);
+  let running: Running | undefined;
+  const kill = async (): Promise<void> => {
+    running?.child.kill('SIGKILL');
+    await running?.ended;
+    running = undefined;
+  };
+  return {
+    url: () => `https://${running?.address ?? '127.0.0.1:9'}`,
+    expose: (lines) => {
+      exposed = lines;
+    },
+    freeze: () => void running?.child.kill('SIGSTOP'),
+    kill,
+    start: async () => {
+      // A series that was there when it was killed would be there for five minutes more.
+      rmSync(join(folder, 'data'), { recursive: true, force: true });
+      running = await startIn(folder, executable);
+    },
+    close: async () => {
+      await kill();
+      exporter.closeAllConnections();
+      await new Promise((settle) => exporter.close(settle));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function writeFiles(folder: string, exporterPort: number, { certificate, privateKey }: Certificate): void {
+  const scrape = { job_name: 'gates', honor_labels: true, static_configs: [{ targets: [`127.0.0.1:${exporterPort}`] }] };
+  const files = {
+    // JSON is YAML.
+    'prometheus.yml': JSON.stringify({ global: { scrape_interval: '1s', scrape_timeout: '900ms' }, scrape_configs: [scrape] }),
+    'web.yml': JSON.stringify({
+      tls_server_config: { cert_file: 'server.crt', key_file: 'server.key' },
+      basic_auth_users: { [login.user]: hash },
+    }),
+    'server.crt': certificate,
+    'server.key': privateKey,
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o600 });
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown>;
+  /** `127.0.0.1:port`. */
+  readonly address: string;
+}
+
+async function startIn(folder: string, executable: string): Promise<Running> {
+  const args = [
+    `--config.file=${join(folder, 'prometheus.yml')}`,
+    `--web.config.file=${join(folder, 'web.yml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    '--web.listen-address=127.0.0.1:0',
+  ];
+  const child = spawn(executable, args, { cwd: folder, env: { PATH: process.env['PATH'] }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const reap = (): void => void child.kill('SIGKILL');
+  process.on('exit', reap);
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  const ended = new Promise((settle) => child.once('close', settle)).finally(() => process.removeListener('exit', reap));
+  for (const endsAt = Date.now() + startTimeoutMs; Date.now() < endsAt; await delay(50)) {
+    const [, address] = /msg="Listening on" address=(127\.0\.0\.1:\d+)/.exec(said) ?? [];
+    if (address !== undefined && said.includes('Server is ready to receive web requests')) return { child, ended, address };
+    if (child.exitCode !== null) break;
+  }
+  child.kill('SIGKILL');
+  throw new Error(`Prometheus did not start:\n${said.slice(-2000)}\n${readFileSync(join(folder, 'prometheus.yml'), 'utf8')}`);
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { lintPolicies } from '../../policies/lint/lint.ts';
+import { resolveLive } from '../../policies/live/sources.ts';
+import { metricSourceOf, secretsOf } from '../../policies/metric-source.ts';
+import { schemas } from '../../policies/schema/kinds.ts';
+
+function source(name: string, spec: string, namespace?: string): string {
+  const where = namespace === undefined ? '' : `, namespace: ${namespace}`;
+  return `---\napiVersion: rollout-group.dev/v1alpha1\nkind: MetricSource\nmetadata: { name: ${name}${where} }\nspec:\n  ${spec}\n  usableFrom: { namespaces: [mimir] }\n`;
+}
+
+const prometheus = 'prometheus: { url: "https://prometheus:9090" }';
+const key = (name: string) => ({ name, key: 'value' });
+
+describe('a metric source', () => {
+  it('has the limits of its schema, in milliseconds, unless it says otherwise', () => {
+    const document = (limits?: object) =>
+      schemas.MetricSource.parse({
+        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'MetricSource', metadata: { name: 'prod' } },
+        spec: { prometheus: { url: 'https://prometheus:9090' }, usableFrom: { namespaces: ['mimir', 'loki'] }, ...(limits && { limits }) },
+      });
+    const usual = {
+      ...{ name: 'prod', prometheus: { url: 'https://prometheus:9090' }, namespaces: ['mimir', 'loki'] },
+      ...{ timeoutMs: 5_000, maxResponseBytes: 1_048_576, minIntervalMs: 15_000 },
+    };
+    expect(metricSourceOf(document())).toEqual(usual);
+    expect(metricSourceOf(document({ timeout: '1m30s', minInterval: '0', maxResponseBytes: 2048 }))).toEqual({
+      ...usual,
+      ...{ timeoutMs: 90_000, minIntervalMs: 0, maxResponseBytes: 2048 },
+    });
+  });
+
+  it('names the Secrets that it reads, each once', () => {
+    const url = 'https://x';
+    expect(secretsOf({ prometheus: { url, basicAuth: { username: key('login'), password: key('login') }, ca: key('ca') } })).toEqual([
+      'ca',
+      'login',
+    ]);
+    expect(secretsOf({ prometheus: { url, bearerToken: key('token') } })).toEqual(['token']);
+    expect(secretsOf({ consul: { url, token: key('acl'), ca: key('ca') } })).toEqual(['acl', 'ca']);
+    expect(secretsOf({ prometheus: { url } })).toEqual([]);
+  });
+});
+
+describe('the address of a source', () => {
+  it.each([
+    'http://prometheus',
+    'https://prometheus.monitoring.svc.cluster.local.:9090/prom/',
+    'http://10.0.0.1:9090',
+    'https://[fd00::1]:9090/x',
+  ])('%s is one', (url) => {
+    expect(lintPolicies([{ name: 'a.yaml', text: source('prod', `prometheus: { url: "${url}" }`) }]).findings).toEqual([]);
+  });
+
+  it.each([
+    'prometheus:9090',
+    'ftp://prometheus',
+    'https://',
+    'https://user@prometheus',
+    'https://user:hunter2@prometheus',
+    'https://prometheus?x=1',
+    'https://prometheus/?x=1',
+    'https://prometheus/#x',
+    'https://prometheus:port',
+    'https://prometheus/a b',
+    'https://prometheus\\\\@evil',
+  ])('%s is none', (url) => {
+    const { findings } = lintPolicies([{ name: 'a.yaml', text: source('prod', `prometheus: { url: "${url}" }`) }]);
+    expect(findings.map(({ code, line }) => `${code} ${line}`)).toEqual(['RG2007 6']);
+    expect(findings[0]?.hint).toContain('credentials belong in a Secret');
+    expect(JSON.stringify(findings)).not.toContain('hunter2');
+  });
+});
+
+describe('a gate', () => {
+  it.each([
+    'prometheus: { url: "http://evil", query: up }',
+    'prometheus: { source: prod, query: up, url: "http://evil" }',
+    'consul: { source: dc, service: redis, url: "http://evil" }',
+    'consul: { source: dc, service: "../../agent/self" }',
+    'consul: { source: dc, service: "redis?dc=x" }',
+    'consul: { source: dc, service: redis, datacenter: "x&y" }',
+    'http: { host: evil, port: 80, path: / }',
+    'http: { port: 80, path: "/#@evil" }',
+  ])('names no address: %s', (provider) => {
+    const text = `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup\nmetadata: { name: ingester, namespace: mimir }\nspec:\n  members: { zones: [{ name: a, statefulSet: a }] }\n  rollout: { engine: onDelete, waves: [{ name: all, zones: [a], after: { gates: [g] }, percent: 100 }] }\n  gates:\n    - name: g\n      pass: { "<": [{ var: value }, 1] }\n      ${provider}\n`;
+    const errors = lintPolicies([{ name: 'a.yaml', text }]).findings.filter(({ severity }) => severity === 'error');
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors.every(({ code, line }) => line === 10 && ['RG2003', 'RG2004', 'RG2007'].includes(code))).toBe(true);
+  });
+});
+
+describe('the sources that a policy names', () => {
+  const policy = (name: string) =>
+    `---\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: { name: safety, namespace: mimir }\nspec:\n  targets: { all: true }\n  inputs: { metrics: { queue: { source: ${name}, query: up } } }\n  rules:\n    - { name: drained, actions: [scaleDown], effect: hold, when: { ">": [{ var: inputs.metrics.queue }, 100] } }\n`;
+  const codes = (text: string) => lintPolicies([{ name: 'a.yaml', text }]).findings.map(({ code }) => code);
+
+  it('are looked up as those of gates are', () => {
+    expect(codes(policy('prod'))).toEqual(['RG2206']);
+    expect(codes(`${source('prod', prometheus)}${policy('prod')}`)).toEqual([]);
+    expect(codes(`${source('prod', prometheus)}${policy('prdo')}`)).toEqual(['RG2501']);
+    expect(codes(`${source('dc', 'consul: { url: "https://consul:8501" }')}${policy('dc')}`)).toEqual(['RG2503']);
+    // What is wrong with a source is said once, where it stands.
+    expect(codes(`${source('prod', 'prometheus: { url: "x" }')}${policy('prod')}`)).toEqual(['RG2007']);
+  });
+});
+
+describe('the sources of a running cluster', () => {
+  const live = (text: string, order: ('directory' | 'objects')[] = ['directory', 'objects']) =>
+    resolveLive({
+      directory: [{ name: 'a.yaml', text }],
+      objects: [],
+      statefulSets: [],
+      order,
+      agentNamespace: 'operator',
+      namespaces: ['mimir'],
+    });
+
+  it("are those of the agent's directory, of its own namespace or of none, by name", () => {
+    const text = [
+      source('b', prometheus),
+      source('a', prometheus, 'operator'),
+      source('c', prometheus, 'mimir'),
+      source('a', 'consul: { url: "https://c" }'),
+    ].join('');
+    const { metricSources, findings } = live(text);
+    expect(metricSources.map(({ name, consul }) => `${name} ${consul === undefined ? 'prometheus' : 'consul'}`)).toEqual([
+      'a prometheus',
+      'b prometheus',
+    ]);
+    expect(findings.map(({ code }) => code)).toContain('RG2504');
+    expect(live(text, ['objects']).metricSources).toEqual([]);
+  });
+});
