@@ -1,0 +1,119 @@
+// The queue of one channel: one thing at a time, what happened before what is only shown, and pauses that grow while the channel fails.
+import { type ClusterEnv, sleep } from '../../cluster/env.ts';
+
+/** What became of one step. */
+export type Step =
+  /** There was nothing to do for this group. */
+  | { readonly kind: 'idle' }
+  /** Something was done; `asked`: by a request to the service. */
+  | { readonly kind: 'done'; readonly asked: boolean }
+  /** Not now: the group, or everything that goes through this channel. */
+  | { readonly kind: 'later'; readonly who: 'group' | 'channel'; readonly afterMs?: number };
+
+export interface ChannelQueueOptions {
+  readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
+  /** Between two requests to the service, in milliseconds. */
+  readonly paceMs: number;
+  /** Does the next thing for this group. Must not reject. */
+  readonly step: (group: string) => Promise<Step>;
+  /** Whether something has happened in the group that the channel is to be told of, beside what is only shown. */
+  readonly isUrgent: (group: string) => boolean;
+}
+
+const firstPauseMs = 2_000;
+const longestPauseMs = 300_000;
+
+/** Groups with something to be sent through one channel. */
+export class ChannelQueue {
+  readonly #options: ChannelQueueOptions;
+  /** When each may have its turn (monotonic), and how often it failed in a row. */
+  readonly #groups = new Map<string, { notBeforeMs: number; failures: number }>();
+  #pausedUntilMs = 0;
+  #failures = 0;
+  #running: Promise<void> | undefined;
+  #wake = new AbortController();
+  #isClosed = false;
+
+  constructor(options: ChannelQueueOptions) {
+    this.#options = options;
+  }
+
+  /** There may be something for this group. */
+  want(group: string): void {
+    if (this.#isClosed) return;
+    if (!this.#groups.has(group)) this.#groups.set(group, { notBeforeMs: 0, failures: 0 });
+    this.#wake.abort();
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#groups.size > 0 && !this.#isClosed) this.want([...this.#groups.keys()][0] ?? '');
+    });
+  }
+
+  forget(group: string): void {
+    this.#groups.delete(group);
+  }
+
+  clear(): void {
+    this.#groups.clear();
+    this.#pausedUntilMs = 0;
+    this.#failures = 0;
+    this.#wake.abort();
+  }
+
+  /** Begins nothing more, and resolves when what is under way has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.clear();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#groups.size > 0 && !this.#isClosed) {
+      this.#wake = new AbortController();
+      const due = this.#next();
+      if (typeof due === 'number') {
+        await sleep(this.#options.env, due, this.#wake.signal);
+        continue;
+      }
+      await this.#take(due);
+    }
+  }
+
+  /** The group whose turn it is, or the time until there is one. */
+  #next(): string | number {
+    const nowMs = this.#options.env.clock.monotonicMs();
+    if (nowMs < this.#pausedUntilMs) return this.#pausedUntilMs - nowMs;
+    const ready = [...this.#groups].filter(([, { notBeforeMs }]) => notBeforeMs <= nowMs).map(([group]) => group);
+    const first = ready.find((group) => this.#options.isUrgent(group)) ?? ready[0];
+    return first ?? Math.min(...[...this.#groups.values()].map(({ notBeforeMs }) => notBeforeMs)) - nowMs;
+  }
+
+  async #take(group: string): Promise<void> {
+    const { env, paceMs, step } = this.#options;
+    const known = this.#groups.get(group) ?? { notBeforeMs: 0, failures: 0 };
+    // Whoever asks meanwhile asks anew; and the others come first the next time.
+    this.#groups.delete(group);
+    const result = await step(group);
+    const nowMs = env.clock.monotonicMs();
+    if (result.kind === 'later') {
+      const failures = known.failures + 1;
+      const pauseMs = Math.max(result.afterMs ?? 0, pauseAfter(failures, env.random()));
+      this.#groups.set(group, { notBeforeMs: nowMs + pauseMs, failures });
+      if (result.who === 'group') return;
+      // When the channel is tried again, those of other groups come first: it may be this one alone that cannot be sent.
+      this.#failures += 1;
+      this.#pausedUntilMs = nowMs + Math.max(result.afterMs ?? 0, pauseAfter(this.#failures, env.random()));
+      return;
+    }
+    if (result.kind === 'idle') return;
+    this.#groups.set(group, { notBeforeMs: 0, failures: 0 });
+    if (!result.asked) return;
+    this.#failures = 0;
+    this.#pausedUntilMs = nowMs + paceMs;
+  }
+}
+
+/** Doubled from failure to failure, and different for everybody who failed at the same moment. */
+function pauseAfter(failures: number, random: number): number {
+  return Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20)) * (0.5 + random / 2);
+}

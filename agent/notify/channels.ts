@@ -1,0 +1,89 @@
+// NotificationChannels as they are defined in the agent's own namespace: in its policy directory, or as objects. They are read when they are used.
+import { getObject } from '../../cluster/request/read.ts';
+import type { Resource } from '../../cluster/request/resource.ts';
+import { type ChannelDefinition, channelOf, isLoopback } from '../../policies/channel.ts';
+import { loadPolicies } from '../../policies/load.ts';
+import { ofKind } from '../../policies/resolve/resolve.ts';
+import { apiGroup, schemas } from '../../policies/schema/kinds.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+
+export interface Channels {
+  /**
+   * The channel of this name as groups of the namespace may use it, as of half a minute ago at most; or why they may not, in a sentence. Rejects
+   * when nobody can tell, with ApiFailure, TransportFailure or what the directory said.
+   */
+  readonly find: (name: string, namespace: string) => Promise<ChannelDefinition | { readonly problem: string }>;
+  readonly stop: () => void;
+}
+
+export const notificationChannels: Resource = {
+  ...{ group: apiGroup, version: 'v1alpha1', plural: 'notificationchannels', kind: 'NotificationChannel', isNamespaced: true },
+};
+
+const believedMs = 30_000;
+
+type Written = Awaited<ReturnType<Channels['find']>>;
+
+export function channelSource(
+  env: AgentEnv,
+  { agentNamespace, policySources }: Pick<AgentConfig, 'agentNamespace' | 'policySources'>,
+  timeoutMs: number,
+): Channels {
+  const known = new Map<string, { readonly channel: Written; readonly atMs: number }>();
+  const directory = policySources.includes('directory') ? env.policyDirectory : undefined;
+  let files: ReadonlyMap<string, Written> | undefined;
+  const unwatch = directory?.watch(() => {
+    files = undefined;
+    known.clear();
+  });
+
+  const inFiles = async (): Promise<ReadonlyMap<string, Written>> => {
+    if (directory === undefined) return new Map();
+    files ??= channelsIn(await directory.read(), agentNamespace);
+    return files;
+  };
+
+  const asObject = async (name: string): Promise<Written> => {
+    if (!policySources.includes('objects')) return { problem: `the channel ${name} is in no file of the policy directory` };
+    const target = { namespace: agentNamespace, name };
+    const object = await getObject(env, notificationChannels, target, { site: 'notify.channel', timeoutMs });
+    if (object === undefined) return { problem: `there is no NotificationChannel ${agentNamespace}/${name}` };
+    const { apiVersion, kind = 'NotificationChannel', spec } = object;
+    const read = schemas.NotificationChannel.safeParse({ apiVersion, kind, metadata: target, spec });
+    const channel = read.success ? channelOf(read.data) : undefined;
+    return channel ?? { problem: `the NotificationChannel ${agentNamespace}/${name} does not fit its schema` };
+  };
+
+  const look = async (name: string): Promise<Written> => {
+    const nowMs = env.clock.monotonicMs();
+    const remembered = known.get(name);
+    if (remembered !== undefined && nowMs - remembered.atMs < believedMs) return remembered.channel;
+    const channel = (await inFiles()).get(name) ?? (await asObject(name));
+    known.set(name, { channel, atMs: nowMs });
+    return channel;
+  };
+
+  return {
+    find: async (name, namespace) => {
+      const channel = await look(name);
+      if ('problem' in channel) return channel;
+      if (!channel.namespaces.includes(namespace)) return { problem: `the channel ${name} is not there for the namespace ${namespace}` };
+      if (channel.url.startsWith('http:') && !isLoopback(channel.url)) {
+        return { problem: `the channel ${name} has an address without https, which is used for this machine alone` };
+      }
+      return channel;
+    },
+    stop: () => unwatch?.(),
+  };
+}
+
+/** A file that names no namespace is about the one that the agent lives in. */
+function channelsIn(files: Parameters<typeof loadPolicies>[0], agentNamespace: string): ReadonlyMap<string, Written> {
+  const documents = ofKind(loadPolicies(files, { namespace: agentNamespace }).documents, 'NotificationChannel');
+  return new Map(
+    documents
+      .filter(({ namespace }) => namespace === agentNamespace)
+      .map(({ name, value }) => [name, channelOf(value) ?? { problem: `the channel ${name} names no service` }]),
+  );
+}

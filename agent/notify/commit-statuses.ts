@@ -1,0 +1,93 @@
+// Commit statuses at GitHub and GitLab. The newest of a name counts, so what was said twice is the same as what was said once.
+import { isJsonObject } from '../../cluster/request/json.ts';
+import { type CommitStatus, commitStatus } from '../../engine/notify/commit-status.ts';
+import type { ChannelDefinition } from '../../policies/channel.ts';
+import type { NotifyResponse } from '../env.ts';
+import { type Outcome, outcomeOf } from './outcome.ts';
+import { ask, bearer, bodyOf, type Call, type Found, longBodyBytes, type Sending, type Service, type ServiceParts } from './service.ts';
+
+type StatusChannel = Extract<ChannelDefinition, { readonly service: 'github' | 'gitlab' }>;
+
+/** Clocks of the service and of the cluster may differ by this much. */
+const skewMs = 120_000;
+
+const noCommit: Outcome = {
+  kind: 'refused',
+  problem: 'no StatefulSet of the group names a whole commit id in its annotation rollout-group.dev/commit',
+};
+
+export function commitStatusService(parts: ServiceParts, channel: StatusChannel): Service {
+  const request = async (asked: Omit<Call, 'headers' | 'body'>, body?: object): Promise<NotifyResponse> => {
+    const headers = { ...(await bearer(parts, channel.token)), ...headersOf(channel), ...(body && { 'Content-Type': 'application/json' }) };
+    return await ask(parts, channel, { ...asked, headers, ...(body && { body: JSON.stringify(body) }) });
+  };
+  return {
+    send: async (sending) => {
+      const status = statusOf(channel, sending);
+      if (status === undefined) return noCommit;
+      const { sha, state, name, description } = status;
+      const isGitHub = channel.service === 'github';
+      const body = { state, description, [isGitHub ? 'context' : 'name']: name };
+      const url = `${projectUrl(channel)}/statuses/${sha}`;
+      const response = await request({ method: 'POST', url, site: 'notify.send' }, body);
+      if (response.status >= 200 && response.status < 300) return { kind: 'arrived' };
+      if (channel.service === 'gitlab' && isSaidAlready(response, state)) return { kind: 'arrived' };
+      return outcomeOf(response, parts.env.clock.nowMs());
+    },
+    find: async (sending, sinceMs): Promise<Found> => {
+      const status = statusOf(channel, sending);
+      if (status === undefined) return noCommit;
+      const response = await request({ method: 'GET', url: listUrl(channel, status), maxBodyBytes: longBodyBytes, site: 'notify.find' });
+      if (response.status !== 200) return outcomeOf(response, parts.env.clock.nowMs());
+      return hasStatus(response, status, sinceMs - skewMs) ? { kind: 'arrived' } : { kind: 'absent' };
+    },
+  };
+}
+
+function statusOf({ service }: StatusChannel, { name, run, delivery }: Sending): CommitStatus | undefined {
+  return delivery.kind === 'tell' ? commitStatus(service, name, run, delivery.event) : undefined;
+}
+
+function headersOf({ service }: StatusChannel): Readonly<Record<string, string>> {
+  return service === 'github'
+    ? { Accept: 'application/vnd.github+json', 'X-GitHub-Api-Version': '2022-11-28' }
+    : { Accept: 'application/json' };
+}
+
+function projectUrl(channel: StatusChannel): string {
+  return channel.service === 'github'
+    ? `${channel.url}/repos/${channel.repository}`
+    : `${channel.url}/projects/${encodeURIComponent(channel.project)}`;
+}
+
+function listUrl(channel: StatusChannel, { sha, name }: CommitStatus): string {
+  return channel.service === 'github'
+    ? `${projectUrl(channel)}/commits/${sha}/statuses?per_page=100`
+    : `${projectUrl(channel)}/repository/commits/${sha}/statuses?${new URLSearchParams({ name, all: 'true', per_page: '100' })}`;
+}
+
+/** GitLab refuses to say of a running status that it is running, and of any other that it is what it is. */
+function isSaidAlready(response: NotifyResponse, state: string): boolean {
+  const { message } = bodyOf(response);
+  const from = typeof message === 'string' ? /^Cannot transition status via :\w+ from :(\w+)/.exec(message)?.[1] : undefined;
+  return response.status === 400 && from === state;
+}
+
+/** Whether a status of that name has said since then what was to be said: an earlier run of the same commit may have said the same. */
+function hasStatus({ body }: NotifyResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
+  let list: unknown;
+  try {
+    list = JSON.parse(body);
+  } catch {
+    return false;
+  }
+  return (Array.isArray(list) ? list : []).some(
+    (one) =>
+      isJsonObject(one) &&
+      (one['context'] ?? one['name']) === name &&
+      (one['state'] ?? one['status']) === state &&
+      one['description'] === description &&
+      typeof one['created_at'] === 'string' &&
+      Date.parse(one['created_at']) >= sinceMs,
+  );
+}

@@ -1,0 +1,271 @@
+// One step of telling a channel of a group: what is next is marked, sent and recorded, so that a process that dies anywhere leaves a trace.
+import { type Delivery, isSettled, nextDelivery, untold } from '../../engine/notify/deliveries.ts';
+import {
+  type ChannelNotes,
+  channelNotes,
+  done,
+  idOf,
+  type Notes,
+  type RunNotes,
+  type SendingMark,
+  sending,
+  withChannel,
+  withProblem,
+} from '../../engine/notify/notes.ts';
+import type { ChannelDefinition } from '../../policies/channel.ts';
+import type { AgentEnv } from '../env.ts';
+import { callbackService } from './callback.ts';
+import type { Step } from './channel-queue.ts';
+import type { Channels } from './channels.ts';
+import { commitStatusService } from './commit-statuses.ts';
+import type { Outcome } from './outcome.ts';
+import { callTimeoutMs, problemBefore, type Sending, type Service, type ServiceParts } from './service.ts';
+import { slackService } from './slack.ts';
+import type { ToldGroup } from './told-group.ts';
+
+/** What became of one attempt, as metrics count it. */
+export type NotifyResult = 'sent' | 'edited' | 'found' | 'refused' | 'failed';
+
+export interface DelivererOptions {
+  readonly env: AgentEnv;
+  readonly parts: ServiceParts;
+  readonly channels: Channels;
+  readonly identity: string;
+  readonly isLeading: () => boolean;
+  readonly onResult: (channel: string, result: NotifyResult, problem?: string) => void;
+}
+
+/** Between the mark and the request; a process that stood still for longer marks anew, for another one may have taken it up. */
+const freshMarkMs = 12_000;
+/** After a mark: its request, with the Secrets that are read before it, has arrived by then or never will. */
+const settleMs = freshMarkMs + 3 * callTimeoutMs + 3_000;
+/** Until somebody has changed a setting. */
+const unavailableMs = 300_000;
+/** What could not be delivered for this long is given up. */
+const givenUpMs = 24 * 3_600_000;
+
+/** What this process knows of a thing that it, or another one, began to send. */
+interface Attempt {
+  readonly by: string;
+  /** `unsent`: it certainly did not arrive. `arrived`: it did, and that is not recorded yet. */
+  readonly state: 'open' | 'unsent' | 'arrived';
+  /** Monotonic. */
+  readonly sinceMs: number;
+  readonly handle?: string;
+}
+
+interface Target {
+  readonly group: ToldGroup;
+  readonly channel: ChannelDefinition;
+  readonly run: RunNotes;
+  readonly delivery: Exclude<Delivery, { readonly kind: 'close' }>;
+  /** The same for the same thing, whoever sends it. */
+  readonly id: string;
+}
+
+/** Does the next thing for a group and a channel. Never rejects. */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #attempts = new Map<string, Attempt>();
+  /** Texts that messages have, by id. */
+  readonly #shown = new Map<string, string>();
+  #count = 0;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+  }
+
+  /** A new leader knows only what is stored. */
+  clear(): void {
+    this.#attempts.clear();
+    this.#shown.clear();
+  }
+
+  /** Whether something has happened that the channel is to be told of. */
+  isUrgent(group: ToldGroup, channel: string): boolean {
+    return (group.notes?.runs ?? []).some((run) => untold(run, channel).length > 0);
+  }
+
+  async step(group: ToldGroup, channel: string): Promise<Step> {
+    const { channels, isLeading, onResult } = this.#options;
+    if (!isLeading() || group.notes === undefined || group.notes.runs.every((run) => isSettled(run, channel))) return { kind: 'idle' };
+    try {
+      const found = await channels.find(channel, group.namespace);
+      if ('problem' in found) {
+        onResult(channel, 'failed', found.problem);
+        await this.#note(group, channel, found.problem);
+        return { kind: 'later', who: 'group', afterMs: unavailableMs };
+      }
+      const next = this.#next(group, group.notes, found);
+      if (next === undefined) return { kind: 'idle' };
+      const { run, delivery } = next;
+      if (delivery.kind === 'close') {
+        await group.change((notes) => withChannel(notes, run.key, channel, (known) => ({ ...known, closedBy: delivery.key })));
+        for (const key of Object.keys(channelNotes(run, channel).handles)) {
+          this.#shown.delete(idOf(group.namespace, group.name, run.key, channel, key));
+        }
+        return { kind: 'done', asked: false };
+      }
+      const id = idOf(group.namespace, group.name, run.key, channel, delivery.key);
+      const target: Target = { group, channel: found, run, delivery, id };
+      return delivery.kind === 'edit' ? await this.#edit(target) : await this.#deliver(target);
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : 'it failed';
+      onResult(channel, 'failed', problem);
+      return { kind: 'later', who: 'group' };
+    }
+  }
+
+  #next(group: ToldGroup, notes: Notes, channel: ChannelDefinition): { readonly run: RunNotes; readonly delivery: Delivery } | undefined {
+    const name = { namespace: group.namespace, group: group.name };
+    const live = group.live();
+    for (const run of notes.runs) {
+      const isLive = live?.facts.run.id === run.id;
+      const delivery = nextDelivery({
+        ...{ name, run, channel: channel.name, manner: channel.service === 'slack' ? 'messages' : 'events' },
+        live: isLive ? live : undefined,
+        isPast: run !== notes.runs.at(-1),
+        isShown: (key, text) => this.#shown.get(idOf(group.namespace, group.name, run.key, channel.name, key)) === text,
+      });
+      if (delivery !== undefined) return { run, delivery };
+    }
+    return undefined;
+  }
+
+  /** The same edit twice is one edit, so it is neither marked nor recorded. */
+  async #edit(target: Target): Promise<Step> {
+    const { group, channel, delivery, id } = target;
+    if (delivery.kind !== 'edit') return { kind: 'idle' };
+    const outcome = await this.#ask(target, (service, what) => service.send(what));
+    if (outcome.kind !== 'arrived' && outcome.kind !== 'refused') return await this.#later(target, outcome);
+    this.#shown.set(id, delivery.text);
+    const isEdited = outcome.kind === 'arrived';
+    this.#options.onResult(channel.name, isEdited ? 'edited' : 'refused', isEdited ? undefined : outcome.problem);
+    await this.#note(group, channel.name, undefined);
+    return { kind: 'done', asked: true };
+  }
+
+  async #deliver(target: Target): Promise<Step> {
+    const { env, identity, isLeading } = this.#options;
+    const { group, channel, run, delivery, id } = target;
+    const known = this.#attempts.get(id);
+    if (known?.state === 'arrived') return await this.#record(target, { handle: known.handle }, false);
+    const mark = channelNotes(run, channel.name).sending?.[delivery.key];
+    if (mark !== undefined && !(known?.by === mark.by && known.state === 'unsent')) {
+      const step = await this.#resolve(target, mark);
+      if (step !== undefined) return step;
+    }
+    this.#count += 1;
+    const by = `${identity}/${this.#count}`;
+    const beganMs = env.clock.monotonicMs();
+    // Should the answer be lost: nothing was sent under this mark.
+    this.#attempts.set(id, { by, state: 'unsent', sinceMs: beganMs });
+    const notes = await group.change((now) =>
+      withChannel(now, run.key, channel.name, (one) => sending(one, delivery.key, by, env.clock.nowMs())),
+    );
+    const isOurs = marksOf(notes, run.key, channel.name)?.[delivery.key]?.by === by;
+    if (!isOurs || !isLeading() || env.clock.monotonicMs() - beganMs > freshMarkMs) return { kind: 'done', asked: false };
+    this.#attempts.set(id, { by, state: 'open', sinceMs: env.clock.monotonicMs() });
+    const outcome = await this.#ask(target, (service, what) => service.send(what));
+    this.#attempts.set(id, { by, state: outcome.kind === 'unknown' ? 'open' : 'unsent', sinceMs: env.clock.monotonicMs() });
+    if (outcome.kind === 'arrived') return await this.#arrived(target, by, outcome.handle, 'sent');
+    if (outcome.kind === 'refused') return await this.#record(target, { refused: outcome.problem }, true);
+    return await this.#later(target, outcome);
+  }
+
+  /** Finds out what became of something that was marked; undefined when it is to be sent. */
+  async #resolve(target: Target, mark: SendingMark): Promise<Step | undefined> {
+    const { env } = this.#options;
+    const { channel, id } = target;
+    // Whoever takes it knows it again.
+    if (channel.service === 'callback') return undefined;
+    const before = this.#attempts.get(id);
+    const nowMs = env.clock.monotonicMs();
+    const attempt: Attempt = before?.by === mark.by ? before : { by: mark.by, state: 'open', sinceMs: nowMs };
+    this.#attempts.set(id, attempt);
+    const restMs = attempt.sinceMs + settleMs - nowMs;
+    if (restMs > 0) return { kind: 'later', who: 'group', afterMs: restMs };
+    const found = await this.#ask(target, (service, what) => service.find(what, mark.atMs));
+    if (found.kind === 'arrived') return await this.#arrived(target, mark.by, found.handle, 'found');
+    // A service that does not let us look is told again: better twice than not at all.
+    if (found.kind === 'absent' || found.kind === 'refused' || found.kind === 'unavailable') return undefined;
+    return await this.#later(target, found);
+  }
+
+  async #arrived(target: Target, by: string, handle: string | undefined, how: 'sent' | 'found'): Promise<Step> {
+    const { delivery, id, channel } = target;
+    const { env, onResult } = this.#options;
+    this.#attempts.set(id, { by, state: 'arrived', sinceMs: env.clock.monotonicMs(), ...(handle === undefined ? {} : { handle }) });
+    if (delivery.kind === 'post' && how === 'sent') this.#shown.set(id, delivery.text);
+    onResult(channel.name, how);
+    return await this.#record(target, { handle }, true);
+  }
+
+  async #record(
+    { group, channel, run, delivery, id }: Target,
+    { handle, refused }: { readonly handle?: string | undefined; readonly refused?: string },
+    asked: boolean,
+  ): Promise<Step> {
+    if (refused !== undefined) this.#options.onResult(channel.name, 'refused', refused);
+    await group.change((notes) => {
+      const how = { ...(handle === undefined ? {} : { handle }), ...(refused === undefined ? {} : { refused }) };
+      return withProblem(
+        withChannel(notes, run.key, channel.name, (known) => done(known, delivery.key, how)),
+        channel.name,
+        refused,
+        this.#options.env.clock.nowMs(),
+      );
+    });
+    this.#attempts.delete(id);
+    return { kind: 'done', asked };
+  }
+
+  async #later(target: Target, outcome: Exclude<Outcome, { readonly kind: 'arrived' | 'refused' }>): Promise<Step> {
+    const { env, onResult } = this.#options;
+    const { group, channel, run, delivery } = target;
+    onResult(channel.name, 'failed', outcome.problem);
+    const atMs = delivery.kind === 'tell' ? delivery.event.atMs : (run.events.find(({ id }) => id === delivery.key)?.atMs ?? run.startedMs);
+    if (delivery.kind !== 'edit' && run.outcome !== 'running' && env.clock.nowMs() - Math.max(atMs, run.endedMs ?? 0) > givenUpMs) {
+      return await this.#record(target, { refused: `given up after a day: ${outcome.problem}` }, true);
+    }
+    if (outcome.kind === 'busy') return { kind: 'later', who: 'channel', afterMs: outcome.afterMs };
+    if (outcome.kind === 'unknown') return { kind: 'later', who: 'channel' };
+    await this.#note(group, channel.name, outcome.problem);
+    return { kind: 'later', who: 'channel', afterMs: unavailableMs };
+  }
+
+  /** What is wrong with the channel stands beside what was sent, for those who look. */
+  async #note(group: ToldGroup, channel: string, problem: string | undefined): Promise<void> {
+    if (group.notes?.problems?.[channel]?.text === problem) return;
+    await group.change((notes) => withProblem(notes, channel, problem, this.#options.env.clock.nowMs()));
+  }
+
+  /** Asks the service; what goes wrong is an outcome too. */
+  async #ask<Result>(
+    { group, channel, run, delivery, id }: Target,
+    question: (service: Service, what: Sending) => Promise<Result>,
+  ): Promise<Result | Exclude<Outcome, { readonly kind: 'arrived' }>> {
+    try {
+      const what = { name: { namespace: group.namespace, group: group.name }, run, delivery, key: id };
+      return await question(serviceOf(this.#options.parts, channel), what);
+    } catch (error) {
+      return problemBefore(error) ?? { kind: 'unknown', problem: error instanceof Error ? error.message : 'no answer came' };
+    }
+  }
+}
+
+function serviceOf(parts: ServiceParts, channel: ChannelDefinition): Service {
+  switch (channel.service) {
+    case 'slack':
+      return slackService(parts, channel);
+    case 'callback':
+      return callbackService(parts, channel);
+    default:
+      return commitStatusService(parts, channel);
+  }
+}
+
+function marksOf({ runs }: Notes, runKey: string, channel: string): ChannelNotes['sending'] {
+  const run = runs.find(({ key }) => key === runKey);
+  return run === undefined ? undefined : channelNotes(run, channel).sending;
+}

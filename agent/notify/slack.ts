@@ -1,0 +1,111 @@
+// Slack's Web API: messages are posted with a key in their metadata, by which one whose answer was lost is found again, and edited by timestamp.
+import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
+import type { ChannelDefinition } from '../../policies/channel.ts';
+import type { NotifyResponse } from '../env.ts';
+import { type Outcome, outcomeOf, pauseOf } from './outcome.ts';
+import { ask, bearer, bodyOf, type Call, type Found, longBodyBytes, type Sending, type Service, type ServiceParts } from './service.ts';
+
+type SlackChannel = Extract<ChannelDefinition, { readonly service: 'slack' }>;
+
+/** Type of the metadata of our messages. */
+export const slackEventType = 'rollout_group_notification';
+
+/** Messages read at once, and how many such pages are read to find one. */
+const perPage = 200;
+const mostPages = 10;
+/** Clocks of Slack and of the cluster may differ by this much. */
+const skewMs = 120_000;
+
+/** Errors of a request that can never be right. All others that Slack names wait for somebody who changes a setting. */
+const hopeless: ReadonlySet<string> = new Set([
+  ...['message_not_found', 'cant_update_message', 'edit_window_closed', 'msg_too_long', 'no_text', 'invalid_blocks'],
+  ...['metadata_too_large', 'invalid_metadata_format', 'invalid_metadata_schema', 'message_limit_exceeded'],
+]);
+const passing: ReadonlySet<string> = new Set(['internal_error', 'fatal_error', 'request_timeout', 'service_unavailable']);
+const limited: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited']);
+/** The thread is gone; the message can stand alone. */
+const threadGone: ReadonlySet<string> = new Set(['thread_not_found', 'invalid_thread_ts', 'cannot_reply_to_message']);
+
+export function slackService(parts: ServiceParts, channel: SlackChannel): Service {
+  const request = async (method: string, site: Call['site'], given: JsonObject): Promise<NotifyResponse> => {
+    const headers = { ...(await bearer(parts, channel.token)), 'Content-Type': 'application/json; charset=utf-8' };
+    return await ask(parts, channel, { method: 'POST', url: `${channel.url}/${method}`, headers, body: JSON.stringify(given), site });
+  };
+  const outcome = (response: NotifyResponse): { readonly outcome: Outcome; readonly error?: string } => {
+    const nowMs = parts.env.clock.nowMs();
+    if (response.status !== 200) return { outcome: outcomeOf(response, nowMs) };
+    const { ok, ts, error } = bodyOf(response);
+    if (ok === true) return { outcome: { kind: 'arrived', ...(typeof ts === 'string' ? { handle: ts } : {}) } };
+    // A word of Slack's own list; anything else is not carried on.
+    const name = typeof error === 'string' && /^[a-z0-9_]{1,60}$/.test(error) ? error : 'no reason';
+    const problem = `Slack answered ${name}`;
+    if (limited.has(name)) return { outcome: { kind: 'busy', problem, afterMs: pauseOf(response.headers, nowMs) }, error: name };
+    if (passing.has(name) || ok !== false) return { outcome: { kind: 'unknown', problem }, error: name };
+    return { outcome: { kind: hopeless.has(name) ? 'refused' : 'unavailable', problem }, error: name };
+  };
+
+  const post = async (text: string, key: string, thread: string | undefined, isBroadcast: boolean) => {
+    const metadata = { event_type: slackEventType, event_payload: { key } };
+    const inThread = thread === undefined ? {} : { thread_ts: thread, ...(isBroadcast ? { reply_broadcast: true } : {}) };
+    const message = { channel: channel.channel, text, metadata, unfurl_links: false, unfurl_media: false, ...inThread };
+    return outcome(await request('chat.postMessage', 'notify.send', message));
+  };
+
+  return {
+    send: async ({ delivery, key }) => {
+      switch (delivery.kind) {
+        case 'edit': {
+          const edited = outcome(
+            await request('chat.update', 'notify.edit', { channel: channel.channel, ts: delivery.handle, text: delivery.text }),
+          );
+          return edited.outcome;
+        }
+        case 'post': {
+          const posted = await post(delivery.text, key, delivery.thread, delivery.isBroadcast);
+          const isAlone = delivery.thread !== undefined && threadGone.has(posted.error ?? '');
+          return isAlone ? (await post(delivery.text, key, undefined, false)).outcome : posted.outcome;
+        }
+        default:
+          return { kind: 'refused', problem: 'Slack is told by messages' };
+      }
+    },
+    find: (sending, sinceMs) => find(parts, channel, sending, sinceMs, (response) => outcome(response).outcome),
+  };
+}
+
+/** Reads the channel, or the thread, from a little before the message was sent. */
+async function find(
+  parts: ServiceParts,
+  channel: SlackChannel,
+  { delivery, key }: Sending,
+  sinceMs: number,
+  outcome: (response: NotifyResponse) => Outcome,
+): Promise<Found> {
+  if (delivery.kind !== 'post') return { kind: 'absent' };
+  const method = delivery.thread === undefined ? 'conversations.history' : 'conversations.replies';
+  const from = { channel: channel.channel, oldest: `${Math.max(0, Math.floor((sinceMs - skewMs) / 1000))}`, include_all_metadata: 'true' };
+  const thread: Readonly<Record<string, string>> = delivery.thread === undefined ? {} : { ts: delivery.thread };
+  let cursor = '';
+  for (let page = 0; page < mostPages; page += 1) {
+    const query = new URLSearchParams({ ...from, ...thread, limit: `${perPage}`, ...(cursor === '' ? {} : { cursor }) });
+    const headers = await bearer(parts, channel.token);
+    const url = `${channel.url}/${method}?${query}`;
+    const response = await ask(parts, channel, { method: 'GET', url, headers, maxBodyBytes: longBodyBytes, site: 'notify.find' });
+    const answer = outcome(response);
+    if (answer.kind !== 'arrived') return answer;
+    const { messages, response_metadata: more } = bodyOf(response);
+    const found = (Array.isArray(messages) ? messages : []).find((message) => keyOf(message) === key);
+    const ts = isJsonObject(found) ? found['ts'] : undefined;
+    if (typeof ts === 'string') return { kind: 'arrived', handle: ts };
+    const next = isJsonObject(more) ? more['next_cursor'] : undefined;
+    if (typeof next !== 'string' || next === '') return { kind: 'absent' };
+    cursor = next;
+  }
+  return { kind: 'absent' };
+}
+
+function keyOf(message: unknown): unknown {
+  const metadata = isJsonObject(message) ? message['metadata'] : undefined;
+  if (!isJsonObject(metadata) || metadata['event_type'] !== slackEventType) return undefined;
+  return isJsonObject(metadata['event_payload']) ? metadata['event_payload']['key'] : undefined;
+}

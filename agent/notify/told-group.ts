@@ -1,0 +1,167 @@
+// One group whose runs are told: what was seen last, and what is remembered, kept equal to what is stored.
+import type { LiveRun } from '../../engine/notify/deliveries.ts';
+import { podLines, type RunFacts, runFacts } from '../../engine/notify/facts.ts';
+import { type Notes, noted, type Observation } from '../../engine/notify/notes.ts';
+import type { NotifyDefinition } from '../../policies/definition.ts';
+import type { AgentEnv } from '../env.ts';
+import type { TurnReport } from '../report.ts';
+import type { NotesStore } from './notes-store.ts';
+
+/** What holds a run for less than this is its ordinary course. */
+export const lastingMs = 60_000;
+/** As long may what is to end by itself take without one more pod that is new or available. */
+export const stuckMs = 600_000;
+/** Looks that wait to be stored. Beyond it the oldest of one run that goes on are dropped. */
+const mostPending = 20;
+const firstPauseMs = 2_000;
+const longestPauseMs = 60_000;
+
+export interface ToldGroupOptions {
+  readonly env: AgentEnv;
+  readonly store: NotesStore;
+  readonly namespace: string;
+  readonly name: string;
+  /** The notes are as the last look makes them. */
+  readonly onNotes: () => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class ToldGroup {
+  readonly namespace: string;
+  readonly name: string;
+  readonly #options: ToldGroupOptions;
+  #notify: readonly NotifyDefinition[] = [];
+  #report: TurnReport | undefined;
+  #facts: RunFacts | undefined;
+  #live: LiveRun | undefined;
+  #notes: Notes | undefined;
+  readonly #pending: Observation[] = [];
+  #storing: Promise<void> | undefined;
+  #failures = 0;
+  #cancelRetry = (): void => undefined;
+  #lasting: { readonly key: string; readonly cancel: () => void } | undefined;
+  #isClosed = false;
+
+  constructor(options: ToldGroupOptions) {
+    this.#options = options;
+    this.namespace = options.namespace;
+    this.name = options.name;
+  }
+
+  /** As stored after the last look; undefined until they were read. */
+  get notes(): Notes | undefined {
+    return this.#notes;
+  }
+
+  get channels(): readonly string[] {
+    return [...new Set(this.#notify.map(({ channel }) => channel))];
+  }
+
+  /** What is seen now; undefined before the first turn with a run. */
+  live(): LiveRun | undefined {
+    if (this.#facts === undefined || this.#report === undefined) return undefined;
+    this.#live ??= { facts: this.#facts, pods: podLines(this.#report) };
+    return this.#live;
+  }
+
+  look(report: TurnReport): void {
+    const { decision, group, snapshot } = report;
+    if (decision === undefined) return;
+    this.#notify = group.notify ?? [];
+    const facts = runFacts({ group, snapshot, decision });
+    if (facts === undefined) return;
+    this.#report = report;
+    this.#facts = facts;
+    this.#live = undefined;
+    this.#followHold(facts);
+    this.#observe({ facts, notify: this.#notify, atMs: this.#options.env.clock.nowMs() });
+  }
+
+  /** Changes what is stored. Rejects as the store does. */
+  async change(change: (notes: Notes) => Notes): Promise<Notes> {
+    this.#notes = await this.#options.store.update(this.namespace, this.name, change);
+    return this.#notes;
+  }
+
+  /** Nothing is remembered any more. With `isLast` what was seen is still to be stored. */
+  async close(isLast: boolean): Promise<void> {
+    this.#isClosed = true;
+    this.#lasting?.cancel();
+    this.#cancelRetry();
+    if (!isLast) this.#pending.splice(0);
+    await this.#storing;
+    if (isLast && this.#pending.length > 0) await this.#store().catch(this.#options.onFailure);
+  }
+
+  /** A hold that time alone ends is news to nobody. */
+  #followHold({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
+    const held = hold ?? inFlight;
+    const isNews = held !== undefined && held.untilMs === undefined && run.outcome === 'running';
+    // Each pod that comes up begins the patience anew.
+    const moving = isPatient ? `${updated} ${available}` : '';
+    const key = isNews ? `${run.id} ${held.rule} ${wave?.place ?? ''} ${moving}` : undefined;
+    if (this.#lasting?.key === key) return;
+    this.#lasting?.cancel();
+    this.#lasting = undefined;
+    if (key === undefined) return;
+    const cancel = this.#options.env.timers.after(isPatient ? stuckMs : lastingMs, () => {
+      const facts = this.#facts;
+      const lasting = facts?.hold ?? facts?.inFlight;
+      if (this.#isClosed || facts === undefined || lasting === undefined || this.#lasting?.key !== key) return;
+      this.#observe({ facts, notify: this.#notify, atMs: this.#options.env.clock.nowMs(), lasting });
+    });
+    this.#lasting = { key, cancel };
+  }
+
+  #observe(seen: Observation): void {
+    if (this.#isClosed) return;
+    if (this.#notes !== undefined && this.#pending.length === 0 && noted(this.#notes, seen) === this.#notes) {
+      this.#options.onNotes();
+      return;
+    }
+    const before = this.#pending.findIndex((one) => one.lasting === undefined && isSameState(one.facts, seen.facts));
+    if (before >= 0) this.#pending.splice(before, 1);
+    if (this.#pending.length >= mostPending) this.#pending.shift();
+    this.#pending.push(seen);
+    this.#storeSoon();
+  }
+
+  #storeSoon(): void {
+    this.#storing ??= this.#store()
+      .then(
+        () => {
+          this.#failures = 0;
+          if (!this.#isClosed) this.#options.onNotes();
+        },
+        (error: unknown) => {
+          this.#failures += 1;
+          this.#options.onFailure(error);
+        },
+      )
+      .finally(() => {
+        this.#storing = undefined;
+        if (this.#pending.length === 0 || this.#isClosed) return;
+        this.#cancelRetry();
+        const { timers, random } = this.#options.env;
+        const pauseMs = this.#failures === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#failures - 1, 10));
+        this.#cancelRetry = timers.after(pauseMs * (0.5 + random() / 2), () => this.#storeSoon());
+      });
+  }
+
+  async #store(): Promise<void> {
+    const { store } = this.#options;
+    this.#notes ??= await store.read(this.namespace, this.name);
+    const looks = [...this.#pending];
+    const isNews = looks.reduce(noted, this.#notes) !== this.#notes;
+    if (isNews) this.#notes = await store.update(this.namespace, this.name, (notes) => looks.reduce(noted, notes));
+    for (const look of looks) {
+      const place = this.#pending.indexOf(look);
+      if (place >= 0) this.#pending.splice(place, 1);
+    }
+  }
+}
+
+/** Whether one look takes the place of another: nothing that is told happened between them. */
+function isSameState(a: RunFacts, b: RunFacts): boolean {
+  return a.run.id === b.run.id && a.run.outcome === b.run.outcome && a.run.failedMs === b.run.failedMs;
+}

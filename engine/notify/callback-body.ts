@@ -1,0 +1,37 @@
+// What a callback is told of an event, as JSON. The same event gives the same bytes, however often it is sent.
+import { canonicalJson } from '../../policies/canonical-json.ts';
+import { instantText } from '../../policies/instant.ts';
+import type { NotedEvent, RunNotes } from './notes.ts';
+import { cut, eventSentence, type GroupName, holdText } from './words.ts';
+
+/** Version of the shape; a field may be added under the same one. */
+export const callbackFormat = 'rollout-group.dev/notification/v1';
+
+/** The body of the POST. */
+export function callbackBody({ namespace, group }: GroupName, run: RunNotes, event: NotedEvent): string {
+  const { percent, pods, updated, available, wave } = event.progress;
+  return canonicalJson({
+    format: callbackFormat,
+    id: event.id,
+    event: event.kind,
+    at: instantText(event.atMs),
+    group: { namespace, name: group },
+    run: { id: run.key, kind: run.kind, startedAt: instantText(run.startedMs), commit: run.commit, cause: run.cause },
+    // Of an event that ends nothing the result is that the run goes on.
+    result: event.kind === 'started' || event.kind === 'waiting' ? 'running' : event.kind,
+    reason: cut(reasonOf(run, event), 600),
+    rule: event.hold?.rule,
+    percent,
+    counts: { pods, updated, available },
+    wave: wave === undefined ? undefined : { name: wave.name, place: wave.place, count: wave.count },
+  });
+}
+
+function reasonOf(run: RunNotes, event: NotedEvent): string {
+  return event.failure ?? (event.hold === undefined ? eventSentence(run, event) : holdText(event.hold));
+}
+
+/** What is signed: the instant (Unix time in seconds) and the body, so that a signature is of no use at another time. */
+export function signedText(timestamp: string, body: string): string {
+  return `${timestamp}.${body}`;
+}

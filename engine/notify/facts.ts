@@ -1,0 +1,138 @@
+// What a turn says about the run of a group, as far as people are told of it: how far it has come, what holds it, and its pods in order.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { GroupDecision, RuleResult } from '../decision.ts';
+import { changeAnnotations } from '../publish/run-record.ts';
+import type { RunState, Snapshot } from '../snapshot.ts';
+import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../view.ts';
+
+/** What holds a run that does not move. */
+export interface Hold {
+  /** A rule of the engine, or `policy/rule`. */
+  readonly rule: string;
+  readonly fact: string;
+  readonly limit?: string;
+  /** When time alone ends it, in milliseconds since 1970. */
+  readonly untilMs?: number;
+}
+
+export interface ZoneProgress {
+  readonly zone: string;
+  readonly pods: number;
+  readonly updated: number;
+  readonly available: number;
+}
+
+/** Where a run stands. */
+export interface Progress {
+  /** Of all pods those at the target, rounded down: 100 only when all are. */
+  readonly percent: number;
+  readonly pods: number;
+  readonly updated: number;
+  readonly available: number;
+  /** Name, and place from 1 on. */
+  readonly wave?: { readonly name: string; readonly place: number; readonly count: number };
+}
+
+/** A run as one turn saw it. */
+export interface RunFacts extends Progress {
+  readonly namespace: string;
+  readonly group: string;
+  readonly run: RunState;
+  readonly goal: string;
+  readonly hold?: Hold;
+  /** What the next pod waits for while others are on their way. */
+  readonly inFlight?: Hold;
+  /** Whether what holds it may end without anybody: by pods that come up, by measurements. It is news only when that takes long. */
+  readonly isPatient: boolean;
+  readonly zones: readonly ZoneProgress[];
+  /** Where the change comes from, as a StatefulSet says in its annotations. */
+  readonly commit?: string;
+  readonly cause?: string;
+}
+
+export type PodProgress = 'new' | 'old' | 'starting' | 'leaving' | 'unready' | 'crashing' | 'missing' | 'unknown';
+
+export interface PodLine {
+  readonly pod: string;
+  readonly state: PodProgress;
+}
+
+/** The turn that is told. */
+export interface ToldTurn {
+  readonly group: GroupDefinition;
+  /** What the decision was made from. */
+  readonly snapshot: Snapshot;
+  readonly decision: GroupDecision;
+}
+
+const longestText = 400;
+/** Rules that wait for somebody. */
+const askingRules: ReadonlySet<string> = new Set(['approval', 'paused']);
+
+/** undefined while the group has never rolled. */
+export function runFacts({ group, snapshot, decision }: ToldTurn): RunFacts | undefined {
+  const { run, wave } = decision;
+  if (run === undefined) return undefined;
+  const zones = decision.zones.map(({ zone, replicas, updated, available }) => ({ zone, pods: replicas, updated, available }));
+  const sum = (of: (zone: ZoneProgress) => number): number => zones.reduce((total, zone) => total + of(zone), 0);
+  const [pods, updated, available] = [sum((zone) => zone.pods), sum((zone) => zone.updated), sum((zone) => zone.available)];
+  const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
+  const hold = holdOf(decision);
+  const [commit, cause] = [
+    said(group, snapshot, changeAnnotations.commit, 253),
+    said(group, snapshot, changeAnnotations.cause, longestText),
+  ];
+  return {
+    ...{ namespace: group.namespace, group: group.name, run, goal: decision.goal.slice(0, longestText), zones },
+    ...{ percent: percentOf(updated, pods), pods, updated, available },
+    ...(wave === undefined ? {} : { wave: { name: wave.name, place: Math.min(wave.index + 1, wave.count), count: wave.count } }),
+    ...(hold === undefined ? {} : isMoving ? { inFlight: hold } : { hold }),
+    isPatient: isMoving || (decision.waits[0]?.outcome === 'wait' && !askingRules.has(decision.waits[0].rule)),
+    ...(commit === undefined ? {} : { commit }),
+    ...(cause === undefined ? {} : { cause }),
+  };
+}
+
+function percentOf(updated: number, pods: number): number {
+  return pods === 0 ? 100 : Math.floor((updated * 100) / pods);
+}
+
+/** While pods come and go, budgets and readiness hold the next one all the time: that is the rollout itself, and no hold of it. */
+function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
+  if (outcome === 'act' || first === undefined) return undefined;
+  const { rule, fact, limit, earliestMs }: RuleResult = first;
+  return {
+    ...{ rule: rule.slice(0, 317), fact: fact.slice(0, longestText) },
+    ...(limit === undefined ? {} : { limit: limit.slice(0, longestText) }),
+    ...(earliestMs === undefined ? {} : { untilMs: earliestMs }),
+  };
+}
+
+function said({ namespace, zones }: GroupDefinition, { statefulSets }: Snapshot, key: string, most: number): string | undefined {
+  for (const { statefulSet } of zones) {
+    const value = statefulSets.find((set) => set.namespace === namespace && set.name === statefulSet)?.annotations[key];
+    if (value !== undefined && value !== '') return value.slice(0, most);
+  }
+  return undefined;
+}
+
+/** Every pod that should be there, in the order of zones and ordinals. Made only when somebody shows it: it is as long as the group. */
+export function podLines({ group, snapshot }: Pick<ToldTurn, 'group' | 'snapshot'>): readonly PodLine[] {
+  return viewGroup(snapshot, group).zones.flatMap((zone) => linesOf(zone, group, snapshot.nowMs));
+}
+
+function linesOf({ set, unknown, pods, claims }: ZoneView, group: GroupDefinition, nowMs: number): readonly PodLine[] {
+  if (set === undefined) return [];
+  const byOrdinal = new Map(pods.map((pod) => [pod.ordinal, pod]));
+  const claimed = new Set(claims.map(({ uid }) => uid));
+  return Array.from({ length: set.replicas }, (_, index): PodLine => {
+    const ordinal = set.firstOrdinal + index;
+    const pod = byOrdinal.get(ordinal);
+    if (pod === undefined) return { pod: `${set.name}-${ordinal}`, state: unknown === undefined ? 'missing' : 'unknown' };
+    const isNew = pod.revision === set.status.updateRevision;
+    if (pod.isTerminating || claimed.has(pod.uid)) return { pod: pod.name, state: 'leaving' };
+    if (isAvailable(pod, group, set.minReadySeconds, nowMs)) return { pod: pod.name, state: isNew ? 'new' : 'old' };
+    if (isCrashing(pod)) return { pod: pod.name, state: 'crashing' };
+    return { pod: pod.name, state: isNew ? 'starting' : 'unready' };
+  });
+}

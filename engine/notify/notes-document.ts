@@ -1,0 +1,108 @@
+// Notes as text in a ConfigMap beside the ledger: nothing is believed that does not fit, and what is too long loses its oldest run first.
+import { z } from 'zod';
+import { canonicalJson } from '../hash.ts';
+import { isUnknown, type Known } from '../snapshot.ts';
+import { emptyNotes, type Notes, notesLimits } from './notes.ts';
+
+/** The key in `data` of the ConfigMap. */
+export const notesKey = 'notifications';
+
+/** The value of the label that tells these ConfigMaps from ledgers. */
+export const notesLabelValue = 'notifications';
+
+/** The most bytes of the text, in UTF-8. */
+export const notesByteLimit = 256 * 1024;
+
+/** Name of the ConfigMap. Neither a ledger nor a published decision of any group is named like this. */
+export function notesName(group: string): string {
+  return `rollout-notify-${group}`;
+}
+
+const format = '1';
+const text = z.string().max(512);
+const name = z.string().max(253);
+const id = z.string().min(1).max(128);
+const count = z.int().min(0);
+const revisions = z.record(name, name);
+
+const progress = z.object({
+  percent: z.int().min(0).max(100),
+  pods: count,
+  updated: count,
+  available: count,
+  wave: z.object({ name, place: count, count }).optional(),
+});
+const hold = z.object({ rule: text, fact: text, limit: text.optional(), untilMs: z.number().optional() });
+const event = z.object({
+  id,
+  kind: z.enum(['started', 'waiting', 'failed', 'completed', 'superseded']),
+  atMs: z.number(),
+  progress,
+  hold: hold.optional(),
+  failure: text.optional(),
+  to: z.array(name).max(notesLimits.channels),
+});
+const channel = z.object({
+  done: z.array(id).max(500),
+  refused: z.record(id, text).optional(),
+  sending: z.record(id, z.object({ by: text, atMs: z.number() })).optional(),
+  handles: z.record(id, z.string().max(64)),
+  closedBy: id.optional(),
+});
+const run = z.object({
+  key: id,
+  id,
+  kind: z.enum(['rollout', 'rollback']),
+  target: revisions,
+  previous: revisions,
+  startedMs: z.number(),
+  outcome: z.enum(['running', 'completed', 'failed', 'superseded']),
+  endedMs: z.number().optional(),
+  goal: text,
+  commit: name.optional(),
+  cause: text.optional(),
+  events: z.array(event).max(notesLimits.events + 20),
+  channels: z.record(name, channel),
+});
+const document = z.object({
+  format: z.literal(format),
+  namespace: name,
+  group: name,
+  runs: z.array(run).max(notesLimits.runs),
+  problems: z.record(name, z.object({ text, sinceMs: z.number() })).optional(),
+});
+
+/** The text of the notes; the same notes give the same bytes. Older runs are left out as far as needed; unknown when that is not enough. */
+export function encodeNotes(notes: Notes): Known<string> {
+  for (let runs = notes.runs; ; runs = runs.slice(1)) {
+    const encoded = canonicalJson({ format, ...notes, runs });
+    if (bytesOf(encoded) <= notesByteLimit) {
+      const read = decodeNotes(encoded, notes);
+      return isUnknown(read) ? read : encoded;
+    }
+    if (runs.length <= 1) return { unknown: `the notes on notifications are longer than ${notesByteLimit} bytes` };
+  }
+}
+
+/** The notes of a text, or empty ones where there is no text. Unknown, with the reason, when they cannot be read. */
+export function decodeNotes(given: string | undefined, { namespace, group }: Pick<Notes, 'namespace' | 'group'>): Known<Notes> {
+  if (given === undefined) return emptyNotes(namespace, group);
+  const refuse = (why: string): Known<Notes> => ({ unknown: `the notes on notifications of ${namespace}/${group} ${why}` });
+  if (given.length > notesByteLimit || bytesOf(given) > notesByteLimit) return refuse(`are longer than ${notesByteLimit} bytes`);
+  let value: unknown;
+  try {
+    value = given.includes('__proto__') ? undefined : JSON.parse(given);
+  } catch {
+    return refuse('are no JSON');
+  }
+  const read = document.safeParse(value);
+  if (!read.success) return refuse('cannot be understood');
+  if (read.data.namespace !== namespace || read.data.group !== group) return refuse('are those of another group');
+  const { format: _format, ...notes } = read.data;
+  // What is absent stays absent; only the types of the schema do not say so.
+  return notes as Notes;
+}
+
+function bytesOf(value: string): number {
+  return new TextEncoder().encode(value).length;
+}

@@ -1,0 +1,226 @@
+// What is remembered of a group's notifications: its last runs, what happened in each, and what has arrived where. Bounded.
+import { canonicalJson } from '../../policies/canonical-json.ts';
+import type { NotifyDefinition } from '../../policies/definition.ts';
+import { sha256 } from '../../policies/sha256.ts';
+import { isJoinOf } from '../run.ts';
+import type { Hold, Progress, RunFacts } from './facts.ts';
+
+/** `superseded`: another target took the place of a run that was under way; told to whoever is told of an end. */
+export type NotedKind = NotifyDefinition['events'][number] | 'superseded';
+
+/** Something that people are told once. */
+export interface NotedEvent {
+  /** The same wherever and however often it is worked out. */
+  readonly id: string;
+  readonly kind: NotedKind;
+  /** When it was seen, in milliseconds since 1970. */
+  readonly atMs: number;
+  /** How far the run was. */
+  readonly progress: Progress;
+  /** What held it, or why it failed. */
+  readonly hold?: Hold;
+  readonly failure?: string;
+  /** The channels that are to be told. */
+  readonly to: readonly string[];
+}
+
+/** Who began to send something, and when (wall clock, in milliseconds). */
+export interface SendingMark {
+  readonly by: string;
+  readonly atMs: number;
+}
+
+/** What is known of one channel about one run. */
+export interface ChannelNotes {
+  /** What arrived, or was given up: ids of events, and keys of messages. */
+  readonly done: readonly string[];
+  /** Those of `done` that were given up, with the reason. */
+  readonly refused?: Readonly<Record<string, string>>;
+  /** What is on its way, by key; whoever finds it and did not send it must find out whether it arrived. */
+  readonly sending?: Readonly<Record<string, SendingMark>>;
+  /** Handles of messages that are edited, by key. */
+  readonly handles: Readonly<Record<string, string>>;
+  /** The last event after which every message was edited for the last time. */
+  readonly closedBy?: string;
+}
+
+export interface RunNotes {
+  /** Id of the run when it was first seen. It takes another one when more zones join. */
+  readonly key: string;
+  readonly id: string;
+  readonly kind: 'rollout' | 'rollback';
+  readonly target: Readonly<Record<string, string>>;
+  readonly previous: Readonly<Record<string, string>>;
+  readonly startedMs: number;
+  readonly outcome: 'running' | 'completed' | 'failed' | 'superseded';
+  readonly endedMs?: number;
+  readonly goal: string;
+  readonly commit?: string;
+  readonly cause?: string;
+  readonly events: readonly NotedEvent[];
+  /** By name of the channel. */
+  readonly channels: Readonly<Record<string, ChannelNotes>>;
+}
+
+export interface Notes {
+  readonly namespace: string;
+  readonly group: string;
+  /** The oldest first; the last is that of the ledger. */
+  readonly runs: readonly RunNotes[];
+  /** What is wrong with a channel, for those who look. */
+  readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
+}
+
+/** Beyond this many, waits are told no more, and the oldest runs are forgotten whatever of them has arrived. */
+export const notesLimits = { runs: 3, events: 40, channels: 20, pages: 100 } as const;
+
+/** One look at a run. */
+export interface Observation {
+  readonly facts: RunFacts;
+  readonly notify: readonly NotifyDefinition[];
+  readonly atMs: number;
+  /** A hold that has lasted, and that time alone does not end. */
+  readonly lasting?: Hold;
+}
+
+export function emptyNotes(namespace: string, group: string): Notes {
+  return { namespace, group, runs: [] };
+}
+
+/**
+ * The notes after a look at a run; the same value when there is no news. A run that was over before anybody was told of its group is no news.
+ * A look at an earlier run than the last one changes nothing.
+ */
+export function noted(before: Notes, seen: Observation): Notes {
+  const { run } = seen.facts;
+  const notes = withoutOldProblems(before, seen.notify);
+  const last = notes.runs.at(-1);
+  if (last === undefined) return withRun(notes, run.outcome === 'running' ? started(seen) : { ...begun(seen), outcome: run.outcome });
+  if (last.id === run.id) return replaced(notes, last, wentOn(last, seen));
+  if (last.outcome === 'running' && isJoinOf(run, last)) {
+    return replaced(notes, last, wentOn({ ...last, id: run.id, target: run.target }, seen));
+  }
+  if (run.startedMs < last.startedMs || notes.runs.some(({ id }) => id === run.id)) return notes;
+  const ended = last.outcome === 'running' ? superseded(last, seen) : last;
+  return withRun(replaced(notes, last, ended), wentOn(started(seen), seen));
+}
+
+/** Of channels that the group names no more nobody wants to know. */
+function withoutOldProblems(notes: Notes, notify: readonly NotifyDefinition[]): Notes {
+  const named = new Set(notify.map(({ channel }) => channel));
+  const old = Object.keys(notes.problems ?? {}).filter((channel) => !named.has(channel));
+  return old.reduce((now, channel) => withProblem(now, channel, undefined, 0), notes);
+}
+
+function begun({ facts }: Observation): RunNotes {
+  const { run, goal, commit, cause } = facts;
+  return {
+    ...{ key: run.id, id: run.id, kind: run.kind, target: run.target, previous: run.previous, startedMs: run.startedMs, goal },
+    ...{ outcome: 'running', events: [], channels: {} },
+    ...(commit === undefined ? {} : { commit }),
+    ...(cause === undefined ? {} : { cause }),
+  };
+}
+
+function started(seen: Observation): RunNotes {
+  return withEvent(begun(seen), seen, 'started', '');
+}
+
+function wentOn(run: RunNotes, seen: Observation): RunNotes {
+  const { outcome, failedMs, completedMs } = seen.facts.run;
+  if (outcome === run.outcome) {
+    const { lasting, facts } = seen;
+    return outcome === 'running' && lasting !== undefined
+      ? withEvent(run, seen, 'waiting', `${lasting.rule} ${facts.wave?.place ?? ''}`)
+      : run;
+  }
+  const { endedMs: _endedMs, ...rest } = run;
+  // Somebody let it go on: what follows is told, that it does is not.
+  if (outcome === 'running') return { ...rest, outcome };
+  const endedMs = (outcome === 'completed' ? completedMs : failedMs) ?? seen.atMs;
+  return withEvent({ ...rest, outcome, endedMs }, seen, outcome, `${endedMs}`);
+}
+
+/** How far it came is not known any more: what is seen is how far the next one is. */
+function superseded(run: RunNotes, seen: Observation): RunNotes {
+  const progress = run.events.at(-1)?.progress ?? progressOf(seen.facts);
+  return withEvent({ ...run, outcome: 'superseded', endedMs: seen.atMs }, seen, 'superseded', '', progress);
+}
+
+function withEvent(run: RunNotes, seen: Observation, kind: NotedKind, about: string, progress = progressOf(seen.facts)): RunNotes {
+  const { facts, notify, atMs, lasting } = seen;
+  const id = idOf(facts.namespace, facts.group, run.key, kind, about);
+  if (run.events.some((event) => event.id === id)) return run;
+  if (kind === 'waiting' && run.events.length >= notesLimits.events) return run;
+  const isTold = ({ events }: NotifyDefinition): boolean =>
+    kind === 'superseded' ? events.includes('completed') || events.includes('failed') : events.includes(kind);
+  const to = [...new Set(notify.filter(isTold).map(({ channel }) => channel))].slice(0, notesLimits.channels);
+  if (to.length === 0) return run;
+  const { failure } = facts.run;
+  const event: NotedEvent = {
+    ...{ id, kind, atMs, progress, to },
+    ...(kind === 'waiting' && lasting !== undefined ? { hold: lasting } : {}),
+    ...(kind === 'failed' ? { failure: (failure ?? 'a limit was passed').slice(0, 400) } : {}),
+  };
+  return { ...run, events: [...run.events, event] };
+}
+
+function progressOf({ percent, pods, updated, available, wave }: RunFacts): Progress {
+  return { percent, pods, updated, available, ...(wave === undefined ? {} : { wave }) };
+}
+
+/** 128 bits, the same for the same parts. */
+export function idOf(...parts: readonly string[]): string {
+  return sha256(canonicalJson(parts)).slice(0, 32);
+}
+
+function withRun(notes: Notes, run: RunNotes): Notes {
+  return { ...notes, runs: [...notes.runs, run].slice(-notesLimits.runs) };
+}
+
+function replaced(notes: Notes, before: RunNotes, after: RunNotes): Notes {
+  return before === after ? notes : { ...notes, runs: notes.runs.map((run) => (run === before ? after : run)) };
+}
+
+const nothingSaid: ChannelNotes = { done: [], handles: {} };
+
+export function channelNotes(run: RunNotes, channel: string): ChannelNotes {
+  return run.channels[channel] ?? nothingSaid;
+}
+
+/** The notes with those of one channel about one run changed; the same value when the run is forgotten, or nothing changes. */
+export function withChannel(notes: Notes, runKey: string, channel: string, change: (known: ChannelNotes) => ChannelNotes): Notes {
+  const run = notes.runs.find(({ key }) => key === runKey);
+  if (run === undefined) return notes;
+  const before = channelNotes(run, channel);
+  const after = change(before);
+  return before === after ? notes : replaced(notes, run, { ...run, channels: { ...run.channels, [channel]: after } });
+}
+
+/** It is about to be sent by whoever names itself so. Nothing changes when it is done. */
+export function sending(known: ChannelNotes, key: string, by: string, atMs: number): ChannelNotes {
+  return known.done.includes(key) ? known : { ...known, sending: { ...known.sending, [key]: { by, atMs } } };
+}
+
+/** It arrived, under this handle when it is edited later; or it was given up. */
+export function done(known: ChannelNotes, key: string, how: { readonly handle?: string; readonly refused?: string }): ChannelNotes {
+  if (known.done.includes(key)) return known;
+  const { sending: underWay = {}, ...rest } = known;
+  const { [key]: _arrived, ...others } = underWay;
+  return {
+    ...rest,
+    ...(Object.keys(others).length === 0 ? {} : { sending: others }),
+    done: [...known.done, key],
+    ...(how.refused === undefined ? {} : { refused: { ...known.refused, [key]: how.refused.slice(0, 200) } }),
+    handles: how.handle === undefined ? known.handles : { ...known.handles, [key]: how.handle },
+  };
+}
+
+/** With the problem of a channel, or without one. */
+export function withProblem(notes: Notes, channel: string, text: string | undefined, atMs: number): Notes {
+  const known = notes.problems?.[channel];
+  if (known?.text === text) return notes;
+  const { [channel]: _known, ...others } = notes.problems ?? {};
+  if (text === undefined) return { ...notes, problems: others };
+  return { ...notes, problems: { ...others, [channel]: { text: text.slice(0, 400), sinceMs: known?.sinceMs ?? atMs } } };
+}

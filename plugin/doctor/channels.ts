@@ -1,0 +1,18 @@
+// Whether people are told of runs: the notification channels that failed when the agent used them last.
+import type { Check } from './check.ts';
+import { orOk } from './check.ts';
+
+export const channels: Check = ({ groups, failingChannels }) => {
+  const isUsed = groups.some(({ notify }) => notify !== undefined);
+  if (failingChannels === undefined || (!isUsed && failingChannels.length === 0)) return [];
+  return orOk(
+    'channels',
+    failingChannels.map(({ namespace, group, channel, problem }) => ({
+      check: 'channels',
+      verdict: 'warn',
+      message: `${namespace}/${group}: the channel ${channel} fails: ${problem}`,
+      code: 'RG6020',
+    })),
+    'no channel has failed when it was used last',
+  );
+};

@@ -1,0 +1,38 @@
+// Notification channels of a group that fail, as the agent has noted it beside the ledger.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { ledgerLabel } from '../../engine/ledger-document.ts';
+import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
+import type { Cluster } from '../connection.ts';
+import type { ChannelFact } from '../doctor/check.ts';
+
+/** What a ConfigMap says of channels that fail; nothing when it is no such notes. */
+export function failingChannels(object: KubernetesObject): readonly ChannelFact[] {
+  const { namespace = '', name, labels } = object.metadata;
+  const text = fieldAt(object, ['data', notesKey]);
+  const prefix = notesName('');
+  if (labels?.[ledgerLabel.key] !== notesLabelValue || typeof text !== 'string' || !name.startsWith(prefix)) return [];
+  const group = name.slice(prefix.length);
+  const notes = decodeNotes(text, { namespace, group });
+  if (isUnknown(notes)) return [];
+  return Object.entries(notes.problems ?? {}).map(([channel, { text: problem }]) => ({ namespace, group, channel, problem }));
+}
+
+/** A sentence for each; none when the notes may not be read. */
+export async function channelLines(
+  { env, timeoutMs }: Cluster,
+  { namespace, group }: { readonly namespace: string; readonly group: string },
+): Promise<readonly string[]> {
+  try {
+    const target = { namespace, name: notesName(group) };
+    const object = await getObject(env, resources.configMaps, target, { site: 'explain.channels', timeoutMs });
+    const failing = object === undefined ? [] : failingChannels(object);
+    return failing.map(({ channel, problem }) => `the channel ${channel} fails: ${problem}`);
+  } catch (error) {
+    if (isStatus(error, 403, 404)) return [];
+    throw error;
+  }
+}

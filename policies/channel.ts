@@ -1,0 +1,72 @@
+// A NotificationChannel as the agent uses it: where messages go, and whose groups may send them there.
+import type { NotificationChannel } from './schema/kinds.ts';
+
+type ChannelSpec = NotificationChannel['spec'];
+
+/** A key of a Secret in the agent's namespace. */
+export type SecretKey = NonNullable<ChannelSpec['slack']>['token'];
+
+interface Common {
+  readonly name: string;
+  /** Whose groups may use it. */
+  readonly namespaces: readonly string[];
+  /** Base of its API, or the address of the callback. */
+  readonly url: string;
+  readonly ca?: SecretKey;
+}
+
+export type ChannelDefinition = Common &
+  (
+    | { readonly service: 'slack'; readonly token: SecretKey; readonly channel: string }
+    | { readonly service: 'callback'; readonly signingKey?: SecretKey }
+    | { readonly service: 'github'; readonly token: SecretKey; readonly repository: string }
+    | { readonly service: 'gitlab'; readonly token: SecretKey; readonly project: string }
+  );
+
+/** Bases of the services that have a usual one, without the last slash. */
+export const usualBases = {
+  slack: 'https://slack.com/api',
+  github: 'https://api.github.com',
+  gitlab: 'https://gitlab.com/api/v4',
+} as const;
+
+/** The definition of a document that fits its schema; undefined for one that names no service. */
+export function channelOf({ metadata, spec }: NotificationChannel): ChannelDefinition | undefined {
+  const common = { name: metadata.name, namespaces: spec.usableFrom.namespaces };
+  const { slack, callback, github, gitlab } = spec;
+  if (slack !== undefined) {
+    const { token, channel } = slack;
+    return { ...common, ...caOf(slack), service: 'slack', url: base(slack.url, usualBases.slack), token, channel };
+  }
+  if (callback !== undefined) {
+    const { url, signingKey } = callback;
+    return { ...common, ...caOf(callback), service: 'callback', url, ...(signingKey === undefined ? {} : { signingKey }) };
+  }
+  if (github !== undefined) {
+    const { token, repository } = github;
+    return { ...common, ...caOf(github), service: 'github', url: base(github.url, usualBases.github), token, repository };
+  }
+  if (gitlab === undefined) return undefined;
+  const { token, project } = gitlab;
+  return { ...common, ...caOf(gitlab), service: 'gitlab', url: base(gitlab.url, usualBases.gitlab), token, project };
+}
+
+/** Names of the Secrets that a channel reads, sorted. */
+export function channelSecrets({ slack, callback, github, gitlab }: ChannelSpec): readonly string[] {
+  const keys = [slack?.token, slack?.ca, callback?.signingKey, callback?.ca, github?.token, github?.ca, gitlab?.token, gitlab?.ca];
+  return [...new Set(keys.flatMap((key) => (key === undefined ? [] : [key.name])))].sort();
+}
+
+/** Whether the address may be asked without encryption: it is this machine's own. */
+export function isLoopback(url: string): boolean {
+  const host = /^https?:\/\/(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1]?.toLowerCase() ?? '';
+  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function caOf({ ca }: { readonly ca?: SecretKey | undefined }): { readonly ca?: SecretKey } {
+  return ca === undefined ? {} : { ca };
+}
+
+function base(given: string | undefined, usual: string): string {
+  return (given ?? usual).replace(/\/+$/, '');
+}
