@@ -6,6 +6,7 @@ import { judgeGates } from './gates.ts';
 import { judgeLeadership } from './leadership.ts';
 import { judgeLedgers } from './ledgers.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
+import { judgePartitions } from './partitions.ts';
 import { type Book, createBook } from './places.ts';
 import { judgePreparations } from './preparations.ts';
 import { judgeReplicas } from './replicas.ts';
@@ -20,6 +21,7 @@ export const bookJudges = {
   replicas: judgeReplicas,
   preparations: judgePreparations,
   ledgers: judgeLedgers,
+  partitions: judgePartitions,
   decisions: judgeDecisions,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 

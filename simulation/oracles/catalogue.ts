@@ -21,11 +21,11 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
     title: 'one zone at a time',
-    judgedBy: ['availability', 'replicas', 'ledgers'],
+    judgedBy: ['availability', 'replicas', 'ledgers', 'partitions'],
     how: 'pods and decreases by what the decision had to know (moment.ts), announcements by what stands in the ledger; adopted groups: pods alone',
   },
   { id: 'S1p', title: 'one budget for each partition', leftOut: 'no scenario has partitions; the engine is tested with tables' },
-  { id: 'S2', title: 'the budget of the zone', judgedBy: ['availability'] },
+  { id: 'S2', title: 'the budget of the zone', judgedBy: ['availability', 'partitions'] },
   {
     id: 'S3',
     title: 'the floor of the group',
@@ -44,7 +44,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['decisions'],
     how: 'by the clock of the process, from the decision to the request',
   },
-  { id: 'S6', title: 'the right target', judgedBy: ['targets'] },
+  { id: 'S6', title: 'the right target', judgedBy: ['targets', 'partitions'] },
   { id: 'S7', title: 'at most once', judgedBy: ['targets'] },
   {
     id: 'S8',
@@ -112,7 +112,7 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S28',
     title: 'pause',
-    judgedBy: ['targets', 'replicas', 'ledgers'],
+    judgedBy: ['targets', 'replicas', 'ledgers', 'partitions'],
     how: 'nothing is announced or disturbed that was decided 10 s after the pause became visible',
   },
   { id: 'S29', title: 'dry runs', judgedBy: ['requests'], how: 'the agent makes none; one that changed something would be found' },

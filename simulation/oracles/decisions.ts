@@ -197,5 +197,10 @@ function isDisturbing({ type, resource, before, after }: Commit): boolean {
 }
 
 function isDisruption({ action }: PerformedAction): boolean {
-  return action.kind === 'deletePod' || action.kind === 'evictPod' || (action.kind === 'scaleStatefulSet' && action.to < action.from);
+  return (
+    action.kind === 'deletePod' ||
+    action.kind === 'evictPod' ||
+    (action.kind === 'setPartition' && action.pods.length > 0) ||
+    (action.kind === 'scaleStatefulSet' && action.to < action.from)
+  );
 }

@@ -3,13 +3,13 @@ import type { ModelObject } from '../server/request.ts';
 import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
 
-export type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown';
+export type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
 
 /** A disruption that is announced. */
 export interface Claimed {
   readonly verb: ClaimVerb;
   readonly zone: string;
-  /** Of the pod; of the StatefulSet for scaleDown. */
+  /** Of the pod; of the StatefulSet for scaleDown and setPartition. */
   readonly uid: string;
   readonly resourceVersion: string | undefined;
   readonly to: number | undefined;
@@ -23,7 +23,7 @@ export interface PreparedPod {
 export interface LedgerText {
   readonly group: string;
   readonly epoch: number | undefined;
-  /** By verb and UID, and the number of a scaleDown. */
+  /** By verb and UID, and the number of a scaleDown or setPartition. */
   readonly claims: ReadonlyMap<string, Claimed>;
   /** Pods that may be prepared to leave. They outlive the pods, whose successors may be prepared too. */
   readonly prepared: readonly PreparedPod[];
@@ -78,7 +78,7 @@ function claimsOf(entry: unknown): readonly Claimed[] {
   const verb = textAt(entry, 'verb') as ClaimVerb | undefined;
   const zone = textAt(entry, 'zone') ?? '';
   if (verb === undefined) return [];
-  if (verb === 'scaleDown') {
+  if (verb === 'scaleDown' || verb === 'setPartition') {
     return [{ verb, zone, uid: textAt(entry, 'uid') ?? '', resourceVersion: textAt(entry, 'resourceVersion'), to: numberAt(entry, 'to') }];
   }
   const versions = listAt(entry, 'resourceVersions');

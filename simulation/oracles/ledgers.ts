@@ -3,7 +3,7 @@ import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
 import { machineOf } from './moment.ts';
-import { configMapResource, isAgent, isTerminating, numberAt, statefulSetResource } from './objects.ts';
+import { configMapResource, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
 import type { Oracle } from './oracle.ts';
 import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
@@ -56,13 +56,16 @@ class LedgerJudge {
     const by = actor.process ?? '';
     if (place !== undefined) {
       const { uid, name } = after.metadata;
-      const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb !== 'scaleDown');
+      const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && isOfPod(claim));
       if (!isClaimed) scene.violated('S19', `${by} takes ${name} away, and the ledger does not announce it`);
       // An eviction that is on its way cannot be made void, so the claim of it stands for it.
       const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
       if (isDeleted || !isClaimed) this.#checkEpoch(by, `takes ${name} away`);
     }
-    if (resource === statefulSetResource && type === 'MODIFIED') this.#checkScale(commit);
+    if (resource === statefulSetResource && type === 'MODIFIED') {
+      this.#checkScale(commit);
+      this.#checkPartition(commit);
+    }
   }
 
   healingBegan(): void {
@@ -93,6 +96,28 @@ class LedgerJudge {
     // A decrease that is on its way cannot be made void either; announced, it is known to every later leader.
     const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'scaleDown' && claim.uid === uid && (claim.to ?? 0) <= to);
     if (!isAnnounced) scene.violated('S19', `${actor.process ?? ''} scales ${name} to ${to}, and the ledger does not announce it`);
+  }
+
+  /** A partition that lets pods go; one that lets none go needs no announcement. */
+  #checkPartition({ before, after, actor, atMs }: Commit): void {
+    const { scene, zoneOf, momentOf } = this.#book;
+    const zone = zoneOf(after.metadata.name);
+    const to = partitionOf(after);
+    if (!isAgent(actor, scene.agentUser) || zone === undefined || to >= partitionOf(before)) return;
+    const facts = zone.facts.since(momentOf({ actor, atMs }).fromMs);
+    const first = facts.at(-1)?.first ?? 0;
+    const goes = [...zone.places.values()].some(
+      ({ pod, ordinal }) =>
+        pod !== undefined &&
+        !isTerminating(pod) &&
+        ordinal >= first + to &&
+        ordinal < first + Math.min(partitionOf(before), facts.at(-1)?.replicas ?? 0) &&
+        facts.every((one) => one !== undefined && one.updateRevision !== revisionLabelOf(pod)),
+    );
+    const { uid, name } = after.metadata;
+    const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'setPartition' && claim.uid === uid && (claim.to ?? 0) <= to);
+    if (goes && !isAnnounced)
+      scene.violated('S19', `${actor.process ?? ''} lowers the partition of ${name} to ${to}, and the ledger does not announce it`);
   }
 
   #checkEpoch(by: string, what: string): void {
@@ -165,6 +190,8 @@ class LedgerJudge {
       this.#checkDroppedScale(claim, ledger, by);
       return;
     }
+    // The StatefulSet itself says from when on its pods may go.
+    if (claim.verb === 'setPartition') return;
     const pod = this.#book.podByUid(claim.uid);
     // One that names a newer state of the same pod takes the place of the older one.
     if (pod === undefined || [...ledger.claims.values()].some(({ uid }) => uid === claim.uid)) return;
@@ -196,7 +223,7 @@ class LedgerJudge {
 
   #zoneOf({ verb, uid, zone: name }: Claimed): Zone | undefined {
     const { zones, terms, podByUid, placeOfPod } = this.#book;
-    if (verb === 'scaleDown') return zones.find(({ set }) => set?.metadata.uid === uid);
+    if (verb === 'scaleDown' || verb === 'setPartition') return zones.find(({ set }) => set?.metadata.uid === uid);
     const pod = podByUid(uid);
     return (pod === undefined ? undefined : placeOfPod(pod)?.zone) ?? zones.find(({ statefulSet }) => terms.zoneName(statefulSet) === name);
   }
@@ -225,5 +252,13 @@ class LedgerJudge {
 }
 
 function describe({ verb, zone, uid, to }: Claimed): string {
-  return verb === 'scaleDown' ? `${verb} of zone ${zone} to ${to}` : `${verb} of ${uid} in zone ${zone}`;
+  return verb === 'scaleDown' || verb === 'setPartition' ? `${verb} of zone ${zone} to ${to}` : `${verb} of ${uid} in zone ${zone}`;
+}
+
+function isOfPod({ verb }: Claimed): boolean {
+  return verb === 'deletePod' || verb === 'evictPod';
+}
+
+function partitionOf(set: ModelObject | undefined): number {
+  return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
 }

@@ -33,7 +33,7 @@ const shape: GroupShape = {
 };
 
 export interface ClaimText {
-  readonly verb: 'deletePod' | 'evictPod' | 'scaleDown';
+  readonly verb: 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
   readonly zone: string;
   readonly uid: string;
   readonly resourceVersion?: string;
@@ -192,7 +192,7 @@ export class History {
   /** The whole ledger as an agent writes it. */
   announce(claims: readonly ClaimText[], actor: Actor = this.agent(), epoch = 1): Commit {
     const entries = claims.map(({ uid, resourceVersion, ...rest }) =>
-      rest.verb === 'scaleDown'
+      rest.verb === 'scaleDown' || rest.verb === 'setPartition'
         ? { ...rest, uid, resourceVersion, atMs: 0 }
         : { ...rest, atMs: 0, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
     );

@@ -1,0 +1,76 @@
+// Judges of what agents write to partitions: what goes by one is a disruption like any other, though the StatefulSet controller deletes it (S1, S2, S4, S6, S28).
+import type { Commit, ModelObject } from '../server/request.ts';
+import { named, whyNotWhole } from './availability.ts';
+import { controllerOf, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
+import type { Oracle } from './oracle.ts';
+import { type Book, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
+import { checkObserved, isPaused } from './targets.ts';
+
+/** Asked of each commit before the book knows of it. */
+export function judgePartitions(book: Book): Oracle {
+  return {
+    committed: (commit) => {
+      const { resource, type, actor, after, before } = commit;
+      if (resource !== statefulSetResource || type !== 'MODIFIED' || !isAgent(actor, book.scene.agentUser)) return;
+      const zone = book.zoneOf(after.metadata.name);
+      const [from, to] = [partitionOf(before), partitionOf(after)];
+      if (zone === undefined || from === to || book.terms.isExcepted()) return;
+      if (to > from) checkRaised(book, zone, commit);
+      else checkLowered(book, zone, commit, { from, to });
+    },
+  };
+}
+
+function partitionOf(set: ModelObject | undefined): number {
+  return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
+}
+
+/** Pods that the StatefulSet asks for and that do not run what it asks for, by any status that the decision may have seen. */
+function outdated(zone: Zone, fromMs: number): readonly Place[] {
+  const facts = zone.facts.since(fromMs);
+  const now = facts.at(-1);
+  if (now === undefined) return [];
+  return [...zone.places.values()].filter(({ pod, ordinal }) => {
+    if (pod === undefined || ordinal < now.first || ordinal >= now.first + now.replicas || controllerOf(pod) !== now.uid) return false;
+    return facts.every((one) => one !== undefined && one.updateRevision !== revisionLabelOf(pod));
+  });
+}
+
+/** A partition goes up only over pods that all run what is asked for: any other one would change its version by a restart. */
+function checkRaised(book: Book, zone: Zone, { actor, atMs, after }: Commit): void {
+  const behind = outdated(zone, book.momentOf({ actor, atMs }).fromMs);
+  if (behind.length === 0) return;
+  const by = actor.process ?? '';
+  book.scene.violated('S6', `${by} raises the partition of ${after.metadata.name} while ${named(behind)} are not at the update revision`);
+}
+
+function checkLowered(
+  book: Book,
+  zone: Zone,
+  { actor, atMs, after }: Commit,
+  { from, to }: { readonly from: number; readonly to: number },
+): void {
+  const { scene } = book;
+  const moment = book.momentOf({ actor, atMs });
+  const first = zone.facts.latest()?.first ?? 0;
+  const behind = outdated(zone, moment.fromMs).filter(({ pod }) => pod !== undefined && !isTerminating(pod));
+  const going = behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
+  if (going.length === 0) return;
+  const what = `${actor.process ?? ''} lets ${named(going)} go by partition ${to} of ${after.metadata.name}`;
+  for (const other of book.zones) {
+    const why = other === zone ? undefined : whyNotWhole(book, other, moment);
+    if (why !== undefined) scene.violated('S1', `${what} while ${why}`);
+  }
+  const limit = limitSince(book, zone, moment);
+  const released = behind.filter(({ ordinal }) => ordinal >= first + from);
+  const down = new Set([...(lackingIn(book, zone, moment) ?? []), ...released]);
+  const costly = going.filter((place) => !wasDown(place, moment) && !down.has(place));
+  if (limit !== undefined && costly.length > 0 && down.size + costly.length > limit) {
+    scene.violated(
+      'S2',
+      `${what} while ${down.size === 0 ? 'nothing' : named([...down])} is down or about to go, and no more than ${limit} may be`,
+    );
+  }
+  checkObserved(book, moment, what);
+  if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${what} although it is paused`);
+}

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { runForward } from '../../../engine/plan/forward.ts';
+import { planGroups } from '../../../engine/plan/plan.ts';
+import { createWorld, step } from '../../../engine/world/world.ts';
+import { holdingPartition } from '../../../policies/engines.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { manifests, planInput } from '../../kit/manifests.ts';
+import { knownPods, newRevision, oldRevision, type StatefulSetOverrides, statefulSet } from '../../kit/objects.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+
+const rolling = { updateStrategy: { type: 'RollingUpdate' } };
+const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 1_800_000, gates: [] } }), wave('rest', ['a', 'b', 'c'])];
+const partitioned = group({ rollout: { engine: 'partition', waves } });
+
+describe('a plan of the engine partition', () => {
+  const planned = planGroups(
+    planInput({
+      groups: [partitioned],
+      current: manifests({ spec: rolling }),
+      desired: manifests({ spec: rolling, image: 'grafana/mimir:2.17.1' }),
+    }),
+  );
+
+  it('shows waves, pods from the top and times, although no manifest names a partition', () => {
+    const [one] = planned.groups;
+    expect(one?.outcome).toBe('complete');
+    expect(
+      one?.waves.flatMap(({ name, steps }) =>
+        steps.map(({ kind, zone, pods }) => `${name} ${kind} ${zone ?? ''} ${pods.join(' ')}`.trim()),
+      ),
+    ).toEqual([
+      'canary roll a ingester-zone-a-2',
+      'canary soak',
+      'rest roll a ingester-zone-a-1 ingester-zone-a-0',
+      'rest roll b ingester-zone-b-2 ingester-zone-b-1 ingester-zone-b-0',
+      'rest roll c ingester-zone-c-2 ingester-zone-c-1 ingester-zone-c-0',
+    ]);
+    expect(one?.changes.map(({ field }) => field)).toEqual(['spec.template.spec.containers[ingester].image']);
+    expect(one?.totals).toMatchObject({ restarts: 9, waves: 2 });
+  });
+
+  it('takes as long as that of the engine onDelete', () => {
+    const same = planInput({
+      groups: [group({ rollout: { waves } })],
+      current: manifests(),
+      desired: manifests({ image: 'grafana/mimir:2.17.1' }),
+    });
+    expect(planned.groups[0]?.totals.p50Seconds).toBe(planGroups(same).groups[0]?.totals.p50Seconds);
+  });
+
+  it('of a cluster that is held shows no change of the partition', () => {
+    const current = manifests({ spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } } } });
+    const [one] = planGroups(planInput({ groups: [partitioned], current, desired: manifests({ spec: rolling }) })).groups;
+    expect([one?.outcome, one?.changes]).toEqual(['unchanged', []]);
+  });
+});
+
+/** Runs one zone forward from a state, and tells its partition and the revisions of its pods at the end. */
+function atTheEnd(set: StatefulSetOverrides, revisions: readonly string[], events: Parameters<typeof runForward>[2] = {}) {
+  const of = group({ zones: ['a'], rollout: { engine: 'partition' } });
+  const one = statefulSet({ updateStrategy: 'RollingUpdate', replicas: revisions.length, ...set });
+  const podChanges = { [one.name]: Object.fromEntries(revisions.map((revision, index) => [index + one.firstOrdinal, { revision }])) };
+  const snapshot = snapshotOf({ groups: [of], statefulSets: [one], podChanges });
+  const run = runForward(createWorld(snapshot, defaultAssumptions, 'p50'), of, events);
+  const [end] = run.world.snapshot.statefulSets;
+  const pods = knownPods(run.world.snapshot.pods[0]).map(({ revision }) => revision);
+  return { end: run.end, partition: end?.partition, current: end?.status.currentRevision, pods: [...new Set(pods)] };
+}
+
+describe('a run forward under the engine partition', () => {
+  const outdated = { partition: holdingPartition, status: { updateRevision: newRevision } };
+  const done = { end: 'done', partition: holdingPartition, current: newRevision, pods: [newRevision] };
+  const three = [oldRevision, oldRevision, oldRevision];
+
+  it.each([
+    ['from the top under Parallel', outdated, three],
+    ['from the top under OrderedReady', { ...outdated, podManagementPolicy: 'OrderedReady' as const }, three],
+    ['with minReadySeconds', { ...outdated, minReadySeconds: 30 }, three],
+    ['counting from the first ordinal', { ...outdated, firstOrdinal: 5 }, three],
+    ['that begins in the middle', { ...outdated, partition: 1 }, [oldRevision, newRevision, newRevision]],
+    ['that begins with nothing held', { ...outdated, partition: 0 }, three],
+    ['that begins with a pod that has got ahead', outdated, [oldRevision, newRevision, oldRevision]],
+    ['of a StatefulSet without pods', { ...outdated, partition: 0 }, []],
+  ])('ends complete and held: %s', (_, set, revisions) => {
+    const expected = revisions.length === 0 ? { ...done, pods: [] } : done;
+    expect(atTheEnd(set, revisions)).toEqual(expected);
+  });
+
+  it('goes on to a third revision, and back', () => {
+    const target = { namespace: 'mimir', statefulSet: 'ingester-zone-a' };
+    const forward = { events: [{ atMs: 0, input: { kind: 'setTemplate', ...target, revision: 'rev-3' } as const }] };
+    const state = { ...outdated, partition: 1 };
+    expect(atTheEnd(state, [oldRevision, newRevision, newRevision], forward)).toEqual({ ...done, current: 'rev-3', pods: ['rev-3'] });
+    const back = { events: [{ atMs: 0, input: { kind: 'setTemplate', ...target, revision: oldRevision } as const }] };
+    expect(atTheEnd(state, [oldRevision, newRevision, newRevision], back)).toEqual({ ...done, current: oldRevision, pods: [oldRevision] });
+  });
+
+  it('a pod that dies in the middle keeps its revision on either side of the partition, and one that a scale-up makes has the new one', () => {
+    const one = statefulSet({ updateStrategy: 'RollingUpdate', replicas: 4, partition: 2, status: { updateRevision: newRevision } });
+    const podChanges = { [one.name]: { 2: { revision: newRevision }, 3: { revision: newRevision } } };
+    let world = createWorld(snapshotOf({ statefulSets: [one], podChanges }), defaultAssumptions, 'p50');
+    const target = { namespace: 'mimir', statefulSet: one.name };
+    for (const ordinal of [0, 1, 2, 3, 0, 3]) world = step(world, { kind: 'podDies', namespace: 'mimir', pod: `${one.name}-${ordinal}` });
+    world = step(world, { kind: 'setReplicas', ...target, replicas: 5 });
+    expect(knownPods(world.snapshot.pods[0]).map(({ revision }) => revision)).toEqual([
+      oldRevision,
+      oldRevision,
+      newRevision,
+      newRevision,
+      newRevision,
+    ]);
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import type { Actor } from '../../../simulation/server/request.ts';
+import { History } from './history.ts';
+
+const setResource = 'statefulsets.apps';
+const holding = 1_000_000;
+
+/** Zones under rolling updates that hold every pod back. */
+function held(overrides: ConstructorParameters<typeof History>[0] = {}): History {
+  const history = new History({ engine: 'partition', ...overrides });
+  for (const set of ['ing-a', 'ing-b', 'ing-c']) move(history, set, holding, { user: 'kubernetes-admin' });
+  return history.advance(20_000);
+}
+
+function move(history: History, set: string, partition: number, actor: Actor = history.agent()): void {
+  history.change(
+    setResource,
+    set,
+    ({ spec }) => ({ spec: { ...(spec as object), updateStrategy: { rollingUpdate: { partition } } } }),
+    actor,
+  );
+}
+
+function announce(history: History, set: string, to: number): void {
+  history.announce([{ verb: 'setPartition', zone: set.slice(4), uid: history.set(set).metadata.uid, to }]);
+}
+
+/** The partition of zone a as an agent moves it, announced. */
+function lower(history: History, partition: number, set = 'ing-a'): void {
+  announce(history, set, partition);
+  move(history, set, partition);
+}
+
+describe('a partition that is lowered', () => {
+  it('by what the budget has room for, announced, breaks nothing', () => {
+    const history = held();
+    lower(history, 2);
+    expect(history.broken()).toEqual([]);
+  });
+
+  it("breaks 'S19' when it was not announced, unless no pod goes by it", () => {
+    const history = held();
+    move(history, 'ing-a', 2);
+    expect(history.found('S19')).toEqual(['a1 lowers the partition of ing-a to 2, and the ledger does not announce it']);
+    const covering = held();
+    move(covering, 'ing-a', 3);
+    expect(covering.broken()).toEqual([]);
+  });
+
+  it("breaks 'S2' when more pods go than may be down, those included that went before and stand still", () => {
+    const history = held();
+    lower(history, 1);
+    expect(history.found('S2')).toEqual([
+      'a1 lets ing-a-1, ing-a-2 go by partition 1 of ing-a while nothing is down or about to go, and no more than 1 may be',
+    ]);
+    const twice = held();
+    lower(twice, 2);
+    lower(twice, 1);
+    expect(twice.found('S2')).toEqual([
+      'a1 lets ing-a-1 go by partition 1 of ing-a while ing-a-2 is down or about to go, and no more than 1 may be',
+    ]);
+    const wide = held({ maxUnavailable: 2 });
+    lower(wide, 1);
+    expect(wide.broken()).toEqual([]);
+  });
+
+  it("breaks 'S1' while another zone is not whole", () => {
+    const history = held();
+    history.ready('ing-b-0', false);
+    history.advance(20_000);
+    lower(history, 2);
+    expect(history.found('S1')).toEqual(['a1 lets ing-a-2 go by partition 2 of ing-a while ing-b lacks ing-b-0']);
+  });
+
+  it("breaks 'S4' while a status is older than its spec", () => {
+    const history = held();
+    history.change(setResource, 'ing-c', () => ({ metadata: { generation: 2 } }));
+    history.advance(20_000);
+    lower(history, 2);
+    expect(history.found('S4')).toEqual(['a1 lets ing-a-2 go by partition 2 of ing-a while the status of ing-c is older than its spec']);
+  });
+
+  it("breaks 'S28' while the group is paused", () => {
+    const history = held();
+    history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'stop' }, spec: { group: 'ing', action: 'pause' } });
+    history.advance(20_000);
+    lower(history, 2);
+    expect(history.found('S28').some((message) => message === 'a1 lets ing-a-2 go by partition 2 of ing-a although it is paused')).toBe(
+      true,
+    );
+  });
+
+  it('by somebody else is nobody’s to judge', () => {
+    const history = held();
+    move(history, 'ing-a', 0, { user: 'kubernetes-admin' });
+    expect(history.broken()).toEqual([]);
+  });
+});
+
+describe('a partition that is raised', () => {
+  it("breaks 'S6' while a pod is not at the update revision", () => {
+    const history = held();
+    lower(history, 2);
+    history.advance(20_000);
+    move(history, 'ing-a', holding);
+    expect(history.found('S6')).toEqual([
+      'a1 raises the partition of ing-a while ing-a-0, ing-a-1, ing-a-2 are not at the update revision',
+    ]);
+  });
+
+  it('breaks nothing when all of them are', () => {
+    const history = held();
+    for (const ordinal of [0, 1, 2]) history.replace(`ing-a-${ordinal}`);
+    move(history, 'ing-a', 0, { user: 'kubernetes-admin' });
+    history.advance(20_000);
+    move(history, 'ing-a', holding);
+    expect(history.broken()).toEqual([]);
+  });
+});

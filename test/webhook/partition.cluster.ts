@@ -1,0 +1,136 @@
+// The engine `partition` with the webhooks there: the agent's own writes of partitions pass, and nobody else moves pods past the waves.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type InProcessAgent, startInProcess } from '../control-plane/agent-in-process.ts';
+import type { ApiClient } from '../control-plane/client.ts';
+import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { type Pod, revisionOf, type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
+import { apply, createWorld, groupsOf, merge, type Outcome, podsOf, setsOf, strategic, type World, write } from './kit.ts';
+
+const namespace = 'native';
+const holding = 1_000_000;
+const count = 3;
+const waves = [
+  { name: 'one', zones: ['server-zone-a'], pods: 1, after: { soak: '1h' } },
+  { name: 'rest', zones: ['server-zone-a', 'server-zone-b'], percent: 100 },
+];
+type RollingSet = StatefulSet & {
+  readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
+};
+
+describeOnControlPlane('a group of the engine partition behind the webhooks', (controlPlane) => {
+  let admin: ApiClient;
+  let world: World;
+  let agent: InProcessAgent;
+
+  beforeAll(async () => {
+    const { client, identities, url } = controlPlane();
+    admin = client;
+    world = await createWorld(controlPlane(), { namespaces: [namespace] });
+    await admin.create(groupsOf(namespace), groupObject(waves));
+    for (const zone of ['a', 'b']) {
+      const set = statefulSet({ name: `server-zone-${zone}`, replicas: count, strategy: 'RollingUpdate', setLabels: { cell: 'server' } });
+      await admin.create(setsOf(namespace), set);
+    }
+    await world.untilReady(namespace, 'server-zone-', 2 * count);
+    await grant(admin, identities.agent, namespace, agentRules());
+    await grantNodes(admin, identities.agent);
+    agent = await startInProcess({ url, identity: identities.agent, namespace, name: 'agent' });
+  });
+  afterAll(async () => {
+    await agent.stop();
+    await world.close();
+  });
+
+  function groupObject(of: readonly object[]): object {
+    return {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'server', namespace },
+      spec: {
+        members: { selector: { matchLabels: { cell: 'server' } } },
+        replicas: { leader: true },
+        rollout: { engine: 'partition', maxUnavailable: 1, waves: of },
+      },
+    };
+  }
+
+  async function untilPartitions(a: number, b: number): Promise<void> {
+    const of = (items: readonly RollingSet[], zone: string): number | undefined =>
+      items.find(({ metadata }) => metadata.name === `server-zone-${zone}`)?.spec.updateStrategy.rollingUpdate?.partition;
+    await admin.until<RollingSet>(
+      setsOf(namespace),
+      `partitions ${a} and ${b}`,
+      (items) => of(items, 'a') === a && of(items, 'b') === b,
+      90_000,
+    );
+  }
+
+  async function updated(): Promise<readonly string[]> {
+    const sets = await admin.list<StatefulSet>(setsOf(namespace));
+    const pods = await admin.list<Pod>(podsOf(namespace));
+    const targets = new Set(sets.map(({ status }) => status.updateRevision));
+    return pods
+      .filter((pod) => targets.has(revisionOf(pod)))
+      .map(({ metadata }) => metadata.name)
+      .sort();
+  }
+
+  const path = `${setsOf(namespace)}/server-zone-a`;
+  const image = (version: number): object => ({
+    template: { spec: { containers: [{ name: 'server', image: `example.com/server:${version}` }] } },
+  });
+  const partition = (value: number): object => ({ updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: value } } });
+  const ask = (spec: object, type = strategic): Promise<Outcome> => write(admin, 'PATCH', `${path}?dryRun=All`, { spec }, type);
+
+  it('is held by the agent, whose own writes pass', async () => {
+    await untilPartitions(holding, holding);
+  });
+
+  it('moves as its wave asks, by writes that the agent has announced', async () => {
+    for (const zone of ['a', 'b']) {
+      const { isRefused, said } = await write(admin, 'PATCH', `${setsOf(namespace)}/server-zone-${zone}`, { spec: image(2) }, strategic);
+      expect([isRefused, said]).toEqual([false, expect.anything()]);
+    }
+    await untilPartitions(count - 1, holding);
+    await expect.poll(updated, { timeout: 30_000 }).toEqual([`server-zone-a-${count - 1}`]);
+    await world.untilReady(namespace, 'server-zone-', 2 * count);
+    const refused = agent.turns().flatMap(({ performed }) => performed.filter(({ result }) => result === 'refused'));
+    expect(refused).toEqual([]);
+  });
+
+  it.each([
+    ['a lower partition', () => ask(partition(0), merge)],
+    ['a lower partition by server-side apply', () => applied({ ...partition(1) })],
+    ['no partition at all', () => ask({ updateStrategy: { rollingUpdate: { partition: null } } }, merge)],
+    ['a lower partition together with a template', () => ask({ ...partition(0), ...image(3) })],
+    ['OnDelete', () => ask({ updateStrategy: { type: 'OnDelete', rollingUpdate: null } }, merge)],
+  ])('refuses to everybody else %s', async (_, asked) => {
+    const { isRefused, said } = await asked();
+    expect(said).toMatch(/denied the request: .*update-strategy/);
+    expect(isRefused).toBe(true);
+  });
+
+  /** As somebody who takes the field from the agent. */
+  function applied(spec: object): Promise<Outcome> {
+    const object = { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'server-zone-a', namespace }, spec };
+    return write(admin, 'PATCH', `${path}?dryRun=All&fieldManager=somebody&force=true`, object, apply);
+  }
+
+  it('lets a template through in the middle, which is how a broken one is cured', async () => {
+    const { said, isRefused } = await ask(image(3));
+    expect([isRefused, said]).toEqual([false, expect.anything()]);
+  });
+
+  it('goes to the end and is held again', async () => {
+    await write(
+      admin,
+      'PATCH',
+      `${groupsOf(namespace)}/server`,
+      { spec: { rollout: { waves: waves.map(({ after: _, ...wave }) => wave) } } },
+      merge,
+    );
+    await untilPartitions(holding, holding);
+    await expect.poll(async () => (await updated()).length, { timeout: 60_000 }).toBe(2 * count);
+  });
+});
