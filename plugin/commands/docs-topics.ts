@@ -2,10 +2,14 @@
 import agent from '../../docs/agent.md';
 import commandLine from '../../docs/command-line.md';
 import conditions from '../../docs/conditions.md';
+import engines from '../../docs/engines.md';
 import exitCodes from '../../docs/exit-codes.md';
+import gates from '../../docs/gates.md';
 import install from '../../docs/install.md';
 import migrate from '../../docs/migrate-from-rollout-operator.md';
+import notifications from '../../docs/notifications.md';
 import output from '../../docs/output.md';
+import people from '../../docs/people.md';
 import plan from '../../docs/plan.md';
 import policyTests from '../../docs/policy-tests.md';
 import simulate from '../../docs/simulate.md';
@@ -21,11 +25,15 @@ export const topics: Readonly<Record<string, string>> = {
   agent,
   'command-line': commandLine,
   conditions,
+  engines,
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
+  gates,
   install,
   'migrate-from-rollout-operator': migrate,
+  notifications,
   output,
+  people,
   plan,
   'policy-tests': policyTests,
   rules: rulesMarkdown(),

@@ -2,6 +2,7 @@
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { channelLines } from '../live/channels.ts';
 import { notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';
 import { readGroups } from '../live/read.ts';
@@ -31,7 +32,8 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
       await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(live) });
     }
     const notes = await notesOn(cluster, { groups: [live], problems: read.problems });
-    for (const line of [...notes.lines, ...outdatedLines(live, read.listing, nowMs)])
+    const channels = await channelLines(cluster, live.decision);
+    for (const line of [...notes.lines, ...outdatedLines(live, read.listing, nowMs), ...channels])
       stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
     if (live.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(live.decision)} -w`, `status ${nameOf(live.decision)}`);
     return exitCodes.done;

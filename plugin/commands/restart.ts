@@ -11,7 +11,7 @@ import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { accessFor, type DryRun, printObjects, recordReason, zoneNamed } from '../live/acting.ts';
 import { isMeant, type PromptFlags } from '../live/confirm.ts';
-import { type Member, readMembers, refuseWhenDenied } from '../live/members.ts';
+import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { secondText } from '../live/when.ts';
 import { plural } from '../output/words.ts';
@@ -31,7 +31,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const zone = zoneNamed(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
     for (const member of meant) {
-      refuseUnguarded(member, name);
+      refuseUnguarded(member, `a restart of ${name}`);
       const { namespace, name: statefulSet } = member.view;
       refuseWhenDenied(judge(snapshot, { kind: 'restart', namespace, statefulSet, dryRun: options.dryRun !== undefined }), name);
     }
@@ -88,19 +88,6 @@ function restartPatch(restartedAt: string): { readonly spec: object } {
 
 function identityOf({ metadata: { name, namespace, uid, resourceVersion } }: KubernetesObject): KubernetesObject['metadata'] {
   return { name, ...(namespace && { namespace }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-}
-
-/**
- * A new template on a StatefulSet that Kubernetes itself updates would be rolled at once, in all zones together. @throws Failure then.
- */
-function refuseUnguarded({ view, zone }: Member, name: string): void {
-  if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `a restart of ${name} would not go zone by zone`,
-    why: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has the strategy RollingUpdate with partition ${view.partition}, so Kubernetes would replace its pods at once`,
-    todo: 'give every member the strategy OnDelete, or a partition above its ordinals',
-  });
 }
 
 /** Somebody else may write the object at the same moment, such as its status; a few times that is no reason to give up. */

@@ -52,6 +52,7 @@ interface Resumed {
 function report(context: CommandContext, { name, zone, meant, left, live }: Resumed): void {
   const { stdout } = context;
   const where = zone === undefined ? name : `${name} zone ${zone}`;
+  const { run } = live?.decision ?? {};
   stdout.write(meant.length === 0 ? `${where} was not paused by anybody\n` : `${where} resumed\n`);
   for (const { view } of left) {
     if (zone !== undefined && view.zone === undefined)
@@ -60,6 +61,8 @@ function report(context: CommandContext, { name, zone, meant, left, live }: Resu
   const settings = live?.decision.waits.filter(
     ({ rule, source }) => rule === 'paused' && !(source?.object ?? '').startsWith('RolloutIntent'),
   );
+  if (run?.outcome === 'failed')
+    stdout.write(`  run ${run.id} has ended (${run.failure ?? 'it failed'}); to go on: kubectl rollout-group retry ${name}\n`);
   for (const wait of settings ?? []) stdout.write(`  ${wait.fact}; that is changed where it is written\n`);
   suggestNext(context, `status ${name}`);
 }

@@ -1,0 +1,80 @@
+// What people said about a run. A word that lets a run go on counts only from somebody whom the API server vouches for; one that holds, from anybody.
+import type { GroupContext } from './context.ts';
+import { type IntentView, isUnknown, type RunState } from './snapshot.ts';
+
+/** An intent with the identity that the webhook wrote into it. */
+export type VouchedIntent = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };
+
+function isVouched(intent: IntentView): intent is VouchedIntent {
+  return intent.requestedBy !== undefined;
+}
+
+/** Whether it is about this run: it names it, or names none and came when this run had begun. */
+export function isOfRun({ runId, requestedBy }: IntentView, run: Pick<RunState, 'id' | 'startedMs'> | undefined): boolean {
+  if (runId !== undefined) return runId === run?.id;
+  return run === undefined || requestedBy === undefined || requestedBy.atMs >= run.startedMs;
+}
+
+/** What people whom the API server vouches for said about this run, by the name of the intent. Nothing while intents cannot be read. */
+export function wordsOn({ intents }: Pick<GroupContext, 'intents'>, run: RunState, action: IntentView['action']): readonly VouchedIntent[] {
+  if (isUnknown(intents)) return [];
+  return intents.filter(isVouched).filter((intent) => intent.action === action && isOfRun(intent, run));
+}
+
+/** `anna (bad release)`; without a name where nobody vouches for one. */
+export function saidBy({ requestedBy, reason }: IntentView): string {
+  return [requestedBy?.user ?? 'somebody', ...(reason === undefined ? [] : [`(${reason})`])].join(' ');
+}
+
+/** The object that an answer rests on. */
+export function objectOf({ namespace, name }: IntentView): { readonly object: string } {
+  return { object: `RolloutIntent ${namespace}/${name}` };
+}
+
+/**
+ * Why a person stopped this run, since it began or was last retried; undefined when nobody did. It must name the run: what names none only
+ * holds, as a pause does.
+ */
+export function abortOf(context: GroupContext, run: RunState): string | undefined {
+  const abort = wordsOn(context, run, 'abort').find(
+    ({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),
+  );
+  return abort === undefined ? undefined : `aborted by ${saidBy(abort)}`;
+}
+
+/**
+ * Whether an intent holds like a pause: pauses do, and aborts that cannot end a run, since nobody vouches for who said so or they name none. One
+ * that names a run holds no other.
+ */
+export function isHold({ action, runId, requestedBy }: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
+  if (action === 'pause' || action === 'hold') return true;
+  if (action !== 'abort') return false;
+  return runId === undefined || (requestedBy === undefined && (run === undefined || runId === run.id));
+}
+
+/**
+ * The word by which the soak and the gates of a wave, or one gate alone, are passed over. It skips no approval, no window and no rule of a policy:
+ * whoever may write intents is not thereby somebody who may approve.
+ */
+export function promotionOf(context: GroupContext, run: RunState, wave: string, gate?: string): VouchedIntent | undefined {
+  return wordsOn(context, run, 'promote').find(
+    (intent) => (intent.wave === undefined || intent.wave === wave) && (intent.gate === undefined || intent.gate === gate),
+  );
+}
+
+/** Who took back the revision that a zone is to run; undefined when nobody did. It holds whoever asks for that revision again. */
+export function undoOf({ intents }: Pick<GroupContext, 'intents'>, zone: string, revision: string | undefined): IntentView | undefined {
+  if (isUnknown(intents) || revision === undefined) return undefined;
+  return intents.find(
+    ({ action, undone }) => action === 'undo' && undone?.some((one) => one.zone === zone && one.revision === revision) === true,
+  );
+}
+
+/** Who took back a decrease of the zone to this number of replicas; undefined when nobody did. */
+export function cancelOf({ intents }: Pick<GroupContext, 'intents'>, zone: string, to: number): IntentView | undefined {
+  if (isUnknown(intents)) return undefined;
+  return intents.find(
+    ({ action, zone: only, replicas }) =>
+      action === 'cancel' && (only === undefined || only === zone) && (replicas === undefined || replicas === to),
+  );
+}

@@ -1,0 +1,55 @@
+// Zones and pods that a person protects until a given time: nothing of ours takes them, and admission lets nobody else take them.
+import { ordinalRanges } from '../amount.ts';
+import type { GroupContext } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { objectOf, saidBy } from '../people.ts';
+import { earliest, result } from '../rule.ts';
+import { type IntentView, isUnknown } from '../snapshot.ts';
+import type { ZoneView } from '../view.ts';
+
+type Zone = Pick<ZoneView, 'zone'>;
+
+function protections({ intents }: GroupContext, { zone }: Zone): readonly IntentView[] {
+  if (isUnknown(intents)) return [];
+  return intents.filter(({ action, zone: only }) => action === 'protect' && (only === undefined || only === zone.name));
+}
+
+/** The ordinals that leave when a zone shrinks, in ascending order. */
+export function leavingOrdinals(zone: ZoneView, { from, to }: { readonly from: number; readonly to: number }): readonly number[] {
+  const first = zone.set?.firstOrdinal ?? 0;
+  return Array.from({ length: Math.max(0, from - to) }, (_, index) => first + to + index);
+}
+
+/** Whether a person protects the pod of this ordinal, or all of the zone. */
+export function isProtected(context: GroupContext, zone: Zone, ordinal: number): boolean {
+  return protections(context, zone).some(({ ordinals }) => ordinals === undefined || ordinals.includes(ordinal));
+}
+
+/**
+ * What holds a disruption of these pods of the zone; undefined when none of them is protected. Without a list of ordinals the whole zone is meant,
+ * which only a protection of the whole zone holds.
+ */
+export function protectedResult(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): RuleResult | undefined {
+  const all = protections(context, zone);
+  const holding = all.find(
+    (intent) => intent.ordinals === undefined || (ordinals !== 'all' && intent.ordinals.some((ordinal) => ordinals.includes(ordinal))),
+  );
+  if (holding === undefined) return undefined;
+  const what =
+    holding.ordinals === undefined ? '' : ` ${holding.ordinals.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(holding.ordinals)} of`;
+  return result('protected', 'wait', `${saidBy(holding)} protects${what} zone ${zone.zone.name}`, {
+    source: objectOf(holding),
+    earliestMs: earliest([holding.expiresMs]),
+  });
+}
+
+/** The same for a request of somebody else, which no pause has held: what cannot be read holds too. Adopted groups know no intents. */
+export function protectedFromOthers(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): readonly RuleResult[] {
+  const { intents, group } = context;
+  if (isUnknown(intents)) {
+    if (group.compatibility.readiness === 'containers') return [];
+    return [result('protected', 'unknown', `what people protect could not be read: ${intents.unknown}`)];
+  }
+  const held = protectedResult(context, zone, ordinals);
+  return held === undefined ? [] : [held];
+}

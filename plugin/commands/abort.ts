@@ -1,0 +1,35 @@
+// The verb abort: the run under way ends as failed, and everything stays as it is.
+import type { CommandContext } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { type AskFlags, ask, publishedRun } from '../live/asking.ts';
+import { podTotals } from '../output/group-words.ts';
+import { plural } from '../output/words.ts';
+
+export function run(context: CommandContext, options: AskFlags): Promise<ExitCode> {
+  return ask(context, options, (asked) => {
+    const { name, live } = asked;
+    const run = publishedRun(asked);
+    if (run === undefined || run.outcome === 'completed') return { text: () => `${name} does not roll; nothing was aborted\n` };
+    if (run.outcome === 'failed') return { text: () => `run ${run.id} of ${name} has ended already: ${run.failure ?? 'it failed'}\n` };
+    const { desired, updated } = podTotals(live.decision);
+    const { wave } = live.decision;
+    const why = options.reason === undefined ? '' : ` (${options.reason})`;
+    return {
+      // A run that was retried may be aborted again, which is another word.
+      key: `${run.id} ${asked.cluster.env.clock.nowMs()}`,
+      spec: { action: 'abort', runId: run.id },
+      text: (by) => {
+        const end =
+          by === undefined
+            ? 'nobody vouches for who asked, so that it is held until the intent is taken back'
+            : `pods on their way finish; nothing else moves until somebody goes back, forward or on`;
+        const at = wave === undefined ? '' : ` in wave ${wave.name}`;
+        return [
+          `${name} aborted${at}${by === undefined ? '' : ` by ${by}`}${why}: ${plural(updated, 'pod')} new, ${desired - updated} old\n`,
+          `  ${end}\n`,
+          `  back: kubectl rollout-group undo ${name}   on: kubectl rollout-group ${by === undefined ? 'cancel' : 'retry'} ${name}\n`,
+        ].join('');
+      },
+    };
+  });
+}

@@ -1,0 +1,76 @@
+// The verb promote: soak and gates of a wave are passed over by a person's word; approvals, windows and policies are not.
+import type { WaveDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import type { CommandContext } from '../context.ts';
+import { type ExitCode, exitCodes } from '../exit-code.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { type Asked, type AskFlags, ask, publishedRun } from '../live/asking.ts';
+import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
+
+export interface PromoteOptions extends AskFlags, PromptFlags {
+  readonly wave?: string;
+  readonly gate?: string;
+  readonly full?: boolean;
+}
+
+export function run(context: CommandContext, options: PromoteOptions): Promise<ExitCode> {
+  return ask(context, options, (asked) => {
+    const { name, target, live } = asked;
+    if (options.full === true && options.wave !== undefined) throw usageFailure('--full is every wave', 'leave --wave out');
+    const runId = runningRun(asked);
+    const wave = options.full === true ? undefined : waveNamed(asked, options.wave ?? live.decision.wave?.name);
+    const { gate } = options;
+    if (gate !== undefined) refuseUnknownGate(asked, gate);
+    const where = wave === undefined ? 'every wave' : `wave ${wave}`;
+    const skipped = skippedText(asked, wave, gate);
+    const preview = `This passes over ${skipped} of ${name}, ${where}.\n`;
+    return {
+      isPermit: true,
+      key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
+      spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
+      isMeant: () => (options.full === true ? isMeantByName(context, options, preview, target.group) : isMeant(context, options, preview)),
+      text: (by) =>
+        `${name}: ${where} promoted by ${by}, which passes over ${skipped}\n  budgets, other zones, windows, policies and approvals hold as before, and it ends with run ${runId}\n`,
+    };
+  });
+}
+
+function runningRun(asked: Asked): string {
+  const run = publishedRun(asked);
+  if (run?.outcome === 'running') return run.id;
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `${asked.name} has no run under way that could be promoted`,
+    ...(run?.failure === undefined ? {} : { why: run.failure, todo: `kubectl rollout-group retry ${asked.name}` }),
+  });
+}
+
+function wavesOf({ definition }: Asked): readonly WaveDefinition[] {
+  return definition?.rollout.waves ?? [];
+}
+
+function waveNamed(asked: Asked, wanted: string | undefined): string {
+  const names = wavesOf(asked).map(({ name }) => name);
+  if (wanted === undefined)
+    throw usageFailure(`which wave of ${asked.name} is under way is not known`, 'name it with --wave, or give --full');
+  if (names.length > 0 && !names.includes(wanted))
+    throw usageFailure(`${asked.name} has no wave ${wanted}`, `its waves: ${names.join(', ')}`);
+  return wanted;
+}
+
+function refuseUnknownGate({ definition, name }: Asked, gate: string): void {
+  const gates = definition?.gates.map((one) => one.name);
+  if (gates === undefined || gates.includes(gate)) return;
+  throw usageFailure(`${name} has no gate ${gate}`, gates.length === 0 ? 'it has none' : `its gates: ${gates.join(', ')}`);
+}
+
+/** `a soak of 30m and gate errors`; `soak and gates` where they are not known here. */
+function skippedText(asked: Asked, wave: string | undefined, gate: string | undefined): string {
+  if (gate !== undefined) return `gate ${gate}`;
+  const meant = wavesOf(asked).filter(({ name }) => wave === undefined || name === wave);
+  if (meant.length === 0) return 'soak and gates';
+  const soakMs = meant.reduce((sum, { after }) => sum + after.soakMs, 0);
+  const gates = [...new Set(meant.flatMap(({ before, after }) => [...before.gates, ...after.gates]))];
+  const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...gates.map((one) => `gate ${one}`)];
+  return parts.length === 0 ? 'nothing, since there is neither soak nor gate,' : parts.join(' and ');
+}

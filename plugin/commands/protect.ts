@@ -1,0 +1,68 @@
+// The verb protect: a group, a zone or some pods stay as they are until a given time, whoever asks.
+import { ordinalRanges } from '../../engine/amount.ts';
+import { instantMs } from '../../policies/instant.ts';
+import type { CommandContext } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { usageFailure } from '../failure.ts';
+import { zoneNamed } from '../live/acting.ts';
+import { type Asked, type AskFlags, ask } from '../live/asking.ts';
+import { durationFlag } from '../live/when.ts';
+import { instantText } from '../output/plan-words.ts';
+import { plural } from '../output/words.ts';
+
+export interface ProtectOptions extends AskFlags {
+  readonly zone?: string;
+  readonly pod?: readonly string[];
+  readonly for?: string;
+  readonly until?: string;
+}
+
+export function run(context: CommandContext, options: ProtectOptions): Promise<ExitCode> {
+  return ask(context, options, (asked) => {
+    const { name, live } = asked;
+    const expiresMs = endOf(options, asked.cluster.env.clock.nowMs());
+    const { zone, ordinals } = podsOf(asked, options, zoneNamed(live, options.zone));
+    const which = ordinals === undefined ? '' : `${plural(ordinals.length, 'pod')} (${ordinalRanges(ordinals)}) of `;
+    const where = `${which}${zone === undefined ? name : `${name} zone ${zone}`}`;
+    const why = options.reason === undefined ? '' : ` (${options.reason})`;
+    return {
+      key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
+      spec: {
+        action: 'protect',
+        ...(zone === undefined ? {} : { zone }),
+        ...(ordinals === undefined ? {} : { ordinals: [...ordinals] }),
+        expires: new Date(expiresMs).toISOString(),
+      },
+      text: () =>
+        `${where} protected until ${instantText(expiresMs)}${why}\n  it is not replaced and does not shrink; where the webhook is installed nobody deletes or evicts it either\n`,
+    };
+  });
+}
+
+function endOf({ for: span, until }: ProtectOptions, nowMs: number): number {
+  if ((span === undefined) === (until === undefined))
+    throw usageFailure('a protection ends at some time', 'give --for 2h or --until 2026-12-18T18:00:00Z');
+  const endMs = span === undefined ? instantMs(until ?? '') : nowMs + durationFlag('--for', span);
+  if (endMs === undefined) throw usageFailure(`--until ${until} is no instant`, 'write it as 2026-12-18T18:00:00Z');
+  if (endMs <= nowMs) throw usageFailure(`--until ${until} is over already`, 'name a later one');
+  return endMs;
+}
+
+interface Protected {
+  readonly zone?: string;
+  readonly ordinals?: readonly number[];
+}
+
+/** Pods are named in full, and are all of one zone. */
+function podsOf({ live, name }: Asked, { pod = [] }: ProtectOptions, zone: string | undefined): Protected {
+  if (pod.length === 0) return zone === undefined ? {} : { zone };
+  const found = pod.map((wanted) => {
+    const owner = live.decision.zones.find(({ statefulSet }) => wanted.replace(/-\d+$/, '') === statefulSet && /-\d+$/.test(wanted));
+    if (owner === undefined) throw usageFailure(`${wanted} is no pod of ${name}`, 'name it as kubectl get pods does');
+    return { zone: owner.zone, ordinal: Number(/\d+$/.exec(wanted)?.[0]) };
+  });
+  const zones = new Set([...found.map((one) => one.zone), ...(zone === undefined ? [] : [zone])]);
+  const [first, ...others] = zones;
+  if (first === undefined || others.length > 0) throw usageFailure('the pods are of several zones', 'protect those of one zone at a time');
+  return { zone: first, ordinals: [...new Set(found.map(({ ordinal }) => ordinal))].sort((a, b) => a - b) };
+}

@@ -1,0 +1,8 @@
+// The verb reject: a person stops what waits for an approval.
+import type { CommandContext } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { type ApproveOptions, answer } from './approve.ts';
+
+export function run(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
+  return answer(context, options, 'reject');
+}

@@ -1,0 +1,129 @@
+// The templates that the members of a group had before, as the StatefulSet controller keeps them, and which of them is meant.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
+import { listObjects } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import type { PublishedRun } from '../../engine/publish/published.ts';
+import type { IntentView } from '../../engine/snapshot.ts';
+import type { Cluster } from '../connection.ts';
+import { exitCodes } from '../exit-code.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { shortRevision } from '../output/group-words.ts';
+import type { Member } from './members.ts';
+import type { RunRecord } from './runs.ts';
+
+export interface Revision {
+  readonly name: string;
+  /** Higher is newer; one that came back is the newest. */
+  readonly number: number;
+  readonly template: JsonObject;
+}
+
+/** The revisions of each member, the newest first. @throws Failure where they may not be read. */
+export async function readRevisions(
+  { env, timeoutMs }: Cluster,
+  namespace: string,
+  members: readonly Member[],
+): Promise<ReadonlyMap<string, readonly Revision[]>> {
+  const { items } = await listObjects(env, resources.controllerRevisions, { namespace, site: 'undo.revisions', timeoutMs }).catch(
+    (error: unknown) => {
+      if (!isStatus(error, 403)) throw error;
+      throw new Failure({
+        exitCode: exitCodes.notAllowed,
+        what: 'what ran before cannot be read',
+        why: error instanceof Error ? error.message : 'it is forbidden',
+        todo: 'ask for the rule {apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["list"]}',
+      });
+    },
+  );
+  return new Map(
+    members.map(({ zone, view }) => [
+      zone,
+      items
+        .filter((item) => isOwnedBy(item, view.uid))
+        .flatMap(revisionOf)
+        .sort((a, b) => b.number - a.number),
+    ]),
+  );
+}
+
+function isOwnedBy({ metadata }: KubernetesObject, uid: string): boolean {
+  const owners = metadata['ownerReferences'];
+  return Array.isArray(owners) && owners.some((owner) => isJsonObject(owner) && owner['uid'] === uid);
+}
+
+/** The controller stores the template as a patch that replaces all of it. */
+function revisionOf(object: KubernetesObject): readonly Revision[] {
+  const { revision: number, data } = object;
+  const spec = isJsonObject(data) ? data['spec'] : undefined;
+  const stored = isJsonObject(spec) ? spec['template'] : undefined;
+  if (typeof number !== 'number' || !isJsonObject(stored)) return [];
+  const { $patch: _patch, ...template } = stored;
+  return [{ name: object.metadata.name, number, template }];
+}
+
+/** Which template to go back to. */
+export interface Back {
+  /** A number as `kubectl rollout history` shows it, a hash, or a whole name. */
+  readonly toRevision?: string;
+  /** The commit of a run of the past, or its beginning. */
+  readonly toCommit?: string;
+}
+
+/** What is known of the past of the group. */
+export interface Past {
+  readonly run: PublishedRun | undefined;
+  readonly runs: readonly RunRecord[];
+  /** Undos that stand. */
+  readonly undos: readonly Pick<IntentView, 'undone'>[];
+}
+
+/**
+ * The revision of a member that is meant: the one that is named; else what an undo that stands goes back to, so that repeating it changes nothing; else
+ * what ran before the newest run; else the newest but one.
+ *
+ * @throws Failure when there is none, or the controller has dropped it.
+ */
+export function revisionMeant(member: Member, kept: readonly Revision[], back: Back, past: Past): Revision {
+  const { zone, view } = member;
+  const wanted = back.toRevision === undefined ? nameMeant(member, back, past) : undefined;
+  const [newestOther] = kept.filter(({ name }) => name !== view.status.updateRevision);
+  const isOpen = back.toRevision === undefined && wanted === undefined;
+  const found = kept.find((one) => (back.toRevision === undefined ? one.name === wanted : isNamed(one, view.name, back.toRevision)));
+  const revision = isOpen ? newestOther : found;
+  if (revision !== undefined) return revision;
+  const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} keeps no revision ${back.toRevision ?? wanted ?? 'but the present one'}`,
+    why: `it keeps ${names.length === 0 ? 'none' : names.join(', ')}`,
+    todo: 'name one with --to-revision, or roll the manifests of before',
+  });
+}
+
+function nameMeant({ zone, view }: Member, { toCommit }: Back, { run, runs, undos }: Past): string | undefined {
+  if (toCommit !== undefined) return ofCommit(runs, toCommit, zone);
+  const current = view.status.updateRevision;
+  const known = undos.flatMap(({ undone = [] }) => undone).filter((one) => one.zone === zone);
+  const begun = known.find(({ revision, to }) => revision === current && to !== undefined)?.to;
+  return begun ?? (known.some(({ to }) => to === current) ? current : run?.previous[zone]);
+}
+
+function isNamed({ name, number }: Revision, statefulSet: string, wanted: string): boolean {
+  return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
+}
+
+/** What the newest run of that commit brought to the zone. @throws Failure when no run is recorded with it. */
+function ofCommit(runs: readonly RunRecord[], commit: string, zone: string): string | undefined {
+  if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
+  const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
+  if (record === undefined) {
+    throw new Failure({
+      exitCode: exitCodes.notFound,
+      what: `no run of commit ${commit} is recorded`,
+      why: 'runs know the commit from the annotation rollout-group.dev/commit of the StatefulSets',
+      todo: 'name a revision with --to-revision',
+    });
+  }
+  return record.zones.find((one) => one.zone === zone)?.toRevision;
+}

@@ -1,0 +1,19 @@
+// The rules of the engine that no exception lets pass: what cannot be seen or announced, and what people end in another way.
+
+/** By id. The other rules of the engine, and all of policies, yield to an exception in force. */
+export const unyieldingRules: readonly string[] = [
+  'announced',
+  'engine-unavailable',
+  'ledger-full',
+  'paused',
+  'pods-in-flight',
+  'progress-deadline',
+  'protected',
+  'protection-kept',
+  'replica-source',
+  'run-deadline',
+  'run-failed',
+  'undone',
+  'view-complete',
+  'wave-available',
+];

@@ -1,0 +1,146 @@
+// What becomes of a rollout when people say something in the middle of a wave: every row is an input of the test, with its exact outcome.
+import { kitNowMs } from '../../kit/objects.ts';
+import { all, everyZone, type MidWaveRow } from './mid-wave.ts';
+
+const undoneRevisions = everyZone.map((zone) => ({ zone, revision: 'rev-2' }));
+
+/** An hour after the template changed. */
+const untilMs = kitNowMs + 3_600_000;
+
+/** Of the group of `mid-wave-cluster.ts`. */
+export const peopleRows: readonly MidWaveRow[] = [
+  {
+    name: 'an abort holds the run where it is; pods in flight come back',
+    happens: [{ at: 900, kind: 'person', says: { action: 'abort', reason: 'bad release' } }],
+    outcome: {
+      end: 'run-failed: aborted by kim (bad release)',
+      seconds: 960,
+      zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' },
+      replaced: 4,
+      runs: ['rollout failed'],
+    },
+  },
+  {
+    name: 'an aborted run goes on when somebody retries it',
+    happens: [
+      { at: 900, kind: 'person', says: { action: 'abort' } },
+      { at: 2000, kind: 'person', says: { action: 'retry' } },
+    ],
+    outcome: { end: 'done', seconds: 2450, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'an aborted run is undone by the template of before',
+    happens: [
+      { at: 900, kind: 'person', says: { action: 'abort' } },
+      { at: 2000, kind: 'template', revision: 'rev-1' },
+    ],
+    outcome: {
+      end: 'done',
+      seconds: 2360,
+      zones: { a: '1 1 1', b: '1 1 1', c: '1 1 1' },
+      replaced: 8,
+      runs: ['rollout failed', 'rollback completed'],
+    },
+  },
+  {
+    name: 'an abort that nobody vouches for holds until it is taken back',
+    happens: [{ at: 900, kind: 'person', says: { action: 'abort' }, isAnonymous: true }],
+    outcome: {
+      end: 'paused: the group is paused',
+      seconds: 960,
+      zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' },
+      replaced: 4,
+      runs: ['rollout running'],
+    },
+  },
+  {
+    name: 'an undo holds what it took back, when Git asks for it again',
+    happens: [
+      { at: 900, kind: 'person', says: { action: 'undo', undone: undoneRevisions } },
+      { at: 901, kind: 'template', revision: 'rev-1' },
+      { at: 1000, kind: 'template', revision: 'rev-2' },
+    ],
+    outcome: {
+      end: 'undone: kim took back rev-2, which zone a asks for again',
+      seconds: 1650,
+      zones: { a: '2 2 1', b: '1 1 2', c: '1 1 1' },
+      replaced: 5,
+      runs: ['rollout running', 'rollback running', 'rollout running'],
+    },
+  },
+  {
+    name: 'an undo lets another template pass',
+    happens: [
+      { at: 900, kind: 'person', says: { action: 'undo', undone: undoneRevisions } },
+      { at: 901, kind: 'template', revision: 'rev-1' },
+      { at: 1000, kind: 'template', revision: 'rev-3' },
+    ],
+    outcome: {
+      end: 'done',
+      seconds: 2460,
+      zones: { a: '3 3 3', b: '3 3 3', c: '3 3 3' },
+      replaced: 14,
+      runs: ['rollout running', 'rollback running', 'rollout completed'],
+    },
+  },
+  {
+    name: 'an undo that is taken back lets the revision pass again',
+    happens: [
+      { at: 900, kind: 'person', says: { action: 'undo', undone: undoneRevisions } },
+      { at: 2000, kind: 'takesBack', action: 'undo' },
+    ],
+    outcome: { end: 'done', seconds: 2450, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'a promotion ends the soak of its wave',
+    happens: [{ at: 200, kind: 'person', says: { action: 'promote', wave: 'canary' } }],
+    outcome: { end: 'done', seconds: 920, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'a promotion of another wave ends no soak',
+    happens: [{ at: 200, kind: 'person', says: { action: 'promote', wave: 'rest' } }],
+    outcome: { end: 'done', seconds: 1410, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'a pause holds from the next pod on, until it is taken back',
+    happens: [
+      { at: 900, kind: 'person', says: { action: 'pause' } },
+      { at: 2000, kind: 'takesBack', action: 'pause' },
+    ],
+    outcome: { end: 'done', seconds: 2450, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'a protected pod goes last in its zone, and the zones after it wait',
+    happens: [{ at: 900, kind: 'person', says: { action: 'protect', zone: 'b', ordinals: [1], expiresMs: untilMs } }],
+    outcome: { end: 'done', seconds: 3960, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'a protected zone waits until its end',
+    happens: [{ at: 900, kind: 'person', says: { action: 'protect', zone: 'c', expiresMs: untilMs } }],
+    outcome: { end: 'done', seconds: 3870, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'a run that failed by its deadline is retried, and fails again',
+    rollout: { deadlines: { progressMs: 300_000 } },
+    happens: [
+      { at: 910, kind: 'podBreaks', pod: 'b-2' },
+      { at: 2000, kind: 'person', says: { action: 'retry' } },
+    ],
+    outcome: {
+      end: 'run-failed: no pod became available for 5m',
+      seconds: 2300,
+      zones: { a: '2 2 2', b: '1 1 2!', c: '1 1 1' },
+      replaced: 4,
+      runs: ['rollout failed'],
+    },
+  },
+  {
+    name: 'the deadline of the run does not count a pause',
+    rollout: { deadlines: { runMs: 1_500_000 } },
+    happens: [
+      { at: 900, kind: 'person', says: { action: 'pause' } },
+      { at: 9000, kind: 'takesBack', action: 'pause' },
+    ],
+    outcome: { end: 'done', seconds: 9450, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+];

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { replacedBy } from '../../../engine/decision.ts';
+import { runForward } from '../../../engine/plan/forward.ts';
+import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
+import { isUnknown } from '../../../engine/snapshot.ts';
+import type { World } from '../../../engine/world/model.ts';
+import { step } from '../../../engine/world/world.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { kitNowMs, knownPods } from '../../kit/objects.ts';
+import { outdatedSets } from '../../kit/questions.ts';
+import { worldOf } from '../../kit/worlds.ts';
+import type { Happening, MidWaveRow } from './mid-wave.ts';
+import { clusterRows } from './mid-wave-cluster.ts';
+import { peopleRows } from './mid-wave-people.ts';
+
+const midWaveRows: readonly MidWaveRow[] = [...clusterRows, ...peopleRows];
+
+const zones = ['a', 'b', 'c'] as const;
+
+function definitionOf({ rollout }: MidWaveRow): GroupDefinition {
+  const soak = { before: { gates: [] }, after: { soakMs: 600_000, gates: [] } };
+  const waves = [wave('canary', ['a'], { amount: { pods: 1 }, ...soak }), wave('rest', zones)];
+  return group({ rollout: { waves, ...rollout } });
+}
+
+const instant = (seconds: number): number => kitNowMs + seconds * 1000;
+const setOf = (zone: string): string => `ingester-zone-${zone}`;
+
+function withSnapshot(world: World, change: Partial<Snapshot>): World {
+  return { ...world, snapshot: { ...world.snapshot, ...change } };
+}
+
+function intentsOf({ snapshot }: World): readonly IntentView[] {
+  return isUnknown(snapshot.intents) ? [] : snapshot.intents;
+}
+
+function changeSets(world: World, names: readonly string[], change: Partial<Snapshot['statefulSets'][number]>): World {
+  const isMeant = (name: string): boolean => names.some((zone) => setOf(zone) === name);
+  return withSnapshot(world, { statefulSets: world.snapshot.statefulSets.map((set) => (isMeant(set.name) ? { ...set, ...change } : set)) });
+}
+
+function happen(world: World, happening: Happening, definition: GroupDefinition): World {
+  const { namespace } = definition;
+  switch (happening.kind) {
+    case 'template':
+      return (happening.zones ?? zones).reduce(
+        (now, zone) => step(now, { kind: 'setTemplate', namespace, statefulSet: setOf(zone), revision: happening.revision }),
+        world,
+      );
+    case 'replicas':
+      return happening.zones.reduce(
+        (now, zone) => step(now, { kind: 'setReplicas', namespace, statefulSet: setOf(zone), replicas: happening.replicas }),
+        world,
+      );
+    case 'person': {
+      const run = world.snapshot.ledgers[0]?.run;
+      const intent: IntentView = {
+        namespace,
+        name: `intent-${intentsOf(world).length + 1}`,
+        group: definition.name,
+        ...(run === undefined ? {} : { runId: run.id }),
+        ...(happening.isAnonymous === true ? {} : { requestedBy: { user: 'kim', groups: ['oncall'], atMs: world.snapshot.nowMs } }),
+        ...happening.says,
+      };
+      return withSnapshot(world, { intents: [...intentsOf(world), intent] });
+    }
+    case 'takesBack':
+      return withSnapshot(world, { intents: intentsOf(world).filter(({ action }) => action !== happening.action) });
+    case 'podBreaks':
+      return step(world, { kind: 'podFails', namespace, pod: `ingester-zone-${happening.pod}`, reason: 'CrashLoopBackOff' });
+    case 'podDies':
+      return step(world, { kind: 'podDies', namespace, pod: `ingester-zone-${happening.pod}` });
+    case 'strategy':
+      return changeSets(world, happening.zones, { updateStrategy: happening.type });
+    case 'partition':
+      return changeSets(world, happening.zones, { partition: happening.partition });
+    case 'policyGone':
+    case 'policyBack':
+      return world;
+  }
+}
+
+function podsIn({ snapshot }: World, zone: string): string {
+  return knownPods(snapshot.pods.find(({ statefulSet }) => statefulSet === setOf(zone)))
+    .map(({ revision, isReady }) => `${revision.replace('rev-', '')}${isReady ? '' : '!'}`)
+    .join(' ');
+}
+
+/** Runs forward from one happening to the next. Without a policy nobody decides, and time passes alone. */
+function play(row: MidWaveRow): MidWaveRow['outcome'] {
+  const definition = definitionOf(row);
+  let world = worldOf({ groups: [definition], statefulSets: outdatedSets(zones) });
+  const runs = new Map<string, string>();
+  let replaced = 0;
+  let end = 'nobody decides';
+  let lastMs = kitNowMs;
+  let hasPolicy = true;
+  const forward = (untilMs?: number): void => {
+    if (!hasPolicy) {
+      world = untilMs === undefined ? step(world, { kind: 'elapse', toMs: world.snapshot.nowMs + 86_400_000 }) : world;
+      end = 'nobody decides';
+      return;
+    }
+    const ran = runForward(world, definition, {
+      ...(untilMs === undefined ? {} : { untilMs }),
+      onTurn: ({ nowMs, decision }) => {
+        replaced += decision.actions.flatMap(replacedBy).length;
+        lastMs = nowMs;
+        if (decision.run !== undefined) runs.set(decision.run.id, `${decision.run.kind} ${decision.run.outcome}`);
+      },
+    });
+    world = ran.world;
+    const held = ran.last.decision.waits.map(({ rule, fact }) => `${rule}: ${fact}`);
+    end = ran.end === 'held' ? (held[0] ?? 'held by nothing') : ran.end;
+  };
+  for (const happening of row.happens) {
+    forward(instant(happening.at) - 1);
+    world = step(world, { kind: 'elapse', toMs: instant(happening.at) });
+    world = happen(world, happening, definition);
+    if (happening.kind === 'policyGone') hasPolicy = false;
+    if (happening.kind === 'policyBack') hasPolicy = true;
+  }
+  forward();
+  const running = Object.fromEntries(zones.map((zone) => [zone, podsIn(world, zone)]));
+  return { end, seconds: (lastMs - kitNowMs) / 1000, zones: running, replaced, runs: [...runs.values()] };
+}
+
+describe('in the middle of a wave', () => {
+  it.each(midWaveRows)('$name', (row) => {
+    expect(play(row)).toEqual(row.outcome);
+  });
+
+  it('has a row for everything that may happen', () => {
+    const kinds = new Set(midWaveRows.flatMap(({ happens }) => happens.map(({ kind }) => kind)));
+    expect([...kinds].sort()).toEqual(
+      ['partition', 'person', 'podBreaks', 'podDies', 'policyBack', 'policyGone', 'replicas', 'strategy', 'takesBack', 'template'].sort(),
+    );
+  });
+});

@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide.ts';
+import type { AdmissionRequest } from '../../../engine/decision.ts';
+import { judge } from '../../../engine/judge.ts';
+import { isHold } from '../../../engine/people.ts';
+import { runRecord } from '../../../engine/publish/run-record.ts';
+import { ruleCatalog } from '../../../engine/rules/catalog.ts';
+import { withException } from '../../../engine/rules/exception.ts';
+import { afterWave } from '../../../engine/rules/wave.ts';
+import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
+import type { RolloutRun } from '../../../policies/schema/kinds.ts';
+import { unyieldingRules } from '../../../policies/unyielding.ts';
+import { adopted, gate, group, wave } from '../../kit/groups.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ago, contextWith, exception, hourMs, intent, ledgerOf, minuteMs, outdatedSets, preparation, runOf } from '../../kit/questions.ts';
+import { going, holding, roll } from '../../kit/rolls.ts';
+
+const vouched = (user: string, atMs: number, groups: readonly string[] = ['oncall']): IntentView['requestedBy'] & object => ({
+  user,
+  groups,
+  atMs,
+});
+
+describe('a promotion', () => {
+  const gated = group({ gates: [gate()], rollout: { waves: [wave('all', ['a'], { after: { soakMs: hourMs, gates: ['errors'] } })] } });
+  const [first] = gated.rollout.waves;
+  const asked = (intents: readonly IntentView[], readings: Snapshot['gateReadings'] = []) => {
+    if (first === undefined) throw new Error('the test expected a wave');
+    const { results, failure } = afterWave(
+      contextWith(gated, { intents, gateReadings: readings }),
+      first,
+      runOf({ waveAvailableMs: ago(minuteMs) }),
+    );
+    return [...results.map(({ rule, outcome }) => `${rule} ${outcome}`), ...(failure === undefined ? [] : ['failed'])];
+  };
+  const bad: Snapshot['gateReadings'] = [
+    { namespace: 'mimir', group: 'ingester', gate: 'errors', readings: [{ atMs: kitNowMs - 1000, result: 'value', value: 9 }] },
+  ];
+
+  it('passes over soak and gates, also one that would fail the run, and says who said so', () => {
+    expect(asked([])).toEqual(['soak wait', 'gate wait']);
+    expect(asked([], bad)).toEqual(['soak wait', 'gate no', 'failed']);
+    expect(asked([intent({ action: 'promote' })], bad)).toEqual(['soak skip', 'gate skip']);
+  });
+
+  it('of one gate leaves the soak', () => {
+    expect(asked([intent({ action: 'promote', gate: 'errors' })], bad)).toEqual(['soak wait', 'gate skip']);
+    expect(asked([intent({ action: 'promote', gate: 'other' })], bad)).toEqual(['soak wait', 'gate no', 'failed']);
+  });
+
+  it('passes over no approval', () => {
+    const approval = { count: 1, from: [] };
+    const approved = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval, gates: [] } })] } });
+    const decided = roll(approved, runOf(), { intents: [intent({ action: 'promote' })] });
+    expect(holding(decided)).toEqual(['roll/a wait: approval']);
+  });
+});
+
+describe('an approval', () => {
+  const approval = { count: 1, from: ['oncall'], expiresMs: hourMs };
+  const approved = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval, gates: [] } })] } });
+  const answered = (...intents: readonly IntentView[]): string => {
+    const decided = roll(approved, runOf(), { intents: intents.map((one, index) => ({ ...one, name: `intent-${index}` })) });
+    return going(decided) || (holding(decided)[0] ?? '');
+  };
+  const yes = (atMs: number, more: Partial<IntentView> = {}): IntentView =>
+    intent({ wave: 'all', requestedBy: vouched('kim', atMs), ...more });
+  const no = (atMs: number): IntentView => ({ ...yes(atMs), action: 'reject' });
+
+  it('of who rejected before takes the rejection back, and not that of another', () => {
+    expect(answered(no(ago(2000)), yes(ago(1000)))).toBe('a-2');
+    expect(answered(yes(ago(2000)), no(ago(1000)))).toBe('roll/a blocked: approval');
+    expect(answered(no(ago(2000)), yes(ago(1000), { requestedBy: vouched('lea', ago(1000)) }))).toBe('roll/a blocked: approval');
+  });
+
+  it('says when it ends, by the first of both ends', () => {
+    const results = roll(approved, runOf(), { intents: [yes(ago(1000), { expiresMs: kitNowMs + minuteMs })] }).steps[0]?.results;
+    expect(results?.find(({ rule }) => rule === 'approval')?.earliestMs).toBe(kitNowMs + minuteMs);
+  });
+});
+
+describe('an abort', () => {
+  it.each<[string, Partial<IntentView>, boolean]>([
+    ['of somebody vouched, of a run', { runId: 'run-1' }, false],
+    ['of somebody vouched, of no run', {}, true],
+  ])('%s holds like a pause: %j', (_name, more, expected) => {
+    expect(isHold(intent({ action: 'abort', ...more }), { id: 'run-1' })).toBe(expected);
+  });
+
+  it('of nobody holds the run that it names, and no other', () => {
+    const { requestedBy: _nobody, ...anonymous } = intent({ action: 'abort', runId: 'run-1' });
+    expect([isHold(anonymous, { id: 'run-1' }), isHold(anonymous, { id: 'run-2' })]).toEqual([true, false]);
+  });
+
+  it('that is older than a retry ends nothing', () => {
+    const abort = intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', ago(minuteMs)) });
+    expect(going(roll(group(), runOf({ retriedMs: ago(1000) }), { intents: [abort] }))).toBe('a-2');
+  });
+});
+
+describe('a protection', () => {
+  const protect = (more: Partial<IntentView> = {}): IntentView =>
+    intent({ action: 'protect', reason: 'restore', expiresMs: kitNowMs + hourMs, ...more });
+  const ask = (request: AdmissionRequest, intents: Snapshot['intents'], definition = group()): string => {
+    const { outcome, results } = judge(contextWith(definition, { intents }).snapshot, request);
+    return `${outcome} ${results.filter((one) => one.outcome === 'wait' || one.outcome === 'unknown').map(({ rule }) => rule)}`.trim();
+  };
+  const pod = { namespace: 'mimir', pod: 'ingester-zone-a-1', dryRun: false } as const;
+  const set = { namespace: 'mimir', statefulSet: 'ingester-zone-a', dryRun: false } as const;
+  const evict: AdmissionRequest = { kind: 'evictPod', ...pod };
+  const remove: AdmissionRequest = { kind: 'deletePod', ...pod };
+  const removeSet: AdmissionRequest = { kind: 'deleteStatefulSet', ...set };
+  const shrink: AdmissionRequest = { kind: 'scale', ...set, from: 3, to: 2, via: 'scale' };
+
+  it.each<[string, AdmissionRequest, Partial<IntentView>, string]>([
+    ['an eviction of its pod', evict, { zone: 'a', ordinals: [1] }, 'deny protected'],
+    ['a deletion of its pod', remove, { zone: 'a', ordinals: [1] }, 'deny protected'],
+    ['no eviction of another', evict, { zone: 'a', ordinals: [2] }, 'allow'],
+    ['no eviction in another zone', evict, { zone: 'b' }, 'allow'],
+    ['a decrease that takes its pod', shrink, { zone: 'a', ordinals: [2] }, 'deny protected'],
+    ['no decrease above its pod', shrink, { zone: 'a', ordinals: [0] }, 'allow'],
+    ['a decrease of a whole zone', shrink, {}, 'deny protected'],
+    ['the deletion of a StatefulSet', removeSet, { zone: 'a', ordinals: [0] }, 'deny protected'],
+    ['nothing after its end', evict, { expiresMs: kitNowMs }, 'allow'],
+  ])('refuses %s', (_name, request, more, expected) => {
+    expect(ask(request, [protect(more)])).toBe(expected);
+  });
+
+  it('that cannot be read holds in native groups; adopted ones know no intents', () => {
+    expect(ask(evict, { unknown: 'forbidden' })).toBe('deny protected');
+    expect(ask(evict, { unknown: 'forbidden' }, adopted())).toBe('allow');
+  });
+
+  it('of a pod leaves it for last, and of a zone holds the zone', () => {
+    expect(going(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [2] })] }))).toBe('a-1');
+    expect(holding(roll(group(), runOf(), { intents: [protect({ zone: 'a' })] }))).toEqual(['roll/a wait: protected']);
+    expect(holding(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [0, 1, 2] })] }))).toEqual(['roll/a wait: protected']);
+  });
+});
+
+describe('a decrease that was taken back', () => {
+  const shrinking = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 2 } }] });
+  const decided = (intents: readonly IntentView[]) => {
+    const ledgers = [ledgerOf({ preparations: [preparation(2)] })];
+    const { snapshot } = contextWith(shrinking, { intents, ledgers });
+    const { actions, warnings } = decideGroup(snapshot, shrinking);
+    return [
+      ...actions.map((action) => `${action.kind}${'method' in action ? ` ${action.method}` : ''}`),
+      ...warnings.map(({ fact }) => fact),
+    ];
+  };
+
+  it('is not written, and pods that prepared are told to stay', () => {
+    expect(decided([])).toEqual(['scaleStatefulSet']);
+    expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 2 })])).toEqual([
+      'callPods DELETE',
+      'zone a stays at 3 replicas: kim took back the decrease to 2',
+    ]);
+  });
+
+  it('says nothing of another number', () => {
+    expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 1 })])).toEqual(['scaleStatefulSet']);
+  });
+});
+
+describe('rules that do not yield', () => {
+  it('are rules, and no exception lets them pass', () => {
+    const ids = ruleCatalog.map(({ id }) => id);
+    expect(unyieldingRules.filter((rule) => !ids.includes(rule))).toEqual([]);
+    for (const rule of unyieldingRules) {
+      const held = { rule, outcome: 'wait', fact: 'x' } as const;
+      expect(withException(contextWith(group(), { exceptions: [exception(rule)] }), held, { zone: 'a' })).toEqual(held);
+    }
+  });
+});
+
+describe('the record of a run', () => {
+  const record = (intents: readonly IntentView[], previous?: RolloutRun, more: Partial<Snapshot> = {}): RolloutRun | undefined => {
+    const definition = group();
+    const { snapshot } = contextWith(definition, { statefulSets: outdatedSets(), ledgers: [ledgerOf({ run: runOf() })], intents, ...more });
+    const decision = decideGroup(snapshot, definition);
+    return runRecord(previous, { group: definition, snapshot, decision, performed: [], startedMs: kitNowMs });
+  };
+  const approve = intent({ wave: 'rest', runId: 'run-1', reason: 'fine' });
+
+  it('says who asked what of it, each once, and nothing of other runs', () => {
+    const first = record([approve, intent({ name: 'other', action: 'promote', runId: 'run-0' })], undefined, {
+      exceptions: [exception('zone-gap')],
+    });
+    expect(first?.spec.people).toEqual([
+      { name: 'intent-1', action: 'approve', by: 'kim', at: '2026-03-02T11:59:00Z', reason: 'fine', about: 'wave rest' },
+      { name: 'exception-1', action: 'override', at: '2026-03-02T12:00:00Z', reason: 'see CHG-1', about: 'zone-gap' },
+    ]);
+    expect(record([approve], first)).toBe(first);
+    expect(record([], first)?.spec.people).toHaveLength(2);
+  });
+
+  it('keeps the first ones of many', () => {
+    const many = Array.from({ length: 50 }, (_, index) => ({ ...approve, name: `intent-${index}` }));
+    expect(record(many)?.spec.people).toHaveLength(30);
+  });
+});

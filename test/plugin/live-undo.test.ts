@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { unyieldingRules } from '../../policies/unyielding.ts';
+import type { FakeObject } from './api-server.ts';
+import { rolling } from './live-kit.ts';
+import { adoptedObjects } from './live-objects.ts';
+import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-words-kit.ts';
+
+describe('undo', () => {
+  const patches = ({ kept }: Acted): readonly unknown[] =>
+    kept.filter(({ path }) => path.includes('/statefulsets/')).map(({ body }) => (Array.isArray(body) ? body : []));
+
+  it('holds what it takes back, then writes the template of before the run into every member', async () => {
+    const acted = await act('undo ingester --reason "memory leak"', { decision: rolling, extra: history });
+    expect([acted.status, acted.stderr]).toEqual([0, '']);
+    const undone = zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' }));
+    expect(asked(acted)).toEqual([{ group: 'ingester', action: 'undo', undone, reason: 'memory leak' }]);
+    expect(acted.kept[0]?.path).toContain('/rolloutintents/undo.ingester.');
+    expect(patches(acted)).toHaveLength(3);
+    expect(patches(acted)[0]).toEqual([
+      { op: 'test', path: '/metadata/uid', value: 'uid-ingester-zone-a' },
+      { op: 'test', path: '/metadata/generation', value: 1 },
+      {
+        op: 'replace',
+        path: '/spec/template',
+        value: { metadata: { labels: { name: 'x' } }, spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] } },
+      },
+      { op: 'add', path: '/metadata/annotations/kubernetes.io~1change-cause', value: 'undo to revision 2: memory leak' },
+    ]);
+    expect(acted.stdout).toContain('  a: rev-2 -> rev-1 (revision 2)\n');
+    expect(acted.stdout).toContain('manifests in Git still ask for what was taken back');
+  });
+
+  it('says what to revert in Git where the commit is known', async () => {
+    const annotations = { 'rollout-group.dev/commit': '3f9c2e1', 'grafana.com/rollout-max-unavailable': '1' };
+    const members = adoptedObjects({ updateRevision: 'rev-2', annotations });
+    const acted = await act('undo ingester', { decision: rolling, extra: [...history, ...members] });
+    expect(acted.stdout).toContain('git revert 3f9c2e1');
+    expect(patches(acted)[0]).toContainEqual({ op: 'remove', path: '/metadata/annotations/rollout-group.dev~1commit' });
+  });
+
+  it('goes to a revision or a commit that is named, when the name of the group is given', async () => {
+    const far = await act('undo ingester --to-revision 1 --confirm ingester', { decision: rolling, extra: history });
+    expect(asked(far)).toEqual([
+      expect.objectContaining({ undone: expect.arrayContaining([{ zone: 'a', revision: 'rev-2', to: 'rev-0' }]) }),
+    ]);
+    expect((await act('undo ingester --to-revision 1', { decision: rolling, extra: history })).status).toBe(3);
+    const record: FakeObject = {
+      apiVersion,
+      kind: 'RolloutRun',
+      metadata: { name: 'ingester-1', namespace: 'mimir' },
+      spec: {
+        group: 'ingester',
+        id: '1',
+        kind: 'rollout',
+        outcome: 'completed',
+        startedAt: '2026-01-01T00:00:00Z',
+        waited: 0,
+        zones: zones.map((zone) => ({ zone, toRevision: 'rev-0' })),
+        steps: [],
+        waits: [],
+        commit: 'a81d0f2c',
+      },
+    };
+    const commit = await act('undo ingester --to-commit a81d0f2 --confirm ingester', { decision: rolling, extra: [...history, record] });
+    expect(asked(commit)).toEqual(asked(far));
+  });
+
+  it('repeated, it changes nothing, and what was begun is finished', async () => {
+    const standing = (revisionOf: string): FakeObject => ({
+      apiVersion,
+      kind: 'RolloutIntent',
+      metadata: { name: 'undo.ingester.1', namespace: 'mimir' },
+      spec: {
+        group: 'ingester',
+        action: 'undo',
+        undone: zones.map((zone) => ({ zone, revision: revisionOf, to: revisionOf === 'rev-2' ? 'rev-1' : 'rev-2' })),
+      },
+    });
+    const back = { ...over, run: { ...runOf(over), previous: { a: 'rev-3', b: 'rev-3', c: 'rev-3' } } };
+    const done = await act('undo ingester', { decision: back, extra: [...history, standing('rev-3')] });
+    expect([done.status, done.kept, done.stdout]).toEqual([0, [], 'mimir/ingester asks for that revision already; nothing was undone\n']);
+    const begun = await act('undo ingester', { decision: back, extra: [...history, standing('rev-2')] });
+    expect(asked(begun)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
+  });
+
+  it('going to what was taken back before lets it pass again', async () => {
+    const held: FakeObject = {
+      apiVersion,
+      kind: 'RolloutIntent',
+      metadata: { name: 'undo.ingester.old', namespace: 'mimir' },
+      spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'a', revision: 'rev-0' }] },
+    };
+    const { objects } = await act('undo ingester --to-revision 1 --confirm ingester', { decision: rolling, extra: [...history, held] });
+    expect(objects.some(({ metadata }) => metadata.name === 'undo.ingester.old')).toBe(false);
+  });
+
+  it('prints the intent and the templates in a dry run, and sends nothing', async () => {
+    const dry = await act('undo ingester --dry-run client', { decision: rolling, extra: history });
+    expect(dry.writes).toEqual([]);
+    expect(parseAllDocuments(dry.stdout).map((document) => document.get('kind'))).toEqual([
+      'RolloutIntent',
+      'StatefulSet',
+      'StatefulSet',
+      'StatefulSet',
+    ]);
+    const server = await act('undo ingester --dry-run server', { decision: rolling, extra: history });
+    expect([server.kept, server.writes.length]).toEqual([[], 4]);
+  });
+
+  it.each([
+    ['undo ingester --to-revision 9 --confirm ingester', 10],
+    ['undo ingester --to-commit beef --confirm ingester', 10],
+    ['undo ingester --to-commit be --confirm ingester', 3],
+    ['undo ingester --zone nonsense', 3],
+  ])('%s changes nothing', async (line, status) => {
+    const acted = await act(line, { decision: rolling, extra: history });
+    expect([acted.status, acted.kept]).toEqual([status, []]);
+  });
+});
+
+describe('override', () => {
+  const line = 'override ingester --rule zone-gap --for 30m --reason "cost event"';
+
+  it('writes an exception of one rule with an end, when the name of the group is given', async () => {
+    const acted = await act(`${line} --zone b --replicas-at-least 3 --confirm ingester`);
+    expect([acted.status, acted.stderr]).toEqual([0, '']);
+    expect(acted.kept[0]?.path).toContain('/rolloutexceptions/override.ingester.zone-gap.b?');
+    expect(asked(acted)).toEqual([
+      {
+        rule: 'zone-gap',
+        target: { group: 'ingester', zone: 'b' },
+        allow: { replicasAtLeast: 3 },
+        reason: 'cost event',
+        expires: expect.stringMatching(/Z$/),
+      },
+    ]);
+    expect((await act(line)).status).toBe(3);
+    expect(parse((await act(`${line} --dry-run client`)).stdout).spec.allow).toEqual({ anything: true });
+  });
+
+  it.each(unyieldingRules)('never overrides %s', async (rule) => {
+    const acted = await act(`override ingester --rule ${rule} --for 30m --reason x --confirm ingester`);
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+  });
+
+  it('refuses a second one for the same target, since neither would be used', async () => {
+    const other: FakeObject = {
+      apiVersion,
+      kind: 'RolloutException',
+      metadata: { name: 'inc-1', namespace: 'mimir' },
+      spec: {
+        rule: 'zone-gap',
+        target: { group: 'ingester' },
+        allow: { anything: true },
+        reason: 'INC-1',
+        expires: '2099-01-01T00:00:00Z',
+      },
+    };
+    const acted = await act(`${line} --confirm ingester`, { extra: [other] });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('kubectl rollout-group cancel mimir/ingester inc-1');
+  });
+
+  it.each([
+    ['override ingester --rule zone-gap --for 30m --confirm ingester', 3],
+    ['override ingester --rule zone-gab --for 30m --reason x --confirm ingester', 3],
+    ['override ingester --rule zone-gap --for soon --reason x --confirm ingester', 3],
+    ['override ingester --rule zone-gap --for 30m --reason x --confirm other', 3],
+  ])('%s ends with %i', async (words, status) => {
+    const acted = await act(words);
+    expect([acted.status, acted.kept]).toEqual([status, []]);
+  });
+});
+
+describe('protect and cancel', () => {
+  it('protects pods of one zone until an instant', async () => {
+    const acted = await act(
+      'protect ingester --pod ingester-zone-b-1 --pod ingester-zone-b-0 --until 2099-01-01T00:00:00Z --reason restore',
+    );
+    expect(asked(acted)).toEqual([
+      { group: 'ingester', action: 'protect', zone: 'b', ordinals: [0, 1], expires: '2099-01-01T00:00:00.000Z', reason: 'restore' },
+    ]);
+    expect(acted.stdout).toContain('2 pods (0-1) of mimir/ingester zone b protected until 2099-01-01 00:00 UTC (restore)');
+  });
+
+  it.each([
+    'protect ingester',
+    'protect ingester --for 1h --until 2099-01-01T00:00:00Z',
+    'protect ingester --until 2020-01-01T00:00:00Z',
+    'protect ingester --until tomorrow',
+    'protect ingester --for 1h --pod other-0',
+    'protect ingester --for 1h --pod ingester-zone-a-0 --pod ingester-zone-b-0',
+    'protect ingester --for 1h --zone nonsense',
+  ])('%s is no protection', async (line) => {
+    const acted = await act(line);
+    expect([acted.status, acted.kept]).toEqual([3, []]);
+  });
+
+  const protection: FakeObject = {
+    apiVersion,
+    kind: 'RolloutIntent',
+    metadata: { name: 'protect.ingester', namespace: 'mimir' },
+    spec: { group: 'ingester', action: 'protect', expires: '2099-01-01T00:00:00Z' },
+  };
+
+  it('cancel takes back what is named, of this group alone', async () => {
+    const acted = await act('cancel ingester protect.ingester', { extra: [protection] });
+    expect([acted.status, acted.stdout]).toEqual([0, 'mimir/ingester: protect.ingester was taken back\n']);
+    expect(acted.objects.some(({ kind }) => kind === 'RolloutIntent')).toBe(false);
+    const other = { ...protection, spec: { ...Object(protection['spec']), group: 'querier' } };
+    const foreign = await act('cancel ingester protect.ingester', { extra: [other] });
+    expect([foreign.status, foreign.kept]).toEqual([10, []]);
+    expect((await act('cancel ingester protect.ingester --dry-run client', { extra: [protection] })).kept).toEqual([]);
+  });
+
+  it('cancel without a name keeps the replicas of the zone that is about to shrink', async () => {
+    const shrinking = { id: 'scale/b', kind: 'scaleDown', zone: 'b', from: 5, to: 3, outcome: 'wait', podCount: 0 } as const;
+    const acted = await act('cancel ingester', { decision: { ...rolling, steps: [shrinking] } });
+    expect(asked(acted)).toEqual([{ group: 'ingester', action: 'cancel', zone: 'b', replicas: 3 }]);
+    expect(acted.stdout).toContain('zone b stays at 5 replicas');
+    const nothing = await act('cancel ingester');
+    expect([nothing.status, nothing.kept, nothing.stdout]).toEqual([
+      0,
+      [],
+      'mimir/ingester is not about to shrink; nothing was cancelled\n',
+    ]);
+  });
+});

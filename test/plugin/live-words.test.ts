@@ -1,0 +1,211 @@
+import { describe, expect, it } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type FakeObject, fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
+import { rolling, waiting } from './live-kit.ts';
+import { adoptedObjects } from './live-objects.ts';
+import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-words-kit.ts';
+
+describe('approve', () => {
+  it('says yes to what waits, for the run under way alone, as the person that the API server knows', async () => {
+    const acted = await act('approve ingester --reason "canary is fine" --for 2h');
+    expect([acted.status, acted.stderr]).toEqual([0, '']);
+    expect(asked(acted)).toEqual([
+      {
+        group: 'ingester',
+        action: 'approve',
+        runId: '4f1c9a02',
+        wave: 'rest',
+        reason: 'canary is fine',
+        expires: expect.stringMatching(/Z$/),
+      },
+    ]);
+    expect(acted.stdout).toMatch(
+      /^mimir\/ingester: wave rest approved by anna until .* UTC \(canary is fine\)\n {2}counts for run 4f1c9a02 alone; 2 different people must approve\n$/,
+    );
+  });
+
+  it('is one object for each person, asked for twice', async () => {
+    const nameOf = async (user: string): Promise<string | undefined> =>
+      (await act('approve ingester', { options: { stamp: { user, groups: ['oncall'] } } })).kept[0]?.path.replace(/\?.*$/, '');
+    const [anna, again, ben] = [await nameOf('anna'), await nameOf('anna'), await nameOf('ben')];
+    expect([again, ben === anna]).toEqual([anna, false]);
+  });
+
+  it('is refused, and nothing is written, where nobody vouches for who asks', async () => {
+    const acted = await act('approve ingester', { options: {} });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('no webhook writes down who asks');
+  });
+
+  it('is refused to a person of none of the groups', async () => {
+    const acted = await act('approve ingester', { options: { stamp: { user: 'eve', groups: ['dev'] } } });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('it takes somebody of oncall, and the API server says dev');
+  });
+
+  it('is refused without an agent, since only that knows the run', async () => {
+    const server = await fakeApiServer([groupObject, ...adoptedObjects()], { stamp: oncall });
+    const ended = await runInProcess(['approve', 'ingester', '--wave', 'rest', '--server', server.url, '-n', 'mimir'], {});
+    expect([ended.status, server.writes]).toEqual([12, []]);
+    expect(ended.stderr).toContain('only the agent knows the run');
+  });
+
+  it('names a rule of a policy that waits', async () => {
+    const rule = { name: 'change', actions: ['rollout'], effect: 'requireApproval' };
+    const policy: FakeObject = {
+      apiVersion,
+      kind: 'RolloutPolicy',
+      metadata: { name: 'freeze', namespace: 'mimir' },
+      spec: { targets: { all: true }, rules: [rule] },
+    };
+    const waits = [{ rule: 'freeze/change', outcome: 'wait', fact: '0 of 1 approvals', sinceMs: 0, zones: ['b'] } as const];
+    expect(asked(await act('approve ingester', { decision: { ...waiting, waits }, extra: [policy] }))).toEqual([
+      { group: 'ingester', action: 'approve', runId: '4f1c9a02', rule: 'freeze/change' },
+    ]);
+  });
+
+  it.each([
+    ['approve ingester --wave nonsense', waiting, 3],
+    ['approve ingester --wave zone-a', waiting, 3],
+    ['approve ingester --wave rest --rule a/b', waiting, 3],
+    ['approve ingester', rolling, 5],
+    ['approve ingester --wave rest', over, 5],
+    ['approve nonsense', waiting, 10],
+  ])('%s ends without a word', async (line, decision, status) => {
+    const acted = await act(line, { decision });
+    expect([acted.status, acted.kept]).toEqual([status, []]);
+  });
+});
+
+describe('reject', () => {
+  it('says no, with the reason', async () => {
+    const acted = await act('reject ingester --reason "errors in the canary"');
+    expect(asked(acted)).toEqual([
+      { group: 'ingester', action: 'reject', runId: '4f1c9a02', wave: 'rest', reason: 'errors in the canary' },
+    ]);
+    expect(acted.stdout).toContain('wave rest rejected by anna (errors in the canary)\n  nothing of it begins in run 4f1c9a02');
+  });
+});
+
+describe('promote', () => {
+  it('passes over soak and gates of the wave under way, and says what it leaves', async () => {
+    const canary = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
+    const acted = await act('promote ingester', { decision: canary });
+    expect(asked(acted)).toEqual([{ group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary' }]);
+    expect(acted.stdout).toContain('wave canary promoted by anna, which passes over a soak of 30m and gate errors');
+    expect(acted.stdout).toContain('approvals hold as before');
+  });
+
+  it('takes one gate, or all waves by the name of the group', async () => {
+    expect(asked(await act('promote ingester --gate errors --wave canary', { decision: rolling }))).toEqual([
+      { group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary', gate: 'errors' },
+    ]);
+    expect(asked(await act('promote ingester --full --confirm ingester', { decision: rolling }))).toEqual([
+      { group: 'ingester', action: 'promote', runId: '4f1c9a02' },
+    ]);
+    expect((await act('promote ingester --full', { decision: rolling })).status).toBe(3);
+  });
+
+  it('is refused where nobody vouches for who asks', async () => {
+    const acted = await act('promote ingester', { decision: rolling, options: {} });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+  });
+
+  it.each([
+    ['promote ingester', failed, 5],
+    ['promote ingester', over, 5],
+    ['promote ingester --wave nonsense', rolling, 3],
+    ['promote ingester --gate nonsense', rolling, 3],
+    ['promote ingester --wave rest --full', rolling, 3],
+  ])('%s ends without a word', async (line, decision, status) => {
+    const acted = await act(line, { decision });
+    expect([acted.status, acted.kept]).toEqual([status, []]);
+  });
+});
+
+describe('abort and retry', () => {
+  it('abort ends the run under way, and says what stays and where it goes from there', async () => {
+    const acted = await act('abort ingester --reason "bad WAL replay"', { decision: rolling });
+    expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', reason: 'bad WAL replay' }]);
+    expect(acted.stdout).toMatch(/^mimir\/ingester aborted in wave rest by anna \(bad WAL replay\): \d+ pods new, \d+ old\n/);
+    expect(acted.stdout).toContain('kubectl rollout-group undo mimir/ingester   on: kubectl rollout-group retry mimir/ingester');
+  });
+
+  it('abort holds where nobody vouches for who asked, and says so', async () => {
+    const acted = await act('abort ingester', { decision: rolling, options: {} });
+    expect([acted.status, asked(acted).length]).toEqual([0, 1]);
+    expect(acted.stdout).toContain('held until the intent is taken back');
+  });
+
+  it.each([
+    ['abort ingester', over, 'does not roll; nothing was aborted'],
+    ['abort ingester', failed, 'has ended already: no pod became available for 5m'],
+    ['retry ingester', rolling, 'has no run that failed'],
+  ])('%s is nothing where there is nothing to do', async (line, decision, text) => {
+    const acted = await act(line, { decision });
+    expect([acted.status, acted.kept]).toEqual([0, []]);
+    expect(acted.stdout).toContain(text);
+  });
+
+  it('retry lets a failed run go on, as a vouched person, and each time is another word', async () => {
+    const acted = await act('retry ingester', { decision: failed });
+    expect(asked(acted)).toEqual([{ group: 'ingester', action: 'retry', runId: '4f1c9a02' }]);
+    const again = await act('retry ingester', { decision: { ...failed, run: { ...runOf(failed), failedMs: 2000 } } });
+    expect(again.kept[0]?.path).not.toBe(acted.kept[0]?.path);
+    expect((await act('retry ingester', { decision: failed, options: {} })).status).toBe(5);
+  });
+});
+
+describe('where the kinds are not installed', () => {
+  it.each([
+    ['approve ingester --wave rest', waiting, 'rolloutintents'],
+    ['abort ingester', rolling, 'rolloutintents'],
+    ['retry ingester', failed, 'rolloutintents'],
+    ['promote ingester', rolling, 'rolloutintents'],
+    ['protect ingester --for 1h', rolling, 'rolloutintents'],
+    ['undo ingester', rolling, 'rolloutintents'],
+    ['override ingester --rule zone-gap --for 30m --reason x --confirm ingester', rolling, 'rolloutexceptions'],
+  ])('%s refuses with the command that installs them', async (line, decision, missing) => {
+    const acted = await act(line, { decision, extra: history, options: { missing: [missing], stamp: oncall } });
+    expect(acted.status).toBe(10);
+    expect(acted.stderr).toMatch(/kubectl rollout-group schema Rollout(Intent|Exception) -o crd \| kubectl apply -f -/);
+  });
+});
+
+describe('explain says what a person can do', () => {
+  const held = (rule: string, outcome: 'wait' | 'no', intent?: string): PublishedDecision => ({
+    ...rolling,
+    phase: rule === 'run-failed' ? 'Failed' : 'Waiting',
+    outcome: outcome === 'no' ? 'blocked' : 'wait',
+    actions: [],
+    waits: [
+      {
+        rule,
+        outcome,
+        fact: 'as it is',
+        sinceMs: 0,
+        zones: ['b'],
+        ...(intent === undefined ? {} : { source: { object: `RolloutIntent mimir/${intent}` } }),
+      },
+    ],
+  });
+
+  it.each<[string, PublishedDecision, readonly string[]]>([
+    [
+      'a run that ended',
+      held('run-failed', 'no'),
+      ['The run has ended', 'rollout-group retry mimir/ingester', 'rollout-group undo mimir/ingester'],
+    ],
+    [
+      'what was undone',
+      held('undone', 'wait', 'undo.ingester.1'),
+      ['it needs a person', 'rollout-group cancel mimir/ingester undo.ingester.1'],
+    ],
+    ['what is protected', held('protected', 'wait', 'protect.ingester'), ['rollout-group cancel mimir/ingester protect.ingester']],
+    ['an approval', held('approval', 'wait'), ['it needs a person', 'rollout-group approve mimir/ingester']],
+  ])('about %s', async (_name, decision, texts) => {
+    const { stdout } = await act('explain ingester', { decision });
+    for (const text of texts) expect(stdout).toContain(text);
+  });
+});

@@ -1,0 +1,292 @@
+// What people say of a run, on a real control plane with the real agent: who counts, who never does, and what becomes of it.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { customResourceDefinition } from '../../policies/schema/crd.ts';
+import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
+import type { KubernetesObject } from '../control-plane/client.ts';
+import { TestGroup } from '../control-plane/group.ts';
+import { agentRules, grant, grantNodes, type Rule } from '../control-plane/roles.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { closeAll } from '../webhook/server/served.ts';
+import { memberOf, type Person } from './live-people.ts';
+import { installStamping } from './stamping.ts';
+
+const namespace = 'mimir';
+const ours = 'rollout-group.dev';
+const apiVersion = `${ours}/v1alpha1`;
+const path = `/apis/${apiVersion}/namespaces/${namespace}`;
+const merge = 'application/merge-patch+json';
+
+/** Everybody here may write intents: what counts is decided by who they are, and not by whether they may ask. */
+const operatorRules: readonly Rule[] = [
+  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['get', 'list', 'watch', 'patch'] },
+  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['list'] },
+  { apiGroups: [''], resources: ['configmaps', 'pods'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
+  { apiGroups: ['rollout-operator.grafana.com'], resources: ['zoneawarepoddisruptionbudgets'], verbs: ['list', 'watch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] },
+  { apiGroups: [ours], resources: ['*'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
+];
+
+const groupObject = {
+  apiVersion,
+  kind: 'RolloutGroup',
+  metadata: { name: 'ingester', namespace },
+  spec: {
+    members: { zones: ['a', 'b', 'c'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
+    rollout: {
+      engine: 'onDelete',
+      rotateBy: 'delete',
+      skipOnRollback: true,
+      waves: [
+        { name: 'canary', zones: ['a'], pods: 1, after: { soak: '1h' } },
+        { name: 'rest', zones: ['a', 'b', 'c'], percent: 100, before: { approval: { count: 1, from: ['oncall'] } } },
+      ],
+    },
+  },
+};
+
+interface Published {
+  readonly phase: string;
+  readonly run?: {
+    readonly id: string;
+    readonly outcome: string;
+    readonly kind: string;
+    readonly target: Readonly<Record<string, string>>;
+  };
+  readonly waits: readonly { readonly rule: string; readonly fact: string }[];
+}
+
+type GroupWithStatus = KubernetesObject & { readonly status?: { readonly decision?: Published } };
+
+describeOnControlPlane('the word of people', (controlPlane) => {
+  let group: TestGroup;
+  let anna: Person;
+  let eve: Person;
+  let agent: AgentProcess | undefined;
+
+  beforeAll(async () => {
+    const { client, identities } = controlPlane();
+    group = new TestGroup(client, { namespace });
+    await group.create();
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    for (const kind of ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent', 'RolloutRun'] as const) {
+      await client.create(definitions, customResourceDefinition(kind));
+    }
+    await client.until(definitions, 'the kinds established', (items) =>
+      items.every(
+        (item) =>
+          JSON.stringify(item).includes('"Established","status":"True"') ||
+          /"status":"True","type":"Established"/.test(JSON.stringify(item)),
+      ),
+    );
+    await client.create(`${path}/rolloutgroups`, groupObject);
+    await grant(client, identities.agent, namespace, agentRules());
+    await grantNodes(client, identities.agent);
+    anna = await memberOf(controlPlane(), namespace, { user: 'anna', groups: ['oncall'] }, operatorRules);
+    eve = await memberOf(controlPlane(), namespace, { user: 'eve', groups: ['dev'] }, operatorRules);
+  });
+  afterAll(async () => {
+    await agent?.stop();
+    await closeAll();
+  });
+
+  const startAgent = async (...flags: readonly string[]): Promise<void> => {
+    await agent?.stop();
+    agent = await startAgentProcess({ url: controlPlane().url, identity: controlPlane().identities.agent, namespace, flags });
+    await agent.untilReady();
+  };
+
+  /** What the agent has published, as soon as it is so. */
+  const until = async (what: string, isSo: (decision: Published) => boolean): Promise<Published> => {
+    const [found] = await controlPlane().client.until<GroupWithStatus>(`${path}/rolloutgroups`, what, ([item]) => {
+      const decision = item?.status?.decision;
+      return decision !== undefined && isSo(decision);
+    });
+    if (found?.status?.decision === undefined) throw new Error('the group is there');
+    return found.status.decision;
+  };
+  const untilHeld = (rule: string): Promise<Published> => until(`held by ${rule}`, ({ waits }) => waits.some((wait) => wait.rule === rule));
+  const runId = (decision: Published): string => decision.run?.id ?? '';
+
+  const images = async (): Promise<string> => (await group.pods()).map((pod) => /server:(\d)/.exec(JSON.stringify(pod))?.[1]).join('');
+
+  const intent = (name: string, spec: object): object => ({
+    apiVersion,
+    kind: 'RolloutIntent',
+    metadata: { name },
+    spec: { group: 'ingester', ...spec },
+  });
+  const write = async (
+    who: Person,
+    name: string,
+    spec: object,
+  ): Promise<KubernetesObject & { readonly spec?: { readonly requestedBy?: { readonly user: string } } }> => {
+    const { status, body } = await controlPlane().clientOf(who.identity).ask('POST', `${path}/rolloutintents`, intent(name, spec));
+    expect([name, status]).toEqual([name, 201]);
+    return body;
+  };
+  const forget = async (...names: readonly string[]): Promise<void> => {
+    for (const name of names) await controlPlane().client.ask('DELETE', `${path}/rolloutintents/${name}`);
+  };
+
+  /** Words reach the agent in the order in which they were written: one that holds shows that it has heard those before. */
+  const hasHeard = async (decision: Published): Promise<void> => {
+    await write(anna, 'fence', { action: 'undo', undone: [{ zone: 'a', revision: decision.run?.target['a'] ?? '' }] });
+    await untilHeld('undone');
+    await forget('fence');
+    await until('the fence is gone', ({ waits }) => waits.every(({ rule }) => rule !== 'undone'));
+  };
+
+  const ok = async (who: Person, ...words: readonly string[]): Promise<string> => {
+    const { status, stdout, stderr } = await who.run(words);
+    expect(status, `${words.join(' ')}: ${stdout}${stderr}`).toBe(0);
+    return stdout;
+  };
+
+  const forged = { user: 'anna', groups: ['oncall'], at: '2099-01-01T00:00:00Z' };
+
+  it('without the webhook nobody is believed, whatever stands in the object, and verbs that let something go on say so', async () => {
+    await startAgent();
+    await group.setImage('example.com/server:2');
+    const soaking = await untilHeld('soak');
+    const id = runId(soaking);
+    const before = await images();
+    await write(eve, 'forged-promote', { action: 'promote', runId: id, wave: 'canary', requestedBy: forged });
+    await write(eve, 'forged-approve', { action: 'approve', runId: id, wave: 'rest', requestedBy: forged });
+    for (const verb of ['promote', 'approve --wave rest']) {
+      const { status, stderr } = await anna.run([...verb.split(' ').slice(0, 1), 'ingester', ...verb.split(' ').slice(1)]);
+      expect([verb, status]).toEqual([verb, 5]);
+      expect(stderr).toContain('no webhook writes down who asks');
+    }
+    await hasHeard(soaking);
+    expect([await images(), runId(await untilHeld('soak'))]).toEqual([before, id]);
+    await forget('forged-promote', 'forged-approve');
+  });
+
+  it('a promotion passes over the soak, and over no approval', async () => {
+    await installStamping(controlPlane(), namespace);
+    await startAgent('-intents.stamped=true');
+    expect(await ok(eve, 'promote', 'ingester', '--yes', '--reason', 'hotfix')).toContain('wave canary promoted by eve');
+    const { waits } = await untilHeld('approval');
+    expect(waits.find(({ rule }) => rule === 'approval')?.fact).toBe('0 of 1 approvals from oncall');
+  });
+
+  it('an approval by somebody without the group, for another run, after its end or forged never counts', async () => {
+    const asking = await untilHeld('approval');
+    const id = runId(asking);
+    const before = await images();
+    const refused = await eve.run(['approve', 'ingester']);
+    expect([refused.status, refused.stderr]).toEqual([5, expect.stringContaining('it takes somebody of oncall')]);
+    await write(eve, 'stranger', { action: 'approve', runId: id, wave: 'rest' });
+    const body = await write(eve, 'forged', { action: 'approve', runId: id, wave: 'rest', requestedBy: forged });
+    expect(body.spec?.requestedBy?.user).toBe('eve');
+    await write(anna, 'other-run', { action: 'approve', runId: 'deadbeef', wave: 'rest' });
+    await write(anna, 'other-wave', { action: 'approve', runId: id, wave: 'canary' });
+    await write(anna, 'over', { action: 'approve', runId: id, wave: 'rest', expires: '2026-01-01T00:00:00Z' });
+    // Whoever bends the word of another one speaks for themselves.
+    await controlPlane()
+      .clientOf(eve.identity)
+      .ask('PATCH', `${path}/rolloutintents/other-run`, { spec: { runId: id } }, merge);
+    await hasHeard(asking);
+    const { waits } = await untilHeld('approval');
+    expect([await images(), waits.find(({ rule }) => rule === 'approval')?.fact]).toEqual([before, '0 of 1 approvals from oncall']);
+    expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] approval +0 of 1 approvals from oncall/);
+  });
+
+  it('a rejection stops it, and who rejected may approve', async () => {
+    await ok(anna, 'reject', 'ingester', '--reason', 'errors');
+    await until('rejected', ({ waits }) => waits.some(({ rule, fact }) => rule === 'approval' && fact === 'anna rejected it: errors'));
+    expect(await ok(anna, 'approve', 'ingester', '--wave', 'rest')).toContain('wave rest approved by anna');
+    await ok(anna, 'status', 'ingester', '--timeout', '90s');
+    expect(await images()).toBe('222222');
+  });
+
+  it('the record of the run says who asked what', async () => {
+    const list = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json'));
+    const shown = await ok(anna, 'history', 'ingester', list.runs[0].id);
+    expect(shown).toMatch(/asked +.* eve: promote wave canary \(hotfix\)/);
+    expect(shown).toMatch(/asked +.* anna: reject wave rest \(errors\)/);
+    expect(shown).toMatch(/asked +.* anna: approve wave rest/);
+  });
+
+  it('an abort ends a run, a retry lets it go on, and both are told', async () => {
+    await group.setImage('example.com/server:3');
+    await untilHeld('soak');
+    expect(await ok(eve, 'abort', 'ingester', '--reason', 'bad WAL replay')).toContain(
+      'aborted in wave canary by eve (bad WAL replay): 1 pod new, 5 old',
+    );
+    const { run } = await until('failed', ({ phase }) => phase === 'Failed');
+    const status = await anna.run(['status', 'ingester', '--timeout', '30s']);
+    expect([status.status, status.stdout]).toEqual([6, expect.stringContaining('aborted by eve (bad WAL replay)')]);
+    expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/aborted by eve \(bad WAL replay\)/);
+    expect(await ok(eve, 'abort', 'ingester')).toContain('has ended already');
+    await ok(anna, 'retry', 'ingester');
+    expect((await untilHeld('soak')).run).toMatchObject({ id: run?.id, outcome: 'running' });
+  });
+
+  it('an undo goes back with the whole group, and holds what manifests ask for again', async () => {
+    expect(await ok(eve, 'undo', 'ingester', '--yes', '--reason', 'memory leak')).toContain(
+      'manifests in Git still ask for what was taken back',
+    );
+    await ok(anna, 'status', 'ingester', '--timeout', '90s');
+    expect(await images()).toBe('222222');
+    expect((await until('rolled back', ({ run }) => run?.outcome === 'completed')).run?.kind).toBe('rollback');
+    // Git comes along.
+    await group.setImage('example.com/server:3');
+    const { waits } = await untilHeld('undone');
+    expect(waits.find(({ rule }) => rule === 'undone')?.fact).toMatch(/^eve \(memory leak\) took back ingester-zone-a-/);
+    expect(await images()).toBe('222222');
+    expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] undone /);
+    // Another template passes.
+    await group.setImage('example.com/server:4');
+    await untilHeld('soak');
+  });
+
+  it('a protected pod stays, and what was asked is taken back by its name', async () => {
+    await ok(anna, 'promote', 'ingester', '--yes');
+    await ok(anna, 'protect', 'ingester', '--pod', 'ingester-zone-a-0', '--pod', 'ingester-zone-a-1', '--for', '1h');
+    await ok(anna, 'approve', 'ingester', '--wave', 'rest');
+    await untilHeld('protected');
+    const { items } = (await controlPlane().client.get(`${path}/rolloutintents`)) as unknown as {
+      readonly items: readonly KubernetesObject[];
+    };
+    const name = items.find((item) => item.metadata.name.startsWith('protect.'))?.metadata.name ?? '';
+    expect(await ok(anna, 'cancel', 'ingester', name)).toBe(`mimir/ingester: ${name} was taken back\n`);
+    await ok(anna, 'status', 'ingester', '--timeout', '90s');
+    expect(await images()).toBe('444444');
+  });
+
+  it('an override is an exception of one rule with who asked, and never of one that does not yield', async () => {
+    await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--for', '30m', '--reason', 'cost', '--confirm', 'ingester');
+    const { body } = await controlPlane().client.ask('GET', `${path}/rolloutexceptions/override.ingester.zone-gap`);
+    expect(body).toMatchObject({ spec: { rule: 'zone-gap', requestedBy: { user: 'anna' } } });
+    const refused = await anna.run([
+      'override',
+      'ingester',
+      '--rule',
+      'view-complete',
+      '--for',
+      '30m',
+      '--reason',
+      'x',
+      '--confirm',
+      'ingester',
+    ]);
+    expect(refused.status).toBe(5);
+    const spec = {
+      rule: 'view-complete',
+      target: { group: 'ingester' },
+      allow: { anything: true },
+      reason: 'x',
+      expires: '2099-01-01T00:00:00Z',
+    };
+    const raw = await controlPlane().client.ask('POST', `${path}/rolloutexceptions`, {
+      apiVersion,
+      kind: 'RolloutException',
+      metadata: { name: 'raw' },
+      spec,
+    });
+    expect(raw.status).toBe(422);
+    await ok(anna, 'cancel', 'ingester', 'override.ingester.zone-gap');
+  });
+});
