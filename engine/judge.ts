@@ -1,18 +1,23 @@
 // judge: may this API request pass, and why not. The same rules as decide, asked by somebody else.
+import { labelKeys } from '../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
+import { holdingPartition } from '../policies/engines.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
-import { announcedByAgent, groupOf, podNamed, setNamed } from './admission-claims.ts';
+import { announcedByAgent, grantedBefore, groupOf, podNamed, setNamed } from './admission-claims.ts';
 import { pods } from './amount.ts';
-import { contextOf, type GroupContext, sourceOf } from './context.ts';
+import { contextOf, type GroupContext, protectSource, sourceOf } from './context.ts';
 import type { Action, AdmissionRequest, Judgement, RuleResult } from './decision.ts';
 import { disruptionVerdict } from './disruption/disruption.ts';
-import { hashText } from './hash.ts';
+import { namespaceEnds } from './exemption.ts';
+import { releasedClaims } from './partition.ts';
 import { protectionKept } from './protection.ts';
+import { decisionId, describe } from './request-text.ts';
 import { holds, result } from './rule.ts';
 import { withException } from './rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { prepareDownscale } from './rules/prepare.ts';
+import { leavingOrdinals, protectedFromOthers } from './rules/protected.ts';
 import { oldStatusOf } from './rules/roll.ts';
 import { type ScaleQuestion, scaleCeiling, scaleDownRules, setLeavesRules } from './rules/scale.ts';
 import { windowResult } from './rules/window.ts';
@@ -46,12 +51,13 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
   return {
     outcome,
     code: outcome === 'deny' ? (verdict.code === undefined || verdict.code === 200 ? 403 : verdict.code) : 200,
+    request,
     message: first === undefined ? `${describe(request)} is allowed` : refusal(request, first),
     effect: effectOf(refusals, verdict.policies),
     results: verdict.results,
     warnings,
     actions: outcome === 'allow' ? [] : actions,
-    decisionId: decisionId(snapshot, request, first),
+    decisionId: decisionId(snapshot, request, first?.rule),
   };
 }
 
@@ -70,24 +76,6 @@ function effectOf(refusals: readonly RuleResult[], policies: PolicyAnswer | unde
   return effects.includes('warn') ? 'warn' : 'allow';
 }
 
-function describe(request: AdmissionRequest): string {
-  switch (request.kind) {
-    case 'scale':
-    case 'update':
-      return request.from === request.to
-        ? `update of statefulset/${request.statefulSet}`
-        : `scale of statefulset/${request.statefulSet} from ${request.from ?? 'null'} to ${request.to ?? 'null'}`;
-    case 'deleteStatefulSet':
-      return `delete of statefulset/${request.statefulSet}`;
-    case 'deletePod':
-      return `delete of pod/${request.pod}`;
-    case 'evictPod':
-      return `eviction of pod/${request.pod}`;
-    case 'restart':
-      return `restart of statefulset/${request.statefulSet}`;
-  }
-}
-
 /** Why a request is refused, in one sentence: the rule, the fact, the limit, and when it passes. */
 function refusal(request: AdmissionRequest, answer: RuleResult): string {
   const limit = answer.limit === undefined ? '' : ` (limit: ${answer.limit})`;
@@ -95,17 +83,12 @@ function refusal(request: AdmissionRequest, answer: RuleResult): string {
   return `${describe(request)} in namespace ${request.namespace} is refused by ${answer.rule}: ${answer.fact}${limit}${passes}`;
 }
 
-function decisionId(snapshot: Snapshot, request: AdmissionRequest, first: RuleResult | undefined): string {
-  const { dryRun: _dryRun, user: _user, ...object } = { user: '', ...request };
-  return hashText(`${first?.rule ?? 'allow'} ${JSON.stringify(object)} ${snapshot.policyDigest}`).slice(0, 12);
-}
-
 function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
-  const announced = announcedByAgent(snapshot, request);
-  if (announced !== undefined) return { results: [announced] };
+  const passing = namespaceEnds(snapshot, request) ?? announcedByAgent(snapshot, request);
+  if (passing !== undefined) return { results: [passing] };
   const verdict = verdictOfRules(snapshot, request);
-  const kept = protectionKept(snapshot, request);
-  return kept.length === 0 ? verdict : { ...verdict, results: [...verdict.results, ...kept] };
+  const more = [...protectionKept(snapshot, request), ...grantedBefore(snapshot, request)];
+  return more.length === 0 ? verdict : { ...verdict, results: [...verdict.results, ...more] };
 }
 
 function verdictOfRules(snapshot: Snapshot, request: AdmissionRequest): Verdict {
@@ -115,9 +98,15 @@ function verdictOfRules(snapshot: Snapshot, request: AdmissionRequest): Verdict 
     case 'update':
       return onUpdate(snapshot, request);
     case 'deleteStatefulSet':
+      if (groupOf(snapshot, request.namespace, request.statefulSet) === undefined) return onDeleteOutsideGroups(snapshot, request);
       return onMember(snapshot, request, (context, zone) => {
-        const own = protection(context, zone, 'no-delete', zone.zone.noDelete, 'must not be deleted');
-        return guarded(context, zone, 'delete', [...own, ...podsMayLeave(context, zone, request.pods ?? 0)], request.user);
+        const own = protection(context, zone, 'noDelete', 'must not be deleted');
+        const kept = protectedFromOthers(
+          context,
+          zone,
+          zone.pods.map(({ ordinal }) => ordinal),
+        );
+        return guarded(context, zone, 'delete', [...own, ...kept, ...podsMayLeave(context, zone, request.pods ?? 0)], request.user);
       });
     case 'restart':
       return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'restart', [], request.user));
@@ -137,11 +126,11 @@ function onMember(snapshot: Snapshot, request: { readonly namespace: string; rea
   return zone === undefined ? { results: [] } : judgeMember(context, zone);
 }
 
-function protection(context: GroupContext, zone: ZoneView, rule: string, isProtected: boolean, what: string): readonly RuleResult[] {
-  if (!isProtected) return [];
-  return [
-    result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect') }),
-  ];
+/** `field` is that of `protect` which asks for it. */
+function protection(context: GroupContext, zone: ZoneView, field: 'noDelete' | 'noEviction', what: string): readonly RuleResult[] {
+  if (!zone.zone[field]) return [];
+  const rule = field === 'noDelete' ? 'no-delete' : 'no-eviction';
+  return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: protectSource(context, zone.zone.name, field) })];
 }
 
 function guarded(
@@ -172,11 +161,19 @@ function onScale(snapshot: Snapshot, request: ScaleRequest): Verdict {
 
 /** StatefulSets of no group are protected by the label of grafana/rollout-operator alone. */
 function onScaleOutsideGroups(snapshot: Snapshot, request: ScaleRequest): Verdict {
-  const set = setNamed(snapshot, request.namespace, request.statefulSet);
   if (request.from === undefined || request.to === undefined || request.to >= request.from) return { results: [] };
-  if (set?.labels['grafana.com/no-downscale'] !== 'true') return { results: [] };
-  const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'metadata.labels[grafana.com/no-downscale]' };
-  return { results: [result('no-downscale', 'no', `${set.name} must not shrink`, { limit: 'grafana.com/no-downscale=true', source })] };
+  return { results: labelled(setNamed(snapshot, request.namespace, request.statefulSet), 'no-downscale', 'must not shrink') };
+}
+
+/** What may not shrink may not go as a whole either. */
+function onDeleteOutsideGroups(snapshot: Snapshot, request: { readonly namespace: string; readonly statefulSet: string }): Verdict {
+  return { results: labelled(setNamed(snapshot, request.namespace, request.statefulSet), 'no-delete', 'must not be deleted') };
+}
+
+function labelled(set: StatefulSetView | undefined, rule: string, what: string): readonly RuleResult[] {
+  if (set?.labels[labelKeys.noDownscale] !== 'true') return [];
+  const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: `metadata.labels[${labelKeys.noDownscale}]` };
+  return [result(rule, 'no', `${set.name} ${what}`, { limit: `${labelKeys.noDownscale}=true`, source })];
 }
 
 type Change = ScaleRequest & { readonly from: number; readonly to: number };
@@ -204,6 +201,7 @@ function onShrink(context: GroupContext, zone: ZoneView, request: Change): Verdi
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to: request.to });
   const first = [
     ...scaleDownRules.map((rule) => rule.evaluate(question)),
+    ...protectedFromOthers(context, zone, leavingOrdinals(zone, question)),
     ...delayKept(question),
     windowResult(context, 'scaleDown', 'nothing'),
     ...policies.results,
@@ -236,7 +234,7 @@ function onUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
   const scale = onScale(snapshot, { ...request, kind: 'scale' });
   if (scale.results.some(holds)) return scale;
   const change = onMember(snapshot, request, (context, zone) => {
-    const strategy = strategyKept(context, zone, request);
+    const strategy = strategyKept(context, zone, request).map((answer) => withException(context, answer, { zone: zone.zone.name }));
     if (!request.isTemplateChanged) return { results: strategy };
     const policies = policyAnswer({ context, action: 'rollout', zone, ...userOf(request) });
     // A template may be written at any time, and the agent holds the rollout; only what policy denies is refused at the door.
@@ -260,8 +258,9 @@ function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequ
     firstOrdinal === set.firstOrdinal
       ? []
       : [result('ordinals-kept', 'no', `pods of ${set.name} would leave with their ordinals`, { limit: `begins at ${set.firstOrdinal}` })];
-  if (context.group.compatibility.strategyOfAllMembers) return moved;
-  if (strategy === 'OnDelete') return moved;
+  if (strategy === 'OnDelete') return [...moved, ...versionsKept(context, zone, request)];
+  const unheld = templateHeld(context, zone, request);
+  if (unheld !== undefined) return [...moved, unheld];
   const isOther = set.updateStrategy !== strategy;
   const isHeldByPartition = !isTemplateChanged || context.group.rollout.engine !== 'onDelete';
   if (!isOther && partition >= set.partition && isHeldByPartition) return moved;
@@ -270,14 +269,40 @@ function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequ
   if (old !== undefined) return [...moved, old];
   const beyond = isOther ? 0 : partition;
   const outdated = isTemplateChanged
-    ? Math.max(0, zone.replicas + set.firstOrdinal - Math.max(beyond, set.firstOrdinal))
-    : zone.outdated.filter((pod) => pod.ordinal >= beyond).length;
+    ? Math.max(0, zone.replicas - beyond)
+    : zone.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + beyond).length;
   if (outdated === 0) return moved;
   const isLower = !isOther && partition < set.partition;
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
   const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
   const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
   return [...moved, result('update-strategy', 'no', fact, { limit, source })];
+}
+
+/** Under OnDelete a pod comes back at the update revision, whatever its turn; where a partition kept it, that would be a rollout by accident. */
+function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
+  const { set, outdated } = zone;
+  if (set === undefined || group.rollout.engine === 'onDelete' || set.updateStrategy === 'OnDelete') return [];
+  if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
+  const count = isTemplateChanged ? zone.replicas : outdated.length;
+  if (count === 0) return [];
+  const fact = `under OnDelete ${pods(count)} of ${set.name} would come back at the update revision whenever they restart`;
+  return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.engine'] })];
+}
+
+/**
+ * Under the engine `partition` a template waits for its turn only while the partition holds the pods back. Between the end of one rollout and the
+ * agent's next turn it does not yet. In the middle of one a template may be written all the same: that is how a broken one is cured.
+ */
+function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
+  const { set, outdated, replicas } = zone;
+  if (group.rollout.engine !== 'partition' || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined)
+    return undefined;
+  const { partition = set.partition } = request;
+  if (set.updateStrategy !== request.strategy || outdated.length > 0 || partition !== set.partition || partition >= replicas)
+    return undefined;
+  const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
+  return result('update-strategy', 'wait', fact, { limit: `partition ${holdingPartition}`, source: group.sources['rollout.engine'] });
 }
 
 type PodRequest = Extract<AdmissionRequest, { kind: 'deletePod' | 'evictPod' }>;
@@ -293,14 +318,19 @@ function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
   if (!isEviction && (pod.isTerminating || group.disruption === undefined)) {
     return pod.isTerminating
       ? { results: [] }
-      : onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) => guarded(context, zone, 'delete', [], request.user));
+      : onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) =>
+          guarded(context, zone, 'delete', protectedFromOthers(context, zone, [pod.ordinal]), request.user),
+        );
   }
   const guard = onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) =>
     guarded(
       context,
       zone,
       isEviction ? 'evict' : 'delete',
-      isEviction ? protection(context, zone, 'no-eviction', zone.zone.noEviction, 'lets no pod be evicted') : [],
+      [
+        ...(isEviction ? protection(context, zone, 'noEviction', 'lets no pod be evicted') : []),
+        ...protectedFromOthers(context, zone, [pod.ordinal]),
+      ],
       request.user,
     ),
   );
@@ -335,7 +365,7 @@ function underBudget(snapshot: Snapshot, group: GroupDefinition | undefined, set
   };
 }
 
-/** The announced disruptions, with a claim for each pod that an announced decrease takes away. */
+/** The announced disruptions, with a claim for each pod that an announced decrease takes away, or that a StatefulSet controller may replace. */
 function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Claim[] {
   const view = viewGroup(snapshot, group);
   if (group.compatibility.scaleDownChecks === 'prepareOnly') return view.ledger.claims;
@@ -345,5 +375,5 @@ function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Cla
       .flatMap(({ to = 0 }) => members.filter((pod) => pod.ordinal >= (set?.firstOrdinal ?? 0) + to))
       .map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: snapshot.nowMs })),
   );
-  return [...view.ledger.claims, ...leaving];
+  return [...view.ledger.claims, ...leaving, ...releasedClaims({ view, nowMs: snapshot.nowMs })];
 }

@@ -24,12 +24,17 @@ export function protectionKept(snapshot: Snapshot, request: AdmissionRequest): r
 /** What was taken away lately still refuses what it could have refused. */
 function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const set = subjectOf(snapshot, request);
-  const { departures = [] } = snapshot;
-  if (set === undefined || isUnknown(departures)) return [];
+  const { departures = [], unprotected = [] } = snapshot;
+  if (set === undefined) return [];
+  const shrinks = isShrink(request) || request.kind === 'deleteStatefulSet';
+  if (isUnknown(departures)) {
+    // Nobody is kept from deleting a pod for want of an answer.
+    if ((!shrinks && request.kind !== 'evictPod') || unprotected.includes(set.uid)) return [];
+    return [result(rule, 'unknown', `nobody knows what ${set.name} was taken out of lately: ${departures.unknown}`)];
+  }
   const lost = departures.filter(
     (departure) => departure.uid === set.uid && departure.untilMs > snapshot.nowMs && isStillLost(snapshot, set, departure),
   );
-  const shrinks = isShrink(request) || request.kind === 'deleteStatefulSet';
   const isPod = request.kind === 'evictPod' || request.kind === 'deletePod';
   const holding = lost.filter(({ group }) => shrinks || (isPod && group !== undefined));
   return holding.map(({ group, label, untilMs }) => {

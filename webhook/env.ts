@@ -1,12 +1,27 @@
 // What the webhook reaches outside of itself.
 import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
+import type { KubernetesObject } from '../cluster/request/resource.ts';
+import type { Change } from '../cluster/watch/store.ts';
 import type { Judgement } from '../engine/decision.ts';
-import type { Departure, Ledger, Snapshot } from '../engine/snapshot.ts';
+import type { Departure, Ledger, Snapshot, Unknown } from '../engine/snapshot.ts';
+import type { Answer, Call, Review } from './review/review.ts';
 
 /** The ports of the webhook. */
 export interface WebhookEnv extends ClusterEnv {
   readonly pods: PodHttp;
   readonly log: Log;
+}
+
+/** Objects of one kind, as the one watch of this process has them (`Shared` of agent/watched/shared.ts). */
+export interface Followed<View> {
+  readonly get: (namespace: string, name: string) => View | undefined;
+  readonly list: (namespace?: string) => readonly View[];
+  /** Why nothing was ever known of a namespace; undefined from the first list on, whatever becomes of the server, and where the kind is missing. */
+  readonly neverRead: (namespace: string) => Unknown | undefined;
+  /** Whether everything is known, or known not to be readable. */
+  readonly isSettled: () => boolean;
+  /** Calls back after each change, in their order. The answer ends that. */
+  readonly onChange: (listener: (change: Change<View>) => void) => () => void;
 }
 
 /** A group as the ledger knows it. */
@@ -38,4 +53,12 @@ export interface Guard {
 export interface NativeGuard extends Guard {
   /** Remembers what StatefulSets of the namespace were taken out of, for every process to know. Rejects when it could not be stored. */
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
+  /** Hears of an object that was read past what the guard knows: a watch that has swallowed a change of it is found, and mended. */
+  readonly readPast?: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
 }
+
+/**
+ * What native enforcement would refuse of a request, or undefined: it passes there, or enforcement is off in its namespace. Reserves nothing. For
+ * endpoints that do what cannot be taken back before `/admission/enforce` is asked about the same request. Never rejects but for a defect.
+ */
+export type NativePreview = (review: Review, call: Call) => Promise<Answer | undefined>;

@@ -2,11 +2,13 @@
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { startPolicySource } from '../policies/policies.ts';
-import { concernsPolicies, startCaches } from '../watched/caches.ts';
+import type { Degradation } from '../report.ts';
+import { concernsPolicies, type SharedWatches, startCaches } from '../watched/caches.ts';
 import { type AdmissionGuard, admissionGuard } from './guard.ts';
 
 export interface Admission {
   readonly guard: AdmissionGuard;
+  readonly followed: SharedWatches;
   /** Ends every watch. */
   readonly stop: () => void;
 }
@@ -15,14 +17,26 @@ export interface Admission {
 export function startAdmission(
   env: AgentEnv,
   config: Pick<AgentConfig, 'namespaces' | 'agentNamespace' | 'policySources' | 'areIntentsStamped' | 'identity'>,
+  /** Hears of what is missing, each time when something of it changes. */
+  onDegraded: (degradations: readonly Degradation[]) => void = () => undefined,
 ): Admission {
+  let told = '[]';
+  const tell = (): void => {
+    const now = [...caches.degradations(), policies.degradation()].filter((degradation) => degradation !== undefined);
+    const text = JSON.stringify(now);
+    if (text === told) return;
+    told = text;
+    onDegraded(now);
+  };
   const caches = startCaches(env, config, (change) => {
     if (concernsPolicies(change)) policies.refresh();
+    if (change.kind === 'state') tell();
   });
-  const policies = startPolicySource(env, config, caches, { onChange: () => undefined, onState: () => undefined });
+  const policies = startPolicySource(env, config, caches, { onChange: () => undefined, onState: tell });
   policies.refresh();
   return {
     guard: admissionGuard({ env, config, caches, policies: policies.upToDate }),
+    followed: caches.shared,
     stop: () => {
       policies.stop();
       caches.stop();

@@ -5,6 +5,7 @@ import { createObject } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { hashText } from '../../engine/hash.ts';
 import { reasonOf } from '../../engine/publish/reason.ts';
+import { encodeRequest } from '../../engine/request-document.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
@@ -24,6 +25,9 @@ export interface Denials {
 
 /** The label by which an Event is found that tells of a decision. */
 export const decisionLabel = 'rollout-group.dev/decision';
+
+/** The annotation with the request, so that it can be judged again by what there is then. */
+export const requestAnnotation = 'rollout-group.dev/request';
 
 /** The same decision is told again after this long. */
 const repeatMs = 600_000;
@@ -78,7 +82,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
 
 /** The name follows from the decision and the ten minutes in which it was made, so that several processes write it once. */
 function eventOf(
-  { message, decisionId, results }: Judgement,
+  { message, decisionId, results, request }: Judgement,
   { namespace, statefulSet, uid }: DeniedSubject,
   { nowMs, identity }: { readonly nowMs: number; readonly identity: string },
 ): KubernetesObject {
@@ -86,9 +90,11 @@ function eventOf(
     results.find(({ outcome }) => outcome === 'no') ?? results.find(({ outcome }) => outcome === 'wait' || outcome === 'unknown');
   const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}`)}`;
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
+  const asked = encodeRequest(request);
+  const annotations = asked === undefined ? {} : { annotations: { [requestAnnotation]: asked } };
   return {
     ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event' },
-    metadata: { namespace, name, labels: { [decisionLabel]: decisionId } },
+    metadata: { namespace, name, labels: { [decisionLabel]: decisionId }, ...annotations },
     eventTime: new Date(nowMs).toISOString().replace('Z', '000Z'),
     regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: statefulSet, ...(uid === undefined ? {} : { uid }) },
     ...{ type: 'Warning', reason: reasonOf(refused?.rule ?? 'denied').slice(0, 128), action: 'Deny' },

@@ -1,9 +1,11 @@
 // What admission judges by: the agent's caches and policies, ledgers and objects from the quorum where something may be disturbed.
 
 import { sleep } from '../../cluster/env.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
-import { snapshotOf } from '../../engine/observe/cluster.ts';
+import { protectiveLabels } from '../../engine/protection.ts';
 import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
@@ -11,12 +13,14 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import { openTimes } from '../turn/claim-ages.ts';
-import { type FreshRead, readFresh } from '../turn/fresh.ts';
+import { contradicted, type FreshRead, readFresh } from '../turn/fresh.ts';
+import { knownSnapshot } from '../turn/known.ts';
 import { LedgerChanged, type Ledgers, ledgerStore } from '../turn/ledgers.ts';
 import { isAsWritten } from '../turn/written.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { createDenials, type DeniedSubject } from './denials.ts';
 import { type Departures, departureStore } from './departures.ts';
+import { unprotectedSets } from './unprotected.ts';
 
 /** A group by its name. */
 export interface GuardedGroup {
@@ -24,23 +28,37 @@ export interface GuardedGroup {
   readonly name: string;
 }
 
+/** A StatefulSet by its name. */
+export interface ProtectedSet {
+  readonly namespace: string;
+  readonly statefulSet: string;
+}
+
 /** The guard of the webhook (`Guard` of webhook/env.ts). */
 export interface AdmissionGuard {
   readonly isSettled: () => boolean;
+  /** Every StatefulSet that something protects now: members of groups, and those whose own labels protect them. Undefined while that is not known. */
+  readonly members: () => readonly ProtectedSet[] | undefined;
   readonly snapshot: (namespace: string, groups: readonly GuardedGroup[], timeoutMs: number) => Promise<Snapshot>;
   readonly store: (group: GuardedGroup, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
+  readonly readPast: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
   readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
 }
 
 export interface GuardParts {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity'>;
-  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'written' | 'isSettled'>;
+  readonly caches: Pick<
+    Caches,
+    'observe' | 'ageMs' | 'statefulSet' | 'manifests' | 'written' | 'isSettled' | 'degradations' | 'lookUp' | 'hasSeen' | 'relist'
+  >;
   /** undefined until they were worked out once. */
   readonly policies: () => ActivePolicies | undefined;
 }
 
+/** By which groups, and members by their labels, are known. */
+const tellingWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
 /** Of each request to the API server: the webhook's own deadline is a few seconds. */
 const longestRequestMs = 2_000;
 /** Without departures nearly everything can be told, so they are waited for less long. */
@@ -64,6 +82,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
   });
   const departures = departureStore(env, { timeoutMs: longestDeparturesMs });
   const denials = createDenials(env, config);
+  const unprotected = unprotectedSets(env.clock);
   /** By group: since when each claim has been known here. One that is stored here is known since then. */
   const knownSinceMs = new Map<string, Map<string, number>>();
   const agesOf = ({ namespace, name }: GuardedGroup, { claims }: Ledger): ((claim: Claim) => number) => {
@@ -85,14 +104,11 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
     const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
     const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
     if (!(await isTold(parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
-    const { unread = [], ...view } = caches.observe(namespace, fresh);
-    const seen = snapshotOf({
-      ...{ nowMs: Math.floor(env.clock.nowMs()), policyDigest: now.digest, agentNamespace: config.agentNamespace },
-      ...{ groups: now.groups, policies: now.policies, exceptions: now.exceptions, intents: now.intents },
-      ...view,
-      unread: [...unread, ...stored.flatMap(({ problem }) => problem ?? [])],
-      ...{ replicaSources: [], gateReadings: [], metrics: [], ledgers: [] },
+    const seen = knownSnapshot({ ...parts, policies: () => now }, namespace, {
+      fresh,
+      unread: stored.flatMap(({ problem }) => problem ?? []),
     });
+    const free = unprotected.look(namespace, seen, departed);
     const observed = stored.flatMap(({ group, ledger }) => {
       if (ledger === undefined) return [];
       const next = observeLedger(ledger, seen, {
@@ -102,7 +118,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
       storedAs.set(next, ledger);
       return [next];
     });
-    return { ...seen, ledgers: observed, departures: departed };
+    return { ...seen, ledgers: observed, departures: departed, unprotected: free };
   };
 
   // Another webhook may have written a moment ago, in the same request. What is known then is put together anew, policies included.
@@ -120,6 +136,21 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
 
   return {
     isSettled: () => caches.isSettled() && policies() !== undefined,
+    members: () => {
+      const now = policies();
+      // What cannot be read may protect more than is known.
+      const isBlind = caches
+        .degradations()
+        .some(({ id, reason }) => tellingWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
+      if (!caches.isSettled() || now === undefined || isBlind) return undefined;
+      const ofGroups = now.groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+      const byLabels = caches
+        .manifests()
+        .flatMap(({ metadata: { namespace = '', name, labels = {} } }) =>
+          protectiveLabels.some((label) => labels[label] !== undefined) ? [{ namespace, statefulSet: name }] : [],
+        );
+      return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
+    },
     snapshot,
     store: async (group, base, next) => {
       const stored = storedAs.get(base) ?? base;
@@ -134,6 +165,12 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
       return true;
     },
     keep: (namespace, left) => departures.keep(namespace, left),
+    readPast: (kind, { metadata: { namespace = '', name, resourceVersion = '', deletionTimestamp } }) => {
+      if (deletionTimestamp !== undefined || !caches.hasSeen(kind, namespace, resourceVersion)) return;
+      const known = caches.lookUp(kind, namespace, name);
+      const isOlder = known !== undefined && (compareResourceVersions(known.resourceVersion, resourceVersion) ?? 0) < 0;
+      if (known === undefined || isOlder) caches.relist(kind, namespace);
+    },
     denied: (judgement, subject) => {
       const uid = caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
       denials.denied(judgement, uid === undefined ? subject : { ...subject, uid });
@@ -168,16 +205,18 @@ async function readDepartures(departures: Departures, namespace: string): Promis
   }
 }
 
-/** Every object of the groups, from the quorum. */
+/** Every object of the groups, from the quorum. A cache that says otherwise although it has heard of everything up to then is listed anew. */
 async function readObjects(
   env: AgentEnv,
   groups: readonly GroupDefinition[],
-  { caches, timeoutMs }: { readonly caches: Pick<Caches, 'observe'>; readonly timeoutMs: number },
+  { caches, timeoutMs }: { readonly caches: GuardParts['caches']; readonly timeoutMs: number },
 ): Promise<FreshObjects> {
   const reads: FreshRead[] = [];
   for (const group of groups) {
     const { nodes } = caches.observe(group.namespace);
-    reads.push(await readFresh(env, group, { timeoutMs: Math.min(longestRequestMs, timeoutMs), nodes }));
+    const read = await readFresh(env, group, { timeoutMs: Math.min(longestRequestMs, timeoutMs), nodes });
+    for (const kind of contradicted(read, group.namespace, caches)) caches.relist(kind, group.namespace);
+    reads.push(read);
   }
   return {
     statefulSets: new Map(reads.flatMap(({ statefulSets }) => [...statefulSets])),

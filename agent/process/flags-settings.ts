@@ -25,6 +25,8 @@ export interface AgentSettings {
     readonly rateLimit?: { readonly qps: number; readonly burst: number };
   };
   readonly policyDirectory?: { readonly path: string; readonly rereadMs: number };
+  /** Of each write of the time since when a pod has been ready. */
+  readonly readyPatchTimeoutMs: number;
   /** Whether this process leads groups, beside webhooks or without. */
   readonly runsAgent: boolean;
   /** Absent: this process serves no webhooks. */
@@ -51,7 +53,6 @@ export interface WebhookSettings {
   readonly clientCaFile?: string;
   /** ConfigMap of the zone tracker; absent when instants of downscales are kept in annotations. */
   readonly zoneTracker?: string;
-  readonly readyPatchTimeoutMs: number;
   /** Whether pods of adopted groups are asked to prepare by an endpoint of ours that comes before. */
   readonly isPreparedElsewhere: boolean;
 }
@@ -98,6 +99,7 @@ export function settingsOf(values: FlagValues, { identity }: { readonly identity
       ...rateLimit(values),
     },
     ...(values['policies'] === '' ? {} : { policyDirectory: { path: values['policies'], rereadMs: values['policies.reread'] } }),
+    readyPatchTimeoutMs: values['zpdb.pod-ready-annotation-patch-timeout'],
     runsAgent: values['run'] !== 'webhook',
     ...(values['server-tls.enabled'] && values['run'] !== 'agent' ? { webhook: webhookSettings(values) } : {}),
   };
@@ -127,7 +129,6 @@ function webhookSettings(values: FlagValues): WebhookSettings {
         },
     ...(clientCaFile === '' ? {} : { clientCaFile }),
     ...(values['use-zone-tracker'] ? { zoneTracker: values['zone-tracker.config-map-name'] } : {}),
-    readyPatchTimeoutMs: values['zpdb.pod-ready-annotation-patch-timeout'],
     isPreparedElsewhere: values['prepare-downscale.registered'],
   };
 }

@@ -6,8 +6,10 @@ import { startAdmission } from '../admission/admission.ts';
 import { type Agent, startAgent } from '../agent.ts';
 import type { Log } from '../env.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
+import { startReadyTimes, writerTurn } from '../published/ready-times.ts';
 import { createWriters, handOver } from '../published/writers.ts';
 import type { TurnListener } from '../report.ts';
+import { type Degradations, degradationsOf } from './degradations.ts';
 import { executableName, usageText } from './flags-help.ts';
 import { parseFlags } from './flags-parse.ts';
 import { type AgentSettings, settingsOf } from './flags-settings.ts';
@@ -85,18 +87,29 @@ async function start(settings: AgentSettings): Promise<void> {
     connectionProcess(),
   );
   const real = realEnv({ connection, settings, metrics, log, userAgent: `${executableName}/${version}` });
-  const leading = settings.runsAgent ? startLeading(real, settings, metrics, log) : undefined;
-  const admission = leading === undefined ? startAdmission(real.admissionEnv, config) : undefined;
-  const guard = leading?.agent.guard ?? admission?.guard;
+  const turns = turnLog(log);
+  const degradations = degradationsOf([metrics.listener, turns]);
+  const leading = settings.runsAgent ? startLeading({ real, settings, metrics, turns, degradations }) : undefined;
+  const admission = leading === undefined ? startAdmission(real.admissionEnv, config, degradations.of('admission')) : undefined;
+  const watching = leading?.agent ?? admission;
   let webhook: ServedWebhook | undefined;
-  if (settings.webhook !== undefined && guard !== undefined) {
+  if (settings.webhook !== undefined && watching !== undefined) {
     // Loaded only where it is used: an agent without webhooks starts faster and needs less memory.
     const { serveWebhook } = await import('./serve-webhook.ts');
     webhook = await serveWebhook({
-      ...{ settings, guard, metrics, webhook: settings.webhook, env: real.admissionEnv },
-      isLeading: leading?.isLeading,
+      ...{ settings, metrics, webhook: settings.webhook, env: real.admissionEnv },
+      ...{ guard: watching.guard, followed: watching.followed, onDegraded: degradations.of('webhook') },
     });
   }
+  const readyTimes =
+    watching === undefined
+      ? undefined
+      : startReadyTimes(real.admissionEnv, {
+          followed: watching.followed,
+          turn: () => writerTurn(leading?.isLeading()),
+          patchTimeoutMs: settings.readyPatchTimeoutMs,
+          onPatch: metrics.webhook.readyTimeWritten,
+        });
   parts.push(...(leading === undefined ? [] : [leading.agent]), ...(webhook === undefined ? [] : [webhook]));
   areStarted = true;
   const what = leading === undefined ? 'the webhooks were started' : 'the agent was started';
@@ -108,6 +121,7 @@ async function start(settings: AgentSettings): Promise<void> {
     isEnding = true;
     // Reviews are answered until the last: whoever leads next may be another process, and the API server asks this one until it has heard.
     const served = webhook?.close();
+    readyTimes?.stop();
     await Promise.all([leading?.handOver(served), served]);
     admission?.stop();
     await http.close();
@@ -122,16 +136,28 @@ interface Leading {
   readonly handOver: (served: Promise<void> | undefined) => Promise<void>;
 }
 
-function startLeading(real: RealEnv, { agent: config }: AgentSettings, metrics: Metrics, log: Log): Leading {
+interface LeadingParts {
+  readonly real: RealEnv;
+  readonly settings: AgentSettings;
+  readonly metrics: Metrics;
+  readonly turns: TurnListener;
+  readonly degradations: Degradations;
+}
+
+function startLeading({ real, settings: { agent: config }, metrics, turns, degradations }: LeadingParts): Leading {
   let isLeading = false;
-  const writers = createWriters({ env: real.writersEnv, config, onWrite: metrics.wrote });
+  const writers = createWriters({ env: real.writersEnv, config, onWrite: metrics.wrote, onNotified: metrics.notified });
   const leadership: TurnListener = {
     turnEnded: () => undefined,
     leadershipChanged: (state) => {
       isLeading = state.isLeader;
     },
   };
-  const agent = startAgent(real.env, config, [metrics.listener, turnLog(log), leadership, ...writers.listeners], real.admissionEnv);
+  for (const listener of writers.listeners) degradations.listen(listener);
+  // What the agent misses comes to them together with what the rest of the process does.
+  const listeners = [metrics.listener, turns, ...writers.listeners].map((listener) => ({ ...listener, degraded: () => undefined }));
+  const reporting: TurnListener = { turnEnded: () => undefined, degraded: degradations.of('agent') };
+  const agent = startAgent(real.env, config, [...listeners, reporting, leadership], real.admissionEnv);
   return { agent, isLeading: () => isLeading, handOver: (served) => handOver(real.env, agent, writers, served) };
 }
 

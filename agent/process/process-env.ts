@@ -6,10 +6,13 @@ import type { Connection } from '../../cluster/connection/connection.ts';
 import { processClock, processEnv, processTimers } from '../../cluster/connection/process-env.ts';
 import { createKubernetesHttp, type KubernetesTransport } from '../../cluster/connection/transport.ts';
 import type { AgentEnv, Log } from '../env.ts';
+import { sourceHttp } from '../gates/source-http.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { openPolicyDirectory } from '../policies/policy-directory.ts';
 import type { AgentSettings } from './flags-settings.ts';
+import { createExchanges } from './http-exchange.ts';
 import { createLog } from './log.ts';
+import { createNotifyHttp } from './notify-http.ts';
 import { createPodHttp } from './pod-http.ts';
 
 /**
@@ -48,6 +51,11 @@ export interface RealEnvOptions {
   readonly userAgent: string;
 }
 
+/** Each channel sends one thing at a time. */
+const mostServiceSockets = 16;
+/** Gates ask at their own pace; a source that hangs has one open question for each of them. */
+const mostSourceSockets = 64;
+
 /** Everything real. */
 export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions): RealEnv {
   const cluster = settings.agent.agentNamespace;
@@ -68,17 +76,25 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
     },
   });
   const [acting, writing, admission] = [transport(), transport(), transport(false)];
+  const sources = createExchanges({ env: process.env, mostSockets: mostSourceSockets });
+  // What gates read must not hold up what acts.
+  const gates = sourceHttp({
+    ...{ kubernetes: writing, clock: processClock, log, userAgent, exchange: sources.exchange },
+    ...{ agentNamespace: settings.agent.agentNamespace, policySources: settings.agent.policySources },
+  });
+  const services = createExchanges({ env: process.env, mostSockets: mostServiceSockets });
+  const notify = createNotifyHttp({ exchanges: services, userAgent });
   const { policyDirectory: directory } = settings;
   const rest = {
     ...{ pods, log },
     ...(directory === undefined ? {} : { policyDirectory: openPolicyDirectory({ ...directory, timers: processTimers }) }),
   };
   return {
-    env: { ...processEnv(acting), ...rest },
-    writersEnv: { ...processEnv(writing), ...rest },
+    env: { ...processEnv(acting), ...rest, gates },
+    writersEnv: { ...processEnv(writing), ...rest, notify },
     admissionEnv: { ...processEnv(admission), ...rest },
     close: () => {
-      for (const one of [acting, writing, admission, pods]) one.close();
+      for (const one of [acting, writing, admission, pods, sources, services]) one.close();
     },
   };
 }

@@ -7,19 +7,22 @@ import { evictionCache } from '../../webhook/compat/eviction-cache.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';
 import { podEviction } from '../../webhook/compat/pod-eviction.ts';
 import { prepareDownscale } from '../../webhook/compat/prepare-downscale.ts';
-import { startReadyTimes } from '../../webhook/compat/ready-times.ts';
 import { startZoneBudgets, type ZoneBudgets } from '../../webhook/compat/zpdb.ts';
 import { zpdbValidation } from '../../webhook/compat/zpdb-validation.ts';
 import { defaultConfig } from '../../webhook/config.ts';
 import { enforceEndpoint } from '../../webhook/native/enforce.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
+import { startNarrowing } from '../../webhook/registration/narrow.ts';
+import { startRegistration } from '../../webhook/registration/registration.ts';
 import type { ServedEndpoint } from '../../webhook/server/exchange.ts';
 import type { TlsSource } from '../../webhook/server/tls.ts';
 import { startWebhook } from '../../webhook/webhook.ts';
 import type { AdmissionGuard } from '../admission/guard.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { Degradation } from '../report.ts';
+import type { SharedWatches } from '../watched/caches.ts';
 import type { AgentSettings, WebhookSettings } from './flags-settings.ts';
 
 export interface ServeOptions {
@@ -27,8 +30,9 @@ export interface ServeOptions {
   readonly webhook: WebhookSettings;
   readonly env: AgentEnv;
   readonly guard: AdmissionGuard;
-  /** Whether this process leads; undefined when it runs no agent, and then somebody else keeps what only one may write. */
-  readonly isLeading: (() => boolean) | undefined;
+  readonly followed: SharedWatches;
+  /** Hears of what is not as it should be, each time everything. */
+  readonly onDegraded: (degradations: readonly Degradation[]) => void;
   readonly metrics: Metrics;
 }
 
@@ -45,23 +49,16 @@ const nativeLimitMs = 4_000;
 
 /** Resolves when the server listens. Rejects when it cannot, and when the authority of clients cannot be read. */
 export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook> {
-  const { settings, webhook, env, metrics, isLeading } = options;
+  const { settings, webhook, env, metrics, followed } = options;
   const clientCa = webhook.clientCaFile === undefined ? undefined : readFileSync(webhook.clientCaFile, 'utf8');
   const certificates = certificatesOf(options);
   metrics.webhook.follow(certificates);
-  const budgets = startZoneBudgets(env, { namespaces: settings.agent.namespaces, onObserved: metrics.webhook.zoneBudgetObserved });
-  const readyTimes =
-    isLeading === undefined
-      ? undefined
-      : startReadyTimes(env, {
-          ...{ budgets, namespaces: settings.agent.namespaces, isActive: isLeading },
-          patchTimeoutMs: webhook.readyPatchTimeoutMs,
-          onPatch: metrics.webhook.readyTimeWritten,
-        });
+  const budgets = startZoneBudgets({ log: env.log, followed: followed.zoneBudgets, onObserved: metrics.webhook.zoneBudgetObserved });
   const stopTelling = tellProblems(env, certificates.degradations);
+  const stopRegistration = registrationOf(options, certificates);
   const stop = (): void => {
     stopTelling();
-    readyTimes?.stop();
+    stopRegistration();
     budgets.stop();
     certificates.stop();
   };
@@ -99,6 +96,27 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
   }
 }
 
+/** Our configurations are kept narrow where this process may write them, and looked at for what somebody has changed. */
+function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOptions, { configurations }: Certificates): () => void {
+  const { agentNamespace: namespace, namespaces } = settings.agent;
+  const common = { env, namespace, configurations, members: guard.members };
+  const { certificate } = webhook;
+  const isWriting = certificate.kind === 'files' || certificate.injectsAuthority;
+  const narrowing = isWriting ? startNarrowing(common) : undefined;
+  const stop = startRegistration({
+    ...{ ...common, namespaces },
+    others: () => {
+      const message = narrowing?.problem();
+      return message === undefined ? [] : [{ id: 'webhook/narrowing', reason: 'invalid', message }];
+    },
+    onLook: onDegraded,
+  });
+  return () => {
+    stop();
+    narrowing?.stop();
+  };
+}
+
 /** How often is looked for what people should know of. */
 const lookMs = 60_000;
 
@@ -133,19 +151,16 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   const { agentNamespace, namespaces, clusterDomain, podTimeoutMs, lease } = settings.agent;
   const cache = evictionCache(env, { guard, isAlone: () => lease.mode !== 'required' });
   const { isPreparedElsewhere } = webhook;
-  const native = [
-    enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere }),
-    validateEndpoint(env, { agentNamespace }),
-    stampEndpoint(env),
-  ];
+  const enforce = enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere });
+  const native = [enforce, enforce.others, validateEndpoint(env, { agentNamespace }), stampEndpoint(env)];
   return [
     noDownscale(env),
     prepareDownscale(env, {
-      ...{ clusterDomain, podTimeoutMs },
+      ...{ clusterDomain, podTimeoutMs, native: enforce.preview },
       ...(webhook.zoneTracker === undefined ? {} : { zoneTracker: { configMapName: webhook.zoneTracker } }),
     }),
     podEviction(env, {
-      ...{ budgets, cache },
+      ...{ budgets, cache, native: enforce.preview },
       observer: { onBegin: metrics.webhook.evictionBegan, onEnd: metrics.webhook.evictionEnded },
     }),
     zpdbValidation(),

@@ -68,6 +68,7 @@ const sentences: Readonly<Record<Action['kind'], string>> = {
   deletePod: 'terminating pod',
   evictPod: 'evicting pod',
   scaleStatefulSet: 'scaling statefulset',
+  setPartition: 'setting the partition',
   callPods: 'calling pods',
   writeBackReplicas: 'writing back replicas',
   advanceCurrentRevision: 'advancing the current revision',
@@ -81,6 +82,10 @@ function fieldsOf(action: Action): LogFields {
       return { zone: action.zone, statefulset: action.statefulSet, pod: action.pod, reason: action.because };
     case 'scaleStatefulSet':
       return { zone: action.zone, statefulset: action.statefulSet, from: action.from, to: action.to };
+    case 'setPartition': {
+      const { zone, statefulSet, from, to, because, pods } = action;
+      return { zone, statefulset: statefulSet, from, to, reason: because, pods: pods.map(({ pod }) => pod).join(',') };
+    }
     case 'callPods':
       return { zone: action.zone, statefulset: action.statefulSet, call: action.call, method: action.method, pods: action.ordinals.length };
     case 'writeBackReplicas':

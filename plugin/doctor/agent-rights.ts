@@ -56,8 +56,18 @@ export const agentRights: readonly AgentRight[] = [
   ...rights(ours, 'rolloutexceptions', look, 'exceptions do not count'),
   ...rights(ours, 'rolloutintents', look, 'pauses are not seen'),
   ...rights(ours, 'rolloutruns', ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
+  ...rights(ours, 'metricsources', ['get'], 'gates that name a source that is an object hold', { scope: 'agent' }),
+  ...rights(ours, 'notificationchannels', ['get'], 'nobody is told by channels that are objects', { scope: 'agent' }),
   ...rights(grafana, 'replicatemplates', lookAndRead, 'replicas are not mirrored from ReplicaTemplates'),
   ...rights(grafana, 'replicatemplates/scale', ['get'], 'replicas are not mirrored from ReplicaTemplates'),
   ...rights(grafana, 'replicatemplates/status', ['patch'], 'ReplicaTemplates do not hear of the replicas in force'),
   ...rights('', 'nodes', look, 'every node counts as ready', { scope: 'cluster' }),
 ];
+
+/** Of them, what a process needs that only serves webhooks: it looks, and keeps ledgers. */
+export const webhookRights: readonly AgentRight[] = agentRights.filter(
+  ({ resource, verb }) =>
+    resource === 'configmaps' ||
+    resource === 'events' ||
+    (look.some((one) => one === verb) && resource !== 'replicatemplates' && resource !== 'rolloutruns'),
+);

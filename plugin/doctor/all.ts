@@ -1,8 +1,10 @@
 // The checks of doctor, in the order in which they are shown.
 import { agentPermissions, agentPresent, publishedDecisions, singleAgent } from './agent.ts';
+import { channels } from './channels.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import { leftLedgers, missingMembers, nameLabels, overlappingBudgets, settings, strangers, strategies } from './groups.ts';
+import { webhookRegistration } from './webhooks.ts';
 import { autoscaledMembers, otherOperator, replicasInGit } from './writers.ts';
 
 const checks: readonly Check[] = [
@@ -21,8 +23,10 @@ const checks: readonly Check[] = [
   replicasInGit,
   overlappingBudgets,
   leftLedgers,
+  channels,
   kubernetesVersion,
   clocks,
+  webhookRegistration,
 ];
 
 export function examine(facts: Facts): readonly CheckResult[] {

@@ -75,10 +75,30 @@ export interface AutoscalerFact {
   readonly target: { readonly kind: string; readonly name: string };
 }
 
+/** A channel that a group is told by, and that fails. */
+export interface ChannelFact {
+  readonly namespace: string;
+  readonly group: string;
+  readonly channel: string;
+  readonly problem: string;
+}
+
 export interface LedgerFact {
   readonly namespace: string;
   /** Of the ConfigMap. */
   readonly name: string;
+}
+
+/** What is registered of our webhooks. */
+export interface RegistrationFact {
+  /** Whether any of our own configurations is there. */
+  readonly areThere: boolean;
+  /** The Services that are asked, as `namespace/name`. */
+  readonly services: readonly string[];
+  /** In what they differ from what an installation registers, one sentence each. */
+  readonly problems: readonly string[];
+  /** Of groups. */
+  readonly namespaces: readonly { readonly name: string; readonly isOptedIn: boolean }[];
 }
 
 export interface Facts {
@@ -108,6 +128,10 @@ export interface Facts {
   readonly pods: Known<readonly ObservedPod[]>;
   readonly budgets: Known<readonly PodBudgetView[]>;
   readonly ledgers: Known<readonly LedgerFact[]>;
+  /** Absent: nobody looked. */
+  readonly registration?: Known<RegistrationFact>;
+  /** Those that fail; absent when it was not looked at. */
+  readonly failingChannels?: readonly ChannelFact[];
 }
 
 /** A check that could not be made, with the reason; never shown as passed. */

@@ -12,6 +12,8 @@ export interface RightsQuestion {
   readonly agentNamespace: string;
   /** That the agent looks after. */
   readonly namespaces: readonly string[];
+  /** Every right of the agent when left out. */
+  readonly rights?: readonly AgentRight[];
 }
 
 interface Asked {
@@ -24,8 +26,8 @@ const atOnce = 16;
 
 /** Every right in every namespace. Unknown when nobody may be asked about the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
-  const { account, agentNamespace, namespaces } = question;
-  const asked = agentRights.flatMap((right): readonly Asked[] => {
+  const { account, agentNamespace, namespaces, rights = agentRights } = question;
+  const asked = rights.flatMap((right): readonly Asked[] => {
     if (right.scope === 'cluster') return [{ right }];
     return (right.scope === 'agent' ? [agentNamespace] : namespaces).map((namespace) => ({ right, namespace }));
   });

@@ -13,12 +13,14 @@ import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
 import { agentLeaseName } from '../live/agent.ts';
+import { failingChannels } from '../live/channels.ts';
 import { readDecisions } from '../live/deciding.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { comparedObjects, listIn, orUnknown, readObjects } from '../source/cluster.ts';
 import { asFile } from '../source/cluster-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from './check.ts';
 import { readAccounts } from './gather-accounts.ts';
+import { readRegistration, readWebhookAccounts } from './gather-webhooks.ts';
 
 export interface DoctorScope {
   /** undefined: every namespace. */
@@ -55,14 +57,17 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   ]);
   const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace });
   const groups = resolution.bundle.groups;
+  const registration = await readRegistration(cluster, { agentNamespace, groups });
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
+  const accounts = await readAccounts(cluster, { ...scope, watched, leases, published, usualNamespace: agentNamespace });
   return {
     ...clock,
     agentNamespace,
     leases,
     published,
     kinds: installed,
-    accounts: await readAccounts(cluster, { ...scope, watched, leases, published, usualNamespace: agentNamespace }),
+    registration,
+    accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, known: accounts }))],
     operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
     autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...(isUnknown(scaled) ? [] : scaled)].flatMap(autoscalerOf),
     groups,
@@ -76,6 +81,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
       ? objects.podBudgets
       : objects.podBudgets.map(observePodBudget).flatMap((budget) => (isUnknown(budget) ? [] : [budget])),
     ledgers: isUnknown(documents) ? documents : documents.flatMap(ledgerOf),
+    ...(isUnknown(documents) ? {} : { failingChannels: documents.flatMap(failingChannels) }),
   };
 }
 

@@ -101,6 +101,18 @@ export const isOfStatefulSet: MatchCondition = {
     "has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(owner, owner.kind == 'StatefulSet' && has(owner.controller) && owner.controller)",
 };
 
+/**
+ * An update that takes a label of the pod away or changes it, or that takes away its controller: it could leave its StatefulSet, or a budget, by
+ * that. What is added changes nothing of it.
+ */
+export const takesPodAway: MatchCondition = {
+  name: 'takes-the-pod-away',
+  expression: anyOf([
+    'has(oldObject.metadata.labels) && oldObject.metadata.labels.exists(key, !has(object.metadata.labels) || !(key in object.metadata.labels) || object.metadata.labels[key] != oldObject.metadata.labels[key])',
+    'has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(old, has(old.controller) && old.controller && !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, owner.uid == old.uid && has(owner.controller) && owner.controller)))',
+  ]),
+};
+
 /** An eviction shows no more of the pod than its name, and those of StatefulSets end in an ordinal. */
 export const hasOrdinal: MatchCondition = { name: 'has-an-ordinal', expression: "request.name.matches('^.+-[0-9]+$')" };
 

@@ -32,7 +32,7 @@ export function rightsOf(options: InstallOptions, configurations: Configurations
         );
   return [
     account,
-    ...roleAndBinding(options, own, ownRules),
+    ...roleAndBinding(options, own, ownRules(options)),
     ...watched,
     ...roleAndBinding(options, { name: clusterName(`${agentName}-nodes`, namespace) }, [rule('', ['nodes'], ['list', 'watch'])]),
     ...roleAndBinding(options, { name: clusterName(`${agentName}-webhooks`, namespace) }, webhookRules(configurations)),
@@ -45,8 +45,8 @@ export interface Configurations {
   readonly mutating: readonly string[];
 }
 
-/** In the agent's own namespace: who acts, the certificate, and policies for other namespaces. */
-const ownRules: readonly PolicyRule[] = [
+/** In the agent's own namespace: who acts, the certificate, policies for other namespaces, metric sources and channels with the Secrets that they name. */
+const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [
   // `create` cannot be limited to a name.
   rule('coordination.k8s.io', ['leases'], ['create']),
   rule('coordination.k8s.io', ['leases'], ['get', 'update'], [agentName]),
@@ -54,6 +54,8 @@ const ownRules: readonly PolicyRule[] = [
   rule('', ['secrets'], ['get', 'list', 'watch', 'update'], [certificateSecret]),
   rule('events.k8s.io', ['events'], ['create']),
   rule(apiGroup, ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),
+  rule(apiGroup, ['metricsources', 'notificationchannels'], ['get']),
+  ...(secrets.length === 0 ? [] : [rule('', ['secrets'], ['get'], secrets)]),
 ];
 
 /** In each namespace that is looked after. */

@@ -1,6 +1,9 @@
 // What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
+
+import { channelSecrets } from '../channel.ts';
 import type { PolicyBundle, ReplicasDefinition } from '../definition.ts';
 import type { LoadedDocument } from '../load.ts';
+import { secretsOf } from '../metric-source.ts';
 
 /** A kind that replicas are mirrored from, in one namespace. */
 export interface MirrorSource {
@@ -25,12 +28,14 @@ export interface InstallScope {
   readonly namespaces: readonly string[];
   /** Sorted by namespace, group and kind. */
   readonly mirrors: readonly MirrorSource[];
+  /** Names of the Secrets in the agent's namespace that metric sources and channels name, sorted. */
+  readonly secrets: readonly string[];
   /** Every StatefulSet of a group, sorted; undefined when some are only known by labels, or nothing is known. */
   readonly members: readonly Member[] | undefined;
 }
 
 /** Nothing is known: every namespace. */
-export const everywhere: InstallScope = { namespaces: [], mirrors: [], members: undefined };
+export const everywhere: InstallScope = { namespaces: [], mirrors: [], secrets: [], members: undefined };
 
 /**
  * What these policies name, together with namespaces that somebody names besides. A group whose members are found by labels is known by its
@@ -61,8 +66,16 @@ export function installScope(
   return {
     namespaces: all,
     mirrors: mirrorsOf(groups),
+    secrets: sorted(documents.flatMap((document) => secretNames(document, agentNamespace))),
     members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
   };
+}
+
+/** Sources and channels of other namespaces are never used, so what they name is nobody's to be read. */
+function secretNames(document: LoadedDocument, agentNamespace: string): readonly string[] {
+  if ((document.value.metadata.namespace ?? agentNamespace) !== agentNamespace) return [];
+  if (document.kind === 'MetricSource') return secretsOf(document.value.spec);
+  return document.kind === 'NotificationChannel' ? channelSecrets(document.value.spec) : [];
 }
 
 function hasSelectors(documents: readonly LoadedDocument[]): boolean {

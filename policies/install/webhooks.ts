@@ -17,11 +17,10 @@ import {
   saysSomethingNew,
   scalesDown,
   scalesUp,
+  takesPodAway,
 } from './conditions.ts';
 import { agentName, clusterName, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
-
-/** Where the webhooks answer. */
-export const endpointPaths = { enforce: '/admission/enforce', validate: '/admission/validate', stamp: '/admission/stamp' } as const;
+import { endpointPaths } from './paths.ts';
 
 export interface WebhookRule {
   readonly apiGroups: readonly string[];
@@ -131,6 +130,16 @@ function validating(options: InstallOptions): readonly Entry[] {
       isNotTerminating,
       isOfStatefulSet,
       ...isPodOfMember(options, 'oldObject.metadata.name'),
+    ]),
+    // In place of a deletion that would be refused; and like it, nobody is refused for want of an answer. The status carries labels, too.
+    enforced('pod-update', 'Ignore', ruleOf('', 'v1', 'UPDATE', 'pods', 'pods/status'), [
+      own,
+      isNoNode,
+      isNoController,
+      isNotTerminating,
+      isOfStatefulSet,
+      ...isPodOfMember(options, 'request.name'),
+      takesPodAway,
     ]),
     // More replicas put nothing at risk, and may be what an incident needs.
     enforced('statefulset-growth', 'Ignore', sets('UPDATE', 'statefulsets'), [own, ...isMember(options, 'request.name'), onlyGrows]),

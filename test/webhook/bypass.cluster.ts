@@ -5,8 +5,23 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { serviceAccount } from '../control-plane/identities.ts';
 import { createTemplate, setAutoscaler, templatesPath } from '../control-plane/replica-template.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import type { Pod, StatefulSet } from '../control-plane/workloads.ts';
-import { createWorld, evict, type Form, forms, groupsOf, json, merge, podsOf, replicas, setsOf, type World, write } from './kit.ts';
+import { eventually } from '../control-plane/webhook.ts';
+import { isReady, type Pod, type StatefulSet } from '../control-plane/workloads.ts';
+import {
+  createWorld,
+  evict,
+  type Form,
+  forms,
+  groupsOf,
+  json,
+  merge,
+  podsOf,
+  replicas,
+  setsOf,
+  strategic,
+  type World,
+  write,
+} from './kit.ts';
 import { departures, kubectl, ways } from './kit-attempts.ts';
 
 interface Autoscaler extends KubernetesObject {
@@ -70,7 +85,7 @@ describeOnControlPlane(
     describe.each(forms)('in the %s form', (form) => {
       const path = `${setsOf(form)}/${member}`;
 
-      it.each(ways.filter(({ passesIn }) => passesIn !== form).map((way) => [way.what, way] as const))(
+      it.each(ways.map((way) => [way.what, way] as const))(
         'a group is protected from %s, and what is no group is not',
         async (_what, { attempt }) => {
           const before = await standing(form);
@@ -83,14 +98,13 @@ describeOnControlPlane(
         },
       );
 
-      it.each(ways.filter(({ passesIn }) => passesIn === form).map((way) => [way.what, way] as const))(
-        'as with grafana/rollout-operator, its labels do not protect from %s',
-        async (_what, { attempt }) => {
-          const name = await world.createFree(form, 3, { 'rollout-group': 'spared', 'grafana.com/no-downscale': 'true' });
-          await world.untilGuarded(form, name);
-          expect(await attempt({ controlPlane: cp, namespace: form, name })).toMatchObject(passed);
-        },
-      );
+      it('a StatefulSet of a group that protects nothing is deleted', async () => {
+        const name = `${form}-unprotected`;
+        await world.createGroup(form, form, { name, zones: ['a', 'b'], replicas: 1, isProtected: false });
+        const one = ({ metadata }: StatefulSet): boolean => metadata.name === `${name}-zone-a`;
+        expect(await write(admin, 'DELETE', `${setsOf(form)}/${name}-zone-a`)).toMatchObject(passed);
+        await admin.until<StatefulSet>(setsOf(form), 'the StatefulSet gone', (items) => !items.some(one));
+      });
 
       it.each(departures.map(({ what, patch }, index) => [what, patch, `leaving-zone-${'bc'[index]}`] as const))(
         'labels that are %s first protect for a while in which replicas stay, and what has lost others shrinks',
@@ -219,6 +233,86 @@ describeOnControlPlane(
         expect(await write(admin, 'PATCH', `${setsOf(form)}/open-zone-b`, replicas(4), merge)).toMatchObject(passed);
         expect(await write(admin, 'PATCH', `${setsOf(form)}/open-zone-b/scale`, replicas(5), merge)).toMatchObject(passed);
       });
+    });
+
+    it("a pod is not taken out of its group beyond the budget, and then deleted as nobody's", async () => {
+      await world.createGroup('native', 'native', { name: 'kept' });
+      const pods = podsOf('native');
+      const free = await world.createFree('native');
+      await world.untilReady('native', `${free}-`, 3);
+      const orphaned = { metadata: { ownerReferences: null } };
+      const relabelled = { metadata: { labels: { name: 'elsewhere' } } };
+      const takings: readonly (readonly [object, string])[] = [
+        [orphaned, merge],
+        [relabelled, merge],
+        [{ metadata: { labels: { app: null } } }, strategic],
+        [{ metadata: { labels: { 'controller-revision-hash': 'kept-zone-b-1' } } }, merge],
+      ];
+      const nameOf = (index: number): string => `kept-zone-b-${index % 3}?dryRun=All`;
+      // One may go, so one may leave.
+      for (const [index, [patch, type]] of takings.entries()) {
+        expect(await write(admin, 'PATCH', `${pods}/${nameOf(index)}`, patch, type)).toMatchObject(passed);
+      }
+      await admin.patch(`${pods}/kept-zone-a-0`, 'merge', { metadata: { annotations: { 'test.rollout-group.dev/unready': 'yes' } } });
+      await admin.until<Pod>(pods, 'a pod that is not Ready', (items) =>
+        items.some((pod) => pod.metadata.name === 'kept-zone-a-0' && !isReady(pod)),
+      );
+      for (const [index, [patch, type]] of takings.entries()) {
+        const outcome = await eventually(
+          'it is known that no other may go',
+          () => write(admin, 'PATCH', `${pods}/${nameOf(index)}`, patch, type),
+          ({ said }) => denied.test(said),
+        );
+        expect(outcome.said).toMatch(/delete of pod\/kept-zone-b-\d/);
+        expect(await write(admin, 'PATCH', `${pods}/${free}-${index % 3}?dryRun=All`, patch, type)).toMatchObject(passed);
+      }
+      // What adds labels, what changes those that nobody gave it, and what controllers and nodes do, is nobody's business.
+      const controller = cp.clientOf(cp.identityOf(serviceAccount('kube-system', 'statefulset-controller')));
+      const mine = `${pods}/kept-zone-b-1`;
+      expect(await write(admin, 'PATCH', mine, { metadata: { labels: { team: 'storage' } } }, merge)).toMatchObject(passed);
+      expect(await write(admin, 'PATCH', mine, { metadata: { labels: { team: 'compute' } } }, merge)).toMatchObject(passed);
+      expect(await write(admin, 'PATCH', mine, { metadata: { labels: { team: null } } }, merge)).toMatchObject(passed);
+      expect(await write(admin, 'PATCH', mine, { metadata: { annotations: { team: 'storage' } } }, merge)).toMatchObject(passed);
+      expect(await write(controller, 'PATCH', `${mine}?dryRun=All`, orphaned, merge)).toMatchObject(passed);
+      // And for real, of what is nobody's: its controller makes another one in its place once it is gone.
+      expect(await write(admin, 'PATCH', `${pods}/${free}-0`, orphaned, merge)).toMatchObject(passed);
+    });
+
+    it('what native enforcement refuses asks no pod to prepare, and dates nothing, in the compatible form', async () => {
+      const name = 'prepared-zone-a';
+      await admin.create('/apis/rollout-group.dev/v1alpha1/namespaces/compat/rolloutpolicies', {
+        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutPolicy', metadata: { name: 'safety' } },
+        spec: { targets: { groups: ['prepared'] }, rules: [{ name: 'not-now', actions: ['scaleDown'], effect: 'deny' }] },
+      });
+      const setLabels = { 'grafana.com/prepare-downscale': 'true' };
+      await world.createGroup('compat', 'compat', { name: 'prepared', isProtected: false, setLabels });
+      const path = `${setsOf('compat')}/${name}`;
+      // No pod answers there, and whoever asks one says so.
+      const annotations = { 'grafana.com/prepare-downscale-http-path': 'prepare', 'grafana.com/prepare-downscale-http-port': '1' };
+      await admin.patch(path, 'merge', { metadata: { annotations } });
+      for (const [target, type] of [
+        [path, merge],
+        [`${path}/scale`, merge],
+      ] as const) {
+        const { said } = await eventually(
+          'the policy is known',
+          () => write(admin, 'PATCH', target, replicas(2), type),
+          ({ said }) => said.includes('safety/not-now'),
+        );
+        expect(said).toMatch(
+          /prepare-downscale-compat.* denied the request: scale of statefulset\/prepared-zone-a from 3 to 2 .*refused by safety\/not-now/,
+        );
+      }
+      const { said } = await write(admin, 'PATCH', `${path}/scale`, replicas(2), merge);
+      const id = /explain decision\/([0-9a-f]{12})$/.exec(said)?.[1];
+      const events = `/apis/events.k8s.io/v1/namespaces/compat/events`;
+      await admin.until<KubernetesObject>(events, 'an Event that says what was asked', (items) =>
+        items.some(({ metadata: { labels, annotations } }) => {
+          const isIt = labels?.['rollout-group.dev/decision'] === id;
+          return isIt && annotations?.['rollout-group.dev/request']?.includes('"statefulSet":"prepared-zone-a"') === true;
+        }),
+      );
+      expect((await admin.get<StatefulSet>(path)).metadata.annotations).not.toHaveProperty(['grafana.com/last-downscale']);
     });
 
     it.each([

@@ -81,8 +81,8 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
     },
     log: { debug: silent, info: silent, warn: silent, error: (_, fields) => void errors.push(`${fields?.['path']}: ${fields?.['error']}`) },
   };
-  const { guard, stop } = startAdmission(agentEnv, { ...defaultConfig, identity: 'webhook-1' });
-  const budgets = startZoneBudgets(agentEnv, { namespaces: ['mimir'] });
+  const { guard, followed, stop } = startAdmission(agentEnv, { ...defaultConfig, identity: 'webhook-1' });
+  const budgets = startZoneBudgets({ log: agentEnv.log, followed: followed.zoneBudgets });
   const prepare = { clusterDomain: 'cluster.local.', podTimeoutMs: 500 };
   await env.until(() => guard.isSettled() && budgets.isSettled());
   return {

@@ -2,7 +2,7 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { StatefulSet } from '../control-plane/workloads.ts';
-import { apply, type Form, json, merge, type Outcome, replicas, setsOf, strategic, write } from './kit.ts';
+import { apply, json, merge, type Outcome, replicas, setsOf, strategic, write } from './kit.ts';
 
 export interface Target {
   readonly controlPlane: ControlPlane;
@@ -16,8 +16,6 @@ export interface Target {
 export interface Way {
   readonly what: string;
   readonly attempt: (on: Target) => Promise<Outcome>;
-  /** Where the form guards nothing of the kind: what grafana/rollout-operator lets pass passes. */
-  readonly passesIn?: Form;
 }
 
 /** As the administrator, on this machine. Ended after `timeoutMs`, which counts as refused. */
@@ -95,24 +93,19 @@ export const ways: readonly Way[] = [
   {
     what: 'another strategy and another template in one request',
     attempt: patched({ spec: { ...otherTemplate, updateStrategy: { type: 'RollingUpdate' } } }, merge),
-    // The original reports a member of another strategy and refuses nobody.
-    passesIn: 'compat',
   },
   {
     what: 'a partition and another template in one request',
     attempt: patched({ spec: { ...otherTemplate, updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } } } }, merge),
-    passesIn: 'compat',
   },
-  { what: 'a StatefulSet deleted', attempt: removed(pathOf), passesIn: 'compat' },
+  { what: 'a StatefulSet deleted', attempt: removed(pathOf) },
   {
     what: 'a StatefulSet deleted, its pods orphaned',
     attempt: removed((on) => `${pathOf(on)}?propagationPolicy=Orphan`),
-    passesIn: 'compat',
   },
   {
     what: 'deletecollection of StatefulSets',
     attempt: removed(({ namespace, name }) => `${setsOf(namespace)}?fieldSelector=metadata.name%3D${name}`),
-    passesIn: 'compat',
   },
 ];
 

@@ -70,6 +70,8 @@ export interface GroupOptions extends SetOptions {
   readonly zones?: readonly string[];
   /** Nothing shrinks, and nothing is deleted; with budget one pod may be evicted at a time. */
   readonly isProtected?: boolean;
+  /** More of the RolloutGroup's spec, in the native form. */
+  readonly spec?: object;
 }
 
 export interface World {
@@ -132,7 +134,7 @@ export async function createWorld(controlPlane: ControlPlane, { namespaces, star
   return {
     ...{ admin, front, first, start, untilReady },
     createGroup: async (form, namespace, options) => {
-      const { name, zones = ['a', 'b'], isProtected = true, setLabels = {}, ...more } = options;
+      const { name, zones = ['a', 'b'], isProtected = true, setLabels = {}, spec: _, ...more } = options;
       const byLabel = { 'rollout-group': name, ...(isProtected ? { 'grafana.com/no-downscale': 'true' } : {}) };
       const labels = { app: name, cell: name, ...(form === 'compat' ? byLabel : {}), ...setLabels };
       if (form === 'native') await admin.create(groupsOf(namespace), groupObject(namespace, options));
@@ -166,7 +168,7 @@ const budgetsOf = (namespace: string): string =>
   `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
 
 /** By a label, so that a StatefulSet may leave. */
-function groupObject(namespace: string, { name, isProtected = true }: GroupOptions): object {
+function groupObject(namespace: string, { name, isProtected = true, spec = {} }: GroupOptions): object {
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutGroup',
@@ -177,6 +179,7 @@ function groupObject(namespace: string, { name, isProtected = true }: GroupOptio
       rollout: { engine: 'onDelete' },
       disruption: { maxUnavailable: 1 },
       ...(isProtected ? { protect: { noDownscale: true, noDelete: true } } : {}),
+      ...spec,
     },
   };
 }

@@ -7,75 +7,19 @@ import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.t
 import { always } from '../control-plane/faults.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually, type WebhookProcess } from '../control-plane/webhook.ts';
-import type { Pod, StatefulSet } from '../control-plane/workloads.ts';
-import { createWorld, evict, forms, merge, type Outcome, podsOf, replicas, setObject, setsOf, type World, write } from './kit.ts';
+import type { Pod } from '../control-plane/workloads.ts';
+import { createWorld, evict, forms, merge, podsOf, replicas, setObject, setsOf, type World, write } from './kit.ts';
+import { member, type Outage, outageOf, passed } from './kit-outage.ts';
 
 let cp: ControlPlane;
 let admin: ApiClient;
 let world: World;
 let current: WebhookProcess;
+let outage: Outage;
 
-const member = 'ingester-zone-a';
-const passed = { isRefused: false };
 /** Where nobody is opted in. */
 const elsewhere = 'elsewhere';
 const podCount = 100;
-
-/** Requests that take away what is protected, by each of the ways that the API server tells apart. */
-function attacks(namespace: string): readonly Promise<Outcome>[] {
-  const path = `${setsOf(namespace)}/${member}`;
-  return [
-    write(admin, 'PATCH', path, replicas(2), merge),
-    write(admin, 'PATCH', `${path}/scale`, replicas(0), merge),
-    evict(admin, namespace, `${member}-0`),
-    // What the original does not guard is not asked of the compatible form.
-    ...(namespace === 'native' ? [write(admin, 'DELETE', path)] : []),
-  ];
-}
-
-/** Nothing of the groups has changed. */
-async function expectIntact(): Promise<void> {
-  for (const namespace of forms) {
-    const { metadata, spec } = await admin.get<StatefulSet>(`${setsOf(namespace)}/${member}`);
-    expect([spec.replicas, metadata.deletionTimestamp]).toEqual([3, undefined]);
-    const pods = await admin.list<Pod>(podsOf(namespace));
-    expect(pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name)).toEqual([]);
-  }
-}
-
-async function expectRefused(words: RegExp): Promise<void> {
-  for (const namespace of forms) {
-    for (const outcome of await Promise.all(attacks(namespace))) {
-      expect(outcome.said).toMatch(words);
-      expect(outcome.isRefused).toBe(true);
-    }
-  }
-  await expectIntact();
-}
-
-/** What nobody protects, and what policy does not care for: a namespace that is not opted in, and harmless writes in one that is. */
-async function expectUnblocked(): Promise<void> {
-  const path = `${setsOf('native')}/${member}`;
-  const name = `free${Date.now()}`;
-  expect(await write(admin, 'POST', setsOf(elsewhere), setObject(name, 'free', { replicas: 1 }))).toMatchObject(passed);
-  const own = `${setsOf(elsewhere)}/${name}`;
-  await world.untilReady(elsewhere, `${name}-`, 1);
-  for (const outcome of [
-    await evict(admin, elsewhere, `${name}-0`),
-    await write(admin, 'PATCH', `${own}/scale`, replicas(0), merge),
-    await write(admin, 'DELETE', own),
-    await write(admin, 'PATCH', path, { metadata: { annotations: { at: name } } }, merge),
-    await write(admin, 'POST', '/api/v1/namespaces/native/configmaps', { metadata: { name } }),
-    await write(admin, 'PATCH', path, { spec: { revisionHistoryLimit: 5 } }, merge),
-  ]) {
-    expect(outcome).toMatchObject(passed);
-  }
-}
-
-/** From a webhook that is there again. */
-async function untilWell(): Promise<void> {
-  for (const namespace of forms) await world.untilGuarded(namespace, member);
-}
 
 describeOnControlPlane(
   'a webhook that is not there',
@@ -85,6 +29,7 @@ describeOnControlPlane(
     beforeAll(async () => {
       cp = controlPlane();
       admin = cp.client;
+      outage = outageOf(admin, { world: () => world, elsewhere });
       proxy = await startFaultProxy(cp);
       world = await createWorld(cp, {
         namespaces: ['native', 'compat'],
@@ -95,7 +40,8 @@ describeOnControlPlane(
       for (const form of forms) await world.createGroup(form, form, { name: 'ingester' });
       await admin.create(setsOf('native'), setObject('many', 'many', { replicas: podCount }));
       await world.untilReady('native', 'many-', podCount);
-      await untilWell();
+      await outage.untilWell();
+      await outage.untilNarrowed();
     });
     afterAll(async () => {
       await world.close();
@@ -108,18 +54,19 @@ describeOnControlPlane(
         proxy.inject({ name: 'no events', match: { isWatch: true }, which: always, fault: { kind: 'dropRequest' } }),
       ];
       try {
-        for (const outcome of await Promise.all(attacks('native'))) {
+        for (const outcome of await Promise.all(outage.attacks('native'))) {
           expect(outcome.said).toMatch(/denied the request: .*(cannot|did not answer|could not)/);
           expect(outcome.isRefused).toBe(true);
         }
-        await expectRefused(/denied the request/);
-        await expectUnblocked();
+        await outage.expectRefused(/denied the request/);
+        await outage.expectUnblocked();
+        await outage.expectFree('native');
         // In the same namespace, what no group has: so much was known before.
         expect(await write(admin, 'PATCH', `${setsOf('native')}/many?dryRun=All`, replicas(1), merge)).toMatchObject(passed);
       } finally {
         for (const fault of faults) fault.remove();
       }
-      await untilWell();
+      await outage.untilWell();
     });
 
     it('that is rolled loses no request, and guards all the time', async () => {
@@ -152,24 +99,26 @@ describeOnControlPlane(
       await asking;
       expect(said.length).toBeGreaterThan(20);
       expect(said.filter((one) => (one.startsWith('2') ? !one.startsWith('2 200') : !/denied the request/.test(one)))).toEqual([]);
-      await expectIntact();
+      await outage.expectIntact();
     });
 
     it('that hangs refuses what is protected, for the API server waits no longer than it must', async () => {
       process.kill(current.agent.pid, 'SIGSTOP');
       try {
-        await expectRefused(/failed calling webhook/);
-        await expectUnblocked();
+        await outage.expectRefused(/failed calling webhook/);
+        await outage.expectUnblocked();
+        await outage.expectFree('native');
       } finally {
         process.kill(current.agent.pid, 'SIGCONT');
       }
-      await untilWell();
+      await outage.untilWell();
     });
 
     it('that is dead refuses what is protected, while everything else goes on and a hundred pods leave', async () => {
       await current.agent.kill();
-      await expectRefused(/failed calling webhook/);
-      await expectUnblocked();
+      await outage.expectRefused(/failed calling webhook/);
+      await outage.expectUnblocked();
+      await outage.expectFree('native');
       // A person deletes them one by one, and none hangs.
       const before = (await admin.list<Pod>(podsOf('native'))).filter(({ metadata }) => metadata.name.startsWith('many-'));
       expect(before).toHaveLength(podCount);
@@ -186,7 +135,7 @@ describeOnControlPlane(
       const next = await world.start();
       world.front.leadTo(next.port);
       current = next;
-      await untilWell();
+      await outage.untilWell();
       await eventually(
         'an eviction within the budget',
         () => evict(admin, 'native', `${member}-0`),

@@ -47,6 +47,8 @@ export interface Certificates extends CertificateSource {
   readonly failurePolicies: () => readonly FailurePolicySample[];
   /** Of what is served now; undefined while nothing is. */
   readonly expiry: () => Expiry | undefined;
+  /** Those that carry our label, as one watch has them. */
+  readonly configurations: WebhookConfigurations;
   /** What is not as it should be, one sentence each. Empty while all is well. */
   readonly degradations: () => readonly string[];
   readonly stop: () => void;
@@ -68,6 +70,7 @@ export function startCertificates(options: CertificatesOptions): Certificates {
     current: source.current,
     caBundle: source.caBundle,
     onChange: source.onChange,
+    configurations,
     failurePolicies: () => failurePolicies(configurations.list()),
     expiry: () => expiryOf(source, env.clock.nowMs()),
     degradations: () => {

@@ -32,6 +32,8 @@ export interface WebhookConfiguration {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly entries: readonly WebhookEntry[];
+  /** `webhooks` as it stands in the object. */
+  readonly webhooks: readonly JsonObject[];
 }
 
 const group = { group: 'admissionregistration.k8s.io', version: 'v1', isNamespaced: false } as const;
@@ -102,6 +104,7 @@ function configurationOf(kind: ConfigurationKind, { metadata, webhooks }: Kubern
     resourceVersion: metadata.resourceVersion ?? '',
     labels: metadata.labels ?? {},
     annotations: metadata.annotations ?? {},
+    webhooks: entries.map(asJsonObject),
     entries: entries.map(asJsonObject).map(({ name, failurePolicy, clientConfig }) => ({
       name: typeof name === 'string' ? name : '',
       failurePolicy: typeof failurePolicy === 'string' ? failurePolicy : 'Fail',

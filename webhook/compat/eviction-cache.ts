@@ -1,5 +1,6 @@
 // Approved evictions that nobody has seen yet: where they are announced, so that no other webhook and no agent grants the same step again.
 import { isStatus } from '../../cluster/request/failure.ts';
+import { claimant } from '../../engine/admission-claims.ts';
 import { observeLedger, openClaims } from '../../engine/ledger.ts';
 import type { Claim, Ledger, PodView, Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -19,6 +20,8 @@ export interface EvictionPlace {
 export interface Approval {
   readonly pod: PodView;
   readonly statefulSet: string;
+  /** Who asks. */
+  readonly user?: string | undefined;
   /** What the verdict rests on. */
   readonly seen: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods'>;
 }
@@ -133,10 +136,10 @@ interface Announcement {
 }
 
 async function announce({ place, groups, record, records, guard, leftMs }: Announcement, approval: Approval): Promise<boolean> {
-  const { pod, statefulSet, seen } = approval;
+  const { pod, statefulSet, seen, user } = approval;
   // The record first: it is what other replicas compare with where there are several groups, or none.
   if (record !== undefined) {
-    const next = withEviction(record, claimOn(statefulSet, pod, seen.nowMs), (known) => prunedRecord(known, seen));
+    const next = withEviction(record, claimOn(statefulSet, pod, { atMs: seen.nowMs, user }), (known) => prunedRecord(known, seen));
     const isStored = next === record || (await orNotRecorded('write', () => records.write(place, record, next)));
     if (!isStored) return false;
   }
@@ -144,13 +147,17 @@ async function announce({ place, groups, record, records, guard, leftMs }: Annou
   if (member === undefined || guard === undefined) return true;
   const zone = zoneOf(member.group, statefulSet) ?? statefulSet;
   const { ledger } = member;
-  const next = withEviction(ledger, claimOn(zone, pod, seen.nowMs), (known) => prunedLedger(known, groups.policies, seen));
+  const next = withEviction(ledger, claimOn(zone, pod, { atMs: seen.nowMs, user }), (known) => prunedLedger(known, groups.policies, seen));
   if (next === ledger) return true;
   return orNotRecorded('write', () => guard.store(identityOf(member.group), ledger, next, leftMs()));
 }
 
-function claimOn(zone: string, { uid, ordinal }: PodView, atMs: number): Claim {
-  return { verb: 'evictPod', zone, uid, ...(ordinal < 0 ? {} : { ordinal }), atMs };
+function claimOn(
+  zone: string,
+  { uid, ordinal }: PodView,
+  { atMs, user }: { readonly atMs: number; readonly user: string | undefined },
+): Claim {
+  return { verb: 'evictPod', zone, uid, ...(ordinal < 0 ? {} : { ordinal }), atMs, ...claimant(user) };
 }
 
 /** As long as the API server gives one request: an announcement of less than that age outlasts any eviction that it was made for. */

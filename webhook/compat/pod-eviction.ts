@@ -3,7 +3,7 @@ import { zoneBudgetsFor } from '../../engine/disruption/budget.ts';
 import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict } from '../../engine/disruption/disruption.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { type Claim, isUnknown, type PodsView, type Snapshot, type StatefulSetView, type ZoneBudgetView } from '../../engine/snapshot.ts';
-import type { WebhookEnv } from '../env.ts';
+import type { NativePreview, WebhookEnv } from '../env.ts';
 import { type Answer, type Call, type Endpoint, leftMs, type Review } from '../review/review.ts';
 import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
 import { listMembers, listPodsOf, readOwner, readPod } from './pod-eviction-reads.ts';
@@ -25,6 +25,8 @@ export interface PodEvictionOptions {
   readonly budgets: ZoneBudgets;
   readonly cache: EvictionCache;
   readonly observer?: EvictionObserver;
+  /** What native enforcement says of the same eviction, where it is on: what it would refuse is not announced. */
+  readonly native?: NativePreview;
 }
 
 interface Outcome {
@@ -32,15 +34,17 @@ interface Outcome {
   readonly code: number;
   readonly reason: EvictionReason;
   readonly message: string;
+  /** What is answered instead, in the words of whoever refuses. */
+  readonly answer?: Answer;
 }
 
 /** So often an eviction is looked at again because another one was granted meanwhile; each time one of the competitors has its answer. */
 const mostAttempts = 8;
 
 /** The endpoint. Whatever it cannot find out denies; code 429 is what drains try again. */
-export function podEviction(env: WebhookEnv, { budgets, cache, observer = {} }: PodEvictionOptions): Endpoint {
+export function podEviction(env: WebhookEnv, { budgets, cache, observer = {}, native }: PodEvictionOptions): Endpoint {
   const turns = new Turns();
-  const asks = { env, budgets, cache, turns };
+  const asks = { env, budgets, cache, turns, native: native ?? (async () => undefined) };
   return {
     path: '/admission/pod-eviction',
     handle: async (review, call) => {
@@ -54,7 +58,7 @@ export function podEviction(env: WebhookEnv, { budgets, cache, observer = {} }: 
       } finally {
         observer.onEnd?.({ reason: outcome.reason, code: outcome.code });
       }
-      return answerOf(outcome);
+      return outcome.answer ?? answerOf(outcome);
     },
     onFailure: (_review, problem) => answerOf(denied(500, 'err: internal', `the eviction could not be judged: ${problem}`)),
   };
@@ -65,6 +69,7 @@ interface Asks {
   readonly budgets: ZoneBudgets;
   readonly cache: EvictionCache;
   readonly turns: Turns;
+  readonly native: NativePreview;
 }
 
 async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> {
@@ -89,9 +94,14 @@ async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> 
   if (isUnknown(set)) return denied(500, 'sts-no-found', set.unknown);
   const second = verdictOn(asks.env, { pod, set, budgets: usable, statefulSets: [set] });
   if (second.reason !== 'min-sts-not-found') return second;
+  let native: Promise<Answer | undefined> | undefined;
+  const refusedNatively = (): Promise<Answer | undefined> => {
+    native ??= asks.native(review, call);
+    return native;
+  };
   // Under one budget one after the other, so that requests of one process do not compete with each other.
   return asks.turns.take(`${namespace}/${budget.name}`, () =>
-    underBudget(asks, { pod, set, budget, isDryRun: review.dryRun, remainingMs }),
+    underBudget(asks, { pod, set, budget, user: review.user.name, isDryRun: review.dryRun, remainingMs, refusedNatively }),
   );
 }
 
@@ -99,9 +109,11 @@ interface BudgetQuestion {
   readonly pod: ObservedPod;
   readonly set: StatefulSetView;
   readonly budget: ZoneBudgetView;
+  readonly user: string;
   readonly isDryRun: boolean;
   /** Throws when no time is left. */
   readonly remainingMs: () => number;
+  readonly refusedNatively: () => Promise<Answer | undefined>;
 }
 
 async function underBudget(asks: Asks, question: BudgetQuestion): Promise<Outcome> {
@@ -115,7 +127,7 @@ async function underBudget(asks: Asks, question: BudgetQuestion): Promise<Outcom
 
 /** Undefined when another disruption was announced meanwhile. */
 async function attempted({ env, cache }: Asks, question: BudgetQuestion): Promise<Outcome | undefined> {
-  const { pod, set, budget, isDryRun, remainingMs } = question;
+  const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = question;
   const listed = await listMembers(env, budget, remainingMs());
   const sets = withOwn(isUnknown(listed) ? [] : listed, set);
   const early = verdictOn(env, { pod, set, budgets: [budget], statefulSets: sets });
@@ -131,9 +143,12 @@ async function attempted({ env, cache }: Asks, question: BudgetQuestion): Promis
   if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
   // A dry run must change nothing, and an eviction that is only tried out takes nothing from the next one.
   if (isDryRun) return verdict;
+  // A drain tries for as long as it takes: announced each time, what is refused elsewhere would hold everybody else for ever.
+  const answer = await refusedNatively();
+  if (answer !== undefined) return { allowed: false, code: answer.code ?? 403, reason: 'denied', message: answer.message ?? '', answer };
   // Whoever is answered for us by now must not have its answer contradicted by an announcement.
   remainingMs();
-  return (await open.record({ pod, statefulSet: set.name, seen: { nowMs, statefulSets: sets, pods } })) ? verdict : undefined;
+  return (await open.record({ pod, statefulSet: set.name, user, seen: { nowMs, statefulSets: sets, pods } })) ? verdict : undefined;
 }
 
 interface Known {

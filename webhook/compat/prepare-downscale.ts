@@ -3,7 +3,7 @@
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import { labelKeys } from '../../policies/adopt/keys.ts';
-import type { WebhookEnv } from '../env.ts';
+import type { NativePreview, WebhookEnv } from '../env.ts';
 import type { Answer, Call, Endpoint, Review } from '../review/review.ts';
 import { GroupLocks } from './group-lock.ts';
 import { lastDownscale } from './last-downscale.ts';
@@ -25,6 +25,8 @@ export interface PrepareDownscaleConfig {
    * default: pods of a marked StatefulSet may then leave unprepared. `deny` lets nobody scale down what cannot be read.
    */
   readonly unreadableParent?: 'allow' | 'deny';
+  /** What native enforcement says of the same request, where it is on: what it would refuse prepares no pod. */
+  readonly native?: NativePreview;
 }
 
 const defaultPodTimeoutMs = 5_000;
@@ -34,12 +36,14 @@ const defaultPodTimeoutMs = 5_000;
  * ready, and all pods that leave answered a POST. It never returns a patch: what it records, it writes itself, so dry runs are allowed unseen.
  *
  * The rules are those of the original, on what the API server says now about whatever carries the labels, in a group that is known as one or not.
- * The engine judges groups that the agent has adopted, from caches and the ledger, and words its refusals otherwise; so it is not asked here.
+ * The engine judges groups that the agent has adopted, from caches and the ledger, and words its refusals otherwise; so it is not asked here. But
+ * `/admission/enforce`, which comes after this endpoint, asks it where native enforcement is on: then it has its say before any pod is called.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
   const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs, unreadableParent = 'allow' } = config;
   const times = config.zoneTracker === undefined ? lastDownscale(env) : zoneTracker(env, config.zoneTracker.configMapName);
-  const tools = { env, clusterDomain, podTimeoutMs, times, locks: new GroupLocks() };
+  const native: NativePreview = config.native ?? (async () => undefined);
+  const tools = { env, clusterDomain, podTimeoutMs, times, locks: new GroupLocks(), native };
   const unread = (review: Review, change: Resize, problem: string): Answer =>
     unreadableParent === 'deny' ? refused(review, change, problem) : { allowed: true, warnings: [`${problem}, allowing the change`] };
 

@@ -15,7 +15,7 @@ const mostMs = 2_000;
  * deleted them. Without this they would stay prepared to leave. Pods that are terminating or gone begin anew and are left alone. Never rejects.
  */
 export async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
-  const { env, review, change, call, clusterDomain, podTimeoutMs } = request;
+  const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
   if (change.old.kind === 'StatefulSet' && change.old.labels[labelKeys.prepareDownscale] !== 'true') return;
   const endMs = env.clock.monotonicMs() + mostMs;
   const leftMs = (): number => Math.min(requestMs(env, call), Math.max(0, endMs - env.clock.monotonicMs()));
@@ -27,6 +27,9 @@ export async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise
     if (isUnknown(set)) throw new Error(set.unknown);
     // From the number that it has now: below it, pods may be preparing for somebody else's downscale.
     if (set.labels[labelKeys.prepareDownscale] !== 'true' || set.replicas !== change.from || missingSetting(set) !== undefined) return;
+    const deadlineMs = Math.min(call.deadlineMs, endMs);
+    // What does not come back leaves as it was prepared to.
+    if ((await native(review, { ...call, deadlineMs })) !== undefined) return;
     const first = set.firstOrdinal + change.from;
     const pods = await podsOf(env, set, { namespace: review.namespace, timeoutMs: leftMs });
     const back = pods

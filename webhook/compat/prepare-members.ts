@@ -3,6 +3,7 @@ import type { ClusterEnv } from '../../cluster/env.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { type ObservedPod, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
+import { shortfall } from '../../engine/rules/prepared-rows.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import { labelKeys, podNameLabel } from '../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../policies/adopt/values.ts';
@@ -78,10 +79,8 @@ function unparsed(what: string, text: string, wanted: string): string {
 
 /** Why a zone is not ready: as many pods as its status counts must run, be ready, and be counted as updated. */
 export function unreadiness(set: StatefulSetView, pods: readonly ObservedPod[]): string | undefined {
-  const { replicas, updatedReplicas } = set.status;
-  const ready = pods.filter((pod) => pod.phase === 'Running' && !pod.isTerminating && pod.containersReady).length;
-  if (ready === replicas && ready === updatedReplicas) return undefined;
-  return `${set.name} has ${replicas - updatedReplicas} non-updated pods and ${replicas - ready} non-ready pods`;
+  const short = shortfall(set.status, pods);
+  return short === undefined ? undefined : `${set.name} has ${short.notUpdated} non-updated pods and ${short.notReady} non-ready pods`;
 }
 
 /** Whether the time of a downscale in one of these zones can make another one wait. */

@@ -2,9 +2,10 @@
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
+import { leavingFromTop } from '../../engine/rules/prepared-rows.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import { labelKeys } from '../../policies/adopt/keys.ts';
-import type { WebhookEnv } from '../env.ts';
+import type { NativePreview, WebhookEnv } from '../env.ts';
 import type { Answer, Call, Review } from '../review/review.ts';
 import type { DownscaleTimes, LoadedTimes } from './downscale-times.ts';
 import type { GroupLocks } from './group-lock.ts';
@@ -20,6 +21,7 @@ export interface PrepareTools {
   readonly podTimeoutMs: number;
   readonly times: DownscaleTimes;
   readonly locks: GroupLocks;
+  readonly native: NativePreview;
 }
 
 export interface PrepareRequest extends PrepareTools {
@@ -39,6 +41,8 @@ const mostPods = 10_000;
 /** A reason to deny. */
 interface Refusal {
   readonly problem: string;
+  /** In the words of whoever refuses, with code and all. */
+  readonly answer?: Answer;
 }
 
 /** Admits the downscale once its pods are prepared and its time is recorded, or says why it may not be. */
@@ -54,7 +58,7 @@ export async function prepare(request: PrepareRequest): Promise<Answer> {
   const lock = locks.take(key, review.name);
   try {
     const refusal = await prepareInTurn(request, group, 'heldBy' in lock ? lock.heldBy : undefined);
-    if (refusal !== undefined) return refused(review, change, refusal.problem);
+    if (refusal !== undefined) return refusal.answer ?? refused(review, change, refusal.problem);
     return { allowed: true, message: `all pods that leave ${review.name} were prepared: ${change.from - change.to}` };
   } finally {
     if ('release' in lock) lock.release();
@@ -71,6 +75,9 @@ async function prepareInTurn(request: PrepareRequest, group: string, heldBy: str
   }
   const self = checked.self ?? (await selfNow(request, members));
   if ('problem' in self) return self;
+  // Last, so that whatever the original refuses is refused in its words; and before the first call, which is never taken back by a later refusal.
+  const answer = await request.native(request.review, request.call);
+  if (answer !== undefined) return { problem: 'native enforcement refuses it', answer };
   return await callAndRecord(request, { self, others, loaded });
 }
 
@@ -144,8 +151,7 @@ interface Ready {
 async function callAndRecord(request: PrepareRequest, { self, others, loaded }: Ready): Promise<Refusal | undefined> {
   const { env, change, call, times, podTimeoutMs, clusterDomain } = request;
   const { from, to } = change;
-  const ordinals = Array.from({ length: from - to }, (_, index) => self.firstOrdinal + from - 1 - index);
-  const pods = podsToCall(self, ordinals, clusterDomain);
+  const pods = podsToCall(self, leavingFromTop(self.firstOrdinal, from, to), clusterDomain);
   const takeBack = (): Promise<void> => askToStay(env, pods, { timeoutMs: podTimeoutMs, leftMs: () => requestMs(env, call) });
   const leftMs = (): number => Math.max(0, requestMs(env, call) - withdrawalMs);
   const failure = await askToPrepare(env, pods, { timeoutMs: podTimeoutMs, leftMs });

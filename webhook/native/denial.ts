@@ -1,10 +1,15 @@
 // A refusal in words and codes: the rule, the fact, where it is written, when it passes, and where to ask further.
 import type { Judgement, RuleResult } from '../../engine/decision.ts';
+import { describe } from '../../engine/request-text.ts';
 import type { Source } from '../../policies/definition.ts';
+import { boundedText } from '../review/bounded-text.ts';
 import type { Answer } from '../review/review.ts';
 
-/** The API server puts its own words before it, and Events and logs take no more. */
-const longestMessage = 900;
+/** Of a message, in bytes. Whoever is refused reads it in one line of a terminal or a log; the Event of the denial has the rest. */
+export const longestMessage = 256;
+/** Of its parts where not everything has room: names of objects and of rules can be as long as a message. */
+const longestWhat = 84;
+const longestRule = 56;
 /** A client waits for as long as it is told, ten times over, and says nothing meanwhile: a longer wait is in the message alone. */
 const longestRetrySeconds = 60;
 /** What the eviction API itself asks for when a budget is spent. */
@@ -29,20 +34,46 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   const refusing = refusalsOf(judgement);
   const first = mostLasting(refusing);
   const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && refusing.every(({ outcome }) => outcome !== 'no'));
-  const written = first?.source === undefined ? '' : `; written at ${sourceText(first.source, subject.namespace)}`;
-  const hint = judgement.outcome === 'prepare' ? '; give the group replicas.count or replicas.mirror, and the agent prepares its pods' : '';
-  const explain = `; kubectl rollout-group explain decision/${judgement.decisionId}`;
-  const text = `${cutOff(judgement.message, longestMessage - written.length - hint.length - explain.length)}${hint}${written}${explain}`;
   const retryAfterSeconds = isTemporary ? retryAfter(refusing, subject) : undefined;
   return {
     allowed: false,
     code: isTemporary ? 429 : 403,
     reason: isTemporary ? 'TooManyRequests' : 'Forbidden',
-    message: text,
+    message: messageOf(judgement, first, subject),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(judgement.warnings.length === 0 ? {} : { warnings: judgement.warnings }),
     auditAnnotations: auditOf(judgement, subject),
   };
+}
+
+/**
+ * What is asked for, which rule refuses it and why, and where to ask further: those are always there. When it passes, what helps, where it is
+ * written, the limit and the namespace are, as far as there is room, and come in this order.
+ */
+function messageOf(judgement: Judgement, first: RuleResult | undefined, { namespace }: DenialSubject): string {
+  const { outcome, decisionId, request, message } = judgement;
+  const explain = `; kubectl rollout-group explain decision/${decisionId}`;
+  let room = longestMessage - Buffer.byteLength(explain);
+  if (first === undefined) return boundedText(message, room) + explain;
+  const parts = {
+    what: boundedText(describe(request), longestWhat),
+    namespace: ` in namespace ${namespace}`,
+    why: ` is refused by ${boundedText(first.rule, longestRule)}: `,
+    fact: first.fact,
+    limit: first.limit === undefined ? '' : ` (limit: ${first.limit})`,
+    passes: first.earliestMs === undefined ? '' : `; passes at ${new Date(first.earliestMs).toISOString()} at the earliest`,
+    hint: outcome === 'prepare' ? '; give the group replicas.count or replicas.mirror, and the agent prepares its pods' : '',
+    written: first.source === undefined ? '' : `; written at ${sourceText(first.source, namespace)}`,
+  };
+  room -= Buffer.byteLength(parts.what) + Buffer.byteLength(parts.why);
+  const kept = { ...parts, fact: boundedText(parts.fact, room) };
+  room -= Buffer.byteLength(kept.fact);
+  for (const part of ['passes', 'hint', 'written', 'limit', 'namespace'] as const) {
+    const bytes = Buffer.byteLength(parts[part]);
+    if (bytes <= room) room -= bytes;
+    else kept[part] = '';
+  }
+  return `${kept.what}${kept.namespace}${kept.why}${kept.fact}${kept.limit}${kept.passes}${kept.hint}${kept.written}${explain}`;
 }
 
 /** Refused because nobody can tell whether it may pass (S31). Passes by itself once what is missing is there. */
@@ -51,7 +82,10 @@ export function unknownDenial(what: string, problem: string): Answer {
     allowed: false,
     code: 429,
     reason: 'TooManyRequests',
-    message: `${what} is refused, because it cannot be told whether policy allows it: ${cutOff(problem, 400)}`,
+    message: boundedText(
+      `${boundedText(what, longestWhat)} is refused, because it cannot be told whether policy allows it: ${problem}`,
+      longestMessage,
+    ),
     retryAfterSeconds: 5,
     auditAnnotations: { outcome: 'unknown' },
   };
@@ -97,8 +131,4 @@ function sourceText({ file, line, column, object, field }: Source, namespace: st
   const position =
     file === undefined || isElsewhere ? '' : [line, column].flatMap((number) => (number === undefined ? [] : `:${number}`)).join('');
   return `${place}${position}${field === undefined || isElsewhere ? '' : ` ${field}`}`;
-}
-
-function cutOff(text: string, longest: number): string {
-  return text.length <= longest ? text : `${text.slice(0, Math.max(0, longest - 3))}...`;
 }

@@ -1,47 +1,56 @@
 // /admission/enforce: groups and policies, enforced on every way in which a StatefulSet shrinks or a pod is taken away.
-import { sleep } from '../../cluster/env.ts';
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
-import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { claimsFor, groupOf } from '../../engine/admission-claims.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
+import { isExempt, type JudgedScope, passesUnjudged } from '../../engine/exemption.ts';
 import { judge } from '../../engine/judge.ts';
 import { departuresOf, protectiveLabels } from '../../engine/protection.ts';
 import type { Departure, Snapshot } from '../../engine/snapshot.ts';
-import type { GroupIdentity, NativeGuard, WebhookEnv } from '../env.ts';
-import { type Answer, type Call, type Endpoint, leftMs, type Review } from '../review/review.ts';
-import { auditOf, denialOf, Undecidable, unknownDenial } from './denial.ts';
+import { agentName } from '../../policies/install/object.ts';
+import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
+import { boundedText } from '../review/bounded-text.ts';
+import type { Answer, Call, Endpoint, Review } from '../review/review.ts';
+import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
 import { type Decided, GroupQueue } from './group-queue.ts';
 import { isBehind, withPod, withStatefulSet } from './live.ts';
-import { type Asked, askedOf, isDryRun, onlyGrows, podRequest, requestsOn } from './requests-of.ts';
+import { Look } from './look.ts';
+import { type Asked, askedOf, isDryRun, isReleased, onlyGrows, podRequest, requestsOn } from './requests-of.ts';
 
-export interface EnforceOptions {
+export interface EnforceOptions extends JudgedScope {
   readonly env: WebhookEnv;
   readonly guard: NativeGuard;
-  /** Of the agent itself, which is never judged: its namespace, and the names of its workloads. */
-  readonly own?: { readonly namespace: string; readonly names: readonly string[] };
-  /** Those that the guard looks after; what is in others passes. Every one when left out. */
-  readonly namespaces?: readonly string[] | undefined;
   /** Pods of adopted groups are asked to prepare by another endpoint, which the API server calls before this one. */
   readonly isPreparedElsewhere?: boolean;
 }
 
-/** What is read of one request: more would hold the answer up. */
-const longestReadMs = 1_500;
-/** Left for the answer when something is waited for. */
-const reserveMs = 300;
-const lookAgainMs = 100;
+export interface EnforceEndpoint extends Endpoint {
+  /** For the compatible endpoints of the same process, which are asked about the same requests. */
+  readonly preview: NativePreview;
+  /** For what the API server takes to be nobody's: judged alike, but what cannot be told passes. */
+  readonly others: Endpoint;
+}
+
+/** What another endpoint gives a preview: as long as the endpoint itself would have. */
+const longestPreviewMs = 4_000;
 
 /**
  * The endpoint. What it lets pass and disturbs something is announced in the ledger of the group before. It calls no pod, and writes nothing but
  * ledgers, and departures. What it cannot tell it denies (S31), but for the deletion of pods: one that is refused hangs for ever.
  */
-export function enforceEndpoint(options: EnforceOptions): Endpoint {
+export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   const enforcement = new Enforcement(options);
   return {
     path: '/admission/enforce',
-    handle: (review, call) => enforcement.answer(review, call),
-    onFailure: (review, problem) => (enforcement.looksAfter(askedOf(review)) ? failed(review, problem) : { allowed: true }),
+    handle: (review, call) => enforcement.answer(review, call, { isPreview: false, isOther: false }),
+    onFailure: (review, problem) =>
+      enforcement.looksAfter(askedOf(review)) ? failed(review, { problem, isNamespaceEnding: false }) : { allowed: true },
+    preview: (review, call) => enforcement.preview(review, call),
+    others: {
+      path: '/admission/enforce-others',
+      handle: (review, call) => enforcement.answer(review, call, { isPreview: false, isOther: true }),
+      onFailure: (review, problem) => failed(review, { problem, isNamespaceEnding: false, isOther: true }),
+    },
   };
 }
 
@@ -53,12 +62,22 @@ function problemOf(error: unknown): string {
   throw error;
 }
 
-function failed(review: Review, problem: string): Answer {
+interface Failing {
+  readonly problem: string;
+  readonly isNamespaceEnding: boolean;
+  /** The API server has been told that it is about nobody's. */
+  readonly isOther?: boolean;
+}
+
+function failed(review: Review, { problem, isNamespaceEnding, isOther = false }: Failing): Answer {
   const asked = askedOf(review);
   if (asked.kind === 'pass') return { allowed: true };
-  if ((asked.kind === 'pod' && asked.verb === 'deletePod') || (asked.kind === 'statefulSet' && onlyGrows(review))) {
-    return { allowed: true, warnings: [`${describe(review, asked)} was not judged: ${problem}`.slice(0, 250)] };
-  }
+  const isSubject = asked.kind === 'pod' || asked.kind === 'statefulSet';
+  const passes =
+    isSubject &&
+    (isOther || passesUnjudged({ verb: asked.verb, onlyGrows: asked.kind === 'statefulSet' && onlyGrows(review), isNamespaceEnding }));
+  if (passes && isNamespaceEnding) return { allowed: true };
+  if (passes) return { allowed: true, warnings: [`${describe(review, asked)} was not judged: ${problem}`.slice(0, 250)] };
   return unknownDenial(describe(review, asked), problem);
 }
 
@@ -69,101 +88,116 @@ function describe({ operation, resource, subresource }: Review, asked: Asked): s
 
 class Enforcement {
   readonly #options: EnforceOptions;
+  readonly #look: Look;
   readonly #queues = new Map<string, GroupQueue>();
 
   constructor(options: EnforceOptions) {
     this.#options = options;
+    this.#look = new Look(options.env, options.guard);
   }
 
   /** Whether anything of the kind is judged here at all. */
   looksAfter(asked: Asked): boolean {
     if (asked.kind === 'pass' || asked.kind === 'malformed') return asked.kind === 'malformed';
-    const { namespaces } = this.#options;
-    return !this.#isOwn(asked) && namespaces?.includes(asked.namespace) !== false;
+    return !isExempt(asked, this.#options);
   }
 
   /** Rejects with what nobody has thought of. */
-  async answer(review: Review, call: Call): Promise<Answer> {
+  async answer(review: Review, call: Call, { isPreview, isOther }: Asking): Promise<Answer> {
     const asked = askedOf(review);
     if (asked.kind === 'pass') return { allowed: true };
     if (asked.kind === 'malformed') {
-      return { allowed: false, code: 403, reason: 'Forbidden', message: `${describe(review, asked)} is refused: ${asked.problem}` };
+      return {
+        allowed: false,
+        code: 403,
+        reason: 'Forbidden',
+        message: boundedText(`${describe(review, asked)} is refused: ${asked.problem}`, longestMessage),
+      };
     }
     if (!this.looksAfter(asked)) return { allowed: true };
-    const answer = await this.#judged(review, asked, call).catch((error: unknown) => failed(review, problemOf(error)));
-    // Nothing new may be stored in such a namespace, a ledger neither: there is a refusal for that as well.
-    if (answer.allowed || !(await this.#isNamespaceGoing(asked.namespace, call))) return answer;
-    return { allowed: true };
+    try {
+      await this.#look.untilSettled(call);
+      const subject = asked.kind === 'pod' ? await this.#onPod(review, asked, call) : await this.#onStatefulSet(review, asked, call);
+      return subject === 'passes' ? { allowed: true } : await this.#decide(review, asked, call, { ...subject, isPreview });
+    } catch (error) {
+      const problem = problemOf(error);
+      const answer = failed(review, { problem, isOther, isNamespaceEnding: false });
+      if (answer.allowed || !(await this.#look.isEnding(asked.namespace, call))) return answer;
+      return failed(review, { problem, isNamespaceEnding: true });
+    }
   }
 
-  /** Rejects when something that it needs cannot be read in time. */
-  async #judged(review: Review, asked: Subject, call: Call): Promise<Answer> {
-    const { guard } = this.#options;
-    if (!(await this.#waitUntil(() => guard.isSettled(), call))) return failed(review, 'policies and objects are not known yet');
-    return asked.kind === 'pod' ? await this.#onPod(review, asked, call) : await this.#onStatefulSet(review, asked, call);
+  /** The agent is not asked about here: it has decided by the same rules, and its requests are not sent to the endpoint. */
+  async preview(review: Review, call: Call): Promise<Answer | undefined> {
+    const asked = askedOf(review);
+    const { own, env } = this.#options;
+    const isAgent = review.user.name === `system:serviceaccount:${own?.namespace}:${agentName}`;
+    if ((asked.kind !== 'pod' && asked.kind !== 'statefulSet') || isAgent || !this.looksAfter(asked)) return undefined;
+    if (!(await this.#look.isOptedIn(asked.namespace, call))) return undefined;
+    const deadlineMs = Math.min(call.deadlineMs, env.clock.monotonicMs() + longestPreviewMs);
+    const answer = await this.answer(review, { ...call, deadlineMs }, { isPreview: true, isOther: false });
+    return answer.allowed ? undefined : answer;
   }
 
-  /** Pods of a Deployment are named after it, its template and chance; those of a StatefulSet that only begins like one of ours are not meant. */
-  #isOwn({ kind, namespace, name }: Subject): boolean {
-    const { own } = this.#options;
-    if (own?.namespace !== namespace) return false;
-    const owner = kind === 'pod' ? /^(.+)-[a-z0-9]{5,10}-[a-z0-9]{5}$/.exec(name)?.[1] : name;
-    return owner !== undefined && own.names.includes(owner);
-  }
-
-  async #onStatefulSet(review: Review, asked: Extract<Asked, { kind: 'statefulSet' }>, call: Call): Promise<Answer> {
+  async #onStatefulSet(review: Review, asked: Extract<Asked, { kind: 'statefulSet' }>, call: Call): Promise<Known> {
     const { namespace, name, verb } = asked;
-    const live = await this.#read(resources.statefulSets, asked, call);
-    if (live === 'unread') return await this.#whenUnread(review, asked, name, call);
+    const live = await this.#look.read(resources.statefulSets, asked, call);
+    if (live === 'unread') return await this.#whenUnread(asked, name, call);
     // The API server says so itself.
-    if (live === undefined) return { allowed: true };
-    const snapshot = await this.#inStep(namespace, call, (known) => isBehind(known, live));
+    if (live === undefined) return 'passes';
+    const snapshot = await this.#look.inStep(namespace, call, (known) => isBehind(known, live));
     const requests = requestsOn(review, verb, live, podCountOf(live));
-    if (requests.length === 0) return { allowed: true };
-    const decide = (seen: Snapshot): Judged => this.#judge(withStatefulSet(seen, live), requests);
-    return await this.#decide(review, asked, call, { snapshot, statefulSet: name, decide });
+    if (requests.length === 0) return 'passes';
+    return { snapshot, statefulSet: name, decide: (seen) => this.#judge(withStatefulSet(seen, live), requests) };
   }
 
-  async #onPod(review: Review, asked: Extract<Asked, { kind: 'pod' }>, call: Call): Promise<Answer> {
+  async #onPod(review: Review, asked: Extract<Asked, { kind: 'pod' }>, call: Call): Promise<Known> {
     const { namespace, name, verb } = asked;
-    const live = await this.#read(resources.pods, asked, call);
+    const live = await this.#look.read(resources.pods, asked, call);
     if (live === 'unread') {
       const owner = /^(.+)-\d{1,10}$/.exec(name)?.[1];
-      return owner === undefined ? failed(review, 'the pod cannot be read') : await this.#whenUnread(review, asked, owner, call);
+      if (owner === undefined) throw new Undecidable('the pod cannot be read');
+      return await this.#whenUnread(asked, owner, call);
     }
-    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return { allowed: true };
+    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return 'passes';
     const owner = (live.metadata.ownerReferences ?? []).find((reference) => reference['controller'] === true);
     const statefulSet = owner?.['kind'] === 'StatefulSet' && typeof owner['name'] === 'string' ? owner['name'] : undefined;
-    if (statefulSet === undefined) return { allowed: true };
+    if (statefulSet === undefined) return 'passes';
     const isOwner = ({ name: known, uid }: { readonly name: string; readonly uid: string }): boolean =>
       known === statefulSet && uid === owner?.['uid'];
-    let snapshot = await this.#guardSnapshot(namespace, call);
+    let snapshot = await this.#look.snapshot(namespace, call);
     if (!snapshot.statefulSets.some(isOwner)) {
-      const set = await this.#read(resources.statefulSets, { namespace, name: statefulSet }, call);
-      if (set === undefined || (set !== 'unread' && set.metadata.uid !== owner?.['uid'])) return { allowed: true };
-      snapshot = await this.#inStep(namespace, call, (seen) => !seen.statefulSets.some(isOwner));
+      const set = await this.#look.read(resources.statefulSets, { namespace, name: statefulSet }, call);
+      if (set === undefined || (set !== 'unread' && set.metadata.uid !== owner?.['uid'])) return 'passes';
+      snapshot = await this.#look.inStep(namespace, call, (seen) => !seen.statefulSets.some(isOwner));
     }
+    const { release } = asked;
+    const podLabels = snapshot.statefulSets.find(isOwner)?.podLabels ?? {};
+    if (release !== undefined && !isReleased(release, podLabels)) return 'passes';
     const request = podRequest(review, verb, name);
     const decide = (seen: Snapshot): Judged => this.#judge(withPod(seen, statefulSet, live), [request]);
-    return await this.#decide(review, asked, call, { snapshot, statefulSet, decide });
+    return { snapshot, statefulSet, decide: release === undefined ? decide : (seen) => asRelease(decide(seen)) };
   }
 
   /** What no group has is judged by what is known; what a group has, one after the other with everything else that is asked of it. */
-  async #decide(review: Review, asked: Subject, call: Call, { snapshot, statefulSet, decide }: Deciding): Promise<Answer> {
+  async #decide(review: Review, asked: Subject, call: Call, { snapshot, statefulSet, decide, isPreview }: Deciding): Promise<Answer> {
     const { namespace } = asked;
+    const { guard } = this.#options;
     const group = groupOf(snapshot, namespace, statefulSet);
-    let last: Judged | undefined;
+    let last: { readonly judged: Judged; readonly seen: Snapshot } | undefined;
     const decided = (seen: Snapshot): Decided => {
-      last = decide(seen);
-      const { judgement, claims } = last;
+      const judged = decide(seen);
+      last = { judged, seen };
+      const { judgement, claims } = judged;
       const common = { ...(group === undefined ? {} : { group: `${namespace}/${group.name}` }), policyDigest: seen.policyDigest };
       const isEviction = asked.kind === 'pod' && asked.verb === 'evictPod';
-      if (last.isAllowed) {
+      if (judged.isAllowed) {
         const { warnings } = judgement;
         return {
           answer: { allowed: true, auditAnnotations: auditOf(judgement, common), ...(warnings.length === 0 ? {} : { warnings }) },
-          claims,
-          hidesDecrease: last.isGrowth && !isDryRun(review),
+          // A preview announces nothing: whoever asks for it may refuse for reasons of its own.
+          claims: isPreview ? [] : claims,
+          hidesDecrease: judged.isGrowth && !isDryRun(review) && !isPreview,
         };
       }
       return { answer: denialOf(judgement, { ...common, namespace, nowMs: seen.nowMs, isEviction }), claims: [] };
@@ -171,8 +205,14 @@ class Enforcement {
     const what = describe(review, asked);
     const answer = group === undefined ? decided(snapshot).answer : await this.#queueOf(group).ask({ call, what, decide: decided });
     if (last === undefined) throw new Error('nothing was judged');
-    if (answer.allowed && last.departures.length > 0) await this.#options.guard.keep(namespace, last.departures, this.#leftMs(call));
-    if (!answer.allowed && !last.isAllowed && !isDryRun(review)) this.#options.guard.denied(last.judgement, { namespace, statefulSet });
+    const { judged, seen } = last;
+    if (answer.allowed) {
+      if (judged.departures.length > 0 && !isPreview) await guard.keep(namespace, judged.departures, this.#look.leftMs(call));
+      return answer;
+    }
+    // Nothing new may be stored in such a namespace, a ledger neither, so what passes is not announced.
+    if (await this.#look.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
+    if (!judged.isAllowed && !isDryRun(review)) guard.denied(judged.judgement, { namespace, statefulSet });
     return answer;
   }
 
@@ -214,75 +254,21 @@ class Enforcement {
   }
 
   /** Without the API server, only what is known of it already can tell that no policy is about an object. */
-  async #whenUnread(review: Review, asked: Subject, statefulSet: string, call: Call): Promise<Answer> {
-    const { namespace } = asked;
-    const snapshot = await this.#guardSnapshot(namespace, call);
+  async #whenUnread({ namespace }: Subject, statefulSet: string, call: Call): Promise<Known> {
+    const snapshot = await this.#look.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
     const isUnprotected =
       set !== undefined &&
       groupOf(snapshot, namespace, statefulSet) === undefined &&
       !protectiveLabels.some((label) => set.labels[label] !== undefined);
-    return isUnprotected ? { allowed: true } : failed(review, 'the API server cannot be asked for the object');
+    if (isUnprotected) return 'passes';
+    throw new Undecidable('the API server cannot be asked for the object');
   }
+}
 
-  async #read(
-    resource: Parameters<typeof getObject>[1],
-    { namespace, name }: { readonly namespace: string; readonly name: string },
-    call: Call,
-  ): Promise<KubernetesObject | undefined | 'unread'> {
-    const { env } = this.#options;
-    const timeoutMs = Math.min(longestReadMs, this.#leftMs(call) / 2);
-    try {
-      return await getObject(env, resource, { namespace, name }, { site: `enforce.${resource.plural}`, timeoutMs });
-    } catch (error) {
-      env.log.warn('an object that a request is about cannot be read', {
-        ...{ namespace, name, resource: resource.plural },
-        problem: error instanceof Error ? error.message : 'unknown',
-      });
-      return 'unread';
-    }
-  }
-
-  #guardSnapshot(namespace: string, call: Call): Promise<Snapshot> {
-    return this.#options.guard.snapshot(namespace, [], this.#leftMs(call));
-  }
-
-  /** What is known of the namespace, once it is as new as what was read. Rejects when that takes too long: labels may say who protects it. */
-  async #inStep(namespace: string, call: Call, isOld: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
-    let snapshot = await this.#guardSnapshot(namespace, call);
-    while (isOld(snapshot)) {
-      if (!(await this.#pause(call))) throw new Undecidable('what is known of the object is older than what is stored');
-      snapshot = await this.#guardSnapshot(namespace, call);
-    }
-    return snapshot;
-  }
-
-  async #waitUntil(isSo: () => boolean, call: Call): Promise<boolean> {
-    while (!isSo()) if (!(await this.#pause(call))) return false;
-    return true;
-  }
-
-  /** False when there is no time for it. */
-  async #pause(call: Call): Promise<boolean> {
-    if (call.signal.aborted || this.#leftMs(call) < reserveMs + lookAgainMs) return false;
-    await sleep(this.#options.env, lookAgainMs, call.signal);
-    return true;
-  }
-
-  #leftMs(call: Call): number {
-    return leftMs(call, this.#options.env.clock.monotonicMs());
-  }
-
-  /** Whoever deletes a namespace has decided about everything in it, and nothing that holds it up can be seen from there. */
-  async #isNamespaceGoing(name: string, call: Call): Promise<boolean> {
-    const timeoutMs = Math.min(longestReadMs, this.#leftMs(call) / 2);
-    try {
-      const found = await getObject(this.#options.env, resources.namespaces, { name }, { site: 'enforce.namespace', timeoutMs });
-      return found?.metadata.deletionTimestamp !== undefined;
-    } catch {
-      return false;
-    }
-  }
+interface Asking {
+  readonly isPreview: boolean;
+  readonly isOther: boolean;
 }
 
 type Subject = Extract<Asked, { kind: 'pod' | 'statefulSet' }>;
@@ -295,10 +281,14 @@ interface Judged {
   readonly departures: readonly Departure[];
 }
 
+/** What is known of the object, and how to judge the request by it; or that nobody needs to. */
+type Known = 'passes' | Omit<Deciding, 'isPreview'>;
+
 interface Deciding {
   readonly snapshot: Snapshot;
   readonly statefulSet: string;
   readonly decide: (snapshot: Snapshot) => Judged;
+  readonly isPreview: boolean;
 }
 
 /** The request, from the replicas that the StatefulSet has by now. */
@@ -306,6 +296,14 @@ function fromPresent({ statefulSets }: Snapshot, request: AdmissionRequest): Adm
   if (request.kind !== 'scale' && request.kind !== 'update') return request;
   const set = statefulSets.find(({ namespace, name }) => namespace === request.namespace && name === request.statefulSet);
   return set === undefined ? request : { ...request, from: set.replicas };
+}
+
+/** A pod that leaves its StatefulSet is lost to it like one that goes. */
+function asRelease({ judgement, ...judged }: Judged): Judged {
+  return {
+    ...judged,
+    judgement: { ...judgement, warnings: [...judgement.warnings, 'taking a pod out of its StatefulSet counts as its deletion'] },
+  };
 }
 
 /** What goes when the StatefulSet goes, as it says itself. */

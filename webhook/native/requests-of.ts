@@ -12,7 +12,22 @@ export type Asked =
   /** No API server sends such a thing. */
   | { readonly kind: 'malformed'; readonly problem: string }
   | { readonly kind: 'statefulSet'; readonly verb: 'update' | 'scale' | 'delete'; readonly namespace: string; readonly name: string }
-  | { readonly kind: 'pod'; readonly verb: 'deletePod' | 'evictPod'; readonly namespace: string; readonly name: string };
+  | {
+      readonly kind: 'pod';
+      readonly verb: 'deletePod' | 'evictPod';
+      readonly namespace: string;
+      readonly name: string;
+      /** An update that may take the pod out of its StatefulSet, which is judged as if it deleted it. */
+      readonly release?: PodRelease;
+    };
+
+/** What an update takes away from a pod. */
+export interface PodRelease {
+  /** Labels that are removed or changed. */
+  readonly labels: readonly string[];
+  /** Whether its controller goes. */
+  readonly isOrphaned: boolean;
+}
 
 /** `kubectl rollout restart` writes it into the template. */
 const restartedAt = 'kubectl.kubernetes.io/restartedAt';
@@ -55,6 +70,7 @@ function ofStatefulSet(review: Review): Asked {
 
 function ofPod(review: Review): Asked {
   const { namespace, subresource, operation, oldObject, object, user } = review;
+  if (operation === 'UPDATE' && (subresource === '' || subresource === 'status')) return ofPodUpdate(review);
   const isDelete = operation === 'DELETE' && subresource === '';
   const isEviction = operation === 'CREATE' && subresource === 'eviction';
   if (!isDelete && !isEviction) return pass('it takes no pod away');
@@ -66,6 +82,36 @@ function ofPod(review: Review): Asked {
     return isDelete ? pass('it names no pod') : { kind: 'malformed', problem: 'it names no pod' };
   }
   return { kind: 'pod', verb: isDelete ? 'deletePod' : 'evictPod', namespace, name };
+}
+
+function ofPodUpdate(review: Review): Asked {
+  const { namespace, object, oldObject, user } = review;
+  const name = nameOf(review);
+  const old = asJsonObject(asJsonObject(oldObject)['metadata']);
+  if (old['deletionTimestamp'] !== undefined) return pass('the pod already goes');
+  if (isSystem(user)) return pass('nodes and controllers adopt and release what they have to');
+  if (object === undefined || oldObject === undefined || name === '' || namespace === '') return pass('it shows nothing of a pod');
+  const [now, before] = [labelsOf(object), labelsOf(oldObject)];
+  const labels = Object.keys(before).filter((label) => now[label] !== before[label]);
+  const controller = controllerOf(oldObject);
+  const isOrphaned = controller !== undefined && controllerOf(object) !== controller;
+  if (labels.length === 0 && !isOrphaned) return pass('it takes nothing away from the pod');
+  return { kind: 'pod', verb: 'deletePod', namespace, name, release: { labels, isOrphaned } };
+}
+
+/** UID of the owner that controls an object. */
+function controllerOf(object: JsonObject): string | undefined {
+  const references = asJsonObject(object['metadata'])['ownerReferences'];
+  const found = Array.isArray(references) ? references.map(asJsonObject).find(({ controller }) => controller === true) : undefined;
+  return found === undefined ? undefined : String(found['uid']);
+}
+
+/** By which controllers and budgets know the pods of a StatefulSet, beside the labels of its template. */
+const labelsOfPods: readonly string[] = ['controller-revision-hash', 'statefulset.kubernetes.io/pod-name', 'apps.kubernetes.io/pod-index'];
+
+/** Whether it takes the pod out of its StatefulSet, or out of what else finds it by labels that the StatefulSet has given it. */
+export function isReleased({ labels, isOrphaned }: PodRelease, podLabels: Readonly<Record<string, string>>): boolean {
+  return isOrphaned || labels.some((label) => podLabels[label] !== undefined || labelsOfPods.includes(label));
 }
 
 /** Kubelets, and the controllers of the control plane under either of the names they have. */

@@ -8,6 +8,7 @@ import { type EvictionReason, podEviction } from '../../../webhook/compat/pod-ev
 import { startZoneBudgets, type ZoneBudgets } from '../../../webhook/compat/zpdb.ts';
 import type { Guard, WebhookEnv } from '../../../webhook/env.ts';
 import type { Answer, Endpoint, Review } from '../../../webhook/review/review.ts';
+import { followedBudgets } from '../../kit/followed.ts';
 import { MemoryApi } from '../../kit/memory-api.ts';
 import { type Serve, seededRandom, type VirtualEnv, virtualEnv } from '../../kit/virtual-env.ts';
 
@@ -104,7 +105,7 @@ export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
   api.forbid(...forbidden);
   const start = async ({ guard, isAlone = () => false, waits = true }: StartOptions = {}): Promise<Replica> => {
     const own = webhookEnv();
-    const budgets = startZoneBudgets(own);
+    const budgets = startZoneBudgets({ log: own.log, followed: followedBudgets(own).shared });
     if (waits) await env.until(() => budgets.isSettled());
     const outcomes: { readonly reason: EvictionReason; readonly code: number }[] = [];
     const degraded: string[] = [];

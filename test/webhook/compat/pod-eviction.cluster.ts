@@ -17,6 +17,7 @@ import type { KubernetesObject, Reply } from '../../control-plane/client.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { TestGroup } from '../../control-plane/group.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
+import { followedBudgets } from '../../kit/followed.ts';
 import { evictionReview } from './eviction-world.ts';
 
 interface Seen extends KubernetesObject {
@@ -49,9 +50,11 @@ async function process({ identities }: ControlPlane): Promise<readonly Endpoint[
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     pods: { call: () => Promise.reject(new Error('no pod is called')) },
   };
-  const budgets = startZoneBudgets(env);
+  const followed = followedBudgets(env);
+  const budgets = startZoneBudgets({ log: env.log, followed: followed.shared });
   onTestFinished(() => {
     budgets.stop();
+    followed.watched.stop();
     return http.close();
   });
   await expect.poll(() => budgets.isSettled(), patience).toBe(true);

@@ -72,7 +72,7 @@ describe('where an approval is announced', () => {
     const replica = await world.start({ guard: shared.guard() });
     expect((await replica.ask('ingester-zone-b-1')).allowed).toBe(true);
     expect(shared.claims()).toEqual([
-      { verb: 'evictPod', zone: 'b', uid: 'uid-ingester-zone-b-1', ordinal: 1, atMs: world.env.clock.nowMs() },
+      { verb: 'evictPod', zone: 'b', uid: 'uid-ingester-zone-b-1', ordinal: 1, atMs: world.env.clock.nowMs(), user: 'somebody' },
     ]);
     expect(world.writes()).toEqual([]);
   });

@@ -253,6 +253,58 @@ describe('prepare-downscale that comes to no decision', () => {
   });
 });
 
+describe('beside native enforcement', () => {
+  const denial: Answer = { allowed: false, code: 403, reason: 'Forbidden', message: 'refused by safety/not-now' };
+  const beside = (answer: Answer | undefined, sets: readonly Json[] = zones, options: WorldOptions = {}) => {
+    const { world } = given(sets, options);
+    let asked = 0;
+    const native = async (): Promise<Answer | undefined> => {
+      asked += 1;
+      return answer;
+    };
+    return { world, endpoint: prepareDownscale(world.env, { ...config, native }), asked: () => asked };
+  };
+
+  it('what it refuses is refused in its words, before any pod is called', async () => {
+    const { world, endpoint } = beside(denial);
+    expect(await ask(world, endpoint, update('zone-a', 2))).toEqual(denial);
+    expect([...lines(world, 'POST'), ...lines(world, 'PATCH'), ...lines(world, 'DELETE')]).toEqual([]);
+    // The turn of the group is over.
+    expect(await ask(world, endpoint, update('zone-b', 2))).toEqual(denial);
+  });
+
+  it('what the original refuses is refused in the words of the original, and what it lets pass unseen is not asked about', async () => {
+    const unready = beside(denial, [
+      zone('zone-a'),
+      zone('zone-b', { labels: waits('12h'), annotations: shrankAt('2026-01-15T11:59:00Z') }),
+    ]);
+    const { message } = await ask(unready.world, unready.endpoint, update('zone-a', 2));
+    expect(message).toContain('zone-b was scaled down at');
+    const { world, endpoint, asked } = beside(denial);
+    expect(await ask(world, endpoint, update('zone-a', 2, { dryRun: true }))).toEqual({ allowed: true });
+    expect(await ask(world, endpoint, update('zone-a', 3))).toEqual({ allowed: true });
+    expect([unready.asked(), asked()]).toEqual([0, 0]);
+  });
+
+  it('what it lets pass is prepared and recorded as without it', async () => {
+    const { world, endpoint } = beside(undefined);
+    expect((await ask(world, endpoint, update('zone-a', 2))).allowed).toBe(true);
+    expect(lines(world, 'POST')).toEqual([`POST ${podAt('zone-a-2')}`]);
+    expect(annotation(world)).toMatchObject(dated('2026-01-15T12:00:00Z'));
+  });
+
+  it('pods are told to stay only when the growth that brings them back passes', async () => {
+    for (const [answer, count] of [
+      [denial, 0],
+      [undefined, 1],
+    ] as const) {
+      const { world, endpoint } = beside(answer, zones, { state: { 'statefulsets.apps': zones, pods: podsOf('zone-a', 4) } });
+      expect(await ask(world, endpoint, update('zone-a', 4))).toEqual({ allowed: true });
+      expect(lines(world, 'DELETE')).toHaveLength(count);
+    }
+  });
+});
+
 it('writes exactly the annotation, with the state that it was read in', async () => {
   const { world, endpoint } = given();
   const { uid, resourceVersion } = (world.get('statefulsets.apps', 'zone-a') as { metadata: Json }).metadata;

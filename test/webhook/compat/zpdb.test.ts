@@ -1,19 +1,24 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { isUnknown } from '../../../engine/snapshot.ts';
 import { type ObservedConfiguration, startZoneBudgets, unusableFor, type ZoneBudgets } from '../../../webhook/compat/zpdb.ts';
+import { followedBudgets } from '../../kit/followed.ts';
 import { budgetObject } from './eviction-objects.ts';
 import { type EvictionWorld, evictionWorld } from './eviction-world.ts';
 
-const started: ZoneBudgets[] = [];
+const started: { readonly stop: () => void }[] = [];
 afterEach(() => {
   for (const budgets of started.splice(0)) budgets.stop();
 });
 
 function follow(world: EvictionWorld, namespaces?: readonly string[]) {
   const observed: ObservedConfiguration[] = [];
-  const budgets = startZoneBudgets(world.webhookEnv(), { namespaces, onObserved: (result) => void observed.push(result) });
-  started.push(budgets);
-  return { budgets, observed };
+  const env = world.webhookEnv();
+  const followed = followedBudgets(env, namespaces);
+  const budgets = startZoneBudgets({
+    ...{ log: env.log, followed: followed.shared, onObserved: (result: ObservedConfiguration) => void observed.push(result) },
+  });
+  started.push(budgets, followed.watched);
+  return { budgets, observed, followed };
 }
 
 function limits(budgets: ZoneBudgets, namespace = 'mimir'): unknown {
@@ -104,14 +109,14 @@ describe('the budgets in force', () => {
     const { budgets } = await settled({ objects: [budgetObject()] }, ['mimir']);
     expect([limits(budgets), limits(budgets, 'loki')]).toEqual([
       ['ingester-rollout=1'],
-      'namespace loki is not watched for disruption budgets',
+      'namespace loki is not watched for zoneawarepoddisruptionbudgets',
     ]);
   });
 
   it('are unknown while nothing has been listed, and stay known when the server goes away', async () => {
     const world = evictionWorld({ objects: [budgetObject()] });
     const { budgets } = follow(world);
-    expect(limits(budgets)).toBe('they have not been listed yet');
+    expect(limits(budgets)).toBe('zoneawarepoddisruptionbudgets have not been listed yet');
     await world.env.until(() => budgets.isSettled());
     world.env.replaceServer(() => ({ lost: 'before-apply' }));
     world.api.cutWatches();
@@ -124,21 +129,21 @@ describe('the budgets in force', () => {
     expect(limits(budgets)).toEqual([]);
   });
 
-  it('tell listeners of changes until they are told no more', async () => {
-    const { world, budgets } = await settled({ objects: [budgetObject()] });
-    const heard: string[] = [];
-    const end = budgets.onChange((namespace) => void heard.push(namespace));
+  it('that were known before are in force for whoever comes later, and whoever has ended hears no more', async () => {
+    const { world, budgets, followed } = await settled({ objects: [budgetObject()] });
+    const log = world.webhookEnv().log;
+    const later = startZoneBudgets({ log, followed: followed.shared });
+    expect(limits(later)).toEqual(['ingester-rollout=1']);
+    budgets.stop();
     world.put(budgetObject({ maxUnavailable: 4 }));
     await world.env.settle();
-    end();
-    world.put(budgetObject({ maxUnavailable: 5 }));
-    await world.env.settle();
-    expect(heard).toEqual(['mimir']);
+    expect([limits(later), limits(budgets)]).toEqual([['ingester-rollout=4'], ['ingester-rollout=1']]);
   });
 
   it('leave no timer and no watch behind', async () => {
-    const { world, budgets } = await settled({ objects: [budgetObject()] });
+    const { world, budgets, followed } = await settled({ objects: [budgetObject()] });
     budgets.stop();
+    followed.watched.stop();
     await world.env.advance(200_000);
     expect([world.env.timerCount(), world.env.openWatchCount()]).toEqual([0, 0]);
   });

@@ -5,10 +5,14 @@ import { auditOf, type DenialSubject, denialOf, unknownDenial } from '../../../w
 const nowMs = Date.UTC(2026, 0, 15, 12);
 const subject: DenialSubject = { namespace: 'mimir', nowMs, isEviction: false, group: 'mimir/ingester', policyDigest: 'd1' };
 
+const request: Judgement['request'] = {
+  ...{ kind: 'scale', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 2, via: 'scale', dryRun: false },
+};
+
 function denied(results: readonly RuleResult[], overrides: Partial<Judgement> = {}): Judgement {
   return {
     ...{ outcome: 'deny', code: 429, effect: 'deny', message: 'it is refused by the rule', decisionId: '0123456789ab' },
-    ...{ results, warnings: [], actions: [] },
+    ...{ request, results, warnings: [], actions: [] },
     ...overrides,
   };
 }
@@ -64,11 +68,57 @@ describe('a denial', () => {
     expect(denialOf(denied([{ ...no, source: { object: 'RolloutPolicy mimir-2/x' } }]), subject).message).not.toContain('mimir-2');
   });
 
-  it('is never longer than an answer may be, and keeps where to ask further', () => {
-    const { message = '' } = denialOf(denied([no], { message: 'x'.repeat(5000), outcome: 'prepare' }), subject);
-    expect(message.length).toBeLessThanOrEqual(900);
-    expect(message).toMatch(/\.\.\.; give the group replicas.*; kubectl rollout-group explain decision\/0123456789ab$/);
-    expect((unknownDenial('a write', 'y'.repeat(5000)).message ?? '').length).toBeLessThanOrEqual(600);
+  it('leaves out what has no room, the least important first', () => {
+    const source = { object: 'RolloutGroup mimir/ingester', field: 'spec.protect' };
+    const said = (fact: string) => denialOf(denied([{ ...no, fact, limit: 'noDownscale', source }]), subject).message ?? '';
+    const explain = '; kubectl rollout-group explain decision/0123456789ab';
+    const start = 'scale of statefulset/ingester-zone-a from 3 to 2';
+    expect(said('it must not')).toBe(
+      `${start} in namespace mimir is refused by no-downscale: it must not (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
+    );
+    expect(said('x'.repeat(40))).toBe(
+      `${start} is refused by no-downscale: ${'x'.repeat(40)} (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
+    );
+    expect(said('x'.repeat(70))).toBe(
+      `${start} is refused by no-downscale: ${'x'.repeat(70)}; written at RolloutGroup mimir/ingester spec.protect${explain}`,
+    );
+    expect(said('x'.repeat(100))).toBe(`${start} is refused by no-downscale: ${'x'.repeat(100)} (limit: noDownscale)${explain}`);
+    expect(said('x'.repeat(500))).toMatch(
+      /^scale of .* is refused by no-downscale: x{100,}…; kubectl rollout-group explain decision\/0123456789ab$/,
+    );
+  });
+
+  it('has at most 256 bytes, with what was asked, the rule, the fact and the id of the decision (threat 16)', () => {
+    const texts = ['short', 'x'.repeat(253), 'ü'.repeat(200), '\u{1f600}'.repeat(100)];
+    for (const name of texts) {
+      for (const rule of ['no-downscale', `${'p'.repeat(253)}/${'r'.repeat(63)}`]) {
+        for (const fact of texts) {
+          const answer: RuleResult = {
+            ...no,
+            rule,
+            fact,
+            limit: fact,
+            earliestMs: nowMs,
+            source: { object: `RolloutGroup mimir/${name}` },
+          };
+          const asked = { ...request, statefulSet: name } as const;
+          for (const outcome of ['deny', 'prepare'] as const) {
+            const { message = '' } = denialOf(denied([answer], { request: asked, outcome }), { ...subject, namespace: name });
+            expect(Buffer.byteLength(message), message).toBeLessThanOrEqual(256);
+            expect(message).toMatch(
+              /^scale of statefulset\/.+ is refused by [np].+: .+; kubectl rollout-group explain decision\/0123456789ab$/,
+            );
+          }
+          expect(Buffer.byteLength(unknownDenial(`UPDATE of statefulsets/${name}`, fact).message ?? '')).toBeLessThanOrEqual(256);
+        }
+      }
+    }
+    const { message = '' } = denialOf(denied([], { message: 'x'.repeat(5_000), code: 500 }), subject);
+    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(256);
+    expect(message).toMatch(/…; kubectl rollout-group explain decision\/0123456789ab$/);
+    expect(denialOf(denied([wait()], { outcome: 'prepare' }), subject).message).toContain(
+      '; give the group replicas.count or replicas.mirror,',
+    );
   });
 
   it('tells the audit log by which policies and which rule', () => {

@@ -5,8 +5,8 @@ import type { KubernetesHttp } from '../../../cluster/env.ts';
 import { sleep } from '../../../cluster/env.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
-import { type EnforceOptions, enforceEndpoint } from '../../../webhook/native/enforce.ts';
-import type { Answer, Endpoint, Review } from '../../../webhook/review/review.ts';
+import { type EnforceEndpoint, type EnforceOptions, enforceEndpoint } from '../../../webhook/native/enforce.ts';
+import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { defaultConfig } from '../../kit/agent-process.ts';
 import { customKinds, type StoredObject } from '../../kit/memory-api.ts';
 import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster } from '../../kit/memory-cluster.ts';
@@ -40,7 +40,11 @@ export interface ProcessOptions extends Partial<Pick<EnforceOptions, 'own' | 'na
 }
 
 export interface WebhookProcess {
-  readonly endpoint: Endpoint;
+  readonly endpoint: EnforceEndpoint;
+  /** With which other endpoints of the same process are made. */
+  readonly env: AgentEnv;
+  /** What pods were asked, as `METHOD url`; each answers 200. */
+  readonly podCalls: readonly string[];
   readonly admission: Admission;
   /** Method and path of every request that would write. */
   readonly writes: readonly string[];
@@ -93,6 +97,7 @@ function startWebhook({ env }: MemoryCluster, options: ProcessOptions): WebhookP
   const random = seededRandom(seed);
   const writes: string[] = [];
   const requests: string[] = [];
+  const podCalls: string[] = [];
   let isCutOff = false;
   let isDead = false;
   const forever = new Promise<never>(() => undefined);
@@ -118,13 +123,18 @@ function startWebhook({ env }: MemoryCluster, options: ProcessOptions): WebhookP
   const silent = (): void => undefined;
   const agentEnv: AgentEnv = {
     ...{ clock: env.clock, timers: env.timers, random, kubernetes },
-    pods: { call: () => Promise.reject(new Error('admission calls no pod')) },
+    pods: {
+      call: async ({ method, url }) => {
+        podCalls.push(`${method} ${url}`);
+        return { status: 200, body: '' };
+      },
+    },
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };
   const admission = startAdmission(agentEnv, { ...defaultConfig, identity: name });
   const endpoint = enforceEndpoint({ env: agentEnv, guard: admission.guard, ...endpointOptions });
   return {
-    ...{ endpoint, admission, writes, requests },
+    ...{ endpoint, env: agentEnv, podCalls, admission, writes, requests },
     cutOff: () => {
       isCutOff = true;
     },

@@ -320,7 +320,7 @@ describe('a reservation', () => {
     expect(process.writes).toEqual([]);
     expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
     const { uid } = world.pod('a', 1).metadata;
-    expect(world.ledger().claims).toMatchObject([{ verb: 'evictPod', zone: 'a', uid, ordinal: 1 }]);
+    expect(world.ledger().claims).toMatchObject([{ verb: 'evictPod', zone: 'a', uid, ordinal: 1, user: 'kim' }]);
     expect(world.ledger().claims[0]).not.toHaveProperty('epoch');
     expect(world.ledger().claims[0]).not.toHaveProperty('resourceVersion');
     expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });

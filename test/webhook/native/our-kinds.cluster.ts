@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { processClock } from '../../../cluster/connection/process-env.ts';
 import { installation } from '../../../policies/install/installation.ts';
-import { endpointPaths } from '../../../policies/install/webhooks.ts';
+import { endpointPaths } from '../../../policies/install/paths.ts';
 import { stampEndpoint } from '../../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../../webhook/native/validate-endpoint.ts';
 import type { ApiClient, KubernetesObject, Reply } from '../../control-plane/client.ts';

@@ -1,0 +1,7 @@
+// Where the webhooks of our own endpoints answer.
+export const endpointPaths = {
+  enforce: '/admission/enforce',
+  enforceOthers: '/admission/enforce-others',
+  validate: '/admission/validate',
+  stamp: '/admission/stamp',
+} as const;

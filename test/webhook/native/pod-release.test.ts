@@ -1,0 +1,112 @@
+// Two steps in place of a deletion that is refused: a pod is taken out of its StatefulSet by its labels or its owner, and then deleted as nobody's.
+import { describe, expect, it } from 'vitest';
+import { askedOf, isReleased } from '../../../webhook/native/requests-of.ts';
+import type { Review } from '../../../webhook/review/review.ts';
+import type { StoredObject } from '../../kit/memory-api.ts';
+import { deletionOf, type EnforceWorld, enforceWorld, evictionOf, type Json, withLabels } from './enforce-world.ts';
+
+const person = { name: 'kim', groups: ['system:authenticated'] };
+
+function updateOf(pod: StoredObject, object: Json, overrides: Partial<Review> = {}): Review {
+  return { ...deletionOf(pod, { user: person }), operation: 'UPDATE', object, ...overrides };
+}
+
+const ownersOf = (pod: StoredObject): readonly unknown[] => (pod.metadata['ownerReferences'] ?? []) as readonly unknown[];
+
+const withOwners = (pod: StoredObject, ownerReferences: unknown): Json => ({ ...pod, metadata: { ...pod.metadata, ownerReferences } });
+
+/** Every way in which a pod is taken out. */
+function releases(pod: StoredObject): Readonly<Record<string, Json>> {
+  const [label = ''] = Object.keys(pod.metadata.labels ?? {});
+  const owner = (ownersOf(pod)[0] ?? {}) as Json;
+  return {
+    'a label taken off': withLabels({ [label]: undefined })(pod),
+    'a label changed': withLabels({ [label]: 'other' })(pod),
+    'all labels taken off': { ...pod, metadata: { ...pod.metadata, labels: undefined } },
+    'the revision changed': withLabels({ 'controller-revision-hash': 'the-newest' })(pod),
+    'no owners': withOwners(pod, []),
+    'owners left out': withOwners(pod, undefined),
+    'an owner that controls no more': withOwners(pod, [{ ...owner, controller: false }]),
+    'another owner': withOwners(pod, [{ ...owner, uid: 'another' }]),
+  };
+}
+
+function worldOf(): EnforceWorld {
+  const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+  for (const { metadata } of world.api.list('pods', 'mimir')) {
+    world.api.change('/v1/pods', 'mimir', metadata.name, { metadata: { labels: { 'controller-revision-hash': 'old', team: 'storage' } } });
+  }
+  return world;
+}
+
+describe('a write that takes a pod out of its StatefulSet', () => {
+  it('is judged as if it deleted the pod: refused beyond the budget, and counted within it', async () => {
+    for (const what of Object.keys(releases(worldOf().pod('a', 0)))) {
+      const world = worldOf();
+      const process = await world.start();
+      const ask = (review: Review) => world.env.finish(process.ask(review));
+      const release = (zone: string, ordinal: number, overrides: Partial<Review> = {}) => {
+        const pod = world.pod(zone, ordinal);
+        return ask(updateOf(pod, releases(pod)[what] ?? {}, overrides));
+      };
+      expect(await release('a', 0, { dryRun: true }), what).toMatchObject({ allowed: true });
+      expect(world.ledger().claims).toEqual([]);
+      expect(await release('a', 0), what).toMatchObject({ allowed: true, warnings: [expect.stringContaining('counts as its deletion')] });
+      expect(world.ledger().claims).toMatchObject([{ verb: 'deletePod', zone: 'a', ordinal: 0, user: 'kim' }]);
+      const second = await release('b', 1);
+      expect(second, what).toMatchObject({ allowed: false });
+      expect(second.warnings).toEqual(['taking a pod out of its StatefulSet counts as its deletion']);
+      expect(await ask(evictionOf(world.pod('b', 1), { user: person })), what).toMatchObject({ allowed: false });
+      expect(await release('b', 1, { subresource: 'status' }), what).toMatchObject({ allowed: false });
+    }
+  });
+
+  it('passes where nothing is protected, and while nobody can tell', async () => {
+    const free = enforceWorld({ kind: 'none' });
+    const process = await free.start();
+    const pod = free.pod('a', 0);
+    expect(await free.env.finish(process.ask(updateOf(pod, withOwners(pod, []))))).toMatchObject({ allowed: true });
+    const world = worldOf();
+    const other = await world.start();
+    other.cutOff();
+    const answer = await world.env.finish(other.ask(updateOf(world.pod('a', 0), withOwners(world.pod('a', 0), []))));
+    expect(answer).toMatchObject({ allowed: true });
+    expect(answer.warnings?.[0]).toContain('was not judged');
+  });
+
+  it('never holds nodes and controllers, pods that already go, and writes that take nothing away', async () => {
+    const world = worldOf();
+    const process = await world.start();
+    const pod = world.pod('a', 0);
+    const going = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-15T12:00:00Z' } } as StoredObject;
+    const free = withOwners(pod, []);
+    const reviews = [
+      updateOf(pod, free, { user: { name: 'system:node:n1', groups: ['system:nodes'] } }),
+      updateOf(pod, free, { user: { name: 'system:serviceaccount:kube-system:statefulset-controller', groups: [] } }),
+      updateOf(pod, free, { user: { name: 'system:kube-controller-manager', groups: [] } }),
+      updateOf(going, free),
+      updateOf(pod, withLabels({ added: 'yes' })(pod)),
+      updateOf(pod, { ...pod, metadata: { ...pod.metadata, annotations: { changed: 'yes' } } }),
+      updateOf(pod, withOwners(pod, [...ownersOf(pod), { kind: 'Other', name: 'x', uid: 'y' }])),
+    ];
+    for (const review of reviews) expect(askedOf(review).kind).toBe('pass');
+    // A label that no template gave it is the business of whoever set it; whether that is so, only the StatefulSet tells.
+    const own = updateOf(pod, withLabels({ team: undefined })(pod));
+    expect(askedOf(own)).toMatchObject({ release: { labels: ['team'], isOrphaned: false } });
+    expect(await world.env.finish(process.ask(own))).toEqual({ allowed: true });
+    expect(process.writes).toEqual([]);
+  });
+});
+
+describe('a label of a pod', () => {
+  it.each([
+    [['name'], true],
+    [['team'], false],
+    [['team', 'statefulset.kubernetes.io/pod-name'], true],
+    [['controller-revision-hash'], true],
+    [[], false],
+  ])('%j binds it: %s', (labels, isBound) => {
+    expect(isReleased({ labels, isOrphaned: false }, { name: 'db' })).toBe(isBound);
+    expect(isReleased({ labels, isOrphaned: true }, { name: 'db' })).toBe(true);
+  });
+});

@@ -1,0 +1,157 @@
+// Keeps the rows of our own configuration narrowed to what is protected now, so that nothing else stands still while nobody answers.
+
+import { Backoff } from '../../cluster/request/backoff.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { isSameJson } from '../../cluster/request/json.ts';
+import { patchByOperations } from '../../cluster/request/write.ts';
+import { departureMs } from '../../engine/protection.ts';
+import { membersNamed, narrowed } from '../../policies/install/narrowing.ts';
+import type { Member } from '../../policies/install/scope.ts';
+import { configurationName } from '../../policies/install/webhooks.ts';
+import { configurationResources, type WebhookConfiguration, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
+import type { WebhookEnv } from '../env.ts';
+
+export interface NarrowingOptions {
+  readonly env: Pick<WebhookEnv, 'clock' | 'timers' | 'random' | 'kubernetes' | 'log'>;
+  /** Of the installation. */
+  readonly namespace: string;
+  readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced' | 'onChange'>;
+  /** Every StatefulSet that is protected now; undefined while that is not known. */
+  readonly members: () => readonly Member[] | undefined;
+}
+
+export interface Narrowing {
+  /** Why the rows are not as they should be; undefined while all is well. */
+  readonly problem: () => string | undefined;
+  readonly stop: () => void;
+}
+
+/** How often members are looked at; what is new must be named soon. */
+const lookMs = 2_000;
+const requestTimeoutMs = 10_000;
+const retry = { firstMs: 1_000, lastMs: 60_000 };
+/** Whoever takes the conditions out again and again is followed more and more slowly; so many groups may come one after the other. */
+const calmMs = 600_000;
+const calmWrites = 20;
+
+/**
+ * Starts at once, never throws, and never gives up. What comes under protection is named at once; what leaves it keeps its name for as long as a
+ * departure lasts, also because another replica may know better. Until anything is known, and when it cannot be written, the rows stay as they are.
+ */
+export function startNarrowing(options: NarrowingOptions): Narrowing {
+  const narrowing = new Narrower(options);
+  const stopListening = options.configurations.onChange(() => narrowing.look());
+  narrowing.look();
+  return {
+    problem: () => narrowing.problem,
+    stop: () => {
+      stopListening();
+      narrowing.stop();
+    },
+  };
+}
+
+class Narrower {
+  readonly #options: NarrowingOptions;
+  readonly #pause: Backoff;
+  /** Since when (monotonic) what is named in the rows has not been a member any more, by `namespace/name`. */
+  readonly #goneMs = new Map<string, number>();
+  #isWriting = false;
+  #isStopped = false;
+  #dueMs = Number.NEGATIVE_INFINITY;
+  #writtenMs = Number.NEGATIVE_INFINITY;
+  /** Without a pause of `calmMs` between them. */
+  #writes = 0;
+  #writtenFrom = '';
+  #cancel: () => void = () => undefined;
+  problem: string | undefined;
+
+  constructor(options: NarrowingOptions) {
+    this.#options = options;
+    this.#pause = new Backoff(options.env.random, retry);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  look(): void {
+    if (this.#isStopped) return;
+    this.#cancel();
+    this.#cancel = this.#options.env.timers.after(lookMs, () => this.look());
+    const { configurations, namespace, env } = this.#options;
+    const name = configurationName({ namespace });
+    const stored = configurations.list().find((one) => one.kind === 'ValidatingWebhook' && one.name === name);
+    const members = this.#options.members();
+    if (stored === undefined || members === undefined || !configurations.isSynced()) return;
+    const wanted = narrowed(stored.webhooks, this.#kept(stored, members));
+    if (isSameJson(wanted, stored.webhooks)) {
+      this.problem = undefined;
+      return;
+    }
+    if (this.#isWriting || env.clock.monotonicMs() < this.#dueMs || stored.resourceVersion === this.#writtenFrom) return;
+    this.#isWriting = true;
+    void this.#write(stored, wanted).finally(() => {
+      this.#isWriting = false;
+    });
+  }
+
+  /** The members, and what was one until a short while ago. */
+  #kept({ webhooks }: WebhookConfiguration, members: readonly Member[]): readonly Member[] {
+    const nowMs = this.#options.env.clock.monotonicMs();
+    const now = new Map(members.map((member) => [keyOf(member), member]));
+    const named = new Map(membersNamed(webhooks).map((member) => [keyOf(member), member]));
+    for (const key of this.#goneMs.keys()) if (now.has(key) || !named.has(key)) this.#goneMs.delete(key);
+    for (const [key, member] of named) {
+      if (now.has(key)) continue;
+      const goneMs = this.#goneMs.get(key) ?? nowMs;
+      this.#goneMs.set(key, goneMs);
+      if (nowMs - goneMs < departureMs) now.set(key, member);
+    }
+    return [...now.values()];
+  }
+
+  /** Never rejects. If the configuration is still as it was seen, its rows are as they should be afterwards; nothing else is touched. */
+  async #write(stored: WebhookConfiguration, wanted: readonly object[]): Promise<void> {
+    const { env } = this.#options;
+    const { name, uid, resourceVersion } = stored;
+    const operations = [
+      { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+      { op: 'replace', path: '/webhooks', value: wanted },
+    ] as const;
+    const nowMs = env.clock.monotonicMs();
+    try {
+      await patchByOperations(
+        env,
+        configurationResources.ValidatingWebhook,
+        { name, uid },
+        { operations, timeoutMs: requestTimeoutMs, site: 'registration.narrow' },
+      );
+    } catch (error) {
+      this.#dueMs = nowMs + this.#pause.nextMs();
+      // Another replica was faster, or somebody else: what he has made of it comes by the watch.
+      if (isStatus(error, 404, 409, 422) && this.problem === undefined) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      const advice = isStatus(error, 403) ? '; grant patch on validatingwebhookconfigurations' : '';
+      const problem = `${name} cannot be narrowed to what is protected, so that while nobody answers more is refused than that: ${reason}${advice}`;
+      if (this.problem !== problem) env.log.warn('a webhook configuration cannot be narrowed', { name, problem: reason });
+      this.problem = problem;
+      return;
+    }
+    this.problem = undefined;
+    this.#writtenFrom = stored.resourceVersion;
+    if (nowMs - this.#writtenMs >= calmMs) {
+      this.#pause.reset();
+      this.#writes = 0;
+    }
+    this.#writes += 1;
+    this.#writtenMs = nowMs;
+    if (this.#writes > calmWrites) this.#dueMs = nowMs + this.#pause.nextMs();
+    env.log.info('a webhook configuration was narrowed to what is protected', { name });
+  }
+}
+
+function keyOf({ namespace, statefulSet }: Member): string {
+  return `${namespace}/${statefulSet}`;
+}

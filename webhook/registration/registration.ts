@@ -1,0 +1,117 @@
+// Whether the API server still asks about everything that it was told to ask about when we were installed: our configurations, and the labels of namespaces.
+import { getObject } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { enforceLabel } from '../../policies/install/object.ts';
+import { type Registered, registrationProblems } from '../../policies/install/registered.ts';
+import type { Member } from '../../policies/install/scope.ts';
+import { configurationName } from '../../policies/install/webhooks.ts';
+import { configurationResources, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
+import type { WebhookEnv } from '../env.ts';
+
+/** Something that is not as it was installed (`Degradation` of agent/report.ts). */
+export interface RegistrationProblem {
+  readonly id: string;
+  readonly reason: 'invalid' | 'missing';
+  /** One sentence: what it is and what follows from it. */
+  readonly message: string;
+}
+
+export interface RegistrationOptions {
+  readonly env: Pick<WebhookEnv, 'timers' | 'kubernetes'>;
+  /** Of the installation. */
+  readonly namespace: string;
+  readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced'>;
+  /** Every StatefulSet that is protected now; undefined while that is not known. */
+  readonly members: () => readonly Member[] | undefined;
+  /** That are looked after; when left out, those that have members. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** What is wrong beside, such as with what this process writes there. */
+  readonly others?: () => readonly RegistrationProblem[];
+  /** Hears of everything that is wrong, at each look. */
+  readonly onLook: (problems: readonly RegistrationProblem[]) => void;
+}
+
+/** What is wrong at two looks is not only being written. */
+const lookMs = 15_000;
+const requestTimeoutMs = 5_000;
+/** Of namespaces that are asked about, one after the other. */
+const mostNamespaces = 200;
+
+/** Starts at once, never throws. What was never opted in, or registered, since this process began is not missed. The answer ends it. */
+export function startRegistration(options: RegistrationOptions): () => void {
+  const { env, namespaces, configurations, members } = options;
+  const { own, name } = ownOf(options);
+  let hasBeenRegistered = false;
+  let before: ReadonlySet<string> = new Set();
+  let isStopped = false;
+  let cancel = (): void => undefined;
+  /** Namespaces that were opted in when they were last read. */
+  const optedIn = new Set<string>();
+  const lost = new Set<string>();
+
+  const readLabels = async (known: readonly Member[]): Promise<void> => {
+    const all = namespaces ?? [...new Set(known.map((member) => member.namespace))];
+    for (const namespace of all.slice(0, mostNamespaces)) {
+      const options = { site: 'registration.namespace', timeoutMs: requestTimeoutMs };
+      const found = await getObject(env, resources.namespaces, { name: namespace }, options).catch(() => 'unread' as const);
+      if (isStopped) return;
+      if (found === 'unread') continue;
+      const isOptedIn = found?.metadata.labels?.[enforceLabel] === 'true';
+      const isGone = found === undefined || found.metadata.deletionTimestamp !== undefined;
+      if (isOptedIn || isGone) lost.delete(namespace);
+      else if (optedIn.has(namespace)) lost.add(namespace);
+      if (isOptedIn) optedIn.add(namespace);
+      else if (isGone) optedIn.delete(namespace);
+    }
+  };
+
+  const changed = (known: readonly Member[] | undefined): readonly string[] => {
+    if (!configurations.isSynced()) return [];
+    const stored = own();
+    hasBeenRegistered ||= stored.length > 0;
+    if (stored.length === 0 && !hasBeenRegistered && optedIn.size === 0) return [];
+    return registrationProblems(stored, {
+      namespace: options.namespace,
+      members: known?.filter((member) => optedIn.has(member.namespace)),
+    });
+  };
+
+  const look = async (): Promise<void> => {
+    const known = members();
+    await readLabels(known ?? []);
+    if (isStopped) return;
+    const now = changed(known);
+    const lasting = now.filter((problem) => before.has(problem));
+    before = new Set(now);
+    options.onLook([...(options.others?.() ?? []), ...changedProblem(name, lasting), ...[...lost].sort().map(lostProblem)]);
+    cancel = env.timers.after(lookMs, () => void look());
+  };
+  cancel = env.timers.after(lookMs, () => void look());
+  return () => {
+    isStopped = true;
+    cancel();
+  };
+}
+
+function ownOf({ namespace, configurations }: RegistrationOptions): { readonly name: string; readonly own: () => readonly Registered[] } {
+  const name = configurationName({ namespace });
+  const own = (): readonly Registered[] =>
+    configurations
+      .list()
+      .filter((one) => one.name === name)
+      .map(({ kind, webhooks }) => ({ kind: configurationResources[kind].kind, name, webhooks }));
+  return { name, own };
+}
+
+function changedProblem(name: string, problems: readonly string[]): readonly RegistrationProblem[] {
+  if (problems.length === 0) return [];
+  const named = problems.slice(0, 5).join('; ');
+  const more = problems.length > 5 ? ` and ${problems.length - 5} more` : '';
+  const message = `the configurations ${name} are not as they were installed (${named}${more}): what they guard may pass unseen; install again`;
+  return [{ id: 'webhook/configurations', reason: 'invalid', message }];
+}
+
+function lostProblem(namespace: string): RegistrationProblem {
+  const message = `namespace ${namespace} has lost the label ${enforceLabel}=true: nothing is enforced there any more`;
+  return { id: `webhook/namespaces/${namespace}`, reason: 'missing', message };
+}
