@@ -4,6 +4,7 @@ import { type AdmissionGuard, admissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { gateReader } from './gates/gate-reader.ts';
+import { seenPods } from './gates/seen-pods.ts';
 import { startLeadership } from './leadership.ts';
 import { startLoop } from './loop.ts';
 import { startPolicySource } from './policies/policies.ts';
@@ -12,7 +13,7 @@ import { type GroupMemory, newMemory } from './turn/gather.ts';
 import { ledgerStore } from './turn/ledgers.ts';
 import { type TurnParts, takeTurn } from './turn/turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
-import { concernsPolicies, startCaches } from './watched/caches.ts';
+import { concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
 import { countChanges } from './watched/changes.ts';
 import { replicaSources } from './watched/replica-sources.ts';
 
@@ -21,6 +22,8 @@ export interface Agent {
   readonly isReady: () => boolean;
   /** What the webhook of this process judges by: over the same caches, whether this process leads or not. */
   readonly guard: AdmissionGuard;
+  /** The watches of this process, for whoever else has a use for what they tell. */
+  readonly followed: SharedWatches;
   /**
    * Hands over: no new turn and no new request of the acting path, requests under way that change something finish, the Lease is released,
    * watches end. Turns that hang are left behind after 15 s, and the Lease expires by itself if even then something is under way. Calling it
@@ -86,7 +89,7 @@ export function startAgent(
       for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
       sources.follow(now.groups);
       ledgers.keep(now.groups);
-      gates?.keep(now.groups);
+      gates.keep(now.groups);
       tellGroups();
       loop.setGroups(now.groups.map(groupKey));
       wake(changed);
@@ -97,7 +100,7 @@ export function startAgent(
     onChange: (isLeader) => {
       // A new leader begins from what is stored, never from memory; so does one that comes back.
       memories.clear();
-      gates?.clear();
+      gates.clear();
       loop.setPaused(!isLeader);
       if (isLeader) loop.wakeAll();
     },
@@ -112,15 +115,14 @@ export function startAgent(
     mayWrite: () => leadership.mayAct(actTimeoutMs),
     onDegraded: () => tellDegradations(),
   });
-  const gates =
-    env.gates === undefined
-      ? undefined
-      : gateReader({
-          env,
-          gates: env.gates,
-          isLeading: () => !isStopping && leadership.epoch() !== undefined,
-          onReading: (key) => loop.wake(key),
-        });
+  const gates = gateReader({
+    env,
+    clusterDomain: config.clusterDomain,
+    seen: (group) => seenPods(group, { ...{ clock: env.clock, config, caches }, policies: policies.current() }),
+    written: (source) => policies.current()?.metricSources.find(({ name }) => name === source),
+    isLeading: () => !isStopping && leadership.epoch() !== undefined,
+    onReading: (key) => loop.wake(key),
+  });
   const parts: TurnParts = {
     env: changes.env,
     config: { ...config, kubernetesTimeoutMs: readTimeoutMs },
@@ -128,7 +130,7 @@ export function startAgent(
     policies: policies.current,
     sources,
     ledgers,
-    ...(gates === undefined ? {} : { gates }),
+    gates,
     leadership,
     actTimeoutMs,
     isStopping: () => isStopping,
@@ -136,7 +138,7 @@ export function startAgent(
       index.noteWaits(report);
       // A turn that failed before its decision says nothing about what is wanted, and one of a group that is gone wants nothing.
       if (report.decision !== undefined && index.group(groupKey(report.group)) !== undefined)
-        gates?.want(report.group, report.decision.wantedReadings);
+        gates.want(report.group, report.decision.wantedReadings, report.decision.run);
       tell((listener) => listener.turnEnded(report));
     },
   };
@@ -171,7 +173,7 @@ export function startAgent(
 
   const stop = async (guarded: Promise<unknown> | undefined): Promise<void> => {
     isStopping = true;
-    gates?.stop();
+    gates.stop();
     const patience = new AbortController();
     const limit = sleep(env, longestEndMs, patience.signal);
     await Promise.race([loop.stop(), limit]);
@@ -187,6 +189,7 @@ export function startAgent(
   policies.refresh();
   return {
     guard: admissionGuard({ env: admissionEnv, config, caches, policies: policies.upToDate }),
+    followed: caches.shared,
     isReady: () => {
       isReady ||= caches.isSettled() && policies.current() !== undefined;
       return isReady;

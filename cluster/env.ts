@@ -58,7 +58,7 @@ export interface KubernetesHttp {
 }
 
 export interface PodRequest {
-  readonly method: 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** Built from validated parts. */
   readonly url: string;
   /** Until the whole answer is there. */

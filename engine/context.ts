@@ -55,6 +55,11 @@ export function sourceOf(context: GroupContext, ...paths: readonly string[]): So
   return undefined;
 }
 
+/** Where a field of `protect` is written: the block of a native group, the label of an adopted one. */
+export function protectSource(context: GroupContext, zone: string, field: 'noDownscale' | 'noDelete' | 'noEviction'): Source | undefined {
+  return sourceOf(context, `zones.${zone}.protect`, `zones.${zone}.protect.${field}`, 'protect', `protect.${field}`);
+}
+
 /** Where the policy that sets a number is written. */
 export function limitSource(context: GroupContext, field: keyof LimitsDefinition): Source | undefined {
   const strictest = context.limits[field];

@@ -46,6 +46,24 @@ export type Action =
       readonly to: number;
     }
   | {
+      /** Writes `spec.updateStrategy.rollingUpdate.partition`; the StatefulSet controller then replaces the pods that are no longer below it. */
+      readonly kind: 'setPartition';
+      readonly namespace: string;
+      readonly zone: string;
+      readonly statefulSet: string;
+      readonly uid: string;
+      readonly resourceVersion: string;
+      readonly from: number;
+      readonly to: number;
+      /**
+       * `outdated`: lowered so that the next pods go. `updated`: lowered to pods that run the update revision already, so that they keep it. `complete`:
+       * raised because every pod runs the update revision, so that the next template waits.
+       */
+      readonly because: 'outdated' | 'updated' | 'complete';
+      /** The pods that go, in the order of the controller: from the highest ordinal down. */
+      readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
+    }
+  | {
       readonly kind: 'callPods';
       readonly namespace: string;
       readonly zone: string;
@@ -77,6 +95,22 @@ export type Action =
 /** Whether a pod is taken away, to be replaced. */
 export function isReplacement(action: Action): action is Extract<Action, { readonly kind: 'deletePod' | 'evictPod' }> {
   return action.kind === 'deletePod' || action.kind === 'evictPod';
+}
+
+/** A pod that goes by an action, and why. */
+export interface ReplacedPod {
+  readonly zone: string;
+  readonly pod: string;
+  readonly ordinal: number;
+  readonly uid: string;
+  readonly because: 'outdated' | 'stuck';
+}
+
+/** The pods that go by an action to be replaced, whoever deletes them; none for every other action. */
+export function replacedBy(action: Action): readonly ReplacedPod[] {
+  if (isReplacement(action)) return [action];
+  if (action.kind !== 'setPartition') return [];
+  return action.pods.map((pod) => ({ ...pod, zone: action.zone, because: 'outdated' }));
 }
 
 /** One thing the group wants to do next, with every rule that was asked. */
@@ -194,6 +228,8 @@ export interface Judgement {
   readonly outcome: 'allow' | 'deny' | 'prepare';
   /** HTTP status of a denial, as the eviction API and kubectl understand it. */
   readonly code: number;
+  /** What was asked. */
+  readonly request: AdmissionRequest;
   /** One sentence, for the person who is refused. */
   readonly message: string;
   /** The strictest effect that applied. */

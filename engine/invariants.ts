@@ -3,7 +3,8 @@ import type { GroupDefinition } from '../policies/definition.ts';
 import { exceptionFor } from '../policies/join.ts';
 import { unavailableLimit } from './amount.ts';
 import { contextOf, type GroupContext, zoneNamed } from './context.ts';
-import { type Action, type GroupDecision, isReplacement } from './decision.ts';
+import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from './decision.ts';
+import { rightPartition } from './invariants-partition.ts';
 import { isNewAnswer } from './preparations.ts';
 import { boundedReplicas } from './replicas.ts';
 import { inFlightBefore } from './rules/stuck.ts';
@@ -27,11 +28,10 @@ export interface Invariant {
   readonly violations: (decided: Decided) => readonly string[];
 }
 
-type Replacement = Extract<Action, { kind: 'deletePod' | 'evictPod' }>;
 type Scale = Extract<Action, { kind: 'scaleStatefulSet' }>;
 
-function replacements({ decision }: Decided): readonly Replacement[] {
-  return decision.actions.filter(isReplacement);
+function replacements({ decision }: Decided): readonly ReplacedPod[] {
+  return decision.actions.flatMap(replacedBy);
 }
 
 function decreases({ decision }: Decided): readonly Scale[] {
@@ -341,6 +341,7 @@ export const decisionInvariants: readonly Invariant[] = [
   zoneBudget,
   knownOnly,
   rightTarget,
+  rightPartition,
   goingPods,
   settled,
   unhealthyFirst,

@@ -47,17 +47,19 @@ const podClaims = z.object({
   zone,
   atMs: instant,
   epoch: whole.optional(),
+  user: z.string().optional(),
   ordinals: ranges.optional(),
   /** One for each ordinal, in their order. */
   uids: uids.min(1),
   resourceVersions: z.array(z.string()).optional(),
 });
 
-const scaleClaim = z.object({
-  verb: z.literal('scaleDown'),
+const setClaim = z.object({
+  verb: z.enum(['scaleDown', 'setPartition']),
   zone,
   atMs: instant,
   epoch: whole.optional(),
+  user: z.string().optional(),
   uid: z.string(),
   resourceVersion: z.string().optional(),
   from: whole.optional(),
@@ -107,7 +109,7 @@ const document = z.object({
   namespace: text,
   group: text,
   epoch: whole.optional(),
-  claims: z.array(z.union([podClaims, scaleClaim])),
+  claims: z.array(z.union([podClaims, setClaim])),
   downscales: z.array(z.object({ zone, atMs: instant, from: whole, to: whole })),
   preparations: z.array(preparations),
   run: run.optional(),
@@ -126,7 +128,7 @@ export function encodeLedger(ledger: Ledger): Known<string> {
     namespace,
     group,
     epoch,
-    claims: sorted([...encodePodClaims(claims), ...claims.filter((claim) => claim.verb === 'scaleDown')]),
+    claims: sorted([...encodePodClaims(claims), ...claims.filter(isOfSet)]),
     downscales: sorted(downscales),
     preparations: sorted(encodePreparations(prepared)),
     run: state,
@@ -226,16 +228,23 @@ function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row
   return open.map((batch) => batch.rows);
 }
 
+/** Whether it is about a StatefulSet and not about one pod. */
+function isOfSet<Row extends { readonly verb: Claim['verb'] }>(
+  claim: Row,
+): claim is Extract<Row, { readonly verb: 'scaleDown' | 'setPartition' }> {
+  return claim.verb === 'scaleDown' || claim.verb === 'setPartition';
+}
+
 function encodePodClaims(claims: readonly Claim[]): readonly object[] {
   const numbered = claims
-    .filter((claim) => claim.verb !== 'scaleDown')
+    .filter((claim) => !isOfSet(claim))
     .map((row) => {
-      const { verb, zone: of, atMs, epoch, ordinal, uid, resourceVersion } = row;
-      const key = JSON.stringify([verb, of, atMs, epoch, ordinal !== undefined, resourceVersion !== undefined]);
+      const { verb, zone: of, atMs, epoch, user, ordinal, uid, resourceVersion } = row;
+      const key = JSON.stringify([verb, of, atMs, epoch, ordinal !== undefined, resourceVersion !== undefined, user]);
       return { row, key, ordinal: ordinal ?? -1, uid };
     });
   return batches(numbered).map((rows) => {
-    const [{ verb, zone: of, atMs, epoch }] = rows;
+    const [{ verb, zone: of, atMs, epoch, user }] = rows;
     const ordinals = rows.flatMap(({ ordinal }) => ordinal ?? []);
     const versions = rows.flatMap(({ resourceVersion }) => resourceVersion ?? []);
     return {
@@ -243,6 +252,7 @@ function encodePodClaims(claims: readonly Claim[]): readonly object[] {
       zone: of,
       atMs,
       epoch,
+      user,
       uids: rows.map(({ uid }) => uid),
       ...(ordinals.length === 0 ? {} : { ordinals: ordinalRanges(ordinals) }),
       ...(versions.length === 0 ? {} : { resourceVersions: versions }),
@@ -281,7 +291,7 @@ function oneForAll(values: readonly number[]): number | readonly number[] | unde
 }
 
 function decoded({ claims, preparations: prepared, downscales, epoch, run: state, ...identity }: LedgerDocument): Ledger | undefined {
-  const opened = claims.map((claim) => (claim.verb === 'scaleDown' ? [compact(claim)] : podClaimsOf(claim)));
+  const opened = claims.map((claim) => (isOfSet(claim) ? [compact(claim)] : podClaimsOf(claim)));
   const known = prepared.map(preparationsOf);
   if (opened.some((list) => list === undefined) || known.some((list) => list === undefined)) return undefined;
   return {

@@ -28,6 +28,10 @@ export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: numb
         const { zone, uid, from, to, resourceVersion } = action;
         return to >= from ? [] : [{ verb: 'scaleDown', zone, uid, from, to, resourceVersion, ...announced }];
       }
+      case 'setPartition': {
+        const { zone, uid, from, to, resourceVersion, pods } = action;
+        return pods.length === 0 ? [] : [{ verb: action.kind, zone, uid, from, to, resourceVersion, ...announced }];
+      }
       default:
         return [];
     }
@@ -118,7 +122,8 @@ export interface KeepOptions {
 
 /**
  * The ledger after a look at the objects. A claim ends only by what is seen: its pod is gone and the successor is available, or its replicas
- * were lowered, which becomes a dated record, and the surplus pods are gone. A claim whose object changed without being disturbed ends at
+ * were lowered, which becomes a dated record, and the surplus pods are gone; or the partition was lowered, from when on the StatefulSet itself
+ * says which pods its controller replaces. A claim whose object changed without being disturbed ends at
  * once, because its request names an older resource version and must fail; one on an object that is unchanged ends after 120 s, and so does
  * one of a zone that the group has no more. Time alone never ends one that was carried out, and what could not be read ends nothing.
  * Preparations outlive their pods: databases store them on the volume, so whoever takes the pod's place must be asked again, or told to stay.
@@ -193,6 +198,10 @@ function isOpen(claim: Claim, zone: SeenZone | undefined, { nowMs, isOverdue }: 
     if (zone.set.uid !== claim.uid) return false;
     if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue && !isVoid(claim, zone.set);
     return zone.pods === undefined || zone.pods.some((pod) => pod.ordinal >= zone.set.firstOrdinal + (claim.to ?? 0));
+  }
+  if (claim.verb === 'setPartition') {
+    if (zone.set.uid !== claim.uid) return false;
+    return zone.set.partition > (claim.to ?? 0) && !isOverdue && !isVoid(claim, zone.set);
   }
   if (zone.pods === undefined) return true;
   const claimed = zone.pods.find((pod) => pod.uid === claim.uid);

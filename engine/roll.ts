@@ -2,13 +2,17 @@
 import { pods } from './amount.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { Action, RuleResult, Step } from './decision.ts';
+import { isPartitioned, partitionWarnings, setPartition, settlePartitions } from './partition.ts';
 import { earliest, holds, result, stepOutcome } from './rule.ts';
 import { type ChosenPod, choosePods } from './rules/budget.ts';
 import { deadlineFailure, progressDeadline, runDeadline } from './rules/deadline.ts';
 import { withException } from './rules/exception.ts';
+import { partitionKept } from './rules/partition.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
+import { protectedResult } from './rules/protected.ts';
 import { type RollQuestion, rollRules } from './rules/roll.ts';
 import { mayCureBeside, stuckInstants } from './rules/stuck.ts';
+import { undoneResult } from './rules/undone.ts';
 import { beforeWave } from './rules/wave.ts';
 import { windowResult } from './rules/window.ts';
 import { type AdvancedRun, fail, type WaveProgress, type ZoneProgress } from './run.ts';
@@ -26,7 +30,15 @@ export interface RollDecision {
 /** Decides what to replace now. `isScaling` says that this turn already changes replicas, so nothing rolls. */
 export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
   const decision = rollOrWait(context, advanced, isScaling);
-  return { ...decision, actions: [...advanceRevisions(context, isScaling), ...decision.actions] };
+  const settling = settlePartitions(context, isScaling).filter(
+    ({ zone }) => !decision.actions.some((action) => 'zone' in action && action.zone === zone),
+  );
+  return {
+    ...decision,
+    // Last: after a write of one StatefulSet nothing else may go until its status is new again.
+    actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
+    warnings: [...decision.warnings, ...partitionWarnings(context, decision.run)],
+  };
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
@@ -44,9 +56,11 @@ function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, aft
   const deadline = deadlineFailure(context, run);
   const current = run.outcome === 'running' && deadline !== undefined ? fail(run, deadline, context.nowMs) : run;
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure ?? 'the run failed')] : [];
+  const undone = context.view.zones.map((view) => undoneResult(context, view)).find((answer) => answer !== undefined);
+  const said = [...failed, ...(undone === undefined ? [] : [undone])];
   const results = progress.isAvailable
-    ? [...failed, ...after]
-    : [...failed, ...unavailableZones(context, current), progressDeadline(context, current)];
+    ? [...said, ...after]
+    : [...said, ...unavailableZones(context, current), progressDeadline(context, current)];
   const step: Step = {
     id: `after/${progress.wave.name}`,
     kind: 'roll',
@@ -138,6 +152,9 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   const choice = choosePods(question);
   const results = [
     ...rollRules.map((rule) => rule.evaluate({ ...question, run: gated })),
+    ...[partitionKept(question), undoneResult(context, zone.view), protectedResult(context, zone.view, 'all')].filter(
+      (answer) => answer !== undefined,
+    ),
     ...before.results,
     windowResult(context, 'rollout', underWay),
     ...policies.results,
@@ -165,7 +182,7 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   );
   return {
     step,
-    actions: isActing ? choice.chosen.map((chosen) => replacement(context, zone.view, chosen)) : [],
+    actions: isActing ? replacements(context, zone.view, choice.chosen) : [],
     warnings: [...before.observations, ...policies.warnings],
     wantedReadings: before.wantedReadings,
     run: next,
@@ -182,9 +199,11 @@ function inFlightWait(view: ZoneView, queue: readonly PodView[]): RuleResult {
   return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }
 
+const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'approval', 'undone', 'protected']);
+
 /** Time spent behind these rules is not the group's own. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
-  return holds(answer) && (answer.rule === 'window' || answer.rule === 'paused' || answer.rule === 'approval');
+  return holds(answer) && personOrCalendar.has(answer.rule);
 }
 
 /** A rule that asks for approval answers under its own name. */
@@ -196,6 +215,16 @@ function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
 function measured(context: GroupContext, run: RunState, isMovable: boolean): RunState {
   const passed = run.isMovable ? Math.max(0, context.nowMs - run.movableAsOfMs) : 0;
   return { ...run, movableMs: run.movableMs + passed, movableAsOfMs: context.nowMs, isMovable };
+}
+
+function replacements(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
+  const cured = chosen.filter(({ because }) => because === 'stuck');
+  const lowest = chosen.at(-1)?.pod.ordinal;
+  if (!isPartitioned(context.group) || cured.length > 0 || lowest === undefined) {
+    return chosen.map((one) => replacement(context, view, one));
+  }
+  const to = lowest - (view.set?.firstOrdinal ?? 0);
+  return setPartition(context, view, { to, because: 'outdated', going: chosen.map(({ pod }) => pod) });
 }
 
 function replacement(context: GroupContext, view: ZoneView, { pod, because }: ChosenPod): Action {

@@ -5,10 +5,11 @@ import { isBelievable } from './believable.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { RuleResult } from './decision.ts';
 import { hashText } from './hash.ts';
+import { abortOf, wordsOn } from './people.ts';
 import { holds } from './rule.ts';
 import { isStuck } from './rules/stuck.ts';
 import { afterWave } from './rules/wave.ts';
-import { isUnknown, type PodView, type RunState } from './snapshot.ts';
+import type { PodView, RunState } from './snapshot.ts';
 import type { ZoneView } from './view.ts';
 
 export interface ZoneProgress {
@@ -59,7 +60,9 @@ export function waveProgress(
     const view = zoneNamed(context, name);
     if (view === undefined) return [];
     const target = wave.zones.includes(name) ? waveTarget(wave.amount, view.replicas) : 0;
-    return [{ view, target, remaining: Math.max(0, stuckIn(view), Math.min(target - view.updated, view.outdated.length)) }];
+    // What the StatefulSet controller may replace is replaced, whether the wave asks for it or not.
+    const going = wave.zones.includes(name) ? view.released.length : 0;
+    return [{ view, target, remaining: Math.max(0, stuckIn(view), going, Math.min(target - view.updated, view.outdated.length)) }];
   });
   const isFilled = zones.every((zone) => zone.remaining === 0 && zone.view.unknown === undefined);
   return { wave, zones, isFilled, isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };
@@ -128,8 +131,9 @@ function currentRun(context: GroupContext): RunState | undefined {
     return superseding(context, known, target);
   }
   if (known.outcome === 'completed' && hasOutdated) return newRun(context, { kind: 'rollout', target, previous: known.previous });
-  if (known.outcome === 'failed' && isRetried(context, known)) return retried(known, context.nowMs);
-  return known;
+  const current = known.outcome === 'failed' && isRetried(context, known) ? retried(known, context.nowMs) : known;
+  const aborted = current.outcome === 'running' ? abortOf(context, current) : undefined;
+  return aborted === undefined ? current : fail(current, aborted, context.nowMs);
 }
 
 /** The run is over, whatever became of it before: every pod runs what is asked for. */
@@ -217,19 +221,12 @@ function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | '
 }
 
 function isRetried(context: GroupContext, run: RunState): boolean {
-  if (isUnknown(context.intents)) return false;
-  return context.intents.some(
-    ({ action, runId, requestedBy }) =>
-      action === 'retry' &&
-      requestedBy !== undefined &&
-      requestedBy.atMs > (run.failedMs ?? 0) &&
-      (runId === undefined || runId === run.id),
-  );
+  return wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0));
 }
 
 function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
   const { waves } = context.group.rollout;
-  let run = settleOpenZone(context, started);
+  let run = settleOpenZone(context, withinWaves(context, started));
   for (let guard = 0; guard <= waves.length; guard += 1) {
     const wave = waves[run.wave];
     if (wave === undefined || run.outcome === 'completed') {
@@ -256,6 +253,13 @@ function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
     run = { ...rest, ...beforeNow(context, rest), wave: index, waveStartedMs: context.nowMs };
   }
   return { run, after: [], observations: [], wantedReadings: [] };
+}
+
+/** The run in a wave that there is: with fewer waves than before it goes on in the first that is not done, and is not taken for complete. */
+function withinWaves(context: GroupContext, run: RunState): RunState {
+  if (run.outcome === 'completed' || run.wave < context.group.rollout.waves.length) return run;
+  const index = undoneWave(context, run);
+  return index === undefined ? run : { ...run, ...beforeNow(context, run), wave: index, waveStartedMs: context.nowMs };
 }
 
 /**

@@ -1,11 +1,13 @@
 // The decision to change replicas: which zone, to which number, after which preparations, or why not.
 import type { GroupContext } from './context.ts';
 import type { Action, RuleResult, Step } from './decision.ts';
+import { cancelOf, objectOf, saidBy } from './people.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
-import { holds, stepOutcome } from './rule.ts';
+import { holds, result, stepOutcome } from './rule.ts';
 import { withException } from './rules/exception.ts';
 import { policyAnswer } from './rules/policy.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from './rules/prepare.ts';
+import { leavingOrdinals, protectedResult } from './rules/protected.ts';
 import { type ScaleQuestion, scaleDownRules, scaleUpRules } from './rules/scale.ts';
 import { windowResult } from './rules/window.ts';
 import type { ReplicaSourceView, RunState } from './snapshot.ts';
@@ -83,8 +85,18 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
     };
     return { step, actions: [], warnings: [], isScaling: false };
   }
-  if (question.to === question.from) {
-    return { actions: withdrawals(question, question.to), replicas: question.to, warnings: [], isScaling: false };
+  const cancelled = question.to < question.from ? cancelOf(context, zone.zone.name, question.to) : undefined;
+  if (question.to === question.from || cancelled !== undefined) {
+    const fact = `zone ${zone.zone.name} stays at ${question.from} replicas`;
+    const warnings =
+      cancelled === undefined
+        ? []
+        : [
+            result('replica-source', 'ok', `${fact}: ${saidBy(cancelled)} took back the decrease to ${question.to}`, {
+              source: objectOf(cancelled),
+            }),
+          ];
+    return { actions: withdrawals(question, question.from), replicas: question.from, warnings, isScaling: false };
   }
   return question.to > question.from ? grow(question, desired, id) : shrink(question, desired, id);
 }
@@ -104,7 +116,7 @@ function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): Zo
 function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
   const { context, zone, from, to } = question;
   const policies = policyAnswer({ context, action: 'scaleDown', zone, change: { from, to } });
-  const asked = scaleDownRules.map((rule) => rule.evaluate(question));
+  const asked = [...scaleDownRules.map((rule) => rule.evaluate(question)), ...protectedPods(question)];
   const first = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleDown', 'nothing'), ...policies.results]);
   const staying = withdrawals(question, to);
   const end = (results: readonly RuleResult[], actions: readonly Action[], permitted?: number): ZoneOutcome => {
@@ -132,6 +144,11 @@ function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): 
   const third = excepted(question, [...second, prepared.result]);
   if (third.some(holds)) return end(third, [...delayed.actions, ...prepared.actions]);
   return end(third, delayed.actions, permitted);
+}
+
+function protectedPods({ context, zone, from, to }: ScaleQuestion): readonly RuleResult[] {
+  const held = protectedResult(context, zone, leavingOrdinals(zone, { from, to }));
+  return held === undefined ? [] : [held];
 }
 
 function excepted(question: ScaleQuestion, results: readonly RuleResult[]): readonly RuleResult[] {

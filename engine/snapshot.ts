@@ -153,6 +153,13 @@ export interface IntentView {
   readonly zone?: string;
   readonly wave?: string;
   readonly rule?: string;
+  readonly gate?: string;
+  /** With `cancel`: the number that is not wanted any more. */
+  readonly replicas?: number;
+  /** With `protect`: the ordinals that are meant; absent: all. */
+  readonly ordinals?: readonly number[];
+  /** With `undo`: revisions that are taken back, and held when somebody asks for them again. */
+  readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
   readonly runId?: string;
   readonly reason?: string;
   readonly expiresMs?: number;
@@ -161,11 +168,12 @@ export interface IntentView {
 
 /** A disruption that was announced and is not yet seen to be over. */
 export interface Claim {
-  readonly verb: 'deletePod' | 'evictPod' | 'scaleDown';
+  readonly verb: 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
   readonly zone: string;
-  /** UID of the pod, or of the StatefulSet for scaleDown. */
+  /** UID of the pod, or of the StatefulSet for scaleDown and setPartition. */
   readonly uid: string;
   readonly ordinal?: number;
+  /** Replicas for scaleDown, partitions for setPartition. */
   readonly from?: number;
   readonly to?: number;
   readonly atMs: number;
@@ -173,6 +181,8 @@ export interface Claim {
   readonly resourceVersion?: string;
   /** The leadership under which it was announced; absent when nobody else could act. */
   readonly epoch?: number;
+  /** Who asked, of a request that admission let pass; at most `longestUser` characters of the name. */
+  readonly user?: string;
 }
 
 /** What a pod answered when it was asked to prepare for its removal. An entry exists from before the question leaves. */
@@ -280,6 +290,10 @@ export interface Snapshot {
   readonly ledgers: readonly Ledger[];
   /** What StatefulSets of the namespace that a request is about were taken out of lately; admission alone asks. */
   readonly departures?: Known<readonly Departure[]>;
+  /** UIDs of the StatefulSets that no departure can be about, also while those are unknown. */
+  readonly unprotected?: readonly string[];
+  /** Namespaces that are known to be on their way out, with everything in them; admission alone asks. */
+  readonly endingNamespaces?: readonly string[];
   /** StatefulSets and ledgers that could not be read: whatever depends on one is unknown. */
   readonly unread?: readonly UnreadObject[];
   /** Where the agent lives: the policies there may name other namespaces. */

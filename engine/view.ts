@@ -17,13 +17,18 @@ export interface ZoneView {
   readonly surplus: readonly PodView[];
   /** Pods within `spec.replicas` whose revision is not the update revision, by ordinal. */
   readonly outdated: readonly PodView[];
+  /**
+   * Of the outdated pods those that the StatefulSet controller replaces as soon as it likes, since the partition does not hold them back or is
+   * about to be lowered below them. None but under the engine `partition`.
+   */
+  readonly released: readonly PodView[];
   /** Pods within `spec.replicas` at the update revision. */
   readonly updated: number;
-  /** Ordinals within `spec.replicas` that have no available pod, or whose disruption is announced. */
+  /** Ordinals within `spec.replicas` that have no available pod, or whose disruption is announced, or that the controller may replace. */
   readonly unavailable: ReadonlySet<number>;
   /** How many pods count against the budget of the zone. */
   readonly unavailableCount: number;
-  /** Pods that are terminating, missing, or at the update revision and not yet available. */
+  /** Pods that are terminating, missing, released, or at the update revision and not yet available. */
   readonly inFlight: number;
   /** Whether nothing is unavailable and nothing is on its way out. */
   readonly isReady: boolean;
@@ -66,12 +71,14 @@ export function isAvailable(pod: PodView, group: GroupDefinition, minReadySecond
 }
 
 /** How far the zone is from being whole, as a sentence part: its pods, or why they are not known. */
-export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, claims }: ZoneView): string {
+export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, released, claims }: ZoneView): string {
   if (unknown !== undefined) return unknown;
   const decrease = claims.find(({ verb }) => verb === 'scaleDown');
   if (decrease !== undefined && unavailable.size === 0 && surplus.length === 0)
     return `zone ${zone.name} is about to have ${decrease.to ?? 'fewer'} replicas instead of ${replicas}`;
   const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} more on the way out`;
+  if (released.length > 0)
+    return `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods that stay, ${released.length} for its StatefulSet to replace${leaving}`;
   return `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods available${leaving}`;
 }
 
@@ -106,6 +113,7 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     pods: [],
     surplus: [],
     outdated: [],
+    released: [],
     updated: 0,
     unavailable: new Set<number>(),
     unavailableCount: 0,
@@ -213,8 +221,10 @@ function countPods(nowMs: number, group: GroupDefinition, set: StatefulSetView, 
   const end = set.firstOrdinal + set.replicas;
   const claimed = new Set(claims.map((claim) => claim.uid));
   const target = set.status.updateRevision;
+  const heldBelow = heldBelowOrdinal(group, set, claims);
   const surplus: PodView[] = [];
   const outdated: PodView[] = [];
+  const released: PodView[] = [];
   const available = new Set<number>();
   const waking: number[] = [];
   let updated = 0;
@@ -229,10 +239,13 @@ function countPods(nowMs: number, group: GroupDefinition, set: StatefulSetView, 
       continue;
     }
     present += 1;
+    const isReleased = pod.revision !== target && pod.ordinal >= heldBelow;
     if (pod.revision !== target) outdated.push(pod);
     else updated += 1;
-    if (isUp && !claimed.has(pod.uid)) available.add(pod.ordinal);
-    else if (pod.isTerminating || pod.revision === target || claimed.has(pod.uid)) starting += 1;
+    if (isReleased) released.push(pod);
+    const isGoing = claimed.has(pod.uid) || isReleased;
+    if (isUp && !isGoing) available.add(pod.ordinal);
+    else if (pod.isTerminating || pod.revision === target || isGoing) starting += 1;
     if (!isUp && pod.isReady && !pod.isTerminating) waking.push(pod.readyChangedMs + set.minReadySeconds * 1000);
   }
   const unavailable = new Set<number>();
@@ -242,6 +255,7 @@ function countPods(nowMs: number, group: GroupDefinition, set: StatefulSetView, 
   return {
     surplus,
     outdated,
+    released,
     updated,
     unavailable,
     unavailableCount: Math.max(unavailable.size, gap),
@@ -249,6 +263,16 @@ function countPods(nowMs: number, group: GroupDefinition, set: StatefulSetView, 
     isReady: unavailable.size === 0 && surplus.length === 0 && gap === 0,
     ...(availableAtMs === undefined ? {} : { availableAtMs }),
   };
+}
+
+/**
+ * The ordinal below which the StatefulSet controller leaves outdated pods alone: what the partition says, or what it is about to say. Under the
+ * other engines every pod counts as left alone, and a rule holds a group whose strategy says otherwise.
+ */
+function heldBelowOrdinal(group: GroupDefinition, set: StatefulSetView, claims: readonly Claim[]): number {
+  if (group.rollout.engine !== 'partition' || set.updateStrategy !== 'RollingUpdate') return Number.POSITIVE_INFINITY;
+  const announced = claims.flatMap(({ verb, uid, to }) => (verb === 'setPartition' && uid === set.uid && to !== undefined ? [to] : []));
+  return set.firstOrdinal + Math.min(set.partition, ...announced);
 }
 
 /**

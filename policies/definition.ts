@@ -126,6 +126,13 @@ export interface RolloutDefinition {
   readonly historyLimit: number;
 }
 
+/** Where the events of a group's runs are told. */
+export interface NotifyDefinition {
+  /** Name of a NotificationChannel. */
+  readonly channel: string;
+  readonly events: readonly ('started' | 'waiting' | 'failed' | 'completed')[];
+}
+
 export interface GroupDefinition {
   readonly namespace: string;
   readonly name: string;
@@ -134,6 +141,8 @@ export interface GroupDefinition {
   readonly rollout: RolloutDefinition;
   readonly gates: readonly GateDefinition[];
   readonly disruption?: DisruptionDefinition;
+  /** Absent when nobody is told. */
+  readonly notify?: readonly NotifyDefinition[];
   readonly compatibility: Omit<CompatibilitySpec, 'groupLabel'>;
   /**
    * Where each setting is written, by path: `''` is the group itself, `rollout.maxUnavailable`, `zones.b.maxUnavailable`,

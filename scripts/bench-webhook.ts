@@ -52,6 +52,10 @@ export function loadFigures({ server, client }: Measured, bare: Measured, isLong
   });
   const kept = slopeOf(samples, ({ keptMiB }) => keptMiB);
   const resident = slopeOf(samples, ({ residentMiB }) => residentMiB);
+  const growth = (of: Measured['server']['samples'], field: 'keptMiB' | 'residentMiB'): string =>
+    slopeOf(of, (sample) => sample[field]).toFixed(2);
+  // Whether it grows, or has only been higher once, is seen in them.
+  const looks = samples.map(({ residentMiB }) => residentMiB.toFixed(0)).join(', ');
   const last = samples.at(-1);
   return [
     handler('p50', median),
@@ -72,12 +76,12 @@ export function loadFigures({ server, client }: Measured, bare: Measured, isLong
     {
       what: `${load}: growth of memory kept, last half`,
       ...{ value: kept, bar: 1, unit: 'MiB/min' },
-      floor: `bare Node HTTPS server ${slopeOf(bare.server.samples, ({ keptMiB }) => keptMiB).toFixed(2)}; ${last?.keptMiB.toFixed(0)} MiB at the end`,
+      floor: `bare Node HTTPS server ${growth(bare.server.samples, 'keptMiB')}; ${last?.keptMiB.toFixed(0)} MiB at the end`,
     },
     {
       what: `${load}: growth of resident memory, last half`,
       ...{ value: resident, unit: 'MiB/min', ...(isLong ? { bar: 1 } : {}) },
-      floor: `${last?.residentMiB.toFixed(0)} MiB at the end${isLong ? '' : '; of so few seconds it says little'}`,
+      floor: `bare Node HTTPS server ${growth(bare.server.samples, 'residentMiB')}; ${looks} MiB${isLong ? '' : '; of so few seconds it says little'}`,
     },
   ];
 }

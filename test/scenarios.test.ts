@@ -15,9 +15,11 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 
 /** Rules that no story tells, with where they are told. */
 const untold: Readonly<Record<string, string>> = {
+  'granted-before': 'what others refuse after admission; test/engine/admission-claims.test.ts and test/webhook/native/enforce-race.test.ts',
   'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',
   'ordinals-kept': 'a write that the stories do not have; test/engine/admission-claims.test.ts',
   'protection-kept': 'what admission alone remembers; test/engine/protection.test.ts and test/webhook/native/enforce.test.ts',
+  'restart-version': 'it only warns; test/engine/partition.test.ts',
 };
 
 describe('scenarios', () => {

@@ -256,6 +256,12 @@ export const ownMetrics = {
     labels: ['writer', 'result'],
     help: 'What is published, by writer (decision, event, run) and result: done, failed, dropped.',
   },
+  notifications: {
+    name: 'rollout_group_notifications_total',
+    type: 'counter',
+    labels: ['channel', 'result'],
+    help: 'What went to a NotificationChannel, by result: sent, edited, found (sent before, its answer was lost), refused (given up), failed (tried again).',
+  },
   admissions: {
     name: 'rollout_group_admission_requests_total',
     type: 'counter',

@@ -36,6 +36,8 @@ export interface Metrics {
   /** A pod answered 511; `route` as it said. */
   readonly wrongClusterAnswered: (answered: { readonly route: string; readonly cluster: string }) => void;
   readonly wrote: (writer: Writer, result: 'done' | 'failed' | 'dropped') => void;
+  /** `channel`: as a group names it. */
+  readonly notified: (channel: string, result: string) => void;
   readonly webhook: WebhookMetrics;
 }
 
@@ -82,6 +84,7 @@ export function createMetrics({ clock, version }: { readonly clock: Clock; reado
   const apiGroups = new BoundedLabel(foreignLabelLimit);
   const clusters = new BoundedLabel(foreignLabelLimit);
   const parts = new BoundedLabel(foreignLabelLimit);
+  const channels = new BoundedLabel(foreignLabelLimit);
   own.buildInfo.set({ version }, 1);
   own.leader.set(0);
 
@@ -167,6 +170,7 @@ export function createMetrics({ clock, version }: { readonly clock: Clock; reado
     wrongClusterAnswered: ({ route, cluster }) =>
       original.invalidClusterClient.inc({ method: podPaths.of(route), protocol: 'http', request_cluster: cluster }),
     wrote: (writer, result) => own.writes.inc({ writer, result }),
+    notified: (channel, result) => own.notifications.inc({ channel: channels.of(channel), result }),
   };
 }
 

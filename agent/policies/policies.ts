@@ -15,7 +15,7 @@ import type { Caches } from '../watched/caches.ts';
 
 type KubernetesObject = ReturnType<Caches['policyObjects']>['objects'][number];
 
-export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'findings' | 'digest'> {
+export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'metricSources' | 'findings' | 'digest'> {
   readonly intents: Known<readonly IntentView[]>;
 }
 
@@ -134,6 +134,7 @@ export function startPolicySource(
       policies: [...used.policies, ...holds],
       exceptions: used.exceptions,
       intents: unread.includes('RolloutIntent') ? { unknown: 'RolloutIntent objects cannot be read' } : used.intents,
+      metricSources: used.metricSources,
       // What is wrong now, not what was right before.
       findings: read.findings,
       digest: holds.length === 0 ? used.digest : `${used.digest}-held`,

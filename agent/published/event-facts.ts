@@ -110,6 +110,15 @@ function actionFacts(performed: readonly PerformedAction[]): readonly EventFact[
           facts.push(warning('PodNotReplaced', 'Roll', `${action.pod} could not be replaced: ${failure}`, { zone: action.zone }));
         }
         break;
+      case 'setPartition': {
+        const pods = action.pods.map(({ pod }) => pod);
+        if (result === 'done' && pods.length > 0) replaced.set(action.zone, [...(replaced.get(action.zone) ?? []), ...pods]);
+        else if (result === 'failed' || result === 'refused') {
+          const note = `the partition of ${action.statefulSet} could not be set to ${action.to}: ${failure}`;
+          facts.push(warning('PodNotReplaced', 'Roll', note, { zone: action.zone }));
+        }
+        break;
+      }
       case 'scaleStatefulSet': {
         const { from, to, statefulSet, zone } = action;
         const reason = to > from ? 'ScaledUp' : 'ScaledDown';

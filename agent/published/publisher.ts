@@ -12,7 +12,7 @@ import { statusMapName } from '../../engine/publish/status-map.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { TurnListener, TurnReport } from '../report.ts';
+import type { Degradation, TurnListener, TurnReport } from '../report.ts';
 import { type GroupName, type GroupObjects, rolloutGroups } from './group-objects.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -37,6 +37,9 @@ export interface Publisher {
 const decisionKey = 'decision';
 /** Tells our ConfigMaps from ledgers, whose label has another value. */
 const labelValue = 'decision';
+/** What is reported of our webhook configurations, and of the label of a namespace. */
+const ofConfigurations = 'webhook/configurations';
+const ofNamespaces = 'webhook/namespaces/';
 /** Longer waits for an answer would hold the other groups up. */
 const longestTimeoutMs = 30_000;
 
@@ -60,6 +63,13 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
   const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
   let isLeader = false;
   let isHandingOver = false;
+  /** What the webhooks of this process report of what is registered. */
+  let unheard: readonly Degradation[] = [];
+
+  const unenforcedIn = ({ namespace }: GroupName): { readonly unenforced?: string } => {
+    const found = unheard.find(({ id }) => !id.startsWith(ofNamespaces) || id === `${ofNamespaces}${namespace}`);
+    return found === undefined ? {} : { unenforced: found.message };
+  };
 
   const decisionOf = ({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined => {
     const { group, snapshot, decision, ledger, performed } = report;
@@ -70,6 +80,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
       ...(ledger === undefined ? {} : { ledger }),
       ...(previous === undefined ? {} : { previous }),
       ...(origin === undefined ? {} : { origin }),
+      ...unenforcedIn(group),
     });
   };
 
@@ -171,6 +182,11 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
         failed.delete(key);
         queue.forget(key);
       }
+    },
+    degraded: (all) => {
+      unheard = all.filter(({ id }) => id === ofConfigurations || id.startsWith(ofNamespaces));
+      // A quiet group has no turn that would tell of it.
+      for (const key of isLeader ? groups.keys() : []) queue.want(key);
     },
     leadershipChanged: (state) => {
       isLeader = state.isLeader;

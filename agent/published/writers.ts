@@ -1,8 +1,9 @@
-// Those who write into the cluster what turns have come to: published decisions, Events and records of runs, beside the acting path.
+// Those who tell what turns have come to: published decisions, Events, records of runs, and notifications, beside the acting path.
 import { sleep } from '../../cluster/env.ts';
 import type { Agent } from '../agent.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
+import { createNotifier } from '../notify/notifier.ts';
 import type { TurnListener } from '../report.ts';
 import { createEvents } from './events.ts';
 import { GroupObjects } from './group-objects.ts';
@@ -14,6 +15,8 @@ export interface WritersOptions {
   readonly env: AgentEnv;
   readonly config: AgentConfig;
   readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;
+  /** One attempt to tell a channel. */
+  readonly onNotified?: (channel: string, result: string) => void;
 }
 
 export interface Writers {
@@ -28,12 +31,15 @@ export interface Writers {
 /** What is to be told of the last turns may take this long. */
 const flushMs = 5_000;
 
-export function createWriters({ env, config, onWrite }: WritersOptions): Writers {
+export function createWriters({ env, config, onWrite, onNotified }: WritersOptions): Writers {
   const objects = new GroupObjects(env, config.kubernetesTimeoutMs);
   const publisher = createPublisher({ env, config, objects, onWrite: (result) => onWrite?.('decision', result) });
   const events = createEvents({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
   const runs = createRunRecords({ env, config, onWrite: (result) => onWrite?.('run', result) });
-  const writers = [publisher, events, runs];
+  const onResult = onNotified === undefined ? {} : { onResult: onNotified };
+  // Where no service can be reached nobody is told, and nothing is remembered of it.
+  const notifier = env.notify === undefined ? [] : [createNotifier({ env, config, ...onResult })];
+  const writers = [publisher, events, runs, ...notifier];
   return {
     listeners: writers.map(({ listener }) => listener),
     beginHandOver: () => {

@@ -59,6 +59,10 @@ async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, o
       const patch = { spec: { replicas: action.to } };
       return await patchStatefulSet(env, action, { patch, site: 'act.scaleStatefulSet', timeoutMs });
     }
+    case 'setPartition': {
+      const patch = { spec: { updateStrategy: { rollingUpdate: { partition: action.to } } } };
+      return await patchStatefulSet(env, action, { patch, site: 'act.setPartition', timeoutMs });
+    }
     case 'advanceCurrentRevision':
       return await advanceCurrentRevision(env, action, options);
     case 'writeBackReplicas': {
@@ -76,7 +80,7 @@ async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, o
   }
 }
 
-type StatefulSetAction = Extract<ObjectAction, { readonly kind: 'scaleStatefulSet' }>;
+type StatefulSetAction = Extract<ObjectAction, { readonly kind: 'scaleStatefulSet' | 'setPartition' }>;
 
 async function patchStatefulSet(
   env: Pick<ClusterEnv, 'kubernetes'>,

@@ -3,10 +3,9 @@
 import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
 import { canonicalJson } from '../../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
-import { type Observed, snapshotOf } from '../../engine/observe/cluster.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { takenOver } from '../../engine/preparations.ts';
-import { isUnknown, type Known, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type Ledger, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AgentConfig } from '../config.ts';
@@ -19,6 +18,7 @@ import { type CacheView, Freshness } from '../watched/freshness.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
 import { openTimes } from './claim-ages.ts';
 import { contradicted, type FreshRead, readFresh } from './fresh.ts';
+import { knownSnapshot } from './known.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
 
@@ -173,30 +173,13 @@ export function observeAgain(
 interface Looked {
   readonly sources: readonly ReadSource[];
   readonly fresh: FreshObjects | undefined;
-  readonly unread: NonNullable<Observed['unread']>;
+  readonly unread: readonly UnreadObject[];
 }
 
 /** Without I/O. Throws while policies have not been read. */
-function snapshotFrom({ env, config, caches, ...parts }: GatherParts, group: GroupDefinition, looked: Looked): Snapshot {
-  const policies = parts.policies();
-  if (policies === undefined) throw new Error('the policies have not been read yet');
-  const { unread = [], ...view } = caches.observe(group.namespace, looked.fresh);
-  return snapshotOf({
-    // Instants are stored as whole milliseconds.
-    nowMs: Math.floor(env.clock.nowMs()),
-    policyDigest: policies.digest,
-    agentNamespace: config.agentNamespace,
-    groups: policies.groups,
-    policies: policies.policies,
-    exceptions: policies.exceptions,
-    intents: policies.intents,
-    ...view,
-    unread: [...unread, ...looked.unread],
-    replicaSources: looked.sources.map((source) => source.view),
-    gateReadings: parts.gates?.readings(group) ?? [],
-    metrics: [],
-    ledgers: [],
-  });
+function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: Looked): Snapshot {
+  const replicaSources = sources.map((source) => source.view);
+  return knownSnapshot(parts, group.namespace, { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] });
 }
 
 /** Each object as it was read or as the caches have it, whichever is later. */

@@ -1,6 +1,6 @@
 // Carries out the actions of one decision in their order, asking before each request whether this process may still act.
 import { podUrl } from '../../cluster/pods/pod-url.ts';
-import { type Action, isReplacement } from '../../engine/decision.ts';
+import { type Action, replacedBy } from '../../engine/decision.ts';
 import { isAdopted } from '../../engine/invariants.ts';
 import { noteAnswers, type PodAnswer } from '../../engine/preparations.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot } from '../../engine/snapshot.ts';
@@ -55,7 +55,7 @@ export async function perform(actions: readonly Action[], options: PerformOption
 
 /** Whether pods go, or will go, by the action. */
 export function isDestructive(action: Action): boolean {
-  return isReplacement(action) || (action.kind === 'scaleStatefulSet' && action.to < action.from);
+  return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
 async function onObject(action: Exclude<Action, CallPods>, { env, timeoutMs, mayAct, references }: PerformOptions): Promise<Outcome> {

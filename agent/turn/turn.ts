@@ -1,7 +1,7 @@
 // One turn of one group: gather, decide, check, announce in the ledger, act, remember, report.
 import { askedPauseMs } from '../../cluster/request/failure.ts';
 import { decideGroup } from '../../engine/decide.ts';
-import { type Action, type GroupDecision, isReplacement } from '../../engine/decision.ts';
+import { type Action, type GroupDecision, replacedBy } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants.ts';
 import { claimsOf, ledgerOfEpoch, openClaims } from '../../engine/ledger.ts';
 import { noteAsked } from '../../engine/preparations.ts';
@@ -316,8 +316,8 @@ class Turn {
     const done = outcomes.flatMap(({ action, result }) => (result === 'done' && 'uid' in action ? [action.uid] : []));
     const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
     const { run } = announced;
-    const hasReplaced = outcomes.some(({ action, result }) => isReplacement(action) && (result === 'done' || result === 'unknown'));
-    const isStill = run !== undefined && !hasReplaced && actions.some(isReplacement);
+    const hasReplaced = outcomes.some(({ action, result }) => replacedBy(action).length > 0 && (result === 'done' || result === 'unknown'));
+    const isStill = run !== undefined && !hasReplaced && actions.some((action) => replacedBy(action).length > 0);
     const known = isStill ? { ...announced, run: unmoved(run, before) } : announced;
     const after = withAnswers(withoutClaimsOf(known, undone), outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));

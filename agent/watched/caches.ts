@@ -3,24 +3,20 @@ import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { Change } from '../../cluster/watch/reflector.ts';
 import type { InvalidObject } from '../../cluster/watch/store.ts';
-import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
+import { observePodBudget, observeZoneBudgetVersion, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
-import {
-  isUnknown,
-  type Known,
-  type PodBudgetView,
-  type StatefulSetView,
-  type UnreadObject,
-  type ZoneBudgetView,
-} from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type PodBudgetView, type StatefulSetView, type UnreadObject } from '../../engine/snapshot.ts';
+import { adoptionDigest } from '../../policies/live/adoption-digest.ts';
 import { apiGroup, apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import type { CacheView } from './freshness.ts';
 import { servedKinds } from './served-kinds.ts';
+import { type Shared, watchShared } from './shared.ts';
 import { type Watched, watch } from './watched.ts';
+import { type Said, type WrittenObjects, type WrittenPlaces, writtenObjects } from './written-objects.ts';
 
 /** A StatefulSet with the part of its manifest that policies are adopted from. */
 export interface CachedStatefulSet {
@@ -67,16 +63,9 @@ export type ReadKind = 'statefulSet' | 'pod' | 'node';
 
 export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
 
-/** The objects of one kind and namespace that people write, as a cache has them. */
-export interface WrittenObjects {
-  readonly resource: Resource;
-  readonly namespace: string;
-  /** How long ago a change of them would certainly have been known, in milliseconds: heard of, or found by a list that said the same. */
-  readonly ageMs: number;
-  /** They were read past the cache by a request that was sent then (monotonic), and are the same. */
-  readonly confirm: (askedMs: number) => void;
-  /** Whether the cache says the same as these, which were read past it. */
-  readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
+export interface SharedWatches {
+  readonly pods: Shared<ObservedPod>;
+  readonly zoneBudgets: Shared<ZoneBudgetVersion>;
 }
 
 export interface Caches extends CacheView {
@@ -89,16 +78,18 @@ export interface Caches extends CacheView {
   readonly manifests: () => readonly KubernetesObject[];
   /** Objects of our kinds. Those of a kind that cannot be read are `unread`. */
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
-  /** What people have written in these namespaces, kind by kind; kinds that the server does not serve, or does not let us read, are left out. */
-  readonly written: (namespaces: readonly string[]) => readonly WrittenObjects[];
+  /** What people have written that concerns groups of a namespace, the labels by which members are found included. */
+  readonly written: (places: WrittenPlaces) => readonly WrittenObjects[];
   /** What was read past a cache contradicts it, so its watch has swallowed a change: it is listed anew at once. */
   readonly relist: (kind: ReadKind, namespace: string) => void;
+  /** The watches that others in the process have a use for. */
+  readonly shared: SharedWatches;
   readonly isSettled: () => boolean;
   readonly degradations: () => readonly Degradation[];
   readonly stop: () => void;
 }
 
-const zoneBudgetResource: Resource = {
+export const zoneBudgetResource: Resource = {
   group: 'rollout-operator.grafana.com',
   version: 'v1',
   plural: 'zoneawarepoddisruptionbudgets',
@@ -141,7 +132,7 @@ export function startCaches(
     relistMs: fewObjectsRelistMs,
     withoutIt: 'no group can be looked after',
   });
-  const pods = watch<ObservedPod>({
+  const { watched: pods, shared: sharedPods } = watchShared<ObservedPod>({
     ...common,
     resource: resources.pods,
     project: cachedPod,
@@ -168,12 +159,13 @@ export function startCaches(
     withoutIt: 'pods are not evicted, since nobody knows what their budgets allow',
     outlivesContact: true,
   });
-  const zoneBudgets = watch<Known<ZoneBudgetView>>({
+  const { watched: zoneBudgets, shared: sharedZoneBudgets } = watchShared<ZoneBudgetVersion>({
     ...common,
     resource: zoneBudgetResource,
-    project: (object) => observeZoneBudget(object),
+    project: observeZoneBudgetVersion,
+    relistMs: fewObjectsRelistMs,
     onChange: ({ namespace, view, before }) => {
-      if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
+      if (!isSameJson(view?.view, before?.view)) onChange({ kind: 'budget', namespace });
     },
     withoutIt: 'no pod is replaced, since nobody knows what the budgets allow',
     mayBeMissing: true,
@@ -198,8 +190,22 @@ export function startCaches(
     }),
   }));
   const read: Readonly<Record<ReadKind, Watched<unknown>>> = { statefulSet: statefulSets, pod: pods, node: nodes };
-  /** By kind and namespace: one list serves every group there. */
-  const confirmedMs = new Map<string, number>();
+  const written = writtenObjects(env, [
+    {
+      resource: resources.statefulSets,
+      watched: statefulSets,
+      isLocal: true,
+      known: (namespace) => statefulSets.list(namespace).map(membership),
+      read: (objects) => objects.flatMap(memberships),
+    },
+    ...policies.map(({ kind, watched }) => ({
+      resource: policyResource(kind),
+      watched,
+      isLocal: false,
+      known: (namespace: string) => watched.list(namespace).map(named),
+      read: (objects: readonly KubernetesObject[]) => objects.map(asWritten).map(named),
+    })),
+  ]);
   all.push(statefulSets, pods, nodes, podBudgets, zoneBudgets, ...policies.map(({ watched }) => watched));
 
   return {
@@ -211,7 +217,7 @@ export function startCaches(
         statefulSets: statefulSets.problem(namespace) ?? sets.map(({ view }) => view),
         pods: pods.problem(namespace) ?? (fresh === undefined ? others : [...others, ...fresh.pods]),
         nodes: nodes.problem() ?? new Map([...nodes.list().map(({ name, isReady }) => [name, isReady] as const), ...(fresh?.nodes ?? [])]),
-        zoneBudgets: zoneBudgets.problem(namespace) ?? allKnown(zoneBudgets.list(namespace)),
+        zoneBudgets: zoneBudgets.problem(namespace) ?? allKnown(zoneBudgets.list(namespace).map(({ view }) => view)),
         podBudgets: podBudgets.problem(namespace) ?? allKnown(podBudgets.list(namespace).map(({ budget }) => budget)),
         unread: unreadObjects(statefulSets, pods),
       };
@@ -223,27 +229,11 @@ export function startCaches(
       objects: policies.flatMap(({ watched }) => watched.list()),
       unread: policies.filter(({ watched }) => watched.problem() !== undefined).map(({ kind }) => kind),
     }),
-    written: (asked) =>
-      policies.flatMap(({ kind, watched }) => {
-        const resource = policyResource(kind);
-        const known = asked.filter(
-          (namespace) => watched.problem(namespace) === undefined && watched.ageMs(namespace) < Number.POSITIVE_INFINITY,
-        );
-        if (watched.degradation()?.reason === 'missing') return [];
-        return known.map((namespace) => ({
-          resource,
-          namespace,
-          ageMs: Math.min(
-            watched.ageMs(namespace),
-            env.clock.monotonicMs() - (confirmedMs.get(`${kind} ${namespace}`) ?? Number.NEGATIVE_INFINITY),
-          ),
-          confirm: (askedMs: number) => void confirmedMs.set(`${kind} ${namespace}`, askedMs),
-          isSame: (objects) => isSameJson(saidBy(watched.list(namespace)), saidBy(objects.map(asWritten))),
-        }));
-      }),
+    written,
     lookUp: (kind, namespace, name) => (kind === 'pod' ? pods.get(namespace, name) : statefulSets.get(namespace, name)?.view),
     hasSeen: (kind, namespace, resourceVersion) => read[kind].hasSeen(namespace, resourceVersion),
     relist: (kind, namespace) => read[kind].relist(namespace),
+    shared: { pods: sharedPods, zoneBudgets: sharedZoneBudgets },
     isSettled: () => all.every((watched) => watched.isSettled()),
     degradations: () => all.map((watched) => watched.degradation()).filter((degradation) => degradation !== undefined),
     stop: () => {
@@ -293,9 +283,22 @@ function asWritten(object: KubernetesObject): KubernetesObject {
   return { ...rest, metadata: { ...kept, ...(annotations === undefined ? {} : { annotations: withoutLastApplied(annotations) }) } };
 }
 
-/** What objects say, by name, whatever their order. */
-function saidBy(objects: readonly KubernetesObject[]): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(objects.map((object) => [object.metadata.name ?? '', object] as const).sort(([a], [b]) => (a < b ? -1 : 1)));
+function named(object: KubernetesObject): Said {
+  return [object.metadata.name, object];
+}
+
+/** By what it belongs to groups, and to which. */
+function membership({ view, manifest }: CachedStatefulSet): Said {
+  return [view.name, [view.uid, manifest.metadata.labels, adoptionDigest(manifest)]];
+}
+
+/** None of one that no cache can hold. */
+function memberships(object: KubernetesObject): readonly Said[] {
+  try {
+    return [membership(cachedStatefulSet(object))];
+  } catch {
+    return [];
+  }
 }
 
 function membersOf(watched: Watched<CachedStatefulSet>, namespace: string, fresh: FreshObjects | undefined): readonly CachedStatefulSet[] {

@@ -35,6 +35,8 @@ export interface Watched<View> {
   readonly list: (namespace?: string) => readonly View[];
   /** Why the list of a namespace, or of all of them, cannot be believed; undefined when it can. */
   readonly problem: (namespace?: string) => Unknown | undefined;
+  /** Why nothing was ever known of a namespace; undefined from the first list on, whatever becomes of the server, and where the kind may be missing. */
+  readonly neverRead: (namespace: string) => Unknown | undefined;
   readonly invalid: () => readonly InvalidObject[];
   readonly hasSeen: (namespace: string, resourceVersion: string) => boolean;
   /** How old what is known of the namespace is at most, in milliseconds on the monotonic clock; infinite while nothing is. */
@@ -79,6 +81,14 @@ export function watch<View>(options: WatchedOptions<View>): Watched<View> {
     problem: (namespace) => {
       const asked = namespace === undefined || isOne ? all() : [reflectorOf(namespace)].filter((reflector) => reflector !== undefined);
       return asked.map(problemOf).find((problem) => problem !== undefined);
+    },
+    neverRead: (namespace) => {
+      const reflector = reflectorOf(namespace);
+      if (reflector === undefined) return { unknown: `namespace ${namespace} is not watched for ${resource.plural}` };
+      const state = stateOf(options, reflector);
+      if (state.kind === 'starting') return { unknown: `${resource.plural} have not been listed yet` };
+      const isKnown = state.kind === 'synced' || state.hasSynced || (state.reason === 'missing' && options.mayBeMissing === true);
+      return isKnown ? undefined : { unknown: state.message };
     },
     invalid: () => all().flatMap(({ store }) => store.invalid()),
     hasSeen: (namespace, resourceVersion) => reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false,

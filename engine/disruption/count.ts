@@ -1,6 +1,7 @@
 // Counts the pods of one StatefulSet that a disruption budget has to bear: those not ready, and those nobody has seen.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { earliest } from '../rule.ts';
+import { isServing } from '../rules/prepared-rows.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { isAvailable } from '../view.ts';
 
@@ -54,8 +55,7 @@ function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs:
   const claimEndMs = test.claimed.get(pod.uid) ?? 0;
   const { group } = test;
   const readsCondition = group?.compatibility.readiness === 'condition';
-  const isUp =
-    group === undefined ? pod.phase === 'Running' && !pod.isTerminating && pod.containersReady : isAvailable(pod, group, 0, nowMs);
+  const isUp = group === undefined ? isServing(pod) : isAvailable(pod, group, 0, nowMs);
   if (!isUp) return undefined;
   const availableMs = readsCondition ? pod.readyChangedMs + set.minReadySeconds * 1000 : 0;
   if (test.crossZoneDelayMs === 0) return Math.max(claimEndMs, availableMs);

@@ -29,6 +29,30 @@ export function observeZoneBudget(raw: unknown): Known<ZoneBudgetView> {
   };
 }
 
+/** One version of a ZoneAwarePodDisruptionBudget, valid or not. */
+export interface ZoneBudgetVersion {
+  readonly namespace: string;
+  readonly name: string;
+  /** 0 when the object has none. */
+  readonly generation: number;
+  readonly view: Known<ZoneBudgetView>;
+  /** Which pods it selects, also when the rest of it is not valid; absent when that cannot be read. */
+  readonly matchLabels?: Readonly<Record<string, string>>;
+}
+
+/** What is kept of an object; never throws, since what cannot be understood is kept as such. */
+export function observeZoneBudgetVersion(raw: unknown): ZoneBudgetVersion {
+  const fields = reader(raw);
+  const { namespace, name } = identity(fields);
+  const isReadable = fields.has('spec.selector.matchLabels');
+  const matchLabels = fields.texts('spec.selector.matchLabels');
+  const generation = reader(raw).whole('metadata.generation') ?? 0;
+  return {
+    ...{ namespace, name, generation, view: observeZoneBudget(raw) },
+    ...(isReadable && fields.problem() === undefined ? { matchLabels } : {}),
+  };
+}
+
 /** A PodDisruptionBudget of `policy/v1`. */
 export function observePodBudget(raw: unknown): Known<PodBudgetView> {
   const fields = reader(raw);

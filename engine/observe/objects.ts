@@ -11,7 +11,12 @@ export interface OwnerView {
 }
 
 /** A pod with its namespace and the owner reference whose `controller` is true. */
-export type ObservedPod = PodView & { readonly namespace: string; readonly owner?: OwnerView };
+export type ObservedPod = PodView & {
+  readonly namespace: string;
+  readonly owner?: OwnerView;
+  /** The annotation grafana.com/ready-time is there and no instant. */
+  readonly isReadyTimeUnreadable?: boolean;
+};
 
 /** A StatefulSet of `apps/v1`, with the API server's defaults for what is left out. Unknown when a field that decides has the wrong type. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
@@ -62,7 +67,8 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
   const ready = fields.list('status.conditions').find((condition) => reader(condition).text('type') === 'Ready');
   const node = fields.text('spec.nodeName') ?? '';
   const statuses = fields.list('status.containerStatuses');
-  const readyTimeMs = instantMs(fields.texts('metadata.annotations')['grafana.com/ready-time'] ?? '');
+  const readyTime = fields.texts('metadata.annotations')['grafana.com/ready-time'];
+  const readyTimeMs = instantMs(readyTime ?? '');
   const owner = controllerOf(fields);
   const problem = fields.problem() ?? (name === '' ? 'metadata.name is missing' : undefined);
   if (problem !== undefined) return { unknown: `Pod ${namespace}/${name}: ${problem}` };
@@ -87,6 +93,7 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
     node,
     nodeReady: node === '' || nodes === undefined || nodes.get(node) === true,
     ...(readyTimeMs === undefined ? {} : { readyTimeMs }),
+    ...(readyTimeMs === undefined && readyTime !== undefined ? { isReadyTimeUnreadable: true } : {}),
     ...(owner === undefined ? {} : { owner }),
   };
 }
@@ -147,7 +154,7 @@ export function observeIntent(raw: unknown): Known<IntentView> {
   const user = fields.text('spec.requestedBy.user');
   const atMs = fields.instant('spec.requestedBy.at');
   const groups = fields.list('spec.requestedBy.groups').filter((group): group is string => typeof group === 'string');
-  const optional = (['zone', 'wave', 'rule', 'runId', 'reason'] as const).flatMap((key) => {
+  const optional = (['zone', 'wave', 'rule', 'gate', 'runId', 'reason'] as const).flatMap((key) => {
     const text = fields.text(`spec.${key}`);
     return text === undefined ? [] : [[key, text]];
   });
@@ -164,8 +171,26 @@ export function observeIntent(raw: unknown): Known<IntentView> {
     group,
     action,
     ...Object.fromEntries(optional),
+    ...listsOf(fields),
     ...(expiresMs === undefined ? {} : { expiresMs }),
     ...(user === undefined || atMs === undefined ? {} : { requestedBy: { user, groups, atMs } }),
+  };
+}
+
+/** What an intent names beside texts. */
+function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'ordinals' | 'undone'> {
+  const replicas = fields.whole('spec.replicas');
+  const ordinals = fields.list('spec.ordinals').filter((ordinal): ordinal is number => Number.isInteger(ordinal));
+  const undone = fields.list('spec.undone').flatMap((entry) => {
+    const zone = reader(entry).text('zone');
+    const revision = reader(entry).text('revision');
+    const to = reader(entry).text('to');
+    return zone === undefined || revision === undefined ? [] : [{ zone, revision, ...(to === undefined ? {} : { to }) }];
+  });
+  return {
+    ...(replicas === undefined ? {} : { replicas }),
+    ...(fields.has('spec.ordinals') ? { ordinals } : {}),
+    ...(fields.has('spec.undone') ? { undone } : {}),
   };
 }
 

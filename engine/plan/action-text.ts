@@ -14,6 +14,10 @@ export function describeAction(action: Action): string {
       return `${action.because === 'stuck' ? 'cure' : 'replace'} ${action.pod}`;
     case 'scaleStatefulSet':
       return `scale ${action.statefulSet} ${action.from} to ${action.to}`;
+    case 'setPartition':
+      return action.pods.length === 0
+        ? `set the partition of ${action.statefulSet} to ${action.to}`
+        : `replace ${action.pods.map(({ pod }) => pod).join(', ')} by partition ${action.to}`;
     case 'callPods':
       return `${action.method === 'POST' ? 'prepare' : 'withdraw'} ${action.statefulSet} ${action.ordinals.join(',')}`;
     case 'writeBackReplicas':

@@ -62,6 +62,11 @@ function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: numb
   return { ...change, before: running, consequence: change.consequence === 'refused' ? 'refused' : consequence };
 }
 
+const leftToOthers: readonly (readonly string[])[] = [
+  ['spec', 'replicas'],
+  ['spec', 'updateStrategy', 'rollingUpdate', 'partition'],
+];
+
 function changesOf(
   before: ObjectContent | undefined,
   after: ObjectContent | undefined,
@@ -72,8 +77,8 @@ function changesOf(
   if (after === undefined) return [{ kind: 'deleted', field: 'metadata.name', consequence: isRefused ? 'refused' : 'none' }];
   return (
     fieldDiff(before, after)
-      // A manifest that leaves replicas to others does not ask for a change of them.
-      .filter((change) => change.path !== 'spec.replicas' || fieldAt(after, ['spec', 'replicas']) !== undefined)
+      // A manifest that leaves replicas, or the partition, to others does not ask for a change of them.
+      .filter(({ path }) => !leftToOthers.some((field) => field.join('.') === path && fieldAt(after, field) === undefined))
       .map((change) => plannedChange(change, isRefused))
   );
 }

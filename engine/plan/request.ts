@@ -66,6 +66,7 @@ function change(
   const isTemplateChanged = revision !== present.status.updateRevision;
   const namesReplicas = raw !== undefined && fieldAt(raw, ['spec', 'replicas']) !== undefined;
   const to = namesReplicas ? wanted.replicas : present.replicas;
+  const namesPartition = raw !== undefined && fieldAt(raw, ['spec', 'updateStrategy', 'rollingUpdate', 'partition']) !== undefined;
   const judged = judgeWithCalls(request, world, {
     kind: 'update',
     namespace: wanted.namespace,
@@ -74,6 +75,7 @@ function change(
     to,
     isTemplateChanged,
     strategy: wanted.updateStrategy,
+    ...(namesPartition ? { partition: wanted.partition } : {}),
     via: 'apply',
     dryRun: false,
   });
@@ -82,7 +84,7 @@ function change(
       to === present.replicas ? `update StatefulSet ${wanted.name}` : `scale StatefulSet ${wanted.name} from ${present.replicas} to ${to}`;
     return { world: judged.world, refused: [refusal(what, zone, judged.judgement)] };
   }
-  let changed = withSettings(judged.world, present, wanted);
+  let changed = withSettings(judged.world, present, namesPartition ? wanted : { ...wanted, partition: unnamedPartition(present, wanted) });
   if (isTemplateChanged) changed = step(changed, { kind: 'setTemplate', namespace: wanted.namespace, statefulSet: wanted.name, revision });
   if (to !== present.replicas)
     changed = step(changed, { kind: 'setReplicas', namespace: wanted.namespace, statefulSet: wanted.name, replicas: to });
@@ -126,6 +128,11 @@ function judgeWithCalls(
   for (const action of first.actions) called = step(called, { kind: 'action', action });
   const second = judgeBoth(request, called, asked);
   return { world: called, judgement: second.outcome === 'prepare' ? { ...second, outcome: 'deny' } : second };
+}
+
+/** What a manifest leaves out stays as it is, unless the strategy is another one: then the API server fills in its default. */
+function unnamedPartition(present: StatefulSetView, wanted: StatefulSetView): number {
+  return present.updateStrategy === wanted.updateStrategy ? present.partition : wanted.partition;
 }
 
 /** Everything but the template and the replicas takes effect at once. */

@@ -1,6 +1,6 @@
 // The trace of a run forward as the steps that people read: a zone rolls, a wave soaks, somebody approves.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { Action, GroupDecision, RuleResult } from '../decision.ts';
+import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { holds } from '../rule.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
 import type { PlannedStep } from './document.ts';
@@ -119,10 +119,8 @@ function beginning(decision: GroupDecision, nowMs: number): BegunStep | undefine
   return rolling(decision, nowMs) ?? scaling(decision, nowMs) ?? preparing(decision, nowMs) ?? waiting(decision, nowMs);
 }
 
-type Replacement = Extract<Action, { kind: 'deletePod' | 'evictPod' }>;
-
 function rolling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
-  const going = decision.actions.filter((action): action is Replacement => action.kind === 'deletePod' || action.kind === 'evictPod');
+  const going = decision.actions.flatMap(replacedBy);
   const zone = going[0]?.zone;
   if (zone === undefined) return undefined;
   const wave = decision.wave?.name ?? 'all';

@@ -4,7 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { contextOf } from '../context.ts';
 import { decideGroup } from '../decide.ts';
-import type { Action, AdmissionRequest, GroupDecision, Judgement, RuleResult } from '../decision.ts';
+import { type Action, type AdmissionRequest, type GroupDecision, type Judgement, type RuleResult, replacedBy } from '../decision.ts';
 import { judge } from '../judge.ts';
 import { defaultAssumptions } from '../plan/assumptions.ts';
 import { desiredReplicas } from '../replicas.ts';
@@ -93,7 +93,7 @@ function isCallingPods({ actions }: GroupDecision): boolean {
 
 function effectsOf({ actions }: GroupDecision): Pick<Answer, 'pods' | 'replicas'> {
   const replicas = actions.flatMap((action): [string, number][] => (action.kind === 'scaleStatefulSet' ? [[action.zone, action.to]] : []));
-  const pods = actions.flatMap((action) => (action.kind === 'deletePod' || action.kind === 'evictPod' ? [action.pod] : []));
+  const pods = actions.flatMap(replacedBy).map(({ pod }) => pod);
   return { pods, replicas: Object.fromEntries(replicas) };
 }
 

@@ -11,6 +11,8 @@ export function actionText(action: Action): string {
       return `evict pod ${action.pod}`;
     case 'scaleStatefulSet':
       return `scale ${action.statefulSet} from ${action.from} to ${action.to}`;
+    case 'setPartition':
+      return `set the partition of ${action.statefulSet} from ${action.from} to ${action.to}`;
     case 'callPods': {
       const what = action.call === 'delayed' ? 'prepare for a delayed downscale' : 'prepare to leave';
       return `${action.method === 'POST' ? 'ask' : 'tell'} ${action.statefulSet} ${ordinalRanges(action.ordinals)} ${

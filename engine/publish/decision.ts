@@ -1,7 +1,7 @@
 // A decision as it is published: bounded, with the instants since which things are as they are.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
-import type { GateReading, Ledger, RunState, Snapshot } from '../snapshot.ts';
+import type { Claim, GateReading, Ledger, RunState, Snapshot } from '../snapshot.ts';
 import { viewGroup } from '../view.ts';
 import { actionText } from './action-text.ts';
 import { bounded } from './bounds.ts';
@@ -11,10 +11,12 @@ import {
   type PublishedDecision,
   type PublishedGate,
   type PublishedReading,
+  type PublishedReservation,
   type PublishedRun,
   type PublishedWait,
   publishedFormat,
   publishedPodLimit,
+  publishedReservationLimit,
   type TakenAction,
 } from './published.ts';
 
@@ -38,7 +40,12 @@ export interface PublishInput {
   readonly leader?: string;
   /** Where the group is defined. */
   readonly origin?: string;
+  /** Why the webhooks may not hear of everything that they guard of this group. */
+  readonly unenforced?: string;
 }
+
+/** In characters. */
+const longestReason = 512;
 
 /** What is to be published; at most `publishedByteLimit` bytes of JSON, what does not fit is left out in the order of `bounded`. */
 export function publishedDecision(input: PublishInput): PublishedDecision {
@@ -72,7 +79,9 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     warnings: decision.warnings,
     gates: gatesOf(group, snapshot),
     ...(run === undefined ? {} : { run: publishedRun(run) }),
+    ...(input.unenforced === undefined ? {} : { unenforced: input.unenforced.slice(0, longestReason) }),
     openClaims: ledger.claims.length,
+    ...reservationsOf(ledger),
     actions: actionsOf(input),
     policyDigest: snapshot.policyDigest,
     ...(leader === undefined ? {} : { leader }),
@@ -81,6 +90,20 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     ...(decision.wakeAtMs === undefined ? {} : { wakeAtMs: decision.wakeAtMs }),
     omitted: pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : [],
   });
+}
+
+/** Nobody asked for what the agent itself has announced. */
+function reservationsOf({ claims }: Pick<Ledger, 'claims'>): { readonly reservations?: readonly PublishedReservation[] } {
+  const asked = claims.flatMap((claim) =>
+    claim.user === undefined ? [] : [{ what: reservedText(claim), user: claim.user, atMs: claim.atMs }],
+  );
+  const latest = asked.sort((a, b) => b.atMs - a.atMs || (a.what < b.what ? -1 : 1)).slice(0, publishedReservationLimit);
+  return latest.length === 0 ? {} : { reservations: latest };
+}
+
+function reservedText({ verb, zone, ordinal, from, to }: Claim): string {
+  if (verb === 'deletePod' || verb === 'evictPod') return `${verb === 'evictPod' ? 'evict' : 'delete'} pod ${ordinal} of zone ${zone}`;
+  return verb === 'scaleDown' ? `scale zone ${zone} from ${from} to ${to}` : `partition ${to} of zone ${zone}`;
 }
 
 /** A wait goes on while the same rule holds one of the same zones in the same way, whatever it counts meanwhile. */

@@ -47,7 +47,7 @@ export function isFailedPass({ group, snapshot, performed, error }: Pass): boole
 function hasFailed({ action, result }: TakenAction): boolean {
   if (result === 'done') return false;
   if (action.kind === 'advanceCurrentRevision') return true;
-  return (action.kind === 'deletePod' || action.kind === 'evictPod') && result !== 'conflict';
+  return (action.kind === 'deletePod' || action.kind === 'evictPod' || action.kind === 'setPartition') && result !== 'conflict';
 }
 
 interface Member {

@@ -98,6 +98,17 @@ export type PublishedRun = Pick<
 /** `major.minor` of what this program publishes. A newer minor adds fields; another major is not read. */
 export const publishedFormat = '1.0';
 
+/** What somebody was allowed and what is not yet seen to be over. */
+export interface PublishedReservation {
+  /** Such as `evict pod 1 of zone a`. */
+  readonly what: string;
+  readonly user: string;
+  readonly atMs: number;
+}
+
+/** The most reservations that are published. */
+export const publishedReservationLimit = 5;
+
 /** One decision of one group, bounded. Instants are milliseconds since 1970. */
 export interface PublishedDecision {
   /** `major.minor`; a reader refuses another major. */
@@ -119,6 +130,10 @@ export interface PublishedDecision {
   readonly run?: PublishedRun;
   /** Disruptions that are announced and not yet seen to be over. */
   readonly openClaims: number;
+  /** Why the webhooks may not hear of everything that they guard; absent while nothing is known against it. */
+  readonly unenforced?: string;
+  /** Those of them that admission let pass for somebody, the latest first, at most `publishedReservationLimit`. */
+  readonly reservations?: readonly PublishedReservation[];
   /** What the last turn did that did anything. */
   readonly actions: readonly PublishedAction[];
   readonly policyDigest: string;

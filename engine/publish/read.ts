@@ -104,9 +104,19 @@ const published = z.object({
     })
     .optional(),
   openClaims: count,
+  unenforced: text.optional(),
+  reservations: z.array(z.object({ what: text, user: text, atMs: instant })).optional(),
   actions: z.array(
     z.object({
-      kind: z.enum(['deletePod', 'evictPod', 'scaleStatefulSet', 'callPods', 'writeBackReplicas', 'advanceCurrentRevision']),
+      kind: z.enum([
+        'deletePod',
+        'evictPod',
+        'scaleStatefulSet',
+        'setPartition',
+        'callPods',
+        'writeBackReplicas',
+        'advanceCurrentRevision',
+      ]),
       zone: text.optional(),
       what: text,
       result: z.enum(['done', 'conflict', 'refused', 'failed', 'unknown']),

@@ -3,12 +3,13 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantMs, instantText } from '../../policies/instant.ts';
 import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
-import type { Action, GroupDecision } from '../decision.ts';
+import { type Action, type GroupDecision, replacedBy } from '../decision.ts';
 import { hashText } from '../hash.ts';
 import { isJoinOf } from '../run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
 import type { TakenAction } from './published.ts';
+import { withPeople } from './run-people.ts';
 import { addSteps } from './run-steps.ts';
 
 /** What a turn tells a record. */
@@ -84,15 +85,12 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   // A failed run that somebody let go on is the same run.
   const { endedAt: _endedAt, took: _took, failure: _failure, ...open } = record.spec;
   const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : record;
-  const moved = progressed(
-    reopened,
-    turn,
-    decision,
-    ({ kind }) => kind === 'deletePod' || kind === 'evictPod' || kind === 'advanceCurrentRevision',
-  );
-  if (run.outcome === 'running') return moved;
+  const moved = progressed(reopened, turn, decision, (action) => replacedBy(action).length > 0 || action.kind === 'advanceCurrentRevision');
+  const told = withPeople(moved.spec, turn, run);
+  const spoken = told === moved.spec ? moved : fitted({ ...moved, spec: told });
+  if (run.outcome === 'running') return spoken;
   const atMs = (run.outcome === 'completed' ? run.completedMs : run.failedMs) ?? turn.startedMs;
-  return ended(moved, run.outcome, atMs, run.failure);
+  return ended(spoken, run.outcome, atMs, run.failure);
 }
 
 function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: GroupDecision): RolloutRun | undefined {

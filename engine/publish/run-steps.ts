@@ -4,7 +4,7 @@ import { instantText } from '../../policies/instant.ts';
 import type { RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { ordinalRanges } from '../amount.ts';
-import type { Action } from '../decision.ts';
+import { type Action, replacedBy } from '../decision.ts';
 import { actionText } from './action-text.ts';
 import type { TakenAction } from './published.ts';
 
@@ -32,6 +32,7 @@ const kinds: Readonly<Record<Action['kind'], Step['action']>> = {
   deletePod: 'replace',
   evictPod: 'replace',
   scaleStatefulSet: 'scale',
+  setPartition: 'replace',
   callPods: 'prepare',
   writeBackReplicas: 'writeBack',
   advanceCurrentRevision: 'advanceRevision',
@@ -39,7 +40,7 @@ const kinds: Readonly<Record<Action['kind'], Step['action']>> = {
 
 function stepOf({ action, result, message }: TakenAction, atMs: number, wave: string | undefined): Step {
   const isWithdrawal = action.kind === 'callPods' && action.method === 'DELETE';
-  const ordinals = 'ordinals' in action ? action.ordinals : 'ordinal' in action ? [action.ordinal] : [];
+  const ordinals = 'ordinals' in action ? action.ordinals : replacedBy(action).map(({ ordinal }) => ordinal);
   const at = instantText(atMs) ?? '1970-01-01T00:00:00Z';
   return {
     action: isWithdrawal ? 'withdraw' : kinds[action.kind],

@@ -24,7 +24,7 @@ export interface StatusContext {
 }
 
 export interface Condition {
-  readonly type: 'Ready' | 'Progressing' | 'Degraded';
+  readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Enforced';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
@@ -92,7 +92,7 @@ type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 function conditionsOf(published: PublishedDecision, { generation, previous }: StatusContext): readonly Condition[] {
   const before = fieldAt(previous, ['conditions']);
   const known: readonly unknown[] = Array.isArray(before) ? before : [];
-  return [ready(published), progressing(published), degraded(published)].map((verdict) => {
+  return [ready(published), progressing(published), degraded(published), ...enforced(published)].map((verdict) => {
     const same = known.find((one) => fieldAt(one, ['type']) === verdict.type && fieldAt(one, ['status']) === verdict.status);
     const since = fieldAt(same, ['lastTransitionTime']);
     return {
@@ -115,6 +115,11 @@ function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
   if (outcome !== 'done') return { type, status: 'False', reason: 'InProgress', message: goal };
   const names = unready.map((zone) => `${zone.zone} has ${zone.available} of ${zone.replicas} pods available`);
   return { type, status: 'False', reason: 'PodsUnavailable', message: `zone ${names.join(', zone ')}` };
+}
+
+/** Only while something is known against it: who enforces, and whether anybody should, is nothing that a decision knows. */
+function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
+  return unenforced === undefined ? [] : [{ type: 'Enforced', status: 'False', reason: 'RegistrationChanged', message: unenforced }];
 }
 
 /** Whether the group moves, or will without anybody doing anything. */

@@ -2,6 +2,7 @@
 import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
+import { isOfRun } from '../people.ts';
 import { earliest, result } from '../rule.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
@@ -27,7 +28,7 @@ export function approvalResult({ context, rule, approval, subject, run, sinceMs,
   const about = context.intents.filter((intent) => isAbout(intent) && isOfRun(intent, run) && isRecent(intent));
   const from = approval.from.length === 0 ? '' : ` from ${approval.from.join(' or ')}`;
   const limit = `${approval.count}${from}`;
-  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval));
+  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !isTakenBack(intent, about));
   if (rejection !== undefined) {
     return result(rule, 'no', `${rejection.requestedBy?.user} rejected it${rejection.reason ? `: ${rejection.reason}` : ''}`, {
       limit,
@@ -50,9 +51,14 @@ export function approvalResult({ context, rule, approval, subject, run, sinceMs,
   return result(rule, 'unknown', `${fact}, and ${anonymous} without an identity, which only the webhook can stamp`, { limit, source });
 }
 
-function isOfRun({ runId, requestedBy }: IntentView, run: ApprovalQuestion['run']): boolean {
-  if (runId !== undefined) return runId === run?.id;
-  return run === undefined || requestedBy === undefined || requestedBy.atMs >= run.startedMs;
+/** Who rejected may approve afterwards. */
+function isTakenBack({ requestedBy }: IntentView, about: readonly IntentView[]): boolean {
+  return about.some(
+    (other) =>
+      other.action === 'approve' &&
+      other.requestedBy?.user === requestedBy?.user &&
+      (other.requestedBy?.atMs ?? 0) > (requestedBy?.atMs ?? 0),
+  );
 }
 
 function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {
@@ -60,10 +66,13 @@ function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {
   return approval.from.length === 0 || intent.requestedBy.groups.some((group) => approval.from.includes(group));
 }
 
+/** By its own end or by that of the rule, whichever comes first. */
 function expiryOf(intent: IntentView, approval: ApprovalDefinition): number | undefined {
-  return approval.expiresMs === undefined || intent.requestedBy === undefined
-    ? intent.expiresMs
-    : intent.requestedBy.atMs + approval.expiresMs;
+  const { requestedBy, expiresMs } = intent;
+  return earliest([
+    expiresMs,
+    ...(approval.expiresMs === undefined || requestedBy === undefined ? [] : [requestedBy.atMs + approval.expiresMs]),
+  ]);
 }
 
 function isExpired(intent: IntentView, approval: ApprovalDefinition, nowMs: number): boolean {

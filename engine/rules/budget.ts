@@ -6,10 +6,13 @@ import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor, desiredHealthy } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger.ts';
+import { isPartitioned, releasedClaims } from '../partition.ts';
 import { earliest, holds, result } from '../rule.ts';
-import { type Claim, isUnknown, type PodView } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
 import { isAvailable, isCrashing } from '../view.ts';
 import { withException } from './exception.ts';
+import { type Allowance, pickFromTop, queueFromTop, withoutGap } from './partition.ts';
+import { isProtected, protectedResult } from './protected.ts';
 import type { RollQuestion } from './roll.ts';
 import { inFlightBefore, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
@@ -57,12 +60,14 @@ export function choosePods(question: RollQuestion): PodChoice {
   const { view } = question.zone;
   const { limit, source } = zoneLimit(question);
   const queue = rollQueue(question);
+  const { context } = question;
   const free = Math.max(0, limit - view.unavailableCount);
-  const adopted = question.context.group.compatibility.podChoice === 'ordinal';
-  const allowed = adopted ? pickFirst(question, queue, free) : pickUnreadyFirst(question, queue, free, Math.max(1, limit));
+  const allowed = pick(question, queue, { free, cap: Math.max(1, limit) });
   const candidates = mayCureBeside(question.context, view) ? allowed.filter(({ because }) => because === 'stuck').slice(0, 1) : allowed;
   // Every replacement is announced first, so no more go at once than the ledger has room for.
-  const picked = candidates.slice(0, Math.max(0, openClaimLimit - question.context.view.ledger.claims.length));
+  const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
+  const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
+  const picked = isPartitioned(context.group) ? withoutGap(announceable, open) : open;
   const fact = `${view.unavailableCount} of ${pods(limit)} in use in zone ${view.zone.name}`;
   const budget =
     picked.length > 0 || free > 0
@@ -70,7 +75,21 @@ export function choosePods(question: RollQuestion): PodChoice {
       : spent(question, queue, fact, limit, source);
   const disruption = underDisruptionBudget(question, picked, limit);
   const evicted = underEvictionBudget(question, disruption.chosen);
-  return { chosen: evicted.chosen, queue, results: [budget, ...disruption.results, ...evicted.results] };
+  const withheld = announceable.length > 0 && picked.length === 0 ? announceable.map(({ pod }) => pod.ordinal) : [];
+  // A zone that is protected as a whole is held as one.
+  const kept = protectedResult(context, view, 'all') === undefined ? protectedResult(context, view, withheld) : undefined;
+  return {
+    chosen: evicted.chosen,
+    queue,
+    results: [budget, ...(withheld.length === 0 || kept === undefined ? [] : [kept]), ...disruption.results, ...evicted.results],
+  };
+}
+
+function pick(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
+  const { group } = question.context;
+  if (isPartitioned(group)) return pickFromTop(question, queue, allowance);
+  if (group.compatibility.podChoice === 'ordinal') return pickFirst(question, queue, allowance.free);
+  return pickUnreadyFirst(question, queue, allowance.free, allowance.cap);
 }
 
 /** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. */
@@ -94,6 +113,7 @@ function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
  */
 function rollQueue(question: RollQuestion): readonly PodView[] {
   const { context, zone } = question;
+  if (isPartitioned(context.group)) return queueFromTop(question);
   const direction = context.group.rollout.order === 'descending' ? -1 : 1;
   const leaving = new Set(
     context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid),
@@ -105,7 +125,8 @@ function rollQueue(question: RollQuestion): readonly PodView[] {
     return pod.nodeReady ? 1 : 4;
   };
   const isOrdered = context.group.compatibility.podChoice !== 'ordinal' && zone.view.set?.podManagementPolicy === 'OrderedReady';
-  const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) }));
+  // A protected pod is left for last, so that a wave of some pods takes others.
+  const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) + (isProtected(context, zone.view, pod.ordinal) ? 10 : 0) }));
   ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 0 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
   return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
 }
@@ -170,7 +191,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
     };
   if (zoneBudgets.length === 0 && context.group.disruption === undefined) return { chosen: picked, results: [] };
   const chosen: ChosenPod[] = [];
-  const claims: Claim[] = [...context.view.ledger.claims];
+  const claims: Claim[] = [...context.view.ledger.claims, ...releasedClaims(context)];
   let denial: RuleResult | undefined;
   let allowance: RuleResult | undefined;
   for (const candidate of picked) {
@@ -211,33 +232,43 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
       atMs: context.nowMs,
     });
   }
-  const answer = chosen.length > 0 ? allowance : denial;
-  return { chosen, results: answer === undefined ? [] : [answer] };
+  const going = isPartitioned(context.group) ? withoutGap(picked, chosen) : chosen;
+  const answer = going.length > 0 ? allowance : denial;
+  return { chosen: going, results: answer === undefined ? [] : [answer] };
 }
 
 /** The eviction API would refuse what PodDisruptionBudgets do not allow, so no more is asked of it. Stuck pods are deleted, not evicted. */
 function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[]): Filtered {
   const { context, zone } = question;
-  if (context.group.rollout.rotateBy !== 'evict' || picked.length === 0) return { chosen: picked, results: [] };
+  // The StatefulSet controller asks no budget, so it is asked before pods are left to it.
+  const isForController = isPartitioned(context.group);
+  if ((context.group.rollout.rotateBy !== 'evict' && !isForController) || picked.length === 0) return { chosen: picked, results: [] };
   if (isUnknown(context.snapshot.podBudgets))
     return {
       chosen: [],
       results: [result('eviction-budget', 'unknown', `PodDisruptionBudgets could not be read: ${context.snapshot.podBudgets.unknown}`)],
     };
   const budgets = budgetsFor(context.snapshot, context.group.namespace, picked[0]?.pod.labels ?? {});
-  const budget = budgets[0];
+  const spare = (one: PodBudgetView): number => {
+    const { healthy, desired } = budgetHealth(context.snapshot, one);
+    return healthy - desired;
+  };
+  const budget = isForController ? [...budgets].sort((a, b) => spare(a) - spare(b))[0] : budgets[0];
   if (budget === undefined) return { chosen: picked, results: [] };
   const source = { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` };
-  if (budgets.length > 1) {
+  if (budgets.length > 1 && !isForController) {
     const fact = `${budgets.length} PodDisruptionBudgets select these pods (${budgets.map(({ name }) => name).join(', ')}), and the eviction API refuses such pods`;
     const stuck = picked.filter(({ because }) => because === 'stuck');
     return { chosen: stuck, results: [result('eviction-budget', stuck.length > 0 ? 'ok' : 'no', fact, { source })] };
   }
   const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
-  let left = Math.max(0, healthy - desired);
-  const chosen = picked.filter(
+  // Those that the controller is about to replace are healthy still.
+  const going = zone.view.released.filter((pod) => isUp(question, pod)).length;
+  let left = Math.max(0, healthy - desired - going);
+  const permitted = picked.filter(
     (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
   );
+  const chosen = isForController ? withoutGap(picked, permitted) : permitted;
   const fact = `${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
   return {
     chosen,

@@ -8,6 +8,7 @@ import { isDatedAhead, isNewAnswer, wasAsked } from '../preparations.ts';
 import { earliest, result } from '../rule.ts';
 import type { Preparation } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
+import { leavingFromTop } from './prepared-rows.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 export interface PrepareAnswer {
@@ -226,8 +227,7 @@ function ascending({ zone, from, to }: ScaleQuestion): readonly number[] {
 }
 
 function descending({ zone, from }: Pick<ScaleQuestion, 'zone' | 'from'>, to: number): readonly number[] {
-  const first = zone.set?.firstOrdinal ?? 0;
-  return Array.from({ length: from - to }, (_, index) => first + from - 1 - index);
+  return leavingFromTop(zone.set?.firstOrdinal ?? 0, from, to);
 }
 
 function callPods(

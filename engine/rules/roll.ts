@@ -4,6 +4,7 @@ import { availableEngines } from '../../policies/engines.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger.ts';
+import { isHold } from '../people.ts';
 import { earliest, type Rule, result } from '../rule.ts';
 import type { ZoneProgress } from '../run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
@@ -94,12 +95,11 @@ const notPaused: Rule<RollQuestion> = {
   },
 };
 
-/** Whether a person paused, held or aborted the group or the zone. */
+/** Whether a person paused or held the group or the zone, or wanted to stop a run and may not be believed. */
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
-  const pause = context.intents.find(
-    ({ action, zone: only }) => (action === 'pause' || action === 'hold' || action === 'abort') && (only === undefined || only === zone),
-  );
+  const { run } = context.view.ledger;
+  const pause = context.intents.find((intent) => isHold(intent, run) && (intent.zone === undefined || intent.zone === zone));
   if (pause === undefined) return result('paused', 'ok', 'nobody paused it');
   const who = pause.requestedBy === undefined ? '' : ` by ${pause.requestedBy.user}`;
   const why = pause.reason === undefined ? '' : ` (${pause.reason})`;

@@ -1,9 +1,10 @@
 // The rules that a change of replicas must pass, upwards and downwards.
 import { pods } from '../amount.ts';
-import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
+import { type GroupContext, limitSource, protectSource, sourceOf, zoneNamed } from '../context.ts';
 import { type Rule, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 import { describeReadiness, type ZoneView } from '../view.ts';
+import { shortfall } from './prepared-rows.ts';
 import { oldStatus, pausedByPerson } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';
 
@@ -76,7 +77,7 @@ const noDownscale: Rule<ScaleQuestion> = {
   id: 'no-downscale',
   title: 'the zone may shrink at all',
   evaluate: ({ context, zone }) => {
-    const source = sourceOf(context, `zones.${zone.zone.name}.protect`, 'protect');
+    const source = protectSource(context, zone.zone.name, 'noDownscale');
     if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'it may shrink');
     // Whoever is refused looks for the label, and scripts match on it.
     const limit = context.group.compatibility.scaleDownChecks === 'prepareOnly' ? 'grafana.com/no-downscale=true' : 'noDownscale';
@@ -148,10 +149,9 @@ const otherZonesReady: Rule<ScaleQuestion> = {
       return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
     for (const view of context.view.zones) {
       if (view.zone.name === zone.zone.name) continue;
-      const ready = view.pods.filter((pod) => !pod.isTerminating && pod.containersReady && pod.phase === 'Running').length;
-      const status = view.set?.status;
-      if (isAdopted && status !== undefined && (ready !== status.replicas || ready !== status.updatedReplicas)) {
-        const fact = `zone ${view.zone.name} has ${pods(status.replicas - ready)} not ready and ${status.replicas - status.updatedReplicas} not updated`;
+      const short = isAdopted && view.set !== undefined ? shortfall(view.set.status, view.pods) : undefined;
+      if (short !== undefined) {
+        const fact = `zone ${view.zone.name} has ${pods(short.notReady)} not ready and ${short.notUpdated} not updated`;
         return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
       }
       // A decrease that was asked for may come at any moment, whatever the StatefulSet still says.

@@ -5,11 +5,19 @@ import { isAvailable, isCrashing, type ZoneView } from '../view.ts';
 
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
-/** Whether an outdated pod may be replaced outside the budget. Never on a node that is not ready itself: the pod is not what is broken. */
+/**
+ * Whether an outdated pod may be replaced outside the budget. Never on a node that is not ready itself: the pod is not what is broken. Nor below
+ * the partition of the engine `partition`: there it would come back as it is.
+ */
 export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   const { when, afterMs } = group.rollout.replaceUnready;
+  if (!mayComeBackUpdated(group, view, pod)) return false;
   if (when === 'none' || pod.isTerminating || !pod.nodeReady || isUp({ group, nowMs }, view, pod)) return false;
   return isCrashing(pod) || (when === 'any' && !pod.isReady && nowMs - pod.readyChangedMs >= afterMs);
+}
+
+function mayComeBackUpdated(group: Moment['group'], { set }: ZoneView, pod: PodView): boolean {
+  return group.rollout.engine !== 'partition' || set === undefined || pod.ordinal >= set.firstOrdinal + set.partition;
 }
 
 /**
@@ -29,11 +37,13 @@ export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext
 }
 
 /**
- * The pods in flight that the cure of a stuck pod waits for. Under OrderedReady the controller makes no pod while a lower ordinal is not
+ * The pods in flight that the cure of a stuck pod waits for. Pods that the StatefulSet controller may replace, and has not begun to, are none: it
+ * waits for the stuck one. Under OrderedReady the controller makes no pod while a lower ordinal is not
  * available, so what is missing above the stuck pod waits for its cure, and must not hold it back (kubernetes.io, StatefulSet, "Forced
  * rollback").
  */
-export function inFlightBefore({ set, inFlight, unavailable, pods }: ZoneView, stuck: PodView): number {
+export function inFlightBefore({ set, inFlight: all, unavailable, pods, released }: ZoneView, stuck: PodView): number {
+  const inFlight = all - released.filter(({ isTerminating }) => !isTerminating).length;
   if (set?.podManagementPolicy !== 'OrderedReady') return inFlight;
   const present = new Set(pods.map(({ ordinal }) => ordinal));
   const held = [...unavailable].filter((ordinal) => ordinal > stuck.ordinal && !present.has(ordinal));

@@ -3,7 +3,8 @@ import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { result } from '../rule.ts';
+import { objectOf, promotionOf, saidBy, type VouchedIntent } from '../people.ts';
+import { holds, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
 import { gateVerdict } from './gate.ts';
@@ -28,7 +29,7 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
   if (wave.before.approval !== undefined) {
     results.push(approval(context, wave, run, wave.before.approval, 'before'));
   }
-  return withGates(context, wave.before.gates, Math.max(run.waveStartedMs, run.retriedMs ?? 0), results);
+  return withGates(context, wave, run, { names: wave.before.gates, sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });
 }
 
 /** What must hold after the last pod of a wave is available. */
@@ -37,7 +38,7 @@ export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunS
   const results: RuleResult[] = [];
   if (wave.after.soakMs > 0) results.push(soakResult(context, wave, run, sinceMs));
   if (wave.after.approval !== undefined) results.push(approval(context, wave, run, wave.after.approval, 'after'));
-  return withGates(context, wave.after.gates, sinceMs, results);
+  return withGates(context, wave, run, { names: wave.after.gates, sinceMs, results });
 }
 
 function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, sinceMs: number): RuleResult {
@@ -46,6 +47,8 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   if (isFastTrack(context, run)) return result('soak', 'skip', 'a run back to the previous template does not soak', { limit, source });
   const passed = context.nowMs - sinceMs;
   const fact = `wave ${wave.name} has soaked ${formatDuration(passed)}`;
+  const promotion = promotionOf(context, run, wave.name);
+  if (passed < wave.after.soakMs && promotion !== undefined) return passedOver('soak', fact, promotion, limit);
   return passed >= wave.after.soakMs
     ? result('soak', 'ok', fact, { limit, source })
     : result('soak', 'wait', fact, { limit, source, earliestMs: sinceMs + wave.after.soakMs });
@@ -65,7 +68,25 @@ function approval(
   return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, run, ...after, source });
 }
 
-function withGates(context: GroupContext, names: readonly string[], sinceMs: number, before: readonly RuleResult[]): WaveAnswer {
+/** A rule that would still wait, had not a person promoted the wave. */
+function passedOver(rule: string, fact: string, promotion: VouchedIntent, limit: string | undefined): RuleResult {
+  return result(rule, 'skip', `${fact}; promoted by ${saidBy(promotion)}`, { limit, source: objectOf(promotion) });
+}
+
+interface AskedGates {
+  readonly names: readonly string[];
+  /** From when on readings count, in milliseconds since 1970. */
+  readonly sinceMs: number;
+  /** What was asked before the gates. */
+  readonly results: readonly RuleResult[];
+}
+
+function withGates(
+  context: GroupContext,
+  wave: WaveDefinition,
+  run: RunState,
+  { names, sinceMs, results: before }: AskedGates,
+): WaveAnswer {
   const results = [...before];
   const observations: RuleResult[] = [];
   const wantedReadings: { gate: string; fromMs: number }[] = [];
@@ -76,9 +97,11 @@ function withGates(context: GroupContext, names: readonly string[], sinceMs: num
   for (const gate of context.group.gates.filter((candidate) => names.includes(candidate.name))) {
     const verdict = gateVerdict(context, gate, sinceMs);
     wantedReadings.push({ gate: gate.name, fromMs: verdict.fromMs });
+    const promotion = holds(verdict.answer) ? promotionOf(context, run, wave.name, gate.name) : undefined;
     if (gate.mode === 'observe') observations.push(verdict.answer);
+    else if (promotion !== undefined) results.push(passedOver('gate', verdict.answer.fact, promotion, verdict.answer.limit));
     else results.push(verdict.answer);
-    if (verdict.hasFailed) failure ??= `gate ${verdict.answer.fact}`;
+    if (verdict.hasFailed && promotion === undefined) failure ??= `gate ${verdict.answer.fact}`;
   }
   return { results, observations, wantedReadings, ...(failure === undefined ? {} : { failure }) };
 }

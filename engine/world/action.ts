@@ -24,6 +24,9 @@ export function applyAction(draft: StepDraft, action: Action): void {
         scaleTo(draft, action.namespace, action.statefulSet, action.to);
       }
       break;
+    case 'setPartition':
+      setPartition(draft, action);
+      break;
     case 'callPods':
       callPods(draft, action);
       break;
@@ -69,6 +72,17 @@ function resized({ set }: SetState, replicas: number, isPrepared: boolean, draft
     ...(isPrepared ? { annotations: { ...set.annotations, 'grafana.com/last-downscale': secondsText(draft.nowMs) } } : {}),
     status: { ...set.status, observedGeneration: generation },
   };
+}
+
+/** What a partition changes is the controller's to do, in its next turn. */
+function setPartition(draft: StepDraft, { namespace, statefulSet, uid, to }: ActionOf<'setPartition'>): void {
+  changeSet(draft, setKey(namespace, statefulSet), (state) => {
+    const { set } = state;
+    if (set.uid !== uid || set.partition === to) return state;
+    const generation = set.generation + 1;
+    const status = { ...set.status, observedGeneration: generation };
+    return { ...state, set: { ...set, partition: to, generation, resourceVersion: `${draft.nextSerial()}`, status } };
+  });
 }
 
 function deletePod(draft: StepDraft, action: ActionOf<'deletePod'>): void {

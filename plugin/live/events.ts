@@ -24,7 +24,12 @@ export interface GroupEvent {
   readonly object: string;
   readonly note: string;
   readonly by: string;
+  /** Of a denial: what was asked, as text. */
+  readonly request?: string;
 }
+
+/** The annotation in which the webhook keeps it. */
+const requestAnnotation = 'rollout-group.dev/request';
 
 /** Whether an event is about the group: its object, its StatefulSets or their pods. */
 export function isAbout({ namespace, group, zones }: PublishedDecision): (event: GroupEvent) => boolean {
@@ -75,6 +80,7 @@ function eventView(object: KubernetesObject): readonly GroupEvent[] {
   const by = fields.text('reportingController') ?? fields.text('deprecatedSource.component') ?? '';
   if (!by.startsWith('rollout-group')) return [];
   const regarding = `${(fields.text('regarding.kind') ?? '').toLowerCase()}/${fields.text('regarding.name') ?? ''}`;
+  const request = object.metadata.annotations?.[requestAnnotation];
   return [
     {
       uid: object.metadata.uid ?? '',
@@ -88,6 +94,7 @@ function eventView(object: KubernetesObject): readonly GroupEvent[] {
       object: regarding,
       note: fields.text('note') ?? '',
       by,
+      ...(typeof request === 'string' ? { request } : {}),
     },
   ];
 }

@@ -4,6 +4,7 @@ import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../cluster/request/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
+import { isHold } from '../../engine/people.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { rolloutIntents } from './kinds.ts';
@@ -42,7 +43,7 @@ export interface StandingIntent {
   readonly object: KubernetesObject;
 }
 
-/** Pauses, holds and aborts of the group that have not expired. */
+/** Pauses and holds of the group that have not expired, and aborts that hold like them. */
 export async function standingPauses(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },
@@ -56,8 +57,23 @@ export async function standingPauses(
 }
 
 /** Whether it holds a group or zone, and has not expired. */
-export function isPause({ action, expiresMs }: IntentView, nowMs: number): boolean {
-  return (action === 'pause' || action === 'hold' || action === 'abort') && (expiresMs === undefined || expiresMs > nowMs);
+export function isPause(intent: IntentView, nowMs: number): boolean {
+  const { expiresMs, runId } = intent;
+  return isHold(intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
+}
+
+/** Intents that hold one of these revisions, as objects. */
+export async function undosOf(
+  { env, timeoutMs }: Cluster,
+  { namespace, group }: { readonly namespace: string; readonly group: string },
+  revisions: readonly { readonly zone: string; readonly revision: string }[],
+): Promise<readonly KubernetesObject[]> {
+  const { items } = await listObjects(env, rolloutIntents, { namespace, site: 'intents.list', timeoutMs });
+  return items.filter((object) => {
+    const view = observeIntent(object);
+    if (isUnknown(view) || view.group !== group || view.action !== 'undo') return false;
+    return revisions.some(({ zone, revision }) => view.undone?.some((one) => one.zone === zone && one.revision === revision) === true);
+  });
 }
 
 export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {

@@ -66,3 +66,17 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
     todo: `kubectl rollout-group explain ${name}`,
   });
 }
+
+/**
+ * A new template on a StatefulSet that Kubernetes itself updates would be rolled at once, in all zones together. `what` is what would be: `a restart
+ * of mimir/ingester`. @throws Failure then.
+ */
+export function refuseUnguarded({ view, zone }: Member, what: string): void {
+  if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `${what} would not go zone by zone`,
+    why: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has the strategy RollingUpdate with partition ${view.partition}, so Kubernetes would replace its pods at once`,
+    todo: 'give every member the strategy OnDelete, or a partition above its ordinals',
+  });
+}

@@ -32,6 +32,8 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
     facts: [
       ...podFacts(decision, subject, nowMs),
       ...gateFacts(decision, nowMs),
+      ...reservedFacts(decision, nowMs),
+      ...(decision.unenforced === undefined ? [] : [['webhooks', decision.unenforced] as const]),
       ...lastFacts(decision),
       ['decided', decidedText(live, nowMs)],
     ],
@@ -90,6 +92,11 @@ function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[]
     const reading = latest === undefined ? 'no reading yet' : `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
     return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (only observed)' : ''}`];
   });
+}
+
+/** What somebody may do at any moment, and holds others by it. */
+function reservedFacts({ reservations = [] }: PublishedDecision, nowMs: number): readonly Fact[] {
+  return reservations.map(({ what, user, atMs }) => ['allowed', `${what}, for ${user}, ${ageText(atMs, nowMs)} ago`]);
 }
 
 function lastFacts({ actions }: PublishedDecision): readonly Fact[] {

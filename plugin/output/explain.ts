@@ -77,10 +77,13 @@ function verdict({ decision, refused, trouble = [] }: Explanation): string {
   if (outcome === 'act') return '. Nothing holds the next step.';
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but pods do not come back by themselves.';
   if (outcome === 'done') return '. Nothing is left to do.';
+  if (waits.some((result) => result.rule === 'run-failed')) return '. The run has ended; somebody must go on, back or forward.';
   if (waits.some((result) => result.outcome === 'no')) return '. Policy refuses the next step; somebody must change something.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Something could not be read, and what is unknown holds.';
   if (trouble.length > 0) return '. Pods do not come back by themselves; somebody must look at them.';
-  if (waits.some((result) => result.rule === 'approval')) return '. Nothing is wrong; it needs a person.';
+  if (waits.some(({ rule, earliestMs }) => rule === 'approval' || (rule === 'undone' && earliestMs === undefined))) {
+    return '. Nothing is wrong; it needs a person.';
+  }
   return waits.some((result) => result.rule === 'paused' && result.earliestMs === undefined)
     ? '. Nothing is wrong; it goes on when somebody resumes it.'
     : '. Nothing is wrong; it goes on by itself.';
@@ -150,10 +153,17 @@ function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLo
 
 function todoOf(result: RuleResult, name: string): readonly string[] {
   const where = sourceText(result.source);
+  const intent = /^RolloutIntent [^/]+\/(.+)$/.exec(result.source?.object ?? '')?.[1];
+  if (result.rule === 'run-failed') {
+    return [`when it may go on: kubectl rollout-group retry ${name}`, `to go back: kubectl rollout-group undo ${name}`];
+  }
   if (result.outcome === 'no') return [`change what is asked for, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];
   if (result.outcome === 'unknown') return [`see to it that it can be read: ${result.fact}`];
   if (result.outcome !== 'wait') return [];
-  if (result.rule === 'approval') return [`give the approval: ${factText(result)}`];
+  if (result.rule === 'approval') return [`give the approval: ${factText(result)}`, `kubectl rollout-group approve ${name}`];
+  if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
+    return [`when it may go on: kubectl rollout-group cancel ${name} ${intent}`];
+  }
   if (result.rule !== 'paused') return [];
   if (result.source?.object?.startsWith('RolloutIntent ') === true) return [`when it may go on: kubectl rollout-group resume ${name}`];
   return where === undefined ? [] : [`when it may go on: change ${where}`];

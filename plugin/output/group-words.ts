@@ -128,5 +128,5 @@ function firstWait({ waits }: PublishedDecision, isShort: boolean): string {
 /** Whether it cannot go on without a person: paused, refused, failed, or an approval is missing. */
 export function needsPerson({ phase, waits, outcome }: PublishedDecision): boolean {
   if (phase === 'Paused' || phase === 'Blocked' || phase === 'Failed') return true;
-  return outcome === 'wait' && waits.some(({ rule, outcome: answer }) => rule === 'approval' || answer === 'no');
+  return outcome === 'wait' && waits.some(({ rule, outcome: answer }) => rule === 'approval' || rule === 'undone' || answer === 'no');
 }

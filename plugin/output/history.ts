@@ -84,11 +84,18 @@ export function renderRun(run: RunRecord, look: TableLook): string {
     ...(run.cause === undefined ? [] : line('cause', run.cause)),
     ...(run.commit === undefined ? [] : line('commit', run.commit)),
     ...run.zones.flatMap((zone) => line('zone', zoneText(zone))),
+    ...(run.people ?? []).flatMap((word) => line('asked', wordText(word))),
     ...run.waits.flatMap((wait) => line('waited', `${spanText(wait.seconds)} for ${wait.rule}: ${wait.fact}`)),
     ...(run.waiting === undefined ? [] : line('waits', `${run.waiting.rule}: ${run.waiting.fact}, since ${run.waiting.since}`)),
     ...(run.steps.length === 0 ? [] : ['', ...stepLines(run, look)]),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** `2026-08-22 12:31 anna: approve wave rest (canary is fine)`. */
+function wordText({ action, by, at, reason, about }: NonNullable<RunRecord['people']>[number]): string {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return `${at.slice(0, 16).replace('T', ' ')} ${by ?? 'somebody'}: ${action}${about === undefined ? '' : ` ${about}`}${why}`;
 }
 
 function zoneText({ zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas }: RunRecord['zones'][number]): string {

@@ -51,7 +51,7 @@ export function groupDocument(members: readonly AdoptedMember[], zones: Readonly
         maxUnavailable: common.maxUnavailable,
         replaceUnready: { when: 'crashing', after: '0s' },
       },
-      protect: { noDownscale: common.noDownscale || undefined },
+      protect: protectedBy(common.noDownscale),
       compatibility: { groupLabel: name === label ? undefined : label, ...adoptedCompatibility },
     },
   });
@@ -93,10 +93,15 @@ function zoneInput(member: AdoptedMember, zones: ReadonlyMap<string, string>, co
       },
     },
     maxUnavailable: unlessSaid(common.maxUnavailable, member.maxUnavailable === 1 ? undefined : member.maxUnavailable),
-    protect: { noDownscale: unlessSaid(common.noDownscale, member.noDownscale || undefined) },
+    protect: protectedBy(unlessSaid(common.noDownscale, member.noDownscale)),
     paused: member.isPaused || undefined,
     forceReplicas: member.forceReplicas,
   };
+}
+
+/** Whoever must not lose a pod must not lose all of them either, so what may not shrink may not be deleted. The original does not ask about deletions. */
+function protectedBy(noDownscale: boolean | undefined): { readonly noDownscale?: true; readonly noDelete?: true } {
+  return noDownscale === true ? { noDownscale, noDelete: true } : {};
 }
 
 function unlessSaid<Value>(common: Value | undefined, own: Value | undefined): Value | undefined {

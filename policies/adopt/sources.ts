@@ -23,6 +23,7 @@ function settingFields(member: AdoptedMember): Readonly<Record<string, string | 
     'scaling.down.prepare.endpoint': when(member.prepare !== undefined, annotationKeys.preparePath),
     maxUnavailable: when(set.annotations[annotationKeys.maxUnavailable] !== undefined, annotationKeys.maxUnavailable),
     'protect.noDownscale': when(member.noDownscale, labelKeys.noDownscale),
+    'protect.noDelete': when(member.noDownscale, labelKeys.noDownscale),
     paused: when(member.isPaused, annotationKeys.paused),
     forceReplicas: when(member.forceReplicas !== undefined, annotationKeys.forceReplicas),
   };

@@ -1,11 +1,13 @@
 // The closed table of finding codes. A code never changes its meaning and is never used again for another one.
 import { adoptionCodes } from './codes/adoption.ts';
+import { channelCodes } from './codes/channels.ts';
 import { conditionCodes } from './codes/conditions.ts';
 import { groupCodes } from './codes/groups.ts';
 import { installationCodes } from './codes/installation.ts';
 import { planCodes } from './codes/plans.ts';
 import { ruleCodes } from './codes/rules.ts';
 import { schemaCodes } from './codes/schema.ts';
+import { sourceCodes } from './codes/sources.ts';
 import { syntaxCodes } from './codes/syntax.ts';
 
 /** What the table says about a code. */
@@ -23,6 +25,8 @@ export const findingCodes = {
   ...schemaCodes,
   ...groupCodes,
   ...ruleCodes,
+  ...sourceCodes,
+  ...channelCodes,
   ...conditionCodes,
   ...adoptionCodes,
   ...planCodes,

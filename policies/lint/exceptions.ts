@@ -2,6 +2,7 @@
 import type { ExceptionDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
+import { unyieldingRules } from '../unyielding.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
@@ -48,6 +49,13 @@ export const unknownRules: LintCheck = (context) =>
     const isElsewhere = ruleName !== undefined && hint === undefined && !known.some((one) => one.startsWith(`${policyName}/`));
     if (isElsewhere) return [finding('RG2206', place, `only the agent knows the policy ${policyName}`)];
     return [finding('RG2305', place, `the rule ${rule} does not exist`, { hint })];
+  });
+
+/** Rules that no exception lets pass. */
+export const unyieldingExceptions: LintCheck = ({ exceptions }) =>
+  exceptions.flatMap((document) => {
+    const { rule } = document.value.spec;
+    return unyieldingRules.includes(rule) ? [finding('RG2310', document.place(['spec', 'rule']), `no exception lets ${rule} pass`)] : [];
   });
 
 function policyRules({ bundle, agentNamespace }: LintContext, namespace: string): readonly string[] {

@@ -6,15 +6,31 @@ import { type LoadOptions, type LoadResult, loadPolicies, type PolicyFile } from
 import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve/resolve.ts';
 import { adoptionFindings } from './adoption.ts';
 import { policyBounds, replicaBounds } from './bounds.ts';
+import { knownChannels, soundChannels, uniqueChannels } from './channels.ts';
 import { gateConditions, ruleConditions } from './conditions.ts';
 import { definitionOf, type LintCheck, type LintContext } from './context.ts';
-import { exceptionsThatNeverHold, exceptionTargets, intentTargets, meetingExceptions, unknownRules } from './exceptions.ts';
-import { gatesWithoutCondition, uniqueGates, unusedGates } from './gates.ts';
+import {
+  exceptionsThatNeverHold,
+  exceptionTargets,
+  intentTargets,
+  meetingExceptions,
+  unknownRules,
+  unyieldingExceptions,
+} from './exceptions.ts';
+import { gatesWithoutCondition, probesOfNobody, uniqueGates, unusedGates } from './gates.ts';
 import { autoscaledMembers, updateStrategies } from './manifests.ts';
 import { missingStatefulSets, overlappingSelectors, selectorsThatMatch, selectorsWithoutExpectation, sharedMembers } from './members.ts';
-import { approverGroups, fieldsWithoutEffect, namesOfTheAgent } from './notices.ts';
+import { knownSources, soundSources } from './metric-sources.ts';
+import { approverGroups, fieldsWithoutEffect } from './notices.ts';
 import { approvals, foreignNamespaces, idleLimits, idlePolicies, uniqueRules, unknownTargets } from './policies.ts';
-import { disruptionBudget, mirroredField, partitionPattern, rollbackWithoutRevisions, wavesAndSchedule } from './rollout.ts';
+import {
+  disruptionBudget,
+  mirroredField,
+  partitionPattern,
+  rollbackWithoutRevisions,
+  settingsOfTheController,
+  wavesAndSchedule,
+} from './rollout.ts';
 import { approvalAfterLastWave, shrinkingWaves, unfinishedZones, uniqueWaves, wavesNameGates, wavesNameZones } from './waves.ts';
 import { windowsThatNeverMeet, windowTimes } from './windows.ts';
 import { followersWithReplicas, forcedReplicas, knownLeaders, leaderCycles, timeBetweenOneZone, uniqueZones } from './zones.ts';
@@ -32,6 +48,7 @@ const lintChecks: readonly LintCheck[] = [
   uniqueGates,
   unusedGates,
   gatesWithoutCondition,
+  probesOfNobody,
   missingStatefulSets,
   selectorsThatMatch,
   selectorsWithoutExpectation,
@@ -42,6 +59,7 @@ const lintChecks: readonly LintCheck[] = [
   approvalAfterLastWave,
   unfinishedZones,
   rollbackWithoutRevisions,
+  settingsOfTheController,
   wavesAndSchedule,
   mirroredField,
   disruptionBudget,
@@ -57,6 +75,7 @@ const lintChecks: readonly LintCheck[] = [
   idlePolicies,
   idleLimits,
   unknownRules,
+  unyieldingExceptions,
   meetingExceptions,
   exceptionsThatNeverHold,
   exceptionTargets,
@@ -66,7 +85,11 @@ const lintChecks: readonly LintCheck[] = [
   ruleConditions,
   gateConditions,
   fieldsWithoutEffect,
-  namesOfTheAgent,
+  knownSources,
+  soundSources,
+  knownChannels,
+  uniqueChannels,
+  soundChannels,
   approverGroups,
 ];
 

@@ -1,12 +1,10 @@
 // What the manifests of members say against the group: another update strategy than the engine needs, and autoscalers of their own.
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
+import { holdingPartition } from '../engines.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import type { LintCheck, LintContext } from './context.ts';
-
-/** The partition that holds every pod back, so that the engine promote alone decides; Git may name it or leave it out. */
-const promotePartition = 1_000_000;
 
 /** With another strategy the StatefulSet controller replaces pods on its own, in all zones at once, or nobody replaces them. */
 export const updateStrategies: LintCheck = (context) =>
@@ -29,9 +27,14 @@ function strategyProblem({ name, value }: Manifest, engine: GroupDefinition['rol
     return { path: ['spec', 'updateStrategy', 'type'], message };
   }
   const path = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
-  const partition = valueAt(value, path) ?? promotePartition;
-  if (engine !== 'promote' || partition === promotePartition) return undefined;
-  const message = `the StatefulSet ${name} has the partition ${String(partition)}; the engine promote needs ${promotePartition} or none`;
+  const partition = valueAt(value, path);
+  if (partition === undefined || partition === null || engine === 'onDelete') return undefined;
+  if (engine === 'partition') {
+    // Whatever number it is: applied in the middle of a rollout it takes the place of the agent's.
+    return { path, message: `the StatefulSet ${name} has the partition ${String(partition)}, which the agent writes; leave it out` };
+  }
+  if (partition === holdingPartition) return undefined;
+  const message = `the StatefulSet ${name} has the partition ${String(partition)}; the engine promote needs ${holdingPartition} or none`;
   return { path, message };
 }
 

@@ -4,12 +4,11 @@ import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec } from '../schema/rollout-group.ts';
 import type { Path, Places } from '../yaml/document.ts';
-import { eachGroup, type LintCheck, type LintContext } from './context.ts';
+import { eachGroup, type LintCheck } from './context.ts';
 
 const idleFields: readonly Path[] = [
   ['spec', 'rollout', 'schedule'],
   ['spec', 'rollout', 'onPolicyDeleted'],
-  ['spec', 'notify'],
 ];
 
 export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
@@ -23,38 +22,6 @@ export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
   });
   return [...engineFindings, ...fields];
 });
-
-/** Metric sources and channels that the files do not define. */
-export const namesOfTheAgent: LintCheck = (context) => {
-  const sources = definedNames(context, 'MetricSource');
-  const channels = definedNames(context, 'NotificationChannel');
-  const source = (document: Places, path: Path, name: string | undefined) =>
-    name === undefined || sources.has(name)
-      ? []
-      : [finding('RG2206', document.place(path), `only the agent knows the metric source ${name}`)];
-  return [
-    ...context.groups.flatMap((group) => [
-      ...(group.value.spec.gates ?? []).flatMap(({ prometheus, consul }, index) => [
-        ...source(group, ['spec', 'gates', index, 'prometheus', 'source'], prometheus?.source),
-        ...source(group, ['spec', 'gates', index, 'consul', 'source'], consul?.source),
-      ]),
-      ...(group.value.spec.notify ?? []).flatMap(({ channel }, index) =>
-        channels.has(channel)
-          ? []
-          : [finding('RG2206', group.place(['spec', 'notify', index, 'channel']), `only the agent knows the channel ${channel}`)],
-      ),
-    ]),
-    ...context.policies.flatMap((policy) =>
-      Object.entries(policy.value.spec.inputs?.metrics ?? {}).flatMap(([name, metric]) =>
-        source(policy, ['spec', 'inputs', 'metrics', name, 'source'], metric.source),
-      ),
-    ),
-  ];
-};
-
-function definedNames({ load }: LintContext, kind: string): ReadonlySet<string> {
-  return new Set([...load.documents, ...load.unusable].filter((one) => one.kind === kind).map((one) => one.name));
-}
 
 /** Groups of the authenticator whose members may approve. */
 export const approverGroups: LintCheck = ({ groups, policies }) => [

@@ -9,8 +9,38 @@ import { eachGroup, type LintCheck } from './context.ts';
 
 export const rollbackWithoutRevisions: LintCheck = eachGroup((group) => {
   const { engine, onFailure } = group.value.spec.rollout;
-  if (engine !== 'onDelete' || onFailure !== 'rollback') return [];
-  return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), 'the engine onDelete cannot roll back')];
+  if (engine === 'promote' || onFailure !== 'rollback') return [];
+  return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), `the engine ${engine} cannot roll back`)];
+});
+
+/** What the StatefulSet controller does in its own way, whatever the group says: it deletes, from the highest ordinal down, one pod after the other. */
+export const settingsOfTheController: LintCheck = eachGroup((group) => {
+  const { engine, order } = group.value.spec.rollout;
+  if (engine !== 'partition') return [];
+  const path = (field: string): Path => ['spec', 'rollout', field];
+  const rotateBy = group.find(path('rotateBy'), 'key');
+  const inOrder = 'a partition moves down, so that the highest ordinal goes first';
+  const limits = [
+    [path('maxUnavailable'), group.value.spec.rollout.maxUnavailable] as const,
+    ...(group.value.spec.members.zones ?? []).map(
+      (zone, index) => [['spec', 'members', 'zones', index, 'maxUnavailable'], zone.maxUnavailable] as const,
+    ),
+  ];
+  return [
+    ...(order === 'ascending' ? [finding('RG2214', group.place(path('order')), inOrder)] : []),
+    ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'the StatefulSet controller deletes pods, whatever rotateBy says')]),
+    ...limits.flatMap(([place, limit]) =>
+      limit === undefined || limit === 1 || group.find(place) === undefined
+        ? []
+        : [
+            finding(
+              'RG2215',
+              group.place(place),
+              `of the ${limit} pods that may be down the StatefulSet controller replaces one after the other`,
+            ),
+          ],
+    ),
+  ];
 });
 
 export const wavesAndSchedule: LintCheck = eachGroup((group) => {

@@ -13,6 +13,10 @@ export interface LiveIntent {
   readonly zone?: string;
   readonly wave?: string;
   readonly rule?: string;
+  readonly gate?: string;
+  readonly replicas?: number;
+  readonly ordinals?: readonly number[];
+  readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
   readonly runId?: string;
   readonly reason?: string;
   readonly expiresMs?: number;
@@ -21,7 +25,7 @@ export interface LiveIntent {
 
 /** The intent of a document. `isStamped`: a webhook writes `requestedBy` from the API server's own identity, and nobody else can. */
 export function intentOf(document: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
-  const { group, action, zone, wave, rule, runId, reason, expires, requestedBy } = document.value.spec;
+  const { group, action, zone, wave, rule, gate, replicas, ordinals, undone, runId, reason, expires, requestedBy } = document.value.spec;
   const atMs = requestedBy && instantMs(requestedBy.at);
   return compact({
     namespace: document.namespace,
@@ -31,6 +35,10 @@ export function intentOf(document: Loaded<'RolloutIntent'>, isStamped: boolean):
     zone,
     wave,
     rule,
+    gate,
+    replicas,
+    ordinals,
+    undone,
     runId,
     reason,
     expiresMs: expires === undefined ? undefined : instantMs(expires),

@@ -6,6 +6,7 @@ import { type Finding, finding, sortFindings } from '../findings/finding.ts';
 import { adoptionFindings } from '../lint/adoption.ts';
 import { checkDocuments } from '../lint/lint.ts';
 import { type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, type UnusableDocument } from '../load.ts';
+import { type MetricSourceDefinition, metricSourceOf } from '../metric-source.ts';
 import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
@@ -45,6 +46,8 @@ export interface LivePolicies {
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
   readonly intents: readonly LiveIntent[];
+  /** Of the directory: the agent's own. Those of its namespace are objects, which are read when they are used. */
+  readonly metricSources: readonly MetricSourceDefinition[];
   /** Errors and warnings; what only the agent can know is no notice here. */
   readonly findings: readonly Finding[];
   /** Whether every file of the directory can be read. What others define and run does not matter. */
@@ -105,6 +108,7 @@ export function resolveLive(input: LiveInput): LivePolicies {
   return {
     ...bundle,
     intents: distinctIntents(intents.map((document) => intentOf(document, document.file === '' && input.areIntentsStamped === true))),
+    metricSources: metricSourcesOf(loads.directory, input.agentNamespace),
     findings: sortFindings(all.filter(({ severity }) => severity !== 'notice')),
     isDirectorySound: !hasErrors(loads.directory),
     digest: policyDigest(bundle),
@@ -189,6 +193,14 @@ function isDefinedHere({ order }: LiveInput, loads: Loads, document: LoadedDocum
 
 /** Marks a RolloutGroup object that the agent wrote for a group of its directory, so that status and scale have a home. */
 export const sourceAnnotation = 'rollout-group.dev/source';
+
+/** By name; of two with one name the first counts. A file that names no namespace means the agent's own. */
+function metricSourcesOf({ documents }: LoadResult, agentNamespace: string): readonly MetricSourceDefinition[] {
+  const own = ofKind(documents, 'MetricSource').filter(({ value }) => (value.metadata.namespace ?? agentNamespace) === agentNamespace);
+  const named = new Map<string, MetricSourceDefinition>();
+  for (const { name, value } of own) if (!named.has(name)) named.set(name, metricSourceOf(value));
+  return [...named.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, source]) => source);
+}
 
 function unwatchedGroups(
   { namespaces }: LiveInput,

@@ -46,6 +46,7 @@ export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[
     rollout,
     gates,
     ...(spec.disruption ? { disruption: resolveDisruption(spec.disruption) } : {}),
+    ...(spec.notify?.length ? { notify: spec.notify } : {}),
     compatibility: behaviour,
     sources: definitionSources(lookup, {
       zones: zones.map((zone) => zone.name),
@@ -168,7 +169,8 @@ function resolveGate(gate: GateSpec): GateDefinition {
     name: gate.name,
     mode: gate.mode,
     provider: compact({ prometheus, consul, http, podsAvailable }),
-    initialDelayMs: durationMs(gate.initialDelay),
+    // Before that no pod can have been ready for so long, which would be a failure of nobody.
+    initialDelayMs: Math.max(durationMs(gate.initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
     everyMs: durationMs(gate.every),
     consecutive: gate.consecutive,
     failureLimit: gate.failureLimit,
@@ -178,7 +180,7 @@ function resolveGate(gate: GateSpec): GateDefinition {
   };
 }
 
-/** Probes and pods pass when none is left that fails; a Consul service when enough instances are passing. */
+/** Probes, pods and a Consul service pass when none is left that fails; the service also when it is said how many must pass, and they do. */
 function defaultPass(gate: GateSpec): unknown {
   if (gate.consul?.passing !== undefined) return { '>=': [{ var: 'value' }, gate.consul.passing] };
   return { '==': [{ var: 'value' }, 0] };

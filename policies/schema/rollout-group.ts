@@ -161,21 +161,41 @@ const gate = z
       .optional()
       .describe('An instant query against a MetricSource.'),
     consul: z
-      .strictObject({ source: objectName, service: z.string().min(1).max(253), passing: z.int().min(0).optional() })
+      .strictObject({
+        source: objectName,
+        service: z
+          .string()
+          .min(1)
+          .max(253)
+          .regex(/^[A-Za-z0-9_][^\s/?#\\]*$/),
+        datacenter: z
+          .string()
+          .max(63)
+          .regex(/^[A-Za-z0-9_-]+$/)
+          .optional()
+          .describe("The datacenter that is asked about; the agent's own when left out."),
+        passing: z.int().min(0).optional().describe('The least number of instances that must pass; value is then how many do.'),
+      })
       .optional()
-      .describe('Health of a Consul service.'),
-    http: endpoint.optional().describe('A probe of every updated pod; value is the number of pods that did not answer 2xx.'),
+      .describe('Health of a Consul service; value is the number of instances that do not pass, or of those that do when passing is set.'),
+    http: endpoint.optional().describe('A GET of every updated pod; value is the number of pods that did not answer 2xx.'),
     podsAvailable: z
       .strictObject({ minReadySeconds: z.int().min(0).max(86_400).default(0) })
       .optional()
-      .describe('All pods of the wave are ready for this long; value is the number of pods that are not.'),
+      .describe(
+        'All pods of the wave are ready for this long, which is also the least initial delay; value is the number of pods that are not.',
+      ),
     initialDelay: duration.default('0s').describe('Time before the first reading counts.'),
     every: duration.default('1m').describe('Time between readings.'),
     consecutive: z.int().min(1).max(1000).default(1).describe('Successes in a row that pass the gate.'),
     failureLimit: z.int().min(0).max(1000).default(1).describe('Failures, at any time, that fail the run; 0 never does.'),
     noData: z.enum(['fail', 'hold', 'pass']).default('fail').describe('What an empty result means.'),
     onError: z.enum(['hold', 'fail']).default('hold').describe('What a query that cannot be answered means.'),
-    pass: condition.optional().describe('Condition on `value`; for http and podsAvailable the default is that value is 0.'),
+    pass: condition
+      .optional()
+      .describe(
+        'Condition on `value`; the default is that value is 0, or at least `passing` for a consul gate with that; a prometheus gate needs one.',
+      ),
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul', 'http', 'podsAvailable'] });
 

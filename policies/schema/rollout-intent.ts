@@ -9,8 +9,20 @@ export const rolloutIntentSpec = z.strictObject({
   zone: shortName.optional(),
   wave: shortName.optional().describe('The wave that is approved, rejected or promoted.'),
   rule: z.string().max(317).optional().describe('The rule an approval is for, as `policy/rule`.'),
-  gate: shortName.optional(),
-  replicas: z.int().min(0).max(100_000).optional(),
+  gate: shortName.optional().describe('The one gate that is passed over; without it the soak and all gates of the wave are.'),
+  ordinals: z
+    .array(z.int().min(0).max(100_000))
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('The pods that are protected; without it all of them are.'),
+  undone: z
+    .array(z.strictObject({ zone: shortName, revision: objectName, to: objectName.optional().describe('What the zone goes back to.') }))
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('Revisions that are taken back: whoever asks for them again is held.'),
+  replicas: z.int().min(0).max(100_000).optional().describe('The number of a decrease that is taken back.'),
   toRevision: z.string().max(253).optional(),
   runId: z.string().max(64).optional().describe('The run the intent is for; an approval for another run is void.'),
   reason: z.string().max(1024).optional(),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { instant, objectName } from './scalars.ts';
 
 /** Steps and waits of one record; more are left out and counted. */
-export const runLimits = { steps: 100, waits: 20, zones: 50, bytes: 64 * 1024 } as const;
+export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, bytes: 64 * 1024 } as const;
 
 const text = z.string().max(253);
 const seconds = z.int().min(0);
@@ -34,6 +34,17 @@ const step = z
   })
   .describe('Actions of one kind in one zone, one after the other.');
 
+const word = z
+  .strictObject({
+    name: text.describe('The object: a RolloutIntent, or a RolloutException for `override`.'),
+    action: z.string().max(32),
+    by: text.optional().describe('Absent when nobody vouches for who asked.'),
+    at: instant,
+    reason: z.string().max(256).optional(),
+    about: z.string().max(256).optional(),
+  })
+  .describe('What somebody asked.');
+
 /** `spec` of a RolloutRun. */
 export const rolloutRunSpec = z.strictObject({
   group: objectName,
@@ -56,6 +67,7 @@ export const rolloutRunSpec = z.strictObject({
     .strictObject({ rule: z.string().max(317), fact: z.string().max(512), since: instant })
     .optional()
     .describe('What holds it now.'),
+  people: z.array(word).max(runLimits.people).optional().describe('What people asked of it; the first ones when they are many.'),
   policyDigest: z.string().max(64).optional(),
   planDigest: z.string().max(64).optional().describe('The plan that was applied, when a plan was.'),
   commit: z.string().max(253).optional().describe('Where the change comes from, as the StatefulSet says in its annotations.'),

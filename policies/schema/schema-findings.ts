@@ -24,6 +24,8 @@ const forms: Readonly<Record<string, string>> = {
   'object name': 'use lower-case letters, digits, dashes and dots, with a letter or digit at both ends',
   'short name': 'use lower-case letters, digits and dashes, with a letter or digit at both ends',
   instant: 'write an instant with an offset such as 2026-12-18T18:00:00+01:00',
+  'address of a server':
+    'write http:// or https://, a host, and no user, password, query or fragment; credentials belong in a Secret that the source names',
 };
 
 /**

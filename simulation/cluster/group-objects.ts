@@ -1,4 +1,5 @@
 // The objects of the group that a shape describes: StatefulSets, the RolloutGroup or the labels that make them one, budgets, and what is mirrored.
+import { holdingPartition } from '../../policies/engines.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gatedParts } from './gate-server.ts';
@@ -56,7 +57,7 @@ function statefulSet(zone: string, shape: GroupShape): Json {
       replicas: shape.podsPerZone,
       serviceName: name,
       podManagementPolicy: shape.podManagementPolicy,
-      updateStrategy: { type: 'OnDelete' },
+      updateStrategy: strategyOf(shape),
       minReadySeconds: shape.minReadySeconds,
       selector: { matchLabels: { name } },
       template: {
@@ -65,6 +66,11 @@ function statefulSet(zone: string, shape: GroupShape): Json {
       },
     },
   };
+}
+
+/** Groups begin at rest, so that the agent has held theirs. */
+function strategyOf({ engine }: GroupShape): Json {
+  return engine === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } };
 }
 
 /** As people label StatefulSets for grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
@@ -123,7 +129,13 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       replicas: isMirrored ? { mirror: { from: { ...template, read: 'scale' }, writeBack: 'status' } } : { leader: true },
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
       ...(gates === undefined ? {} : { gates }),
-      rollout: { engine: 'onDelete', rotateBy, maxUnavailable, ...(waves === undefined ? {} : { waves }) },
+      rollout: {
+        engine: shape.engine ?? 'onDelete',
+        // The StatefulSet controller does not ask, and lint says so.
+        ...(shape.engine === undefined ? { rotateBy } : {}),
+        maxUnavailable,
+        ...(waves === undefined ? {} : { waves }),
+      },
     },
   };
 }

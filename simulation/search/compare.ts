@@ -1,4 +1,5 @@
 // The differential judge: faults may cost time, but they may neither change what becomes of a group nor have work done twice.
+import { draw } from '../random.ts';
 import type { RunResult } from '../run.ts';
 import type { Scenario, ScenarioEvent } from '../scenario.ts';
 
@@ -25,12 +26,12 @@ export function withoutFaults(scenario: Scenario): Scenario {
 }
 
 /**
- * The same faults over a workload whose writes can be counted beforehand: one rollout, or (every other seed) one change of replicas, and pauses.
+ * The same faults over a workload whose writes can be counted beforehand: one rollout, or (half of the seeds) one change of replicas, and pauses.
  * With more than that it depends on the instants how often a pod is replaced: a second image may find the first one everywhere, or nowhere.
  */
 export function countable(scenario: Scenario): Scenario {
   const wishes: readonly ScenarioEvent[] =
-    scenario.seed % 2 === 0
+    draw(scenario.seed, 'countable') < 0.5
       ? [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }]
       : [{ atMs: 20_000, kind: 'setReplicas', replicas: otherReplicas(scenario) }];
   const kept = scenario.events.filter((event) => isOfProcesses(event) || event.kind === 'pause' || event.kind === 'resume');
@@ -38,7 +39,7 @@ export function countable(scenario: Scenario): Scenario {
 }
 
 function otherReplicas({ group, seed }: Scenario): number {
-  return seed % 4 === 1 && group.podsPerZone > 1 ? group.podsPerZone - 1 : group.podsPerZone + 1;
+  return draw(seed, 'countable replicas') < 0.5 && group.podsPerZone > 1 ? group.podsPerZone - 1 : group.podsPerZone + 1;
 }
 
 /** What is different in what has become of the group, one sentence each; nothing when all is the same. */

@@ -21,6 +21,7 @@ const group = z.strictObject({
   betweenZonesSeconds: z.number().int().min(0),
   drainMs: ms,
   startMs: ms,
+  engine: z.literal('partition').optional(),
   gate: z.enum(['passing', 'flipping']).optional(),
 });
 
@@ -141,6 +142,7 @@ const fields = {
   clockRates: z.record(letter, z.number().positive()).optional(),
   safetyMs: ms,
   healingMs: ms,
+  quietMs: ms.optional(),
   events: z.array(event),
   rates: z.partialRecord(z.enum(faultClasses), share),
   faults: z.array(placed),

@@ -51,3 +51,28 @@ describe('an action of two requests', () => {
     expect(acted.result).toBe('done');
   });
 });
+
+describe('a partition', () => {
+  it('is written into the state of the StatefulSet that was seen, and nothing beside it', async () => {
+    const { revision: _revision, kind: _kind, ...target } = action;
+    const asked: KubernetesRequest[] = [];
+    const env = server((request) => asked.push(request));
+    const partition = { ...target, kind: 'setPartition', from: 1_000_000, to: 4, because: 'outdated', pods: [] } as const;
+    const acted = await act(env, partition, { timeoutMs: 1000, mayAct: () => true, sourceOf: () => undefined });
+    expect(
+      asked.map(({ method, path, contentType, body, site }) => ({ method, path, contentType, site, body: JSON.parse(body ?? '') })),
+    ).toEqual([
+      {
+        method: 'PATCH',
+        path: '/apis/apps/v1/namespaces/mimir/statefulsets/ingester-zone-a',
+        contentType: 'application/merge-patch+json',
+        site: 'act.setPartition',
+        body: { spec: { updateStrategy: { rollingUpdate: { partition: 4 } } }, metadata: { uid: 'u1', resourceVersion: '7' } },
+      },
+    ]);
+    expect(acted).toEqual({
+      result: 'done',
+      changed: { kind: 'statefulSet', namespace: 'mimir', name: 'ingester-zone-a', uid: 'u1', resourceVersion: '7' },
+    });
+  });
+});

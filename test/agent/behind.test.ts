@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 import { VirtualWatch } from '../kit/virtual-env.ts';
 
 function deletions({ env }: MemoryCluster): readonly string[] {
@@ -121,4 +121,43 @@ describe('a cache that is behind', () => {
     expect(process.sites).toContain('fresh.node');
     expect(process.reports.at(-1)).toHaveProperty('decision');
   });
+
+  it.each<[string, (cluster: MemoryCluster) => void]>([
+    ['is adopted', (cluster) => adoptedGroup(cluster)],
+    ['has a selector', selectedGroup],
+  ])('of StatefulSets is not believed on who belongs to a group that %s', async (_, group) => {
+    const cluster = newCluster();
+    group(cluster);
+    const first = startProcess({ env: cluster.env, name: 'agent-1' });
+    await cluster.env.advance(5000);
+    const second = startProcess({ env: cluster.env, name: 'agent-2' });
+    await cluster.env.advance(30_000);
+    first.crash();
+    cluster.api.remove('apps/v1/statefulsets', 'mimir', 'ingester-zone-b');
+    const removePods = (): void => {
+      for (const ordinal of [0, 1, 2]) cluster.api.remove('/v1/pods', 'mimir', `ingester-zone-b-${ordinal}`);
+    };
+    removePods();
+    cluster.workloads.setImage('ingester-zone-a', 'app:2');
+    await cluster.env.advance(1000);
+    cluster.api.frozenPlural = 'statefulsets';
+    // It comes back and cannot start, and nothing but its labels says that it belongs to the group.
+    cluster.workloads.brokenImages.add('broken:1');
+    cluster.workloads.create({ name: 'ingester-zone-b', image: 'broken:1', labels: { 'rollout-group': 'ingester' } });
+    removePods();
+    await cluster.env.advance(60_000);
+    expect(second.reports[0]?.error).toContain('newer than what the watches have told');
+    expect(second.reports[0]?.decision?.actions).toMatchObject([{ kind: 'deletePod', zone: expect.stringMatching(/a$/) }]);
+    expect(second.reports.at(-1)?.snapshot.statefulSets).toHaveLength(3);
+    expect(deletions(cluster)).toEqual([]);
+  });
 });
+
+/** Three zones that nobody names but by a label. */
+function selectedGroup(cluster: MemoryCluster): void {
+  nativeGroup(
+    cluster,
+    { members: { selector: { matchLabels: { 'rollout-group': 'ingester' } } } },
+    { labels: { 'rollout-group': 'ingester' } },
+  );
+}

@@ -10,6 +10,7 @@ import { openArena } from './arena.ts';
 const elsewhere: Readonly<Record<string, string>> = {
   'act.scaleStatefulSet': 'scaling.cluster.ts',
   'act.writeBackReplicas': 'scaling.cluster.ts',
+  'act.setPartition': 'partition.cluster.ts',
   'revoke.touchPod': 'the next leader comes there, when a delete of the former may be under way: the last test of this file',
   'fresh.node': 'only a node that is down is asked for; the simulation ends leaders there',
 };

@@ -142,6 +142,7 @@ describe('settingsOf', () => {
       log: { format: 'logfmt', level: 'debug' },
       server: { port: 8001 },
       kubernetes: { rateLimit: { qps: 5, burst: 10 } },
+      readyPatchTimeoutMs: 5000,
       runsAgent: true,
     });
   });
@@ -173,6 +174,7 @@ describe('settingsOf', () => {
       server: { port: 0, address: '127.0.0.1' },
       kubernetes: { apiUrl: 'https://x', configFile: '/c' },
       policyDirectory: { path: '/etc/policies', rereadMs: 60_000 },
+      readyPatchTimeoutMs: 5000,
       runsAgent: true,
     });
   });
@@ -192,7 +194,6 @@ describe('settingsOf', () => {
           lifetimeMs: 31_536_000_000,
           injectsAuthority: true,
         },
-        readyPatchTimeoutMs: 5000,
         isPreparedElsewhere: false,
       },
     });
@@ -210,7 +211,7 @@ describe('settingsOf', () => {
         '-zpdb.pod-ready-annotation-patch-timeout=1s',
       ],
     );
-    expect(said).toMatchObject({ runsAgent: false });
+    expect(said).toMatchObject({ runsAgent: false, readyPatchTimeoutMs: 1000 });
     expect('refused' in said ? said : said.webhook).toEqual({
       port: 0,
       address: '127.0.0.1',
@@ -219,7 +220,6 @@ describe('settingsOf', () => {
       certificate: { kind: 'files', certFile: '/c', keyFile: '/k', caFile: '/a' },
       clientCaFile: '/d',
       zoneTracker: 'rollout-operator-zone-tracker',
-      readyPatchTimeoutMs: 1000,
       isPreparedElsewhere: true,
     });
   });

@@ -20,8 +20,11 @@ function world(gates?: () => Promise<GateAnswer>): World {
   const woken: string[] = [];
   const leading = { is: true };
   const reader = gateReader({
-    env,
-    gates: { query: gates ?? metrics.gates },
+    env: {
+      ...{ clock: env.clock, timers: env.timers, pods: { call: () => Promise.reject(new Error('no pod listens')) } },
+      gates: { query: gates ?? metrics.gates, health: () => Promise.reject(new Error('no Consul listens')) },
+    },
+    ...{ clusterDomain: 'cluster.local.', seen: () => undefined, written: () => undefined },
     isLeading: () => leading.is,
     onReading: (key) => woken.push(key),
   });

@@ -89,6 +89,22 @@ describe('publishing a decision', () => {
     expect(server.objects.get(mapPath)?.metadata.labels).toEqual({ 'rollout-group.dev/document': 'decision' });
   });
 
+  it('says of a quiet group too that its webhooks were changed, and when they no longer are', async () => {
+    const { publisher, turn, env, published } = setup();
+    turn(3);
+    await env.advance(10_000);
+    const said = async (...all: readonly (readonly [id: string, message: string])[]) => {
+      publisher.listener.degraded?.(all.map(([id, message]) => ({ id, message, reason: 'invalid' })));
+      await env.advance(10_000);
+      return published()?.unenforced;
+    };
+    expect(await said(['watch/pods', 'pods cannot be watched'])).toBeUndefined();
+    expect(await said(['webhook/namespaces/loki', 'another namespace'])).toBeUndefined();
+    expect(await said(['webhook/namespaces/mimir', 'the label is gone'])).toBe('the label is gone');
+    expect(await said(['webhook/configurations', 'rules were changed'])).toBe('rules were changed');
+    expect(await said()).toBeUndefined();
+  });
+
   it('writes once in five seconds, and then the last of all', async () => {
     const { server, turn, env, updatedPods } = setup();
     for (const updated of [0, 1, 2]) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LogFields } from '../../agent/env.ts';
 import { turnLog } from '../../agent/process/turn-log.ts';
+import { factsOf } from '../../agent/published/event-facts.ts';
 import { group } from '../kit/groups.ts';
 import { writersWorld } from './writers-kit.ts';
 
@@ -25,6 +26,28 @@ describe('the log of turns', () => {
       ['info', 'terminating pod', { ...fields, pod: 'ingester-zone-a-1', result: 'done' }],
       ['warn', 'terminating pod', { ...fields, pod: 'ingester-zone-a-2', result: 'failed', err: 'no' }],
     ]);
+  });
+
+  it('says which pods go by a partition, and in an Event too', () => {
+    const { listener, report, said } = setup();
+    const pods = [2, 1].map((ordinal) => ({ pod: `ingester-zone-a-${ordinal}`, ordinal, uid: `uid-${ordinal}` }));
+    const target = { namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a', uid: 'u', resourceVersion: '1' };
+    const action = { kind: 'setPartition', ...target, from: 3, to: 1, because: 'outdated', pods } as const;
+    const turn = report({ updated: [0, 0], performed: [{ action, result: 'done' }] });
+    listener.turnEnded(turn);
+    const fields = { namespace: 'mimir', group: 'ingester', zone: 'a', statefulset: 'ingester-zone-a', reason: 'outdated', from: 3, to: 1 };
+    expect(said()[0]).toEqual([
+      'info',
+      'setting the partition',
+      { ...fields, pods: 'ingester-zone-a-2,ingester-zone-a-1', result: 'done' },
+    ]);
+    expect(factsOf(turn, undefined).facts.map(({ reason, note }) => `${reason}: ${note}`)).toContain(
+      'PodReplaced: replaced ingester-zone-a-2, ingester-zone-a-1',
+    );
+    const failed = report({ updated: [0, 0], performed: [{ action, result: 'refused', message: 'forbidden' }] });
+    expect(factsOf(failed, undefined).facts.map(({ reason, note }) => `${reason}: ${note}`)).toContain(
+      'PodNotReplaced: the partition of ingester-zone-a could not be set to 1: forbidden',
+    );
   });
 
   it('says what holds a group once, and when it is over', () => {

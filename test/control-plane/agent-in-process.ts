@@ -3,6 +3,8 @@
 import { type Agent, startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { PolicyDirectory } from '../../agent/env.ts';
+import { sourceHttp } from '../../agent/gates/source-http.ts';
+import { createExchanges } from '../../agent/process/http-exchange.ts';
 import { createLog } from '../../agent/process/log.ts';
 import { createPodHttp } from '../../agent/process/pod-http.ts';
 import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
@@ -78,12 +80,16 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
       said += line;
     },
   });
+  const exchanges = createExchanges({ env: {}, mostSockets: 8 });
+  const gates = sourceHttp({
+    ...{ kubernetes: http, clock: clockAndMore.clock, log, userAgent: 'rollout-group-agent', exchange: exchanges.exchange },
+    ...{ agentNamespace: namespace, policySources: ['directory', 'objects'] },
+  });
   const close = () => {
-    http.close();
-    pods.close();
+    for (const one of [http, pods, exchanges]) one.close();
   };
   const directory = policies === undefined ? {} : { policyDirectory: directoryOf(policies) };
-  const env = mortal({ ...clockAndMore, pods, log, ...directory }, diesAt, close);
+  const env = mortal({ ...clockAndMore, pods, gates, log, ...directory }, diesAt, close);
   const turns: TurnReport[] = [];
   let isLeader = false;
   let degradations: readonly Degradation[] = [];

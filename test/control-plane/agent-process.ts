@@ -75,7 +75,7 @@ async function bundleInto(folder: string): Promise<string> {
   return outfile;
 }
 
-const readyTimeoutMs = 30_000;
+const readyTimeoutMs = 90_000;
 
 /** Starts the agent; it is not ready yet. */
 export async function startAgentProcess({

@@ -71,6 +71,11 @@ export async function startFaultProxy({ url, authority, folder }: Pick<ControlPl
       return;
     }
     if (fault?.kind === 'answer') return answer(entry, outgoing, answerOf(fault));
+    if (fault?.kind === 'die' && fault.moment === 'beforeApply') {
+      await fault.die();
+      outgoing.destroy();
+      return;
+    }
     if (fault?.kind === 'oldAnswer') {
       const old = firstAnswers.get(`${user} ${entry.path}`);
       if (old !== undefined) return answer(entry, outgoing, old);
@@ -137,7 +142,7 @@ function asOf(path: string, revision: string): string {
   return `${collection}?${parameters}`;
 }
 
-/** Ends the process that asked, when its request has been carried out. */
+/** Ends the process whose request has been carried out. */
 async function die(
   { moment, die }: Fault & { readonly kind: 'die' },
   entry: Book,

@@ -21,8 +21,8 @@ export type Fault =
   | { readonly kind: 'oldAnswer' }
   /** Only the first bytes of the answer's body come, then the connection ends. */
   | { readonly kind: 'truncate'; readonly bytes: number }
-  /** Whoever asks dies when the server has carried the request out: before its answer is sent on, or right after. */
-  | { readonly kind: 'die'; readonly moment: 'afterApply' | 'afterReply'; readonly die: () => Promise<unknown> }
+  /** Whoever asks dies: before the request reaches the server, or when that has carried it out, before its answer is sent on or right after. */
+  | { readonly kind: 'die'; readonly moment: 'beforeApply' | 'afterApply' | 'afterReply'; readonly die: () => Promise<unknown> }
   /** A list is answered as it was at that revision of the server, which was asked for any. */
   | { readonly kind: 'listAsOf'; readonly revision: string }
   /** A watch is open, and nothing comes before that; then all of it. */

@@ -13,6 +13,8 @@ export interface GroupOptions {
   /** The annotation `rollout-max-unavailable`. */
   readonly maxUnavailable?: number;
   readonly image?: string;
+  readonly strategy?: 'OnDelete' | 'RollingUpdate';
+  readonly podManagementPolicy?: 'OrderedReady' | 'Parallel';
   /** Of the pods, by which a test steers them. */
   readonly podAnnotations?: Readonly<Record<string, string>>;
   /** More of one StatefulSet. */
@@ -61,7 +63,7 @@ export class TestGroup {
     await this.#client.ask('POST', '/api/v1/namespaces', { metadata: { name: this.namespace } });
     let count = 0;
     for (const set of this.sets) {
-      const { replicas = 2, maxUnavailable, image, podAnnotations, zoneMeta } = this.#options;
+      const { replicas = 2, maxUnavailable, image, podAnnotations, zoneMeta, strategy, podManagementPolicy } = this.#options;
       const zone = set.slice(`${this.name}-zone-`.length);
       const more = zoneMeta?.(zone) ?? {};
       count += more.replicas ?? replicas;
@@ -70,6 +72,8 @@ export class TestGroup {
         replicas: more.replicas ?? replicas,
         ...(['a', 'b', 'c'].includes(zone) ? { nodeZone: `zone-${zone}` } : {}),
         ...(image === undefined ? {} : { image }),
+        ...(strategy === undefined ? {} : { strategy }),
+        ...(podManagementPolicy === undefined ? {} : { podManagementPolicy }),
         ...(podAnnotations === undefined ? {} : { annotations: podAnnotations }),
         setLabels: { 'rollout-group': this.name, ...more.labels },
         setAnnotations: {

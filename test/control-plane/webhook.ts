@@ -55,6 +55,8 @@ export interface Front {
   readonly port: number;
   /** Where connections go from now on, by turns; those that are open stay. With none they are refused. */
   readonly leadTo: (...ports: readonly number[]) => void;
+  /** Ends every connection that is open, so that whoever asks next begins with a handshake. */
+  readonly cut: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -84,14 +86,18 @@ export async function startFront(): Promise<Front> {
     }
   });
   await new Promise<void>((settle) => server.listen(0, '127.0.0.1', settle));
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
   return {
     port: (server.address() as AddressInfo).port,
     leadTo: (...ports) => {
       targets = ports;
     },
+    cut,
     close: async () => {
       const closed = new Promise((settle) => server.close(settle));
-      for (const socket of sockets) socket.destroy();
+      cut();
       await closed;
     },
   };

@@ -37,6 +37,7 @@ export interface StatefulSetOptions {
   readonly name: string;
   readonly replicas: number;
   readonly strategy?: 'OnDelete' | 'RollingUpdate';
+  readonly podManagementPolicy?: 'OrderedReady' | 'Parallel';
   readonly image?: string;
   /** Of the pods: how a test steers them (`stages.yaml`). */
   readonly annotations?: Readonly<Record<string, string>>;
@@ -47,11 +48,12 @@ export interface StatefulSetOptions {
   readonly setAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** All pods at once, spread over the zones as the scheduler likes, selected by the label `name`. */
+/** All pods at once unless ordered, spread over the zones as the scheduler likes, selected by the label `name`. */
 export function statefulSet({
   name,
   replicas,
   strategy = 'OnDelete',
+  podManagementPolicy = 'Parallel',
   image = 'example.com/server:1',
   annotations = {},
   nodeZone,
@@ -64,7 +66,7 @@ export function statefulSet({
     spec: {
       replicas,
       serviceName: name,
-      podManagementPolicy: 'Parallel',
+      podManagementPolicy,
       updateStrategy: { type: strategy },
       selector: { matchLabels: { name } },
       template: { metadata: { labels: { name }, annotations }, spec: { ...placement, containers: [{ name: 'server', image }] } },

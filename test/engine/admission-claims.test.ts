@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { announcedByAgent, claimsFor, reserve } from '../../engine/admission-claims.ts';
+import { announcedByAgent, claimsFor, repeatMs, reserve } from '../../engine/admission-claims.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge.ts';
-import { openClaimLimit } from '../../engine/ledger.ts';
+import { openClaimLimit, unappliedClaimMs } from '../../engine/ledger.ts';
 import type { Claim } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs, statefulSet } from '../kit/objects.ts';
@@ -28,6 +28,8 @@ describe('what an admitted request announces', () => {
     ]);
     const pod = { zone: 'a', uid: 'uid-ingester-zone-a-1', ordinal: 1, atMs: kitNowMs };
     expect(claimsFor(seen(), eviction)).toEqual([{ verb: 'evictPod', ...pod }]);
+    expect(claimsFor(seen(), { ...eviction, user: 'kim' })).toEqual([{ verb: 'evictPod', ...pod, user: 'kim' }]);
+    expect(claimsFor(seen(), { ...eviction, user: '\u{1F600}'.repeat(500) })[0]?.user).toBe('\u{1F600}'.repeat(128));
     expect(claimsFor(seen(), { ...eviction, kind: 'deletePod' })).toEqual([{ verb: 'deletePod', ...pod }]);
     expect(claimsFor(seen(), { kind: 'deleteStatefulSet', ...set, pods: 4 })).toMatchObject([{ verb: 'scaleDown', from: 4, to: 0 }]);
   });
@@ -46,17 +48,50 @@ describe('what an admitted request announces', () => {
 describe('a reservation', () => {
   const [claim] = claimsFor(seen(), shrink) as readonly [Claim];
 
-  it('begins anew when it is asked for again', () => {
-    const ledger = ledgerOf({ claims: [{ ...claim, atMs: ago(100 * secondMs), resourceVersion: '7', epoch: 2 }] });
-    expect(reserve(ledger, [claim])?.claims).toEqual([claim]);
+  it('keeps its instant when it is asked for again, so that it ends though somebody tries for ever', () => {
+    const ledger = ledgerOf({ claims: [{ ...claim, atMs: ago(10 * secondMs) }] });
+    expect(reserve(ledger, [claim])).toBe(ledger);
     expect(reserve(ledger, [{ ...claim, to: 2 }])?.claims).toHaveLength(2);
     expect(reserve(ledger, [])).toBe(ledger);
+  });
+
+  it('takes the place of what the agent has announced, which may end earlier', () => {
+    for (const ofAgent of [{ resourceVersion: '7' }, { epoch: 2 }]) {
+      const ledger = ledgerOf({ claims: [{ ...claim, atMs: ago(10 * secondMs), ...ofAgent }] });
+      expect(reserve(ledger, [claim])?.claims).toEqual([claim]);
+    }
   });
 
   it('is refused beyond the limit of open claims', () => {
     const open = Array.from({ length: openClaimLimit }, (_, index): Claim => ({ verb: 'evictPod', zone: 'a', uid: `u${index}`, atMs: 0 }));
     expect(reserve(ledgerOf({ claims: open }), [claim])).toBeUndefined();
     expect(reserve(ledgerOf({ claims: [...open.slice(1), claim] }), [claim])?.claims).toHaveLength(openClaimLimit);
+  });
+});
+
+describe('what was allowed and not carried out', () => {
+  const allowed = (atMs: number, request: AdmissionRequest, more: Partial<Claim> = {}) =>
+    seen({ ledgers: [ledgerOf({ claims: claimsFor(seen(), request).map((claim) => ({ ...claim, atMs, ...more })) })] });
+
+  it.each([
+    ['a decrease', shrink],
+    ['an eviction', eviction],
+  ] as const)('passes again for a short while, and then waits for its end: %s', (_, request) => {
+    for (const age of [0, repeatMs]) expect(judge(allowed(ago(age), request), request).outcome, `${age}`).toBe('allow');
+    const atMs = ago(repeatMs + 1);
+    const answer = judge(allowed(atMs, request), request);
+    expect(answer).toMatchObject({ outcome: 'deny', effect: 'hold' });
+    expect(answer.results.at(-1)).toMatchObject({ rule: 'granted-before', outcome: 'wait', earliestMs: atMs + unappliedClaimMs });
+    // Of a clock that is set ahead it cannot be told how old it is.
+    expect(judge(allowed(kitNowMs + 2 * repeatMs, request), request).outcome).toBe('deny');
+  });
+
+  it('holds nothing else, and not what the agent has announced', () => {
+    const rules = (snapshot: ReturnType<typeof seen>, request: AdmissionRequest) =>
+      judge(snapshot, request).results.map(({ rule }) => rule);
+    expect(rules(allowed(ago(minuteMs), shrink), { ...shrink, to: 2 })).not.toContain('granted-before');
+    expect(rules(allowed(ago(minuteMs), eviction), { ...eviction, pod: 'ingester-zone-a-2' })).not.toContain('granted-before');
+    expect(rules(allowed(ago(minuteMs), eviction, { epoch: 3 }), eviction)).not.toContain('granted-before');
   });
 });
 

@@ -313,6 +313,7 @@ describe('the list of invariants', () => {
       'S2 all',
       'S4 all',
       'S6 all',
+      'S6p native',
       'S7 all',
       'S8 native',
       'S9 native',

@@ -89,7 +89,7 @@ describe('an update', () => {
     expect(ask({ ...other, strategy: 'OnDelete' }, native, outdated('OnDelete')).outcome).toBe('allow');
     // Under OnDelete nothing is replaced by itself, so this stops a rollout that nobody asked for.
     expect(ask({ ...other, strategy: 'OnDelete' }, native, outdated('RollingUpdate')).outcome).toBe('allow');
-    expect(ask(other, adopted(), outdated('OnDelete')).outcome).toBe('allow');
+    expect(ask(other, adopted(), outdated('OnDelete')).results).toMatchObject([{ rule: 'update-strategy', outcome: 'no' }]);
   });
 
   it('of the strategy together with the template is refused in any case', () => {
@@ -114,7 +114,15 @@ describe('an update', () => {
     expect(ask({ ...later, partition: 3 }, native, rolling).outcome).toBe('allow');
     expect(ask({ ...later, strategy: 'OnDelete' }, native, rolling).outcome).toBe('allow');
     expect(ask({ ...later, isTemplateChanged: false }, native, rolling).outcome).toBe('allow');
-    expect(ask(later, adopted(), rolling).outcome).toBe('allow');
+    expect(ask(later, adopted(), rolling).results).toMatchObject([{ rule: 'update-strategy', outcome: 'no' }]);
+  });
+
+  it('of the strategy or the ordinals passes with an exception', () => {
+    const permit = (rule: string) => ({ exceptions: [exception(rule)] });
+    const other = { ...update, strategy: 'RollingUpdate', firstOrdinal: 2 } as const;
+    expect(rules(ask(other))).toEqual(['ordinals-kept no', 'update-strategy no']);
+    expect(rules(ask(other, native, permit('update-strategy')))).toEqual(['ordinals-kept no', 'update-strategy ok']);
+    expect(rules(ask(other, native, permit('ordinals-kept')))).toEqual(['ordinals-kept ok', 'update-strategy no']);
   });
 
   it('of no member is allowed', () => {

@@ -278,6 +278,17 @@ describe('a StatefulSet of no group', () => {
     expect(other({}).outcome).toBe('deny');
   });
 
+  it('is not deleted as a whole either', () => {
+    const target = { namespace: 'mimir', statefulSet: 'other', dryRun: false } as const;
+    const ask = (value: string) => judge(snapshotOf({ groups: [native], ...labelled(value) }), { kind: 'deleteStatefulSet', ...target });
+    expect(ask('true')).toMatchObject({
+      outcome: 'deny',
+      code: 403,
+      results: [{ rule: 'no-delete', limit: 'grafana.com/no-downscale=true' }],
+    });
+    expect(ask('yes')).toMatchObject({ outcome: 'allow', results: [] });
+  });
+
   it.each<[string, Partial<Scale>, string]>([
     ['grows', { to: 4 }, 'true'],
     ['stays', { to: 3 }, 'true'],

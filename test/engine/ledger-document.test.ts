@@ -60,6 +60,14 @@ describe('a ledger that is written', () => {
     });
   });
 
+  it('keeps who asked, and puts together only what one of them asked for', () => {
+    const claims = [claim(0), { ...claim(1), user: 'kim' }, { ...claim(2), user: 'kim' }, { ...claim(3), user: 'robin "R" \u0000' }];
+    const scale: Claim = { verb: 'scaleDown', zone: 'a', uid: 'set', from: 3, to: 2, atMs: 5, user: 'kim' };
+    const text = written({ claims: [...claims, scale] });
+    expect((JSON.parse(text) as { claims: unknown[] }).claims).toHaveLength(4);
+    expect(decodeLedger(text, identity)).toMatchObject({ claims: expect.arrayContaining([...claims, scale]) });
+  });
+
   it('fits for a hundred claims and twice 2,100 prepared pods', () => {
     const claims = Array.from({ length: 100 }, (_, ordinal) => ({ ...claim(ordinal), uid: uuid(ordinal) }));
     const preparations = ['a', 'b', 'c'].flatMap((zone) =>

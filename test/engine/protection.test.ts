@@ -32,7 +32,21 @@ describe('a StatefulSet that has left its group', () => {
     expect(judge(without([{ ...departure, untilMs: kitNowMs }]), shrink).outcome).toBe('allow');
     expect(judge(without([{ ...departure, uid: 'former' }]), shrink).outcome).toBe('allow');
     expect(judge(without([departure], { groups: [group()] }), shrink).outcome).toBe('allow');
-    expect(judge({ ...without([]), departures: { unknown: 'forbidden' } }, shrink).outcome).toBe('allow');
+  });
+
+  it('is held while nobody can read what was taken out of its group, unless it was certainly in none', () => {
+    const unknown: Snapshot = { ...without([]), departures: { unknown: 'forbidden' } };
+    for (const request of [shrink, eviction, { kind: 'deleteStatefulSet', ...set }] as const) {
+      const answer = judge(unknown, request);
+      expect(answer.outcome).toBe('deny');
+      expect(answer.results.at(-1)).toMatchObject({ rule: 'protection-kept', outcome: 'unknown' });
+      expect(judge({ ...unknown, unprotected: ['another'] }, request).outcome).toBe('deny');
+      expect(judge({ ...unknown, unprotected: ['uid-ingester-zone-a'] }, request).outcome).toBe('allow');
+    }
+    expect(judge(unknown, { ...shrink, to: 4 }).outcome).toBe('allow');
+    // Nobody is kept from deleting a pod for want of an answer.
+    expect(judge(unknown, { ...eviction, kind: 'deletePod' }).outcome).toBe('allow');
+    expect(judge({ ...unknown, groups: [group()] }, shrink).outcome).toBe('deny');
   });
 
   it('is held in the group that it has joined instead', () => {

@@ -233,6 +233,12 @@ describe('the last wave', () => {
     expect(again?.progress?.zones.map(({ view, remaining }) => [view.zone.name, remaining])).toEqual([['b', 1]]);
   });
 
+  it('is not the end when policy has fewer waves than before: the run goes on in the first that is not done', () => {
+    const run = runOf({ wave: 3, waveStartedMs: ago(hourMs) });
+    expect(advanced(run)?.run).toMatchObject({ id: 'run-1', outcome: 'running', wave: 0, waveStartedMs: kitNowMs });
+    expect(advanced(run, { statefulSets: outdated, podChanges: allUpdated })?.run).toMatchObject({ id: 'run-1', outcome: 'completed' });
+  });
+
   it('is the end when the waves leave pods old', () => {
     const waves = [wave('most', ['a', 'b']), wave('some', ['c'], { amount: { pods: 1 } })];
     const run = runOf({ wave: 1, waveStartedMs: ago(minuteMs) });

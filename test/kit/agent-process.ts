@@ -1,7 +1,8 @@
 // One process of the agent in a test: its environment, which can lose replies and die between any two calls, and what it reported.
 import { startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
-import type { AgentEnv, GateAnswer, GateQuery, LogFields, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
+import type { AgentEnv, GateAnswer, GateQuery, LogFields, NotifyHttp, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
+import { createNotifier } from '../../agent/notify/notifier.ts';
 import type { Degradation, TurnReport } from '../../agent/report.ts';
 import type { KubernetesRequest, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
@@ -19,6 +20,8 @@ export interface ProcessOptions {
   readonly pods?: (request: PodRequest) => Promise<PodResponse>;
   /** Answers for the providers of gates; without it the process has no port to them. */
   readonly gates?: (query: GateQuery) => Promise<GateAnswer>;
+  /** Answers for the services that people are told by; without it nobody is told. */
+  readonly notify?: NotifyHttp['call'];
   /** Asked at each moment of each request; `crash` ends the process there, `lose` loses the reply after it was applied. */
   readonly fault?: (site: string, moment: Moment) => 'crash' | 'lose' | undefined;
 }
@@ -38,7 +41,7 @@ export const defaultConfig: AgentConfig = {
 
 /** Starts an agent in a process of its own. */
 export function startProcess(options: ProcessOptions) {
-  const { env, name = 'agent-1', config = {}, policyDirectory, pods, gates, fault = () => undefined } = options;
+  const { env, name = 'agent-1', config = {}, policyDirectory, pods, gates, notify, fault = () => undefined } = options;
   const reports: TurnReport[] = [];
   const logs: string[] = [];
   const sites = new Set<string>();
@@ -111,9 +114,17 @@ export function startProcess(options: ProcessOptions) {
     },
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     ...(policyDirectory === undefined ? {} : { policyDirectory }),
-    ...(gates === undefined ? {} : { gates: { query: (query) => around(query.site, () => gates(query)) } }),
+    ...(gates === undefined
+      ? {}
+      : {
+          gates: { query: (query) => around(query.site, () => gates(query)), health: () => Promise.reject(new Error('no Consul listens')) },
+        }),
+    ...(notify === undefined ? {} : { notify: { call: (request) => around(request.site, () => notify(request)) } }),
   };
-  const agent = startAgent(agentEnv, { ...defaultConfig, identity: name, ...config }, [
+  const settings = { ...defaultConfig, identity: name, ...config };
+  const notifier = notify === undefined ? [] : [createNotifier({ env: agentEnv, config: settings }).listener];
+  const agent = startAgent(agentEnv, settings, [
+    ...notifier,
     {
       turnEnded: (report) => {
         if (isAlive) reports.push(report);

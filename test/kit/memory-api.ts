@@ -138,6 +138,12 @@ export class MemoryApi {
     for (const send of this.#held.splice(0)) send();
   }
 
+  /** The events that were held back are never told. */
+  forgetHeld(): void {
+    this.#held.splice(0);
+    this.thaw();
+  }
+
   readonly serve = (request: ServedRequest): Served => {
     const discovery = this.#discover(request.pathname);
     if (discovery !== undefined) return discovery;

@@ -42,7 +42,7 @@ export function randomCase(seed: number): RandomCase {
     pods,
     policies: now(0.6) ? randomPolicies(random, chance) : [],
     exceptions: [],
-    intents: now(0.03) ? { unknown: 'forbidden' } : randomIntents(random, chance, definition),
+    intents: now(0.03) ? { unknown: 'forbidden' } : [...randomIntents(random, chance, definition), ...randomWords(seed, definition)],
     zoneBudgets: now(0.03) ? { unknown: 'forbidden' } : chance(0.15) ? [zoneBudget(random, chance)] : [],
     podBudgets: now(0.03) ? { unknown: 'forbidden' } : randomPodBudgets(random, chance),
     replicaSources: chance(0.05) ? [] : [source(random, chance)],
@@ -129,6 +129,21 @@ function randomIntents(random: Random, chance: Chance, definition: GroupDefiniti
   }
   if (chance(0.2)) add('approve-rule', 'approve', { rule: 'safety/queue', requestedBy });
   return random.next() < 0.5 ? intents : [...intents].reverse();
+}
+
+/** Words that hold or let go, from chance of their own: they came after the other draws, which stay as they were. */
+function randomWords(seed: number, definition: GroupDefinition): readonly IntentView[] {
+  const random = randomFrom(seed * 31 + 7);
+  const zone = random.pick(definition.zones)?.name ?? 'a';
+  const about = { namespace: 'mimir', group: definition.name, requestedBy: { user: 'anna', groups: ['oncall'], atMs: kitNowMs - 60_000 } };
+  const words: readonly IntentView[] = [
+    { ...about, name: 'protect', action: 'protect', zone, ...(random.next() < 0.5 ? { ordinals: [0, 1] } : {}) },
+    { ...about, name: 'undo', action: 'undo', undone: [{ zone, revision: random.pick(revisions.slice(1)) ?? 'rev-2', to: 'rev-1' }] },
+    // Of one gate alone: with the whole wave promoted nothing of it is left to be answered.
+    { ...about, name: 'promote', action: 'promote', gate: 'errors' },
+    { ...about, name: 'promote-wave', action: 'promote' },
+  ];
+  return words.filter(({ action }) => random.next() < (action === 'promote' ? 0.15 : 0.04));
 }
 
 function zoneBudget(random: Random, chance: Chance) {

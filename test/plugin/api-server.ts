@@ -34,6 +34,8 @@ export interface FakeOptions {
   readonly forbidden?: readonly string[];
   /** Names of objects that may be read and not changed. */
   readonly forbiddenWrites?: readonly string[];
+  /** Who asks, as a webhook writes it into intents and exceptions; without it nobody does. */
+  readonly stamp?: { readonly user: string; readonly groups: readonly string[] };
 }
 
 interface Where {
@@ -53,6 +55,8 @@ const plurals: Readonly<Record<string, string>> = {
   RolloutGroup: 'rolloutgroups',
   RolloutPolicy: 'rolloutpolicies',
   RolloutIntent: 'rolloutintents',
+  RolloutException: 'rolloutexceptions',
+  ControllerRevision: 'controllerrevisions',
   RolloutRun: 'rolloutruns',
   Namespace: 'namespaces',
   CustomResourceDefinition: 'customresourcedefinitions',
@@ -71,7 +75,7 @@ const plurals: Readonly<Record<string, string>> = {
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { missing = [], forbidden = [], forbiddenWrites = [] }: FakeOptions = {},
+  { missing = [], forbidden = [], forbiddenWrites = [], stamp }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   const objects = new Map<string, FakeObject>();
   const writes: Asked[] = [];
@@ -160,7 +164,7 @@ export async function fakeApiServer(
     const found = objects.get(key);
     const isDryRun = url.searchParams.get('dryRun') === 'All';
     if (method === 'PATCH' && url.searchParams.has('fieldManager')) {
-      const object: FakeObject = JSON.parse(text);
+      const object = stamped(JSON.parse(text));
       return [found === undefined ? 201 : 200, isDryRun ? object : put(object)];
     }
     if (found === undefined) return status(404, 'NotFound', `${plural} "${name}" not found`, { name, kind: plural });
@@ -169,6 +173,11 @@ export async function fakeApiServer(
       return [200, found];
     }
     if (method === 'PATCH') {
+      if (text.startsWith('[')) {
+        const patched = byOperations(found, JSON.parse(text));
+        if (patched === undefined) return status(422, 'Invalid', 'the server rejected our request: the test failed');
+        return [200, isDryRun ? patched : put(patched)];
+      }
       const patch: FakeObject = JSON.parse(text);
       const { uid, resourceVersion } = patch.metadata;
       if (uid !== found.metadata['uid'] || resourceVersion !== found.metadata['resourceVersion'])
@@ -178,6 +187,34 @@ export async function fakeApiServer(
     }
     return [200, subresource === 'scale' ? { ...found, apiVersion: 'autoscaling/v1', kind: 'Scale' } : found];
   }
+
+  function stamped(object: FakeObject): FakeObject {
+    if (stamp === undefined || (object.kind !== 'RolloutIntent' && object.kind !== 'RolloutException')) return object;
+    return { ...object, spec: { ...Object(object['spec']), requestedBy: { ...stamp, at: new Date().toISOString() } } };
+  }
+}
+
+interface Operation {
+  readonly op: string;
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+/** A JSON patch of members of objects; undefined when a test fails. */
+function byOperations(before: FakeObject, operations: readonly Operation[]): FakeObject | undefined {
+  const after = structuredClone(before);
+  for (const { op, path, value } of operations) {
+    const keys = path
+      .split('/')
+      .slice(1)
+      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const last = keys.pop() ?? '';
+    const parent: Record<string, unknown> = keys.reduce((at, key) => Object(at)[key], Object(after));
+    if (op === 'test' && JSON.stringify(parent[last]) !== JSON.stringify(value)) return undefined;
+    if (op === 'remove') delete parent[last];
+    if (op === 'add' || op === 'replace') parent[last] = value;
+  }
+  return after;
 }
 
 /** `key`, or `key=value`. */

@@ -16,7 +16,22 @@ describe('completion', () => {
     expect(await offered('|')).toEqual([
       [
         ...['init', 'lint', 'fmt', 'test', 'schema', 'plan', 'diff', 'simulate', 'apply', 'get', 'status', 'explain', 'events', 'history'],
-        ...['pause', 'resume', 'restart', 'scale', 'install', 'uninstall', 'doctor', 'completion', 'docs', 'version'],
+        ...[
+          'pause',
+          'resume',
+          'approve',
+          'reject',
+          'promote',
+          'abort',
+          'retry',
+          'undo',
+          'restart',
+          'scale',
+          'override',
+          'cancel',
+          'protect',
+        ],
+        ...['install', 'uninstall', 'doctor', 'completion', 'docs', 'version'],
       ],
       4,
     ]);

@@ -1,16 +1,18 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
+import { adoptedObjects } from './live-objects.ts';
 
 const id = '3f9c2e1b8a40';
 const nowMs = Date.now();
 
 /** The Event of a denial, as the webhook writes it. */
-function denial(name: string, agoMs: number, namespace = 'mimir'): FakeObject {
+function denial(name: string, agoMs: number, namespace = 'mimir', request?: object): FakeObject {
+  const annotations = request === undefined ? {} : { annotations: { 'rollout-group.dev/request': JSON.stringify(request) } };
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
-    metadata: { namespace, name, labels: { 'rollout-group.dev/decision': id } },
+    metadata: { namespace, name, labels: { 'rollout-group.dev/decision': id }, ...annotations },
     eventTime: new Date(nowMs - agoMs).toISOString().replace('Z', '000Z'),
     regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: 'ingester-zone-b' },
     type: 'Warning',
@@ -67,4 +69,45 @@ it('takes what is no id to be a group of the namespace decision', async () => {
   expect(status).toBe(10);
   expect(stderr).toContain('decision/ingester');
   expect(stderr).not.toContain('Event');
+});
+
+describe('what the answer is now', () => {
+  const shrink = { kind: 'scale', namespace: 'mimir', statefulSet: 'ingester-zone-b', from: 2, to: 1, via: 'scale' };
+  const told = denial('b', 60_000, 'mimir', shrink);
+  const guarded = adoptedObjects({ labels: { 'grafana.com/no-downscale': 'true' } });
+
+  it('is worked out from the request that the Event tells of', async () => {
+    const { stdout } = await ask([told, ...guarded], `explain decision/${id} -n mimir`);
+    expect(stdout).toContain('  why      scale of statefulset/ingester-zone-b from 3 to 2 is refused by zone-gap');
+    expect(stdout).toContain('  now      scale of statefulset/ingester-zone-b from 2 to 1 in namespace mimir is refused by no-downscale: ');
+    expect(stdout).toContain('  written  no-downscale: StatefulSet mimir/ingester-zone-b');
+  });
+
+  it('is said when it would pass, and when it cannot be told', async () => {
+    expect((await ask([told, ...adoptedObjects()], `explain decision/${id} -n mimir`)).stdout).toContain('  now      it would pass\n');
+    const blind = await ask([told, ...guarded], `explain decision/${id} -n mimir`, { forbidden: ['statefulsets', 'rolloutgroups'] });
+    expect(blind.status).toBe(0);
+    expect(blind.stdout).toMatch(/ {2}now {6}it cannot be told: |refused by view-complete/);
+  });
+
+  it('is left out where the Event does not say what was asked', async () => {
+    const odd = denial('b', 60_000, 'mimir', { kind: 'other' });
+    for (const event of [odd, denial('b', 60_000)]) {
+      expect((await ask([event, ...guarded], `explain decision/${id} -n mimir`)).stdout).not.toContain('  now ');
+    }
+  });
+
+  it('is found by the id alone when no Event tells of it any more, as long as nothing has changed', async () => {
+    const first = await ask([told, ...guarded], `explain decision/${id} -n mimir -o json`);
+    const { now } = JSON.parse(first.stdout) as { readonly now: { readonly decision: string; readonly outcome: string } };
+    expect(now.outcome).toBe('deny');
+    const again = await ask(guarded, `explain decision/${now.decision} -n mimir`);
+    expect(again.status).toBe(0);
+    expect(again.stdout).toContain(
+      `decision/${now.decision}\n  refused  no Event tells of it any more; what follows was worked out again\n  now      scale of`,
+    );
+    const json = await ask(guarded, `explain decision/${now.decision} -n mimir -o json`);
+    expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'Denial', events: [], now: { decision: now.decision, outcome: 'deny' } });
+    expect((await ask(adoptedObjects(), `explain decision/${now.decision} -n mimir`)).status).toBe(10);
+  });
 });

@@ -52,6 +52,7 @@ describe('the explanation of a group', () => {
                                    passes when enough people with the right groups approved the wave
 
         do       give the approval: 0 of 1 approvals are given (limit: 1 of oncall)
+                 kubectl rollout-group approve mimir/ingester
       "
     `);
   });

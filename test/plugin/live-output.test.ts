@@ -92,6 +92,12 @@ describe('the explanation of a group', () => {
     expect(text).toContain('do       when it may go on: kubectl rollout-group resume mimir/ingester');
   });
 
+  it('names who was allowed what, and when', () => {
+    const reservations = [{ what: 'evict pod 1 of zone b', user: 'kim', atMs: kitNowMs - 18_000 }];
+    expect(explained({ ...rolling, openClaims: 2, reservations })).toContain('  allowed  evict pod 1 of zone b, for kim, 1m ago\n');
+    expect(explained({ ...rolling, openClaims: 2 })).not.toContain('allowed');
+  });
+
   it('names pods that waiting does not bring back, and where to look', () => {
     const text = explained({ ...rolling, pods: [{ zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' }] });
     expect(text).toContain('Pods do not come back by themselves; somebody must look at them.');

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { Subject } from '../control-plane/certificates.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { type Identity, serviceAccount } from '../control-plane/identities.ts';
 import { grant, type Rule } from '../control-plane/roles.ts';
@@ -41,8 +42,13 @@ export interface Person {
 }
 
 /** Somebody with these rights in the namespace. */
-export async function person(controlPlane: ControlPlane, namespace: string, name: string, rules: readonly Rule[]): Promise<Person> {
-  const identity = controlPlane.identityOf(serviceAccount('people', name));
+export function person(controlPlane: ControlPlane, namespace: string, name: string, rules: readonly Rule[]): Promise<Person> {
+  return memberOf(controlPlane, namespace, serviceAccount('people', name), rules);
+}
+
+/** The same, with the name and the groups that the API server knows. */
+export async function memberOf(controlPlane: ControlPlane, namespace: string, subject: Subject, rules: readonly Rule[]): Promise<Person> {
+  const identity = controlPlane.identityOf(subject);
   await grant(controlPlane.client, identity, namespace, rules);
   const run = (words: readonly string[], options: InProcess = {}): Promise<Ended> =>
     runInProcess([...words, '-n', namespace], { ...options, env: { KUBECONFIG: identity.kubeconfig, HOME: tmpdir(), ...options.env } });

@@ -141,6 +141,7 @@ describe('the CustomResourceDefinitions', () => {
         "RolloutPolicy.spec.windows[items]: exactly one of schedule, ranges must be set",
         "RolloutException.spec.allow: exactly one of replicasAtLeast, podsAtMost, anything must be set",
         "MetricSource.spec: exactly one of prometheus, consul must be set",
+        "MetricSource.spec.prometheus: at most one of bearerToken, basicAuth may be set",
         "NotificationChannel.spec: exactly one of slack, callback, github, gitlab must be set",
       ]
     `);

@@ -53,7 +53,7 @@ describe('lint is quiet about', () => {
         ),
       ),
     ],
-    ['rollback with an engine that keeps revisions', group('  rollout: { engine: partition, onFailure: rollback }\n')],
+    ['rollback with an engine that keeps revisions', group('  rollout: { engine: promote, onFailure: rollback }\n')],
     [
       'gates without a condition that have a natural one',
       group(
@@ -144,7 +144,7 @@ it('lint shows no password of a URL, in messages and excerpts', () => {
   const source = `${header('MetricSource', 'prod')}  usableFrom: { namespaces: [mimir] }\n  prometheus: { url: "https://me:hunter2@prometheus" }\n`;
   const { findings } = lintPolicies([{ name: 'a.yaml', text: source }]);
   expect(findings.map(({ code, message }) => `${code} ${message}`)).toEqual([
-    'RG2007 spec.prometheus.url is "https://**********@prometheus", which is not of the form that it needs',
+    'RG2007 spec.prometheus.url is "https://**********@prometheus", which is not an address of a server',
   ]);
   expect(JSON.stringify(findings)).not.toContain('hunter2');
 });
@@ -162,7 +162,6 @@ it('lint has only notices for a group and a policy that use most of the format',
       "notice RG2206 only the authenticator knows the group oncall",
       "notice RG2205 nothing acts on rollout.onPolicyDeleted yet",
       "notice RG2206 only the agent knows the metric source prod",
-      "notice RG2205 nothing acts on notify yet",
       "notice RG2206 only the agent knows the channel sre",
       "notice RG2206 only the agent knows the metric source prod",
     ]

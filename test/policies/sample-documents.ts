@@ -99,14 +99,14 @@ apiVersion: rollout-group.dev/v1alpha1
 kind: MetricSource
 metadata: { name: prod, namespace: operator }
 spec:
-  prometheus: { url: "https://prometheus:9090/api", bearerToken: { name: token, namespace: operator, key: token } }
+  prometheus: { url: "https://prometheus:9090/api", bearerToken: { name: token, key: token } }
   usableFrom: { namespaces: [mimir] }
 ---
 apiVersion: rollout-group.dev/v1alpha1
 kind: NotificationChannel
 metadata: { name: sre, namespace: operator }
 spec:
-  slack: { token: { name: slack, namespace: operator, key: token }, channel: "#sre" }
+  slack: { token: { name: slack, key: token }, channel: C0123456789 }
   usableFrom: { namespaces: [mimir] }
 ---
 apiVersion: rollout-group.dev/v1alpha1

@@ -34,6 +34,10 @@ export function actionText(action: Action): string {
       return `evict ${action.pod}`;
     case 'scaleStatefulSet':
       return `scale ${action.statefulSet} ${action.from} -> ${action.to}`;
+    case 'setPartition': {
+      const going = action.pods.map(({ pod }) => pod).join(', ');
+      return `partition ${action.statefulSet} ${action.from} -> ${action.to} (${action.because}${going === '' ? '' : `: ${going}`})`;
+    }
     case 'callPods':
       return `${action.method} ${action.call} to ${action.statefulSet}-{${action.ordinals.join(',')}}`;
     case 'writeBackReplicas':

@@ -15,6 +15,13 @@ describe('the scenario of a seed', () => {
     expect(scenarioOf(42)).not.toEqual(scenarioOf(43));
   });
 
+  it('waits for what happens every five minutes in every eighth seed', () => {
+    expect(share(({ quietMs }) => quietMs === undefined)).toBe(0.125);
+    expect(scenarioOf(1).quietMs).toBeUndefined();
+    // Those that run several times are among the others.
+    for (const seed of [100, 40, 20]) expect(scenarioOf(seed).quietMs).toBe(90_000);
+  });
+
   it('leaves each class of rates out in a third to a half of the seeds', () => {
     for (const name of Object.keys(highestRate)) {
       const without = share(({ rates }) => rates[name as keyof typeof rates] === undefined);
@@ -56,6 +63,10 @@ describe('the scenario of a seed', () => {
     );
     const values = (of: (scenario: Scenario) => unknown): readonly unknown[] => [...new Set(scenarios.map(of))].sort();
     expect(values(({ agents }) => agents)).toEqual([1, 2, 3]);
+    expect(share(({ group }) => group.engine === 'partition') > 0.07).toBe(true);
+    expect(scenarios.filter(({ group }) => group.engine !== undefined && (group.kind === 'adopted' || group.rotateBy === 'evict'))).toEqual(
+      [],
+    );
     expect(values(({ group }) => group.zones)).toEqual([2, 3, 4]);
     expect(values(({ group }) => group.podsPerZone)).toEqual([1, 2, 3, 4, 5]);
     expect(values(({ group }) => group.replicas)).toEqual(['delayedMirror', 'leader', 'mirror', 'own']);

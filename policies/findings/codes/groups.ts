@@ -103,7 +103,7 @@ export const groupCodes = {
     title: 'The update strategy does not fit the engine',
     severity: 'error',
     explanation:
-      'With the engine onDelete the agent replaces pods, and a StatefulSet with RollingUpdate would replace them on its own as soon as its template changes, whatever the other zones do. The engines promote and partition need RollingUpdate; promote holds every pod back with the partition 1000000, which the agent sets and a manifest may name or leave out.',
+      'With the engine onDelete the agent replaces pods, and a StatefulSet with RollingUpdate would replace them on its own as soon as its template changes, whatever the other zones do. The engines promote and partition need RollingUpdate; promote holds every pod back with the partition 1000000, which the agent sets and a manifest may name or leave out. Under the engine partition the agent writes the partition all the time: a manifest that names one would take its place whenever it is applied, and pods would change their version by a restart or all at once.',
     hint: 'change spec.updateStrategy of the StatefulSet, or the engine of the group',
   },
   RG2118: {
@@ -138,7 +138,7 @@ export const groupCodes = {
     title: 'Rollback is not possible with this engine',
     severity: 'error',
     explanation:
-      'With the engine onDelete pods are replaced one by one from the template in force, and the previous template is not kept for a way back. onFailure: rollback would promise what cannot be kept.',
+      'With the engines onDelete and partition pods are replaced one by one from the template in force, and the agent does not write a former template back. onFailure: rollback would promise what cannot be kept.',
     hint: 'set onFailure: pause',
   },
   RG2205: {
@@ -194,5 +194,18 @@ export const groupCodes = {
     explanation:
       'The partition of a pod is what a capture group of the pattern matches in its name. The pattern has no group of this number, so that no pod would have a partition.',
     hint: 'put the part that names the partition in parentheses',
+  },
+  RG2214: {
+    title: 'The engine partition does not ask for this',
+    severity: 'warning',
+    explanation:
+      'With the engine partition the agent only says how far down the StatefulSet controller may go. The controller goes from the highest ordinal down and deletes pods; it asks neither for another order nor for the eviction API.',
+    hint: 'remove it, or use an engine with which the agent replaces pods',
+  },
+  RG2215: {
+    title: 'Pods are replaced one after the other all the same',
+    severity: 'notice',
+    explanation:
+      'The agent lowers the partition by as many pods as may be down. The StatefulSet controller of Kubernetes replaces them one after the other, unless its feature gate MaxUnavailableStatefulSet is on and the StatefulSet names rollingUpdate.maxUnavailable.',
   },
 } as const;

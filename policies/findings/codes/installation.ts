@@ -125,4 +125,11 @@ export const installationCodes = {
     explanation: 'The group names a StatefulSet that the cluster does not have. Its zone counts as missing, and the group waits for it.',
     hint: 'create the StatefulSet, or take the zone out of the group',
   },
+  RG6020: {
+    title: 'A notification channel fails',
+    severity: 'warning',
+    explanation:
+      'Nobody is told of the group by this channel, or not any more; the message says why. Rollouts go on all the same, and what could not be told is told when the channel works again, up to a day after the end of the run.',
+    hint: 'mend the NotificationChannel, the Secret that it names, or the rights at the service',
+  },
 } as const;

@@ -55,6 +55,13 @@ export const ruleCodes = {
     severity: 'warning',
     explanation: 'The policy has no rules, no windows and no limits, so that it neither refuses nor holds anything.',
   },
+  RG2310: {
+    title: 'The rule cannot be overridden',
+    severity: 'error',
+    explanation:
+      'The exception names a rule that no exception lets pass: it rests on what can be seen and announced, or people end what it holds in another way, such as resume for a pause. The exception excepts nothing.',
+    hint: 'name the rule that really holds it, as explain shows it',
+  },
   RG2401: {
     title: 'The schedule is not valid',
     severity: 'error',

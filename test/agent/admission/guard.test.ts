@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createDenials, decisionLabel } from '../../../agent/admission/denials.ts';
+import { createDenials, decisionLabel, requestAnnotation } from '../../../agent/admission/denials.ts';
 import { departureStore, departuresName } from '../../../agent/admission/departures.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
 import type { Judgement } from '../../../engine/decision.ts';
@@ -7,7 +7,7 @@ import type { Claim, Ledger } from '../../../engine/snapshot.ts';
 import { startProcess } from '../../kit/agent-process.ts';
 import { customKinds } from '../../kit/memory-api.ts';
 import { type MemoryCluster, newCluster } from '../../kit/memory-cluster.ts';
-import { enforceWorld } from '../../webhook/native/enforce-world.ts';
+import { enforceWorld, scaleOf } from '../../webhook/native/enforce-world.ts';
 
 const group = { namespace: 'mimir', name: 'ingester' };
 const silent = (): void => undefined;
@@ -15,6 +15,14 @@ const silent = (): void => undefined;
 function agentEnv({ env }: MemoryCluster): AgentEnv {
   const pods = { call: () => Promise.reject(new Error('no pod listens')) };
   return { ...env, pods, log: { debug: silent, info: silent, warn: silent, error: silent } };
+}
+
+/** Nobody hears of anything any more: watches are silent, and what is listed for them comes late. */
+function silence({ api, env }: MemoryCluster): void {
+  api.isWatchFrozen = true;
+  env.replaceServer((request) =>
+    request.site?.startsWith('watch.') === true && !request.isStream ? { lost: 'reply', forever: true } : api.serve(request),
+  );
 }
 
 describe('a snapshot of the guard', () => {
@@ -106,12 +114,23 @@ describe('a snapshot of the guard', () => {
   it('is refused while what people have written is not known yet', async () => {
     const world = enforceWorld();
     const { guard } = (await world.start()).admission;
-    world.api.isWatchFrozen = true;
+    silence(world);
     world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
     await world.env.advance(11_000);
     await expect(world.env.finish(guard.snapshot('mimir', [group], 2000))).rejects.toThrow('newer than what the watches have told');
+    world.env.replaceServer(world.api.serve);
     world.api.thaw();
-    await world.env.advance(2000);
+    await world.env.advance(40_000);
+    const { groups } = await world.env.finish(guard.snapshot('mimir', [group], 2000));
+    expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
+  });
+
+  it('is made of what a list says when a watch does not tell', async () => {
+    const world = enforceWorld();
+    const { guard } = (await world.start()).admission;
+    world.api.isWatchFrozen = true;
+    world.api.change('rollout-group.dev/v1alpha1/rolloutgroups', 'mimir', 'ingester', { spec: { protect: { noDownscale: true } } });
+    await world.env.advance(11_000);
     const { groups } = await world.env.finish(guard.snapshot('mimir', [group], 2000));
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
   });
@@ -131,7 +150,7 @@ describe('a snapshot of the guard', () => {
   it('does not say for ever that no group is concerned, when no watch has told of anything', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
-    world.api.isWatchFrozen = true;
+    silence(world);
     world.api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
       metadata: { name: 'ingester', namespace: 'mimir' },
       spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { engine: 'onDelete' } },
@@ -142,6 +161,65 @@ describe('a snapshot of the guard', () => {
     expect((await world.env.finish(guard.snapshot('mimir', [], 2000))).groups).toEqual([]);
   });
 
+  it('has a cache listed anew that is contradicted by what was read past it', async () => {
+    const { world, guard } = await claimed();
+    const { env, api } = world;
+    const lists = (plural: string): number => env.requests.filter(({ site }) => site === `watch.${plural}.list`).length;
+    await env.advance(60_000);
+    // The watch is told of everything but this one change.
+    api.isWatchFrozen = true;
+    api.change('/v1/pods', 'mimir', 'ingester-zone-a-1', { metadata: { annotations: { swallowed: 'yes' } } });
+    api.forgetHeld();
+    api.change('/v1/pods', 'mimir', 'ingester-zone-a-2', { metadata: { annotations: { told: 'yes' } } });
+    await env.advance(1000);
+    const before = { pods: lists('pods'), statefulsets: lists('statefulsets') };
+    await env.finish(guard.snapshot('mimir', [group], 2000));
+    await env.advance(5000);
+    expect({ pods: lists('pods'), statefulsets: lists('statefulsets') }).toEqual({ ...before, pods: before.pods + 1 });
+    await env.advance(60_000);
+    await env.finish(guard.snapshot('mimir', [group], 2000));
+    await env.advance(5000);
+    expect(lists('pods')).toBe(before.pods + 1);
+  });
+
+  it('has a cache listed anew that is contradicted by the object that a request is about', async () => {
+    const world = enforceWorld({ kind: 'adopted' });
+    const { env, api } = world;
+    const process = await world.start();
+    await env.advance(60_000);
+    api.isWatchFrozen = true;
+    api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-a', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
+    api.forgetHeld();
+    api.change('apps/v1/statefulsets', 'mimir', 'ingester-zone-b', { metadata: { annotations: { told: 'yes' } } });
+    await env.advance(1000);
+    // The request waits until it is known what the label says.
+    expect(await env.finish(process.ask(scaleOf(world.set('a'), 2)))).toMatchObject({
+      ...{ allowed: false, code: 403, message: expect.stringContaining('no-downscale') },
+    });
+  });
+
+  it('names what certainly left no group, for the time when nobody can read departures', async () => {
+    const world = enforceWorld({ kind: 'none' });
+    const { guard } = (await world.start()).admission;
+    const unprotected = async (): Promise<number | undefined> =>
+      (await world.env.finish(guard.snapshot('mimir', [], 2000))).unprotected?.length;
+    world.api.forbid('get configmaps');
+    expect(await unprotected()).toBe(0);
+    world.api.permit('get configmaps');
+    expect(await unprotected()).toBe(3);
+    world.api.forbid('get configmaps');
+    expect(await unprotected()).toBe(3);
+    world.workloads.create({ name: 'later' });
+    await world.env.advance(1000);
+    expect(await unprotected()).toBe(3);
+    await world.env.advance(601_000);
+    expect(await unprotected()).toBe(4);
+    // Whoever comes under policy is forgotten.
+    world.api.change('apps/v1/statefulsets', 'mimir', 'later', { metadata: { labels: { 'rollout-group': 'new' } } });
+    await world.env.advance(1000);
+    expect(await unprotected()).toBe(3);
+  });
+
   it('says what could not be read', async () => {
     const world = enforceWorld();
     const { guard } = (await world.start()).admission;
@@ -150,6 +228,31 @@ describe('a snapshot of the guard', () => {
     expect(seen.ledgers).toEqual([]);
     expect(seen.unread).toMatchObject([{ kind: 'Ledger', namespace: 'mimir', name: 'ingester' }]);
     expect(seen.departures).toHaveProperty('unknown');
+  });
+});
+
+describe('what is protected', () => {
+  const names = (members: readonly { readonly statefulSet: string }[] | undefined) => members?.map(({ statefulSet }) => statefulSet).sort();
+
+  it('is members of groups, and what protects itself by labels', async () => {
+    const world = enforceWorld();
+    world.workloads.create({ name: 'other' });
+    world.workloads.create({ name: 'labelled', labels: { 'grafana.com/no-downscale': 'true' } });
+    const { guard } = (await world.start()).admission;
+    expect(names(guard.members())).toEqual(['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c', 'labelled']);
+    world.api.change('apps/v1/statefulsets', 'mimir', 'other', { metadata: { labels: { 'rollout-group': 'others' } } });
+    await world.env.advance(1000);
+    expect(names(guard.members())).toContain('other');
+  });
+
+  it('is not known while StatefulSets or groups cannot be read', async () => {
+    for (const plural of ['statefulsets', 'rolloutgroups']) {
+      const world = enforceWorld();
+      world.api.forbid(`list ${plural}`, `watch ${plural}`);
+      const { guard } = (await world.start()).admission;
+      await world.env.advance(5000);
+      expect(guard.members(), plural).toBeUndefined();
+    }
   });
 });
 
@@ -195,12 +298,14 @@ describe('a denial', () => {
     ...{
       outcome: 'deny',
       code: 403,
+      request: { kind: 'scale', namespace: 'mimir', statefulSet: 'db', from: 3, to: 2, via: 'scale', user: 'kim', dryRun: false },
       message: 'scale of statefulset/db is refused by no-downscale',
       effect: 'deny',
       warnings: [],
       actions: [],
     },
     results: [{ rule: 'no-downscale', outcome: 'no', fact: 'it must not shrink' }],
+    request: { kind: 'scale', namespace: 'mimir', statefulSet: 'db', from: 3, to: 2, via: 'scale', dryRun: false },
     decisionId: '0123456789ab',
   };
   const subject = { namespace: 'mimir', statefulSet: 'db', uid: 'u1' };
@@ -214,7 +319,10 @@ describe('a denial', () => {
     }
     expect(cluster.api.list('events', 'mimir')).toMatchObject([
       {
-        metadata: { labels: { [decisionLabel]: '0123456789ab' } },
+        metadata: {
+          labels: { [decisionLabel]: '0123456789ab' },
+          annotations: { [requestAnnotation]: '{"from":3,"kind":"scale","namespace":"mimir","statefulSet":"db","to":2,"via":"scale"}' },
+        },
         regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', namespace: 'mimir', uid: 'u1' },
         ...{ type: 'Warning', reason: 'NoDownscale', action: 'Deny', reportingController: 'rollout-group.dev/webhook' },
         note: `${judgement.message}; kubectl rollout-group explain decision/0123456789ab`,

@@ -6,7 +6,7 @@ export interface Defect {
   readonly find: string;
   readonly replace: string;
   /** Which of the two properties finds it. */
-  readonly by: 'decisions' | 'runs';
+  readonly by: 'decisions' | 'runs' | 'partitions';
 }
 
 export const defects: readonly Defect[] = [
@@ -135,5 +135,33 @@ export const defects: readonly Defect[] = [
     find: 'if (pod.revision !== target) outdated.push(pod);',
     replace: 'if (pod.revision !== target || pod.ordinal === 0) outdated.push(pod);',
     by: 'decisions',
+  },
+  {
+    name: 'pods that the StatefulSet controller may replace count as available',
+    file: 'engine/view.ts',
+    find: 'const isGoing = claimed.has(pod.uid) || isReleased;',
+    replace: 'const isGoing = claimed.has(pod.uid);',
+    by: 'partitions',
+  },
+  {
+    name: 'a partition is lowered past the budget',
+    file: 'engine/rules/partition.ts',
+    find: '(!isTaken && left <= 0)',
+    replace: '(!isTaken && left <= -1)',
+    by: 'partitions',
+  },
+  {
+    name: 'a partition is raised in the middle of a rollout',
+    file: 'engine/partition.ts',
+    find: 'if (view.updated === view.replicas) {',
+    replace: 'if (view.updated > 0) {',
+    by: 'partitions',
+  },
+  {
+    name: 'a partition is raised before the current revision has caught up',
+    file: 'engine/partition.ts',
+    find: 'const isCurrent = set.status.currentRevision === set.status.updateRevision;',
+    replace: 'const isCurrent = set.status.currentRevision !== undefined;',
+    by: 'partitions',
   },
 ];

@@ -1,7 +1,7 @@
 // Runs the engine over many random groups and asks the oracle; bundled on its own, so that a deliberately broken engine can be put under it.
 
 import { decideGroup } from '../../../engine/decide.ts';
-import type { AdmissionRequest, RuleOutcome, RuleResult } from '../../../engine/decision.ts';
+import { type AdmissionRequest, type GroupDecision, type RuleOutcome, type RuleResult, replacedBy } from '../../../engine/decision.ts';
 import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants.ts';
 import { judge } from '../../../engine/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
@@ -9,6 +9,7 @@ import { runForward } from '../../../engine/plan/forward.ts';
 import type { Snapshot } from '../../../engine/snapshot.ts';
 import { createWorld } from '../../../engine/world/world.ts';
 import { judgeDecision } from '../../kit/oracle.ts';
+import { judgePartitions, partitionedCase } from '../../kit/partition-cases.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
 
 export interface Found {
@@ -49,6 +50,55 @@ export function checkDecisions(firstSeed: number, groups: number, most = 5): Pro
       found.push({ seed, what });
   }
   return { groups: seed - firstSeed, found, answers, replacements, scales };
+}
+
+/** One decision per seed for a group of the engine `partition`, and a whole run for one seed in ten. */
+export function checkPartitions(firstSeed: number, groups: number, most = 5): PropertyReport {
+  const found: Found[] = [];
+  const answers = new Map<string, number>();
+  let replacements = 0;
+  let seed = firstSeed;
+  for (; seed < firstSeed + groups && found.length < most; seed += 1) {
+    const one = partitionedCase(seed);
+    if (one === undefined) continue;
+    const judged = (seen: RandomCase, decision: GroupDecision): void => {
+      replacements += decision.actions.flatMap(replacedBy).length;
+      for (const what of [...judgePartitions(seen, decision), ...judgeDecision(seen.snapshot, seen.group, decision)])
+        found.push({ seed, what });
+    };
+    const decision = decideGroup(one.snapshot, one.group);
+    countAnswers(
+      answers,
+      decision.steps.flatMap((step) => step.results),
+    );
+    countAnswers(answers, decision.warnings);
+    for (const request of templatesFor(one)) countAnswers(answers, judge(one.snapshot, request).results);
+    judged(one, decision);
+    for (const what of violationsOf({ ...one, decision })) found.push({ seed, what });
+    if (seed % 10 !== 0) continue;
+    runForward(createWorld(one.snapshot, defaultAssumptions, 'p50'), one.group, {
+      untilMs: one.snapshot.nowMs + 48 * 3_600_000,
+      onTurn: (turn, { snapshot }) => judged({ ...one, snapshot }, turn.decision),
+    });
+  }
+  return { groups: seed - firstSeed, found, answers, replacements, scales: 0 };
+}
+
+/** A new template for each member. */
+function templatesFor({ snapshot }: RandomCase): readonly AdmissionRequest[] {
+  return snapshot.statefulSets.map(({ namespace, name: statefulSet, replicas, updateStrategy: strategy }) => {
+    return {
+      kind: 'update',
+      namespace,
+      statefulSet,
+      from: replicas,
+      to: replicas,
+      isTemplateChanged: true,
+      strategy,
+      via: 'apply',
+      dryRun: false,
+    };
+  });
 }
 
 /** Whole runs: every decision on the way is judged, and replicas do not go back and forth. */
@@ -101,7 +151,7 @@ interface Asked {
   readonly request: AdmissionRequest;
 }
 
-/** Requests in the state as it is, and in states that admission alone knows of: what was announced, and what has left its group. */
+/** Requests in the state as it is, and in states that admission alone knows of: what was announced, what has left its group, and what goes with its namespace. */
 function askedOf(one: RandomCase): readonly Asked[] {
   const { group, snapshot, seed } = one;
   const zone = group.zones[seed % group.zones.length];
@@ -122,6 +172,7 @@ function askedOf(one: RandomCase): readonly Asked[] {
     { snapshot, request: { ...update, relabels: ['rollout-group'] } },
     { snapshot: announced, request: update },
     { snapshot: { ...snapshot, departures }, request: update },
+    { snapshot: { ...snapshot, endingNamespaces: [group.namespace] }, request: update },
   ];
 }
 

@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { type Defect, defects } from './defects.ts';
-import { answerKey, checkDecisions, checkRuns, type PropertyReport } from './harness.ts';
+import { answerKey, checkDecisions, checkPartitions, checkRuns, type PropertyReport } from './harness.ts';
 
 const groups = 3000;
 const runs = 150;
@@ -15,6 +15,17 @@ const firstSeed = Number(process.env['SEED'] ?? 1);
 
 describe('decisions over random groups', () => {
   const report = checkDecisions(firstSeed, groups);
+  const partitions = checkPartitions(firstSeed, groups);
+  const timesSeen = (key: string): number => (report.answers.get(key) ?? 0) + (partitions.answers.get(key) ?? 0);
+
+  it(`keep every invariant under the engine partition, over ${groups} groups and a whole run for each tenth of them`, () => {
+    process.stdout.write(
+      `seeds ${firstSeed} to ${firstSeed + partitions.groups - 1}: ${partitions.replacements} replacements by partition\n`,
+    );
+    expect(partitions.found).toEqual([]);
+    expect(partitions.groups).toBe(groups);
+    expect(partitions.replacements).toBeGreaterThan(100);
+  });
 
   it(`keep every invariant, over ${groups} groups`, () => {
     process.stdout.write(
@@ -28,19 +39,20 @@ describe('decisions over random groups', () => {
 
   it('see each rule in each of its possible results', () => {
     const rows = ruleCatalog.map(
-      ({ id, outcomes }) =>
-        `${id}: ${outcomes.map((outcome) => `${outcome} ${report.answers.get(answerKey(id, outcome)) ?? 0}`).join(', ')}`,
+      ({ id, outcomes }) => `${id}: ${outcomes.map((outcome) => `${outcome} ${timesSeen(answerKey(id, outcome))}`).join(', ')}`,
     );
     process.stdout.write(`${rows.join('\n')}\n`);
     const unseen = ruleCatalog
       .flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome)))
-      .filter((key) => !report.answers.has(key));
+      .filter((key) => timesSeen(key) === 0);
     expect(unseen).toEqual([]);
   });
 
   it('see no answer that the list of rules does not name', () => {
     const listed = new Set(ruleCatalog.flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome))));
-    expect([...report.answers.keys()].filter((key) => !key.startsWith('policy/rule ') && !listed.has(key))).toEqual([]);
+    expect(
+      [...report.answers.keys(), ...partitions.answers.keys()].filter((key) => !key.startsWith('policy/rule ') && !listed.has(key)),
+    ).toEqual([]);
   });
 });
 
@@ -61,7 +73,7 @@ describe('the property tests themselves', () => {
   for (const defect of defects) {
     it(`find that ${defect.name}`, async () => {
       const broken = await harnessWith(defect, folder);
-      const report = defect.by === 'decisions' ? broken.checkDecisions(1, groups, 1) : broken.checkRuns(1, runs, 1);
+      const report = checkedBy(broken, defect);
       const first = report.found[0];
       process.stdout.write(`${defect.name}: ${first === undefined ? 'not found' : `seed ${first.seed}, ${first.what}`}\n`);
       expect(first).toBeDefined();
@@ -69,7 +81,13 @@ describe('the property tests themselves', () => {
   }
 });
 
+function checkedBy(harness: Harness, { by }: Defect): PropertyReport {
+  if (by === 'partitions') return harness.checkPartitions(1, groups, 1);
+  return by === 'decisions' ? harness.checkDecisions(1, groups, 1) : harness.checkRuns(1, runs, 1);
+}
+
 interface Harness {
+  readonly checkPartitions: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkDecisions: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkRuns: (firstSeed: number, groups: number, most: number) => PropertyReport;
 }

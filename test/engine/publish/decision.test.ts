@@ -4,7 +4,7 @@ import type { GroupDecision } from '../../../engine/decision.ts';
 import { bytesOf } from '../../../engine/publish/bounds.ts';
 import { publishedDecision, readPublished, samePublished } from '../../../engine/publish/decision.ts';
 import { type PublishedDecision, publishedByteLimit } from '../../../engine/publish/published.ts';
-import type { Snapshot } from '../../../engine/snapshot.ts';
+import type { Claim, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group } from '../../kit/groups.ts';
 import { kitNowMs, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
@@ -50,6 +50,26 @@ describe('a published decision', () => {
       decidedMs: kitNowMs,
       omitted: [],
     });
+  });
+
+  it('names who was allowed what, the latest first, and nobody for what the agent announced', () => {
+    const claims = Array.from(
+      { length: 7 },
+      (_, ordinal): Claim => ({
+        ...{ verb: 'evictPod', zone: 'a', uid: `u${ordinal}`, ordinal, atMs: kitNowMs - 10_000 + ordinal },
+        ...(ordinal === 6 ? { epoch: 1 } : { user: `user-${ordinal}` }),
+      }),
+    );
+    const shrink: Claim = { verb: 'scaleDown', zone: 'b', uid: 'set', from: 3, to: 2, atMs: kitNowMs, user: 'kim' };
+    const ledger = { namespace: 'mimir', group: 'ingester', claims: [...claims, shrink], downscales: [], preparations: [] };
+    const published = publish(rolling, { ledger });
+    expect(published.openClaims).toBe(8);
+    expect(published.reservations?.map(({ what, user }) => `${what}: ${user}`)).toEqual([
+      'scale zone b from 3 to 2: kim',
+      ...[5, 4, 3, 2].map((ordinal) => `evict pod ${ordinal} of zone a: user-${ordinal}`),
+    ]);
+    expect(readPublished(JSON.stringify(published))).toEqual(published);
+    expect(publish(rolling)).not.toHaveProperty('reservations');
   });
 
   it('names the pods that move or are bad, the worst first, and no other', () => {

@@ -39,6 +39,20 @@ describe('the status of a group', () => {
     expect(rolloutGroupStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
   });
 
+  it('says that the webhooks may not hear of everything, and nothing of them otherwise', () => {
+    const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })] });
+    const [one] = snapshot.groups;
+    const [decision] = decide(snapshot).groups;
+    if (one === undefined || decision === undefined) throw new Error('the snapshot has no group');
+    const published = publishedDecision({ group: one, decision, snapshot, atMs: snapshot.nowMs, unenforced: 'rules were changed' });
+    const status = groupStatus(published);
+    expect(status.conditions.at(-1)).toMatchObject({
+      ...{ type: 'Enforced', status: 'False', reason: 'RegistrationChanged', message: 'rules were changed' },
+    });
+    expect(rolloutGroupStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
+    expect(conditionsOf({})).toHaveLength(3);
+  });
+
   it.each<[string, SnapshotOverrides, readonly string[]]>([
     ['done', {}, ['Ready=True Complete', 'Progressing=False Done', 'Degraded=False AsExpected']],
     ['rolling', outdated, ['Ready=False InProgress', 'Progressing=True Rolling', 'Degraded=False AsExpected']],

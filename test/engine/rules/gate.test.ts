@@ -166,6 +166,39 @@ describe('a reading', () => {
   });
 });
 
+describe('what is no success', () => {
+  const kinds: readonly (readonly [what: string, reading: (minutesAgo: number) => GateReading, fails: Partial<GateDefinition>])[] = [
+    ['no data', noData, { noData: 'fail' }],
+    ['no number', (minutesAgo) => ({ ...notFinite('NaN'), atMs: ago(minutesAgo * minuteMs) }), { noData: 'fail' }],
+    ['an error', error, { onError: 'fail' }],
+    ['a value that is too high', bad, {}],
+  ];
+
+  it.each(kinds)('ends the row: %s between two successes', (_what, reading, fails) => {
+    const answer = ask({ consecutive: 2, failureLimit: 0, ...fails }, [good(3), reading(2), good(1)]).answer;
+    expect({ outcome: answer.outcome, fact: answer.fact }).toEqual({
+      outcome: 'wait',
+      fact: 'errors is 0.5; 1 of 2 successes in a row, 1 failed',
+    });
+    const held = ask({ consecutive: 2, failureLimit: 0, noData: 'hold', onError: 'hold' }, [good(3), reading(2), good(1)]).answer;
+    expect(held.outcome).toBe('wait');
+  });
+
+  it.each(kinds)('fails the run as often as the gate says: %s', (_what, reading, fails) => {
+    const readings = [reading(3), good(2), reading(1)];
+    expect(ask({ failureLimit: 3, ...fails }, readings).hasFailed).toBe(false);
+    expect(ask({ failureLimit: 2, ...fails }, readings).hasFailed).toBe(true);
+    expect(ask({ failureLimit: 2, ...fails, mode: 'observe' }, readings).hasFailed).toBe(false);
+  });
+
+  it.each(kinds.slice(0, 3))('only holds, as long as it lasts, unless the gate says that it fails: %s', (_what, reading) => {
+    const readings = Array.from({ length: 9 }, (_, index) => reading(9 - index));
+    const { answer, hasFailed } = ask({ failureLimit: 1, noData: 'hold', onError: 'hold' }, readings);
+    expect(hasFailed).toBe(false);
+    expect(['wait', 'unknown']).toContain(answer.outcome);
+  });
+});
+
 describe('the readings that count', () => {
   it('are the newest that must succeed in a row, and the failures before them up to the limit', () => {
     const asked = gate({ consecutive: 2, failureLimit: 12 });

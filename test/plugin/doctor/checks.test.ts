@@ -257,6 +257,15 @@ describe('doctor', () => {
     ]);
   });
 
+  it('says of channels that fail, where groups are told by one', () => {
+    const failing = { namespace: 'mimir', group: 'ingester', channel: 'sre', problem: 'Slack answered channel_not_found' };
+    expect(wrong({ failingChannels: [failing] })).toEqual([
+      'warn channels RG6020 mimir/ingester: the channel sre fails: Slack answered channel_not_found',
+    ]);
+    const told = group({ notify: [{ channel: 'sre', events: ['failed'] }] });
+    expect(examine(facts({ groups: [told], failingChannels: [] })).find(({ check }) => check === 'channels')?.verdict).toBe('ok');
+  });
+
   it('skips what could not be read, and never shows it as passed', () => {
     const no = { unknown: 'no permission' };
     const results = examine(
@@ -272,6 +281,7 @@ describe('doctor', () => {
         ledgers: no,
         serverMs: no,
         serverVersion: no,
+        registration: no,
       }),
     );
     const skipped = results.filter(({ verdict }) => verdict === 'SKIP').map(({ check }) => check);
@@ -288,6 +298,7 @@ describe('doctor', () => {
       'ledgers',
       'Kubernetes',
       'clock',
+      'webhooks',
     ]);
     expect(results.filter(({ verdict }) => verdict === 'ok').map(({ check }) => check)).toEqual([
       'groups',

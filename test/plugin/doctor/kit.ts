@@ -30,6 +30,7 @@ export function facts(overrides: Partial<Facts> = {}): Facts {
     pods: [],
     budgets: [],
     ledgers: [{ namespace: 'mimir', name: 'rollout-group-ingester' }],
+    registration: { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] },
     ...overrides,
   };
 }

@@ -135,7 +135,7 @@ describe('an adopted group', () => {
     const spec = differing.groups[0]?.spec;
     expect({ zones: spec?.members.zones, maxUnavailable: spec?.rollout.maxUnavailable, protect: spec?.protect }).toEqual({
       zones: [
-        { name: 'a', statefulSet: 'ingester-zone-a', maxUnavailable: 2, protect: { noDownscale: true } },
+        { name: 'a', statefulSet: 'ingester-zone-a', maxUnavailable: 2, protect: { noDownscale: true, noDelete: true } },
         { name: 'b', statefulSet: 'ingester-zone-b', scaling: { down: { betweenZones: '1h' } } },
       ],
       maxUnavailable: 1,
@@ -145,6 +145,7 @@ describe('an adopted group', () => {
       '',
       'zones.a',
       'zones.a.maxUnavailable',
+      'zones.a.protect.noDelete',
       'zones.a.protect.noDownscale',
       'zones.b',
       'zones.b.scaling.down.betweenZones',

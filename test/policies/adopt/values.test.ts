@@ -103,7 +103,7 @@ describe('grafana.com/rollout-force-replicas', () => {
 
 describe('switches', () => {
   const switches = [
-    ['labels', labelKeys.noDownscale, { protect: { noDownscale: true } }],
+    ['labels', labelKeys.noDownscale, { protect: { noDownscale: true, noDelete: true } }],
     ['annotations', annotationKeys.paused, { paused: true }],
   ] as const;
   for (const [where, key, on] of switches) {

@@ -63,9 +63,33 @@ describe('the rights of the agent', () => {
           "secrets rollout-group-agent-tls: get,list,watch,update",
           "events.k8s.io events: create",
           "rollout-group.dev rolloutgroups,rolloutpolicies,rolloutexceptions,rolloutintents: list,watch",
+          "rollout-group.dev metricsources,notificationchannels: get",
         ],
       }
     `);
+  });
+
+  it('name the Secrets of metric sources in the namespace of the agent, and no others', () => {
+    const source = (name: string, provider: string, namespace = 'rollout-group'): string =>
+      `---\napiVersion: rollout-group.dev/v1alpha1\nkind: MetricSource\nmetadata: { name: ${name}, namespace: ${namespace} }\nspec:\n  ${provider}\n  usableFrom: { namespaces: [mimir] }\n`;
+    const key = (name: string): string => `{ name: ${name}, key: value }`;
+    const sources = [
+      source(
+        'prod',
+        `prometheus: { url: "https://p", basicAuth: { username: ${key('login')}, password: ${key('login')} }, ca: ${key('ca')} }`,
+      ),
+      source('dc', `consul: { url: "https://c", token: ${key('acl')} }`),
+      source('theirs', `consul: { url: "https://c", token: ${key('somebody-elses')} }`, 'mimir'),
+    ];
+    const roles = rolesOf(optionsOf({ scope: scopeOf(`${group}${sources.join('')}`) }));
+    const secrets = Object.entries(roles).flatMap(([role, rules]) =>
+      rules.filter((one) => one.startsWith('secrets')).map((one) => [role, one]),
+    );
+    expect(secrets).toEqual([
+      ['Role rollout-group/rollout-group-agent-own', 'secrets: create'],
+      ['Role rollout-group/rollout-group-agent-own', 'secrets rollout-group-agent-tls: get,list,watch,update'],
+      ['Role rollout-group/rollout-group-agent-own', 'secrets acl,ca,login: get'],
+    ]);
   });
 
   it('are those of a ClusterRole where no namespace is named', () => {

@@ -8,6 +8,7 @@ describe('what policies name', () => {
     expect(scopeOf(group)).toEqual({
       namespaces: ['mimir'],
       mirrors: [{ ...mirrored, readsScale: true, readsObject: false, writesStatus: true }],
+      secrets: [],
       members: [
         { namespace: 'mimir', statefulSet: 'ingester-zone-a' },
         { namespace: 'mimir', statefulSet: 'ingester-zone-b' },
@@ -49,6 +50,11 @@ kind: StatefulSet
 metadata: { name: store-zone-a, namespace: loki, labels: { rollout-group: store } }
 spec: { replicas: 2, updateStrategy: { type: OnDelete }, template: { metadata: { labels: { name: store-zone-a } } } }
 `;
-    expect(scopeOf(set)).toEqual({ namespaces: ['loki'], mirrors: [], members: [{ namespace: 'loki', statefulSet: 'store-zone-a' }] });
+    expect(scopeOf(set)).toEqual({
+      namespaces: ['loki'],
+      mirrors: [],
+      secrets: [],
+      members: [{ namespace: 'loki', statefulSet: 'store-zone-a' }],
+    });
   });
 });

@@ -53,6 +53,7 @@ describe('our webhooks', () => {
         "statefulset-scale.enforce.rollout-group.dev /admission/enforce UPDATE apps/v1 statefulsets/scale Fail NoneOnDryRun: is-not-the-agent, removes-replicas",
         "pod-eviction.enforce.rollout-group.dev /admission/enforce CREATE /v1 pods/eviction Fail NoneOnDryRun: is-not-the-agent, is-no-pod-of-the-agent, has-an-ordinal",
         "pod-delete.enforce.rollout-group.dev /admission/enforce DELETE /v1 pods Ignore NoneOnDryRun: is-not-the-agent, is-no-node, is-no-controller-of-kubernetes, is-not-terminating, is-of-a-statefulset",
+        "pod-update.enforce.rollout-group.dev /admission/enforce UPDATE /v1 pods+pods/status Ignore NoneOnDryRun: is-not-the-agent, is-no-node, is-no-controller-of-kubernetes, is-not-terminating, is-of-a-statefulset, takes-the-pod-away",
         "statefulset-growth.enforce.rollout-group.dev /admission/enforce UPDATE apps/v1 statefulsets Ignore NoneOnDryRun: is-not-the-agent, only-adds-replicas",
         "statefulset-scale-up.enforce.rollout-group.dev /admission/enforce UPDATE apps/v1 statefulsets/scale Ignore NoneOnDryRun: is-not-the-agent, adds-replicas",
         "policies.validate.rollout-group.dev /admission/validate CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutgroups+rolloutpolicies+metricsources+notificationchannels Ignore None: says-something-new",

@@ -1,4 +1,4 @@
-// Commands that change the cluster as others do: set-template, set-replicas, set-source, annotate, label, strategy, unreadable, readable.
+// Commands that change the cluster as others do: set-template, set-replicas, set-source, set-partition, annotate, label, strategy, unreadable, readable.
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { adoptGroups } from '../../../policies/adopt/adopt.ts';
 import { type Commands, count, word } from '../command.ts';
@@ -17,6 +17,28 @@ export const clusterCommands: Commands = {
   'set-replicas': (stage, call) => {
     const { statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
     moveWorld(stage, { kind: 'setReplicas', namespace, statefulSet, replicas: count(call, 1, 'replicas') });
+    return [];
+  },
+  /** `set-partition a 0`: written by hand. */
+  'set-partition': (stage, call) => {
+    const { name: zone, statefulSet } = zoneNamed(stage, word(call, 0, 'a zone')).zone;
+    const set = stage.world.snapshot.statefulSets.find(({ name }) => name === statefulSet);
+    if (set === undefined) throw new Error(`there is no StatefulSet ${statefulSet}`);
+    const { uid, resourceVersion, partition: from } = set;
+    const to = count(call, 1, 'a partition');
+    const action = {
+      kind: 'setPartition',
+      namespace,
+      zone,
+      statefulSet,
+      uid,
+      resourceVersion,
+      from,
+      to,
+      because: 'outdated',
+      pods: [],
+    } as const;
+    moveWorld(stage, { kind: 'action', action });
     return [];
   },
   /** `set-source ReplicaTemplate/ingester 5`: what is mirrored. */

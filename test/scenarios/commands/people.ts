@@ -1,7 +1,7 @@
-// What people ask for: approve, reject, pause, retry, resume.
+// What people ask for: approve, reject, promote, pause, abort, retry, undo, protect, resume.
 import type { IntentView } from '../../../engine/snapshot.ts';
-import { type Command, type Commands, duration } from '../command.ts';
-import { namespace, nowMs, policiesNow, type Stage } from '../stage.ts';
+import { type Command, type Commands, duration, word } from '../command.ts';
+import { ledgerOf, namespace, nowMs, policiesNow, type Stage } from '../stage.ts';
 import type { Call } from '../transcript.ts';
 
 export const peopleCommands: Commands = {
@@ -11,6 +11,19 @@ export const peopleCommands: Commands = {
   /** `pause zone=b as=alice for=1h reason="disk swap"`. */
   pause: (stage, call) => ask(stage, call, 'pause'),
   retry: (stage, call) => ask(stage, call, 'retry'),
+  /** `promote wave=canary gate=errors as=alice`. */
+  promote: (stage, call) => ask(stage, call, 'promote'),
+  /** Of the run under way. */
+  abort: (stage, call) => ask(stage, call, 'abort'),
+  /** `undo r2`: nobody gets that revision in any zone. */
+  undo: (stage, call) => ask(stage, call, 'undo'),
+  /** `protect zone=b ordinals=0,2 for=1h`. */
+  protect: (stage, call) => ask(stage, call, 'protect'),
+  /** `forget protect`: such words are taken back. */
+  forget: (stage, call) => {
+    stage.intents = stage.intents.filter(({ action }) => action !== call.words[0]);
+    return [];
+  },
   /** Every pause ends. */
   resume: (stage) => {
     stage.intents = stage.intents.filter(({ action }) => action !== 'pause');
@@ -20,19 +33,28 @@ export const peopleCommands: Commands = {
 
 function ask(stage: Stage, call: Call, action: IntentView['action']): ReturnType<Command> {
   const { as: user = 'somebody', groups = '', for: validFor, group } = call.options;
-  const about = (['zone', 'wave', 'rule', 'reason'] as const).flatMap((key) => {
+  const about = (['zone', 'wave', 'rule', 'gate', 'reason'] as const).flatMap((key) => {
     const text = call.options[key];
     return text === undefined ? [] : [[key, text] as const];
   });
+  const of = group ?? policiesNow(stage).groups[0]?.name ?? '';
   const intent: IntentView = {
     namespace,
     name: `${action}-${stage.intents.length + 1}`,
-    group: group ?? policiesNow(stage).groups[0]?.name ?? '',
+    group: of,
     action,
     ...Object.fromEntries(about),
+    ...(action === 'abort' ? { runId: ledgerOf(stage, of).run?.id ?? '' } : {}),
+    ...(action === 'undo' ? { undone: undoneIn(stage, of, word(call, 0, 'a revision')) } : {}),
+    ...(call.options['ordinals'] === undefined ? {} : { ordinals: call.options['ordinals'].split(',').map(Number) }),
     ...(validFor === undefined ? {} : { expiresMs: nowMs(stage) + duration(validFor) }),
     ...(call.words.includes('anonymous') ? {} : { requestedBy: { user, groups: groups.split(','), atMs: nowMs(stage) } }),
   };
   stage.intents = [...stage.intents, intent];
   return [];
+}
+
+function undoneIn(stage: Stage, group: string, revision: string): NonNullable<IntentView['undone']> {
+  const zones = policiesNow(stage).groups.find(({ name }) => name === group)?.zones ?? [];
+  return zones.map(({ name }) => ({ zone: name, revision }));
 }

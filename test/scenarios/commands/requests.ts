@@ -46,7 +46,9 @@ function requestOf(stage: Stage, call: Call): AdmissionRequest {
   if (verb === 'scale') return { kind: 'scale', via: via === 'update' || via === 'patch' || via === 'apply' ? via : 'scale', ...change };
   if (verb !== 'update') throw new Error(`nobody can ask to ${verb}`);
   const strategy = call.options['strategy'] === 'RollingUpdate' ? 'RollingUpdate' : 'OnDelete';
-  return { kind: 'update', isTemplateChanged: call.words.includes('template'), strategy, via: 'update', ...change };
+  const { partition } = call.options;
+  const moved = partition === undefined ? {} : { partition: Number(partition) };
+  return { kind: 'update', isTemplateChanged: call.words.includes('template'), strategy, via: 'update', ...moved, ...change };
 }
 
 /** `null` is what the object says when it names no replicas. */

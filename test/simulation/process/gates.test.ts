@@ -20,7 +20,15 @@ function gateServerOf({ nowMs }: Pick<Scheduler, 'nowMs'>, options: Partial<Gate
 const placed = (at: string, kind: GateFault['kind']): PlacedFault => ({ at, port: 'gate', fault: { class: 'F22', kind } });
 
 describe('the port of gates', () => {
-  const question = { source: gateSource, query: gateQuery, namespace: 'mimir', timeoutMs: 5_000, maxBodyBytes: 65_536, site: 'gate.read' };
+  const question = {
+    source: gateSource,
+    query: gateQuery,
+    namespace: 'mimir',
+    everyMs: 5_000,
+    timeoutMs: 5_000,
+    maxBodyBytes: 65_536,
+    site: 'gate.read',
+  };
 
   function port(...faults: readonly PlacedFault[]) {
     const found = lifeWith(...faults);
@@ -172,7 +180,7 @@ describe('agents with a gated group', () => {
         placed: faults.placed(),
       };
     };
-    const rates = { F1: 0.02, F2: 0.02, F11: 0.005, F12: 0.005, F22: 0.3 };
+    const rates = { F1: 0.02, F2: 0.02, F11: 0.005, F12: 0.005, F22: 0.6 };
     for (const seed of [1, 2, 3, 4]) {
       const first = await run(seed, drawnFaults(seed, rates));
       expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({

@@ -1,0 +1,189 @@
+// Since when pods under disruption budgets have been ready, written on the pods themselves: the delay between zones counts from there.
+import { type ClusterEnv, type Log, sleep } from '../../cluster/env.ts';
+import { Backoff, soon } from '../../cluster/request/backoff.ts';
+import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { patchObject } from '../../cluster/request/write.ts';
+import type { ObservedPod } from '../../engine/observe/objects.ts';
+import { matchesSelector } from '../../policies/label-selector.ts';
+import type { SharedWatches } from '../watched/caches.ts';
+
+/** The annotation, an RFC 3339 instant in UTC. */
+export const readyTimeAnnotation = 'grafana.com/ready-time';
+
+export interface ReadyTimesOptions {
+  readonly followed: SharedWatches;
+  /**
+   * Who writes. `now`: who leads, since there is one of them; `later`: who leads nothing and cannot know whether somebody does, and so writes what
+   * is still missing some seconds after it was due; `never`: somebody else does. Asked before each write, all of which name the version of the pod
+   * that was seen: of several that write the same one succeeds.
+   */
+  readonly turn: () => WriterTurn;
+  /** Of each write, in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
+  readonly patchTimeoutMs: number;
+  readonly onPatch?: (result: 'set' | 'removed' | 'failed') => void;
+}
+
+export type WriterTurn = 'now' | 'later' | 'never';
+
+/** Of a process with an agent, which leads or not, and of one that only serves webhooks (undefined). */
+export function writerTurn(isLeading: boolean | undefined): WriterTurn {
+  if (isLeading === undefined) return 'later';
+  return isLeading ? 'now' : 'never';
+}
+
+export interface ReadyTimes {
+  /** Ends it: nothing is written any more, and no timer and no watch is left. A write under way is not called back. */
+  readonly stop: () => void;
+}
+
+/** How soon a process that has come to its turn notices it. */
+const tickMs = 5000;
+/** For so long whoever writes later waits for somebody who writes at once, and for up to as long again, so that not all of them try together. */
+const patienceMs = 4000;
+/** All pods are looked at again this often. */
+const wholeMs = 300_000;
+
+/**
+ * Follows the pods and keeps the annotation of each that a budget selects: set once when it becomes ready, removed when it is ready no more. An
+ * instant that cannot be read is replaced, where the original would never again take the pod for ready. Failures are logged and tried again.
+ */
+export function startReadyTimes(env: ClusterEnv & { readonly log: Log }, options: ReadyTimesOptions): ReadyTimes {
+  const keeper = new Keeper(env, options);
+  void keeper.run();
+  return { stop: () => keeper.stop() };
+}
+
+class Keeper {
+  readonly #env: ClusterEnv & { readonly log: Log };
+  readonly #options: ReadyTimesOptions;
+  readonly #ended: readonly (() => void)[];
+  readonly #stopped = new AbortController();
+  readonly #pause: Backoff;
+  /** Pods to be looked at, as `namespace/name`, and when (monotonic), while this process writes. */
+  readonly #due = new Map<string, number>();
+  #wasActive = false;
+  #wholeAtMs = Number.NEGATIVE_INFINITY;
+  #wake = new AbortController();
+
+  constructor(env: ClusterEnv & { readonly log: Log }, options: ReadyTimesOptions) {
+    this.#env = env;
+    this.#options = options;
+    this.#pause = new Backoff(env.random, soon);
+    const { pods, zoneBudgets } = options.followed;
+    this.#ended = [
+      pods.onChange(({ view }) => this.#mark(view === undefined ? [] : [view])),
+      zoneBudgets.onChange(({ namespace }) => this.#mark(pods.list(namespace))),
+    ];
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#wake.abort();
+    for (const end of this.#ended) end();
+    this.#due.clear();
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      this.#wake = new AbortController();
+      const pauseMs = this.#options.turn() === 'never' ? this.#rest() : await this.#turn();
+      if (this.#stopped.signal.aborted) return;
+      // While the server asks for a pause, no change cuts it short.
+      if (pauseMs > 0) await sleep(this.#env, pauseMs, this.#stopped.signal);
+      else await sleep(this.#env, this.#idleMs(), this.#wake.signal);
+    }
+  }
+
+  /** Another process writes now, so what was seen until it was this one's turn says nothing. */
+  #rest(): number {
+    this.#wasActive = false;
+    this.#due.clear();
+    return 0;
+  }
+
+  /** Until the next pod is due. */
+  #idleMs(): number {
+    const nextMs = Math.min(...this.#due.values()) - this.#env.clock.monotonicMs();
+    return Math.max(0, Math.min(tickMs, nextMs));
+  }
+
+  /** Looks at every pod that is due. Answers the pause that a failure asks for, 0 without one. */
+  async #turn(): Promise<number> {
+    const nowMs = this.#env.clock.monotonicMs();
+    if (!this.#wasActive || nowMs - this.#wholeAtMs >= wholeMs) {
+      this.#wholeAtMs = nowMs;
+      this.#wasActive = true;
+      this.#mark(this.#options.followed.pods.list());
+    }
+    for (const [key, dueMs] of [...this.#due]) {
+      if (dueMs > nowMs) continue;
+      this.#due.delete(key);
+      const [namespace = '', name = ''] = key.split('/');
+      const pod = this.#options.followed.pods.get(namespace, name);
+      if (pod === undefined || !this.#isSelected(pod)) continue;
+      if (this.#stopped.signal.aborted || this.#options.turn() === 'never') return 0;
+      const pauseMs = await this.#keep(pod);
+      if (pauseMs > 0) {
+        // At the end of the queue: one pod that cannot be written does not hold up the others.
+        this.#due.set(key, nowMs);
+        return pauseMs;
+      }
+    }
+    return 0;
+  }
+
+  async #keep(pod: ObservedPod): Promise<number> {
+    const value = wanted(pod, this.#env.clock.nowMs());
+    if (value === undefined) return 0;
+    const { namespace, name } = pod;
+    const patch = { metadata: { annotations: { [readyTimeAnnotation]: value } } };
+    try {
+      await patchObject(this.#env, resources.pods, pod, { patch, site: 'readyTimes.patch', timeoutMs: this.#options.patchTimeoutMs });
+      this.#pause.reset();
+      this.#options.onPatch?.(value === null ? 'removed' : 'set');
+      return 0;
+    } catch (error) {
+      // It has changed since, or is gone: the watch tells of it.
+      if (isStatus(error, 404, 409)) return 0;
+      this.#env.log.warn('ready time of a pod could not be written', {
+        namespace,
+        pod: name,
+        problem: error instanceof Error ? error.message : String(error),
+      });
+      this.#options.onPatch?.('failed');
+      // What the server refuses for good is tried again when all pods are looked at.
+      if (error instanceof ApiFailure && error.status < 500 && error.status !== 429) return 0;
+      return Math.max(this.#pause.nextMs(), error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0);
+    }
+  }
+
+  /** Only what would be written is worth waiting for: pods change often, and this once in their lives. */
+  #mark(pods: readonly ObservedPod[]): void {
+    if (!this.#wasActive) return;
+    const { clock, random } = this.#env;
+    const lacking = pods.filter((pod) => wanted(pod, 0) !== undefined);
+    for (const { namespace, name } of lacking) {
+      const key = `${namespace}/${name}`;
+      const waitMs = this.#options.turn() === 'later' ? patienceMs * (1 + random()) : 0;
+      const dueMs = clock.monotonicMs() + waitMs;
+      this.#due.set(key, Math.min(dueMs, this.#due.get(key) ?? dueMs));
+    }
+    if (lacking.length > 0) this.#wake.abort();
+  }
+
+  /** The newest version counts, also when it is not valid otherwise. */
+  #isSelected({ namespace, labels }: ObservedPod): boolean {
+    return this.#options.followed.zoneBudgets
+      .list(namespace)
+      .some(({ matchLabels }) => matchLabels !== undefined && matchesSelector({ matchLabels }, labels));
+  }
+}
+
+/** What the annotation should become; null removes it, undefined leaves it. */
+function wanted({ phase, isTerminating, containersReady, ...pod }: ObservedPod, nowMs: number): string | null | undefined {
+  const isAbsent = pod.readyTimeMs === undefined && pod.isReadyTimeUnreadable !== true;
+  const isUp = phase === 'Running' && !isTerminating && containersReady;
+  if (!isUp) return isAbsent ? undefined : null;
+  return pod.readyTimeMs !== undefined ? undefined : `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+}

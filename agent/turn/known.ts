@@ -1,0 +1,35 @@
+// What is known of a namespace as the engine's snapshot: policies and caches, and in their place what was read past them.
+import { snapshotOf } from '../../engine/observe/cluster.ts';
+import type { Snapshot, UnreadObject } from '../../engine/snapshot.ts';
+import type { AgentConfig } from '../config.ts';
+import type { AgentEnv } from '../env.ts';
+import type { ActivePolicies } from '../policies/policies.ts';
+import type { Caches, FreshObjects } from '../watched/caches.ts';
+
+export interface KnownParts {
+  readonly env: Pick<AgentEnv, 'clock'>;
+  readonly config: Pick<AgentConfig, 'agentNamespace'>;
+  readonly caches: Pick<Caches, 'observe'>;
+  readonly policies: () => ActivePolicies | undefined;
+}
+
+/** What was read beside policies and caches. Ledgers are looked at with the snapshot, so they come later. */
+export interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings'>> {
+  readonly fresh: FreshObjects | undefined;
+  readonly unread: readonly UnreadObject[];
+}
+
+/** Without I/O. Throws while policies have not been read. */
+export function knownSnapshot({ env, config, caches, policies }: KnownParts, namespace: string, looked: Looked): Snapshot {
+  const now = policies();
+  if (now === undefined) throw new Error('the policies have not been read yet');
+  const { unread = [], ...view } = caches.observe(namespace, looked.fresh);
+  return snapshotOf({
+    // Instants are stored as whole milliseconds.
+    ...{ nowMs: Math.floor(env.clock.nowMs()), policyDigest: now.digest, agentNamespace: config.agentNamespace },
+    ...{ groups: now.groups, policies: now.policies, exceptions: now.exceptions, intents: now.intents },
+    ...view,
+    unread: [...unread, ...looked.unread],
+    ...{ replicaSources: looked.replicaSources ?? [], gateReadings: looked.gateReadings ?? [], metrics: [], ledgers: [] },
+  });
+}
