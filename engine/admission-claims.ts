@@ -141,11 +141,13 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
   const { group, claim } = asked;
   const ledger = snapshot.ledgers.find((known) => known.namespace === group.namespace && known.group === group.name);
   const found = ledger?.claims.find(
-    ({ epoch, verb, uid, to, atMs }) =>
+    ({ epoch, verb, uid, from, to, atMs }) =>
       epoch !== undefined &&
       verb === claim.verb &&
       uid === claim.uid &&
       to === claim.to &&
+      // From further up it would take more away than was announced.
+      (claim.from ?? 0) <= (from ?? claim.from ?? 0) &&
       Math.abs(snapshot.nowMs - atMs) <= announcedForMs,
   );
   return found === undefined ? undefined : result('announced', 'ok', 'the agent has announced it');

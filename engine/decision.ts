@@ -56,10 +56,10 @@ export type Action =
       readonly from: number;
       readonly to: number;
       /**
-       * `outdated`: lowered so that the next pods go. `updated`: lowered to pods that run the update revision already, so that they keep it. `complete`:
+       * `outdated`: lowered so that the next pods go. `stuck`: lowered to the one pod next in line, which is down already. `updated`: lowered to pods that run the update revision already, so that they keep it. `complete`:
        * raised because every pod runs the update revision, so that the next template waits.
        */
-      readonly because: 'outdated' | 'updated' | 'complete';
+      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete';
       /** The pods that go, in the order of the controller: from the highest ordinal down. */
       readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
     }
@@ -110,7 +110,8 @@ export interface ReplacedPod {
 export function replacedBy(action: Action): readonly ReplacedPod[] {
   if (isReplacement(action)) return [action];
   if (action.kind !== 'setPartition') return [];
-  return action.pods.map((pod) => ({ ...pod, zone: action.zone, because: 'outdated' }));
+  const because = action.because === 'stuck' ? 'stuck' : 'outdated';
+  return action.pods.map((pod) => ({ ...pod, zone: action.zone, because }));
 }
 
 /** One thing the group wants to do next, with every rule that was asked. */

@@ -106,10 +106,14 @@ function verdictOfRules(snapshot: Snapshot, request: AdmissionRequest): Verdict 
           zone,
           zone.pods.map(({ ordinal }) => ordinal),
         );
-        return guarded(context, zone, 'delete', [...own, ...kept, ...podsMayLeave(context, zone, request.pods ?? 0)], request.user);
+        const podCount = Math.max(zone.replicas, request.pods ?? 0);
+        return guarded(context, zone, 'delete', [...own, ...kept, ...podsMayLeave(context, zone, request.pods ?? 0)], {
+          ...request,
+          podCount,
+        });
       });
     case 'restart':
-      return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'restart', [], request.user));
+      return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'restart', [], request));
     case 'deletePod':
     case 'evictPod':
       return onPod(snapshot, request);
@@ -138,11 +142,11 @@ function guarded(
   zone: ZoneView,
   action: PolicyAction,
   own: readonly RuleResult[],
-  user: string | undefined,
+  { podCount = 1, ...asked }: { readonly user?: string; readonly podCount?: number },
 ): Verdict {
-  const policies = policyAnswer({ context, action, zone, ...(user === undefined ? {} : { user }) });
+  const policies = policyAnswer({ context, action, zone, ...userOf(asked) });
   const results = [...own, windowResult(context, action, 'nothing'), ...policies.results];
-  return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, podCount: 1 })), policies };
+  return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, podCount })), policies };
 }
 
 type ScaleRequest = Extract<AdmissionRequest, { kind: 'scale' }>;
@@ -319,7 +323,7 @@ function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
     return pod.isTerminating
       ? { results: [] }
       : onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) =>
-          guarded(context, zone, 'delete', protectedFromOthers(context, zone, [pod.ordinal]), request.user),
+          guarded(context, zone, 'delete', protectedFromOthers(context, zone, [pod.ordinal]), request),
         );
   }
   const guard = onMember(snapshot, { ...request, statefulSet: set.name }, (context, zone) =>
@@ -331,7 +335,7 @@ function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
         ...(isEviction ? protection(context, zone, 'noEviction', 'lets no pod be evicted') : []),
         ...protectedFromOthers(context, zone, [pod.ordinal]),
       ],
-      request.user,
+      request,
     ),
   );
   const budget = underBudget(snapshot, group, set, pod);

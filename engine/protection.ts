@@ -49,8 +49,11 @@ function isStillLost(snapshot: Snapshot, set: StatefulSetView, { group, label }:
   return !owner.some(({ zones }) => zones.some(({ statefulSet }) => statefulSet === set.name));
 }
 
+/** Two of them count with exactly this value, and are off with any other. */
+const flags: readonly string[] = [labelKeys.noDownscale, labelKeys.prepareDownscale];
+
 function isProtecting(label: string, value: string | undefined): boolean {
-  return label === labelKeys.noDownscale ? value === 'true' : value !== undefined;
+  return flags.includes(label) ? value === 'true' : value !== undefined;
 }
 
 /** A write that takes protection away is judged by what is under way. */
@@ -64,9 +67,10 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   const group = groupOf(snapshot, request.namespace, request.statefulSet);
   if (group === undefined) return [];
   const delayMs = longestDelayMs(group, policiesFor(snapshot.policies, group, snapshot.agentNamespace));
-  const record = request.relabels.includes(annotationKeys.lastDownscale) ? recordOf(snapshot, request) : undefined;
+  const takenBack = delayTakenBack(snapshot, request, request.relabels);
+  const record = takenBack === undefined ? undefined : recordOf(snapshot, request);
   if (record !== undefined && group.compatibility.lastDownscale === 'annotation' && record + delayMs > snapshot.nowMs) {
-    return [result(rule, 'wait', 'the time of the last decrease is taken back while others wait for it', { earliestMs: record + delayMs })];
+    return [result(rule, 'wait', `${takenBack} while others wait for it`, { earliestMs: record + delayMs })];
   }
   if (!changed.includes(labelKeys.group)) return [];
   const zone = group.zones.find(({ statefulSet }) => statefulSet === request.statefulSet)?.name;
@@ -86,6 +90,18 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   if (untilMs <= snapshot.nowMs) return [];
   const fact = `zone ${zone} leaves the group while the delay after a decrease is not over`;
   return [result(rule, 'wait', fact, { earliestMs: untilMs })];
+}
+
+/** What a write takes from those who wait until the StatefulSet has shrunk long enough ago: when that was, or how long is enough. */
+function delayTakenBack(
+  snapshot: Snapshot,
+  { namespace, statefulSet }: { readonly namespace: string; readonly statefulSet: string },
+  relabels: readonly string[],
+): string | undefined {
+  if (relabels.includes(annotationKeys.lastDownscale)) return 'the time of the last decrease is taken back';
+  const { minTimeBetweenZones } = labelKeys;
+  const isSet = setNamed(snapshot, namespace, statefulSet)?.labels[minTimeBetweenZones] !== undefined;
+  return isSet && relabels.includes(minTimeBetweenZones) ? `the label ${minTimeBetweenZones} is changed` : undefined;
 }
 
 /** When the StatefulSet shrank, by its own annotation. */

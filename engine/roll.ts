@@ -11,7 +11,7 @@ import { partitionKept } from './rules/partition.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { protectedResult } from './rules/protected.ts';
 import { type RollQuestion, rollRules } from './rules/roll.ts';
-import { mayCureBeside, stuckInstants } from './rules/stuck.ts';
+import { isBelowPartition, mayCureBeside, stuckInstants } from './rules/stuck.ts';
 import { undoneResult } from './rules/undone.ts';
 import { beforeWave } from './rules/wave.ts';
 import { windowResult } from './rules/window.ts';
@@ -218,13 +218,15 @@ function measured(context: GroupContext, run: RunState, isMovable: boolean): Run
 }
 
 function replacements(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
-  const cured = chosen.filter(({ because }) => because === 'stuck');
+  const { set } = view;
   const lowest = chosen.at(-1)?.pod.ordinal;
-  if (!isPartitioned(context.group) || cured.length > 0 || lowest === undefined) {
+  const isReleased = ({ pod, because }: ChosenPod): boolean => because === 'stuck' && set !== undefined && !isBelowPartition(set, pod);
+  if (!isPartitioned(context.group) || lowest === undefined || chosen.some(isReleased)) {
     return chosen.map((one) => replacement(context, view, one));
   }
-  const to = lowest - (view.set?.firstOrdinal ?? 0);
-  return setPartition(context, view, { to, because: 'outdated', going: chosen.map(({ pod }) => pod) });
+  const to = lowest - (set?.firstOrdinal ?? 0);
+  const because = chosen.some((one) => one.because === 'stuck') ? 'stuck' : 'outdated';
+  return setPartition(context, view, { to, because, going: chosen.map(({ pod }) => pod) });
 }
 
 function replacement(context: GroupContext, view: ZoneView, { pod, because }: ChosenPod): Action {

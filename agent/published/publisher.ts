@@ -47,6 +47,8 @@ interface Published {
   report: TurnReport;
   /** As it was last written, or found; undefined while it is being written. */
   last?: PublishedDecision | undefined;
+  /** What the scale subresource was last told, as text. It changes without a decision: pods go a while after replicas were written. */
+  lastScale?: string;
 }
 
 /** A decision as the cluster has it, with what a write of the next one needs. */
@@ -55,6 +57,8 @@ interface Stored {
   /** Absent while there is no ConfigMap. */
   readonly object?: KubernetesObject;
   readonly decision?: PublishedDecision;
+  /** What the scale subresource says, as text. A ConfigMap has none. */
+  readonly scale?: string;
 }
 
 /** Publishes while this process leads. */
@@ -86,7 +90,11 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
 
   const read = async (group: GroupName): Promise<Stored> => {
     const object = await objects.read(group, 'publish.getGroup');
-    if (object !== undefined) return { kind: 'status', object, ...storedDecision(fieldOf(object['status'], decisionKey)) };
+    if (object !== undefined) {
+      const status = object['status'];
+      const scale = JSON.stringify([fieldOf(status, 'replicas'), fieldOf(status, 'selector')]);
+      return { kind: 'status', object, scale, ...storedDecision(fieldOf(status, decisionKey)) };
+    }
     const target = { namespace: group.namespace, name: statusMapName(group.name) };
     const map = await getObject(env, resources.configMaps, target, { site: 'publish.getConfigMap', timeoutMs });
     if (map === undefined) return { kind: 'configMap' };
@@ -103,12 +111,17 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     const stored = await read(report.group);
     const decision = decisionOf({ report }, stored.decision);
     if (decision === undefined) return 'unchanged';
-    if (stored.decision !== undefined && (samePublished(stored.decision, decision) || isSuperseded(stored.decision, decision))) {
+    const scale = scaleText(report);
+    const isSame = (former: PublishedDecision): boolean =>
+      samePublished(former, decision) && (stored.scale === undefined || stored.scale === scale);
+    if (stored.decision !== undefined && (isSame(stored.decision) || isSuperseded(stored.decision, decision))) {
       known.last = stored.decision;
+      known.lastScale = stored.scale ?? scale;
       return 'unchanged';
     }
     await (stored.kind === 'status' ? writeStatus(report, decision, stored) : writeConfigMap(report.group, decision, stored));
     known.last = decision;
+    known.lastScale = scale;
     return 'written';
   };
 
@@ -172,7 +185,8 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
       known.report = report;
       groups.set(key, known);
       const decision = known.last === undefined ? undefined : decisionOf(known, known.last);
-      if (known.last === undefined || decision === undefined || !samePublished(known.last, decision)) queue.want(key);
+      const isSame = known.last !== undefined && decision !== undefined && samePublished(known.last, decision);
+      if (!isSame || known.lastScale !== scaleText(report)) queue.want(key);
     },
     groupsChanged: (all) => {
       const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
@@ -208,6 +222,11 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
 function storedDecision(value: unknown): Pick<Stored, 'decision'> {
   const decision = value === undefined ? undefined : readPublished(value);
   return decision === undefined || isUnknown(decision) ? {} : { decision };
+}
+
+function scaleText({ group, snapshot }: TurnReport): string {
+  const scale = scaleTargetOf(group, snapshot);
+  return JSON.stringify([scale?.replicas, scale?.selector]);
 }
 
 function targetOf(object: KubernetesObject | undefined): Target {

@@ -179,21 +179,26 @@ export async function replaceObject(
 }
 
 /**
- * Server-side apply under the name of `fieldManager`, never by force: ApiFailure 409 when a field belongs to another manager. A uid or
- * resourceVersion in the object is a precondition.
+ * Server-side apply under the name of `fieldManager`: ApiFailure 409 when a field belongs to another manager, unless `takesFields` says that it may
+ * be taken. A uid or resourceVersion in the object is a precondition.
  */
 export async function applyObject(
   env: Port,
   resource: Resource,
   object: KubernetesObject,
-  { fieldManager, subresource, ...options }: WriteOptions & { readonly fieldManager: string; readonly subresource?: string },
+  {
+    fieldManager,
+    subresource,
+    takesFields = false,
+    ...options
+  }: WriteOptions & { readonly fieldManager: string; readonly subresource?: string; readonly takesFields?: boolean },
 ): Promise<KubernetesObject> {
   const { managedFields: _, ...metadata } = object.metadata;
   if (!isText(metadata.name)) throw new WriteRefused(`a ${resource.kind} without a name is not applied`);
   if (!isText(fieldManager)) throw new WriteRefused(`${resource.kind} ${metadata.name} is not applied without the name of a field manager`);
   refuseMissingNamespace(resource, metadata.namespace, metadata.name);
   refuseFinalizers(metadata);
-  const query = new URLSearchParams({ fieldManager, force: 'false', ...(options.dryRun ? { dryRun: 'All' } : {}) });
+  const query = new URLSearchParams({ fieldManager, force: `${takesFields}`, ...(options.dryRun ? { dryRun: 'All' } : {}) });
   const answer = await send(env, {
     ...requestOf(options),
     method: 'PATCH',

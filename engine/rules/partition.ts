@@ -7,7 +7,7 @@ import type { PodView } from '../snapshot.ts';
 import { isAvailable } from '../view.ts';
 import type { ChosenPod } from './budget.ts';
 import type { RollQuestion } from './roll.ts';
-import { inFlightBefore, isStuck } from './stuck.ts';
+import { inFlightBefore, isBelowPartition, isStuck } from './stuck.ts';
 
 /** How many pods may go. */
 export interface Allowance {
@@ -27,7 +27,7 @@ export function queueFromTop({ context, zone }: RollQuestion): readonly PodView[
 }
 
 /**
- * A stuck pod that was let go is deleted, lowest first: under OrderedReady the controller waits for it for ever (kubernetes.io, StatefulSet,
+ * A stuck pod that is the next one down is let go, and one that was let go is deleted, lowest first: under OrderedReady the controller waits for it for ever (kubernetes.io, StatefulSet,
  * "Forced rollback"). Otherwise the next pods below the partition, as many as the budget leaves, and under OrderedReady one, since more would
  * only be down for longer. Pods that are unready themselves cost nothing.
  */
@@ -37,7 +37,9 @@ export function pickFromTop(question: RollQuestion, queue: readonly PodView[], {
   const { set } = view;
   if (set === undefined) return [];
   const stuck = queue.find((pod) => isStuck(context, view, pod));
-  if (stuck !== undefined) return inFlightBefore(view, stuck) - 1 < cap ? [{ pod: stuck, because: 'stuck' }] : [];
+  // One that has been let go is on its way itself.
+  const own = stuck !== undefined && isBelowPartition(set, stuck) ? 0 : 1;
+  if (stuck !== undefined) return inFlightBefore(view, stuck) - own < cap ? [{ pod: stuck, because: 'stuck' }] : [];
   const released = new Set(view.released.map(({ uid }) => uid));
   const most = set.podManagementPolicy === 'OrderedReady' || isPaced(question) ? 1 : queue.length;
   const chosen: ChosenPod[] = [];

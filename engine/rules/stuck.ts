@@ -1,13 +1,13 @@
 // The stuck pod: unready on an old revision for long enough, or for a reason that waiting does not cure.
 import type { GroupContext } from '../context.ts';
-import type { PodView } from '../snapshot.ts';
+import type { PodView, StatefulSetView } from '../snapshot.ts';
 import { isAvailable, isCrashing, type ZoneView } from '../view.ts';
 
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
 /**
- * Whether an outdated pod may be replaced outside the budget. Never on a node that is not ready itself: the pod is not what is broken. Nor below
- * the partition of the engine `partition`: there it would come back as it is.
+ * Whether an outdated pod may be replaced outside the budget. Never on a node that is not ready itself: the pod is not what is broken. Below the
+ * partition of the engine `partition` only the next one down, which is let go with the partition: any other would come back as it is.
  */
 export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   const { when, afterMs } = group.rollout.replaceUnready;
@@ -16,8 +16,14 @@ export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView):
   return isCrashing(pod) || (when === 'any' && !pod.isReady && nowMs - pod.readyChangedMs >= afterMs);
 }
 
-function mayComeBackUpdated(group: Moment['group'], { set }: ZoneView, pod: PodView): boolean {
-  return group.rollout.engine !== 'partition' || set === undefined || pod.ordinal >= set.firstOrdinal + set.partition;
+function mayComeBackUpdated(group: Moment['group'], { set, outdated }: ZoneView, pod: PodView): boolean {
+  if (group.rollout.engine !== 'partition' || set === undefined) return true;
+  return !isBelowPartition(set, pod) || outdated.every(({ ordinal }) => ordinal <= pod.ordinal);
+}
+
+/** Whether the StatefulSet controller would make the pod at the current revision, whatever the update revision is. */
+export function isBelowPartition({ firstOrdinal, partition }: Pick<StatefulSetView, 'firstOrdinal' | 'partition'>, pod: PodView): boolean {
+  return pod.ordinal < firstOrdinal + partition;
 }
 
 /**

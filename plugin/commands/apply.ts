@@ -144,7 +144,7 @@ function staleFailure(changes: Parameters<typeof renderStale>[0], why?: string):
     exitCode: exitCodes.stale,
     what: 'the plan is stale, and nothing was applied',
     why: why ?? renderStale(changes),
-    todo: 'make it again, and look at what is different now: plan --live --out FILE',
+    todo: 'make it again with the same flags, and look at what is different now: plan ... --out FILE',
   });
 }
 

@@ -77,8 +77,8 @@ function refuseRule({ read, name }: Asked, rule: string): void {
     throw new Failure({
       exitCode: exitCodes.refused,
       what: `rule ${rule} cannot be overridden`,
-      why: ruleCatalog.find(({ id }) => id === rule)?.title ?? 'it never yields',
-      todo: `see what holds it: kubectl rollout-group explain ${name}`,
+      why: 'it rests on what can be seen or was announced, or people end in another way what it holds',
+      todo: `see what holds it, and what to do: kubectl rollout-group explain ${name}`,
     });
   }
   const ofPolicies = read.world.policies.policies.flatMap((policy) =>

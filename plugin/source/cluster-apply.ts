@@ -1,4 +1,4 @@
-// Applies objects one after the other under our field manager, never by force, and says of each what became of it.
+// Applies objects one after the other under our field manager, never by force against others, and says of each what became of it.
 import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -94,11 +94,18 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readon
   const { env, timeoutMs } = cluster;
   const options = { fieldManager, dryRun: isDryRun, site: isDryRun ? 'apply.try' : 'apply.apply', timeoutMs };
   let { live } = ready;
+  let takesFields = false;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await applyObject(env, ready.resource, preconditioned(ready.object, live), options);
+      await applyObject(env, ready.resource, preconditioned(ready.object, live), { ...options, takesFields });
       return;
     } catch (error) {
+      // In exactly the state in which nobody else owns what is asked for.
+      if (live !== undefined && !takesFields && isOnlyOurs(error)) {
+        takesFields = true;
+        continue;
+      }
+      takesFields = false;
       const isOnlyNewer = isStatus(error, 409) && conflictsOf('', error).length === 0;
       if (!isOnlyNewer || attempt === attempts) throw error;
       const { namespace, name } = ready.object.metadata;
@@ -112,6 +119,16 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readon
       live = now;
     }
   }
+}
+
+/** Under this name `undo` and `restart` patch templates: that of the executable, which the API server takes from the user agent. */
+const patchManager = 'kubectl-rollout_group';
+
+/** Whether templates that we have patched ourselves are all that stands in the way: then the next manifests may say something else. */
+function isOnlyOurs(error: unknown): boolean {
+  if (!(error instanceof ApiFailure)) return false;
+  const conflicts = conflictsOf('', error);
+  return conflicts.length > 0 && conflicts.every(({ manager, field }) => manager === patchManager && field.startsWith('.spec.template.'));
 }
 
 function isSame(before: ReadObject, now: ReadObject): boolean {

@@ -7,7 +7,6 @@ import { removal } from '../../policies/install/installation.ts';
 import { type InstallObject, type InstallOptions, installLabel } from '../../policies/install/object.ts';
 import type { Cluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
-import { nameOf } from '../difference.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { DryRun } from '../live/acting.ts';
@@ -71,7 +70,7 @@ export async function applyInstallation(
       } catch (error) {
         // A namespace that would have been made is not there for what would have been in it.
         const isOfDryRun = dryRun === 'server' && isStatus(error, 404) && isMadeHere(objects, object);
-        if (!isOfDryRun) throw installFailure(error, object, { done: index, of: objects.length, server });
+        if (!isOfDryRun) throw installFailure(error, object, { done: index, of: objects.length, server, isDryRun: dryRun === 'server' });
       }
     }
     onApplied(nameOf(object));
@@ -86,10 +85,10 @@ function isMadeHere(objects: readonly InstallObject[], { metadata: { namespace }
 function installFailure(
   error: unknown,
   object: InstallObject,
-  { done, of, server }: { readonly done: number; readonly of: number; readonly server: string },
+  { done, of, server, isDryRun }: { readonly done: number; readonly of: number; readonly server: string; readonly isDryRun: boolean },
 ): unknown {
   const name = nameOf(object);
-  const rest = done === 0 ? 'nothing was applied' : `${done} of ${of} objects were applied and stay`;
+  const rest = done === 0 || isDryRun ? 'nothing was applied' : `${done} of ${of} objects were applied and stay`;
   if (isStatus(error, 409)) {
     const [first, ...others] = conflictsOf(name, error);
     if (first !== undefined) {
@@ -111,8 +110,21 @@ function installFailure(
       todo: `make the namespace: kubectl create namespace ${namespace}, or --create-namespace for that of the agent`,
     });
   }
+  if (object.kind.endsWith('RoleBinding') && isStatus(error, 422)) {
+    const place = namespace === undefined ? '' : ` -n ${namespace}`;
+    return new Failure({
+      exitCode: exitCodes.refused,
+      what: `${name} cannot be applied; ${rest}`,
+      why: error.message,
+      todo: `where it binds another role, delete it first: kubectl delete ${object.kind.toLowerCase()} ${object.metadata.name}${place}`,
+    });
+  }
   const failure = connectionFailure(error, server);
   return failure instanceof Failure ? new Failure({ ...failure.details, what: `${name}: ${failure.details.what}; ${rest}` }) : failure;
+}
+
+function nameOf({ kind = '', metadata: { name, namespace } }: KubernetesObject): string {
+  return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
 export interface DeleteInstallation {

@@ -109,7 +109,7 @@ const apply: Verb = {
   group: 'Preview',
   summary: 'Apply policies and manifests, or a saved plan, after showing what follows',
   description:
-    'Applies server-side, object by object, and never takes a field by force. A saved plan is refused when anything that its decision read has changed since. What another tool keeps as Git has it is refused too.',
+    'Applies server-side, object by object, and never takes a field of others by force. A saved plan is refused when anything that its decision read has changed since. What another tool keeps as Git has it is refused too.',
   arguments: [{ name: 'plan', description: 'A plan that plan --out saved.', completes: 'file' }],
   options: [
     fileOption,

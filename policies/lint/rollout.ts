@@ -18,7 +18,9 @@ export const settingsOfTheController: LintCheck = eachGroup((group) => {
   const { engine, order } = group.value.spec.rollout;
   if (engine !== 'partition') return [];
   const path = (field: string): Path => ['spec', 'rollout', field];
-  const rotateBy = group.find(path('rotateBy'), 'key');
+  // What a server gives back has every default written out, which nobody asked for.
+  const isFromServer = group.find(['metadata', 'uid']) !== undefined;
+  const rotateBy = isFromServer ? undefined : group.find(path('rotateBy'), 'key');
   const inOrder = 'a partition moves down, so that the highest ordinal goes first';
   const limits = [
     [path('maxUnavailable'), group.value.spec.rollout.maxUnavailable] as const,

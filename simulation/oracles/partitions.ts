@@ -3,7 +3,7 @@ import type { Commit, ModelObject } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
 import { controllerOf, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
 import type { Oracle } from './oracle.ts';
-import { type Book, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
+import { type Book, isAbsent, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
 /** Asked of each commit before the book knows of it. */
@@ -57,8 +57,12 @@ function checkLowered(
   const going = behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
   if (going.length === 0) return;
   const what = `${actor.process ?? ''} lets ${named(going)} go by partition ${to} of ${after.metadata.name}`;
+  const [only, ...more] = going;
+  // As with deletes: a pod that is down itself takes nothing away, so that one at a time is cured beside other zones.
+  const isCure = only !== undefined && more.length === 0 && wasDown(only, moment);
   for (const other of book.zones) {
-    const why = other === zone ? undefined : whyNotWhole(book, other, moment);
+    if (other === zone || (isCure && !isAbsent(book, other, moment))) continue;
+    const why = whyNotWhole(book, other, moment);
     if (why !== undefined) scene.violated('S1', `${what} while ${why}`);
   }
   const limit = limitSince(book, zone, moment);

@@ -86,7 +86,7 @@ async function compareWrites(scenario: Scenario): Promise<Compared> {
     failureOf(counted, simple) ??
     failureOf(expected, simplePlain) ??
     found(failureIds.endsOtherwise, counted, simple, differentEnds(counted, expected)) ??
-    found(failureIds.writesOtherwise, counted, simple, differentWrites(counted, expected));
+    found(failureIds.writesOtherwise, counted, simple, differentWrites(counted, expected, scenario.group));
   return { failure, runs: 2 };
 }
 

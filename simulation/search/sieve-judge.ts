@@ -30,10 +30,10 @@ export async function judgePlan(workload: SieveWorkload, recording: Recording, p
   return failureOf(result, scenario) ?? differenceOf(workload, recording.result, result);
 }
 
-function differenceOf({ isCountable }: SieveWorkload, faultless: RunResult, result: RunResult): SieveFailure | undefined {
+function differenceOf({ isCountable, scenario }: SieveWorkload, faultless: RunResult, result: RunResult): SieveFailure | undefined {
   if (result.placed.length === 0) return { id: 'not-struck', message: 'the place of the fault was not reached' };
   const ends = differentEnds(result, faultless);
   if (ends.length > 0) return { id: failureIds.endsOtherwise, message: ends.join('; ') };
-  const writes = isCountable ? differentWrites(result, faultless) : [];
+  const writes = isCountable ? differentWrites(result, faultless, scenario.group) : [];
   return writes.length === 0 ? undefined : { id: failureIds.writesOtherwise, message: writes.join('; ') };
 }

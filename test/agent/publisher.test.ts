@@ -81,6 +81,24 @@ describe('publishing a decision', () => {
     expect(server.objects.has(mapPath)).toBe(false);
   });
 
+  it('tells an autoscaler how many pods there are when nothing is decided anew: they go a while after replicas were written', async () => {
+    const { server, publisher, env, memory } = setup();
+    server.put(groupPath, { metadata: { namespace: 'mimir', name: 'ingester', generation: 4 }, spec: {} });
+    const replicas = () => (server.objects.get(groupPath) as { status?: { replicas?: number } } | undefined)?.status?.replicas;
+    const turnWith = async (count: number): Promise<void> => {
+      const told = report(3, env.clock.nowMs(), 'ingester', memory);
+      const statefulSets = told.snapshot.statefulSets.map((set) => ({ ...set, status: { ...set.status, replicas: count } }));
+      publisher.listener.turnEnded({ ...told, snapshot: { ...told.snapshot, statefulSets } });
+      await env.advance(6_000);
+    };
+    // The first settles what only the beginning of a run says.
+    await turnWith(4);
+    await turnWith(4);
+    expect(replicas()).toBe(4);
+    await turnWith(3);
+    expect(replicas()).toBe(3);
+  });
+
   it.each([true, false])('writes a ConfigMap where there is no object (kind installed: %s)', async (hasKind) => {
     const { server, turn, env, updatedPods } = setup({ hasKind });
     turn(1);

@@ -66,7 +66,7 @@ const others: readonly Policy[] = [
     kind: 'NotificationChannel',
     metadata: { name: 'sre' },
     spec: {
-      slack: { channel: 'C0123456789', token: { name: 'slack', namespace: 'mimir', key: 'token' } },
+      slack: { channel: 'C0123456789', token: { name: 'slack', key: 'token' } },
       usableFrom: { namespaces: ['mimir'] },
     },
   },

@@ -17,16 +17,21 @@ interface Document {
   readonly rules?: readonly Rule[];
 }
 
-function shipped(name: string): readonly Rule[] {
+function shipped(name: string, wanted = 'ClusterRole'): readonly Rule[] {
   const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).map((document) => document.toJS() as Document);
-  const found = documents.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name);
-  if (found?.rules === undefined) throw new Error(`deploy/rbac.yaml has no ClusterRole ${name}`);
+  const found = documents.find(({ kind, metadata }) => kind === wanted && metadata.name === name);
+  if (found?.rules === undefined) throw new Error(`deploy/rbac.yaml has no ${wanted} ${name}`);
   return found.rules;
 }
 
 /** The rules of deploy/rbac.yaml for a namespace that is looked after. */
 export function agentRules(): readonly Rule[] {
   return shipped('rollout-group-agent');
+}
+
+/** The rules of deploy/rbac.yaml for sources and channels, in the agent's own namespace. */
+export function sourceRules(): readonly Rule[] {
+  return shipped('rollout-group-agent-sources', 'Role');
 }
 
 /** The rules of deploy/rbac.yaml for nodes. */

@@ -122,6 +122,7 @@ describe('what the agent has announced', () => {
   it('is that very decrease, not long ago, by an agent', () => {
     expect(announcedByAgent(withClaim({ epoch: 3 }), shrink)).toBeDefined();
     expect(announcedByAgent(withClaim({ epoch: 3 }), { ...shrink, to: 0 })).toBeUndefined();
+    expect(announcedByAgent(withClaim({ epoch: 3 }), { ...shrink, from: 4 })).toBeUndefined();
     expect(announcedByAgent(withClaim({ epoch: 3, uid: 'other' }), shrink)).toBeUndefined();
     expect(announcedByAgent(withClaim({ epoch: 3, atMs: ago(2 * minuteMs) }), shrink)).toBeUndefined();
     expect(announcedByAgent(withClaim({}), shrink)).toBeUndefined();

@@ -161,6 +161,14 @@ describe('the deletion of a StatefulSet', () => {
     expect(ask(deletion, guarded, { exceptions: [exception('no-delete')] }).outcome).toBe('allow');
   });
 
+  it('disturbs all of its pods, so that an exception for fewer does not allow it', () => {
+    const guarded = group({ zones: [{ name: 'a', noDelete: true }] });
+    const upTo = (podsAtMost: number) => ({ exceptions: [exception('no-delete', { allow: { podsAtMost } })] });
+    expect(ask(deletion, guarded, upTo(2)).outcome).toBe('deny');
+    expect(ask({ ...deletion, pods: 4 }, guarded, upTo(3)).outcome).toBe('deny');
+    expect(ask(deletion, guarded, upTo(3)).outcome).toBe('allow');
+  });
+
   it('is refused by windows and policies of the action delete', () => {
     expect(ask(deletion, native, closed('delete'))).toMatchObject({ outcome: 'deny', effect: 'hold' });
     expect(ask(deletion, native, denying('delete'))).toMatchObject({ outcome: 'deny', effect: 'deny' });

@@ -60,6 +60,14 @@ describe('a StatefulSet that has left its group', () => {
     expect(judge(without([lost]), shrink).message).toContain('lost the label grafana.com/no-downscale');
     expect(judge(without([lost]), eviction).outcome).toBe('allow');
   });
+
+  it('that has the label of a flag with another value than true has lost it', () => {
+    const { group: _group, ...rest } = departure;
+    const label = 'grafana.com/prepare-downscale';
+    const now = (value: string) => without([{ ...rest, label }], { statefulSets: [statefulSet({ labels: { [label]: value } })] });
+    expect(judge(now('false'), shrink).message).toContain(`lost the label ${label}`);
+    expect(judge(now('true'), shrink).outcome).toBe('allow');
+  });
 });
 
 describe('a write that takes protection away', () => {
@@ -105,6 +113,21 @@ describe('a write that takes protection away', () => {
     expect(recent.results.at(-1)).toMatchObject({ rule: 'protection-kept', outcome: 'wait', earliestMs: kitNowMs + hourMs });
     expect(judge(snapshotOf({ groups: [definition], statefulSets: shrunk(ago(3 * hourMs)) }), forget).outcome).toBe('allow');
     expect(judge(snapshotOf({ groups: [group()], statefulSets: shrunk(ago(hourMs)) }), forget).outcome).toBe('allow');
+  });
+
+  it('waits when it changes the time for which others wait', () => {
+    const label = 'grafana.com/min-time-between-zones-downscale';
+    const definition = adopted({ zones: [{ name: 'a', betweenZonesMs: 2 * hourMs }, 'b'] });
+    const change = { ...relabel, relabels: [label] };
+    const seen = (atMs: number, labels: Readonly<Record<string, string>>) => {
+      const annotations = { 'grafana.com/last-downscale': new Date(atMs).toISOString() };
+      return snapshotOf({ groups: [definition], statefulSets: [statefulSet({ annotations, labels })] });
+    };
+    const recent = judge(seen(ago(hourMs), { [label]: '2h' }), change);
+    expect(recent.results.at(-1)).toMatchObject({ rule: 'protection-kept', outcome: 'wait', earliestMs: kitNowMs + hourMs });
+    expect(judge(seen(ago(3 * hourMs), { [label]: '2h' }), change).outcome).toBe('allow');
+    // It says for the first time how long others wait.
+    expect(judge(seen(ago(hourMs), {}), change).outcome).toBe('allow');
   });
 
   it('is remembered: the group, and every label that protects by itself', () => {

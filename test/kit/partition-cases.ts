@@ -119,8 +119,10 @@ export function judgePartitions({ snapshot, group }: RandomCase, decision: Group
     const costly = newlyGoing.filter(({ ordinal }) => !lost.has(ordinal)).length;
     if (limit !== undefined && costly > 0 && lost.size + costly > limit)
       found.push(`P4: ${lost.size + costly} down with a limit of ${limit}`);
+    // A pod that is down itself takes nothing away from anybody: one at a time it goes beside other zones too.
+    const isCure = newlyGoing.length === 1 && costly === 0;
     for (const [name, other] of zones) {
-      if (name !== action.zone && (other.lost.size > 0 || other.surplus > 0)) found.push(`P5: zone ${name} is not whole`);
+      if (!isCure && name !== action.zone && (other.lost.size > 0 || other.surplus > 0)) found.push(`P5: zone ${name} is not whole`);
     }
     if (set.status.observedGeneration < set.generation) found.push('P6: the status is old');
     if (decision.actions.some(({ kind }) => kind === 'scaleStatefulSet')) found.push('P7: replicas are written too');

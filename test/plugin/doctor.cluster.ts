@@ -1,8 +1,10 @@
 import { beforeAll, expect, it } from 'vitest';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
+import type { ApiClient } from '../control-plane/client.ts';
 import { TestGroup } from '../control-plane/group.ts';
-import { agentRules, grant, grantNodes, permissionsOf, type Rule, without } from '../control-plane/roles.ts';
+import type { Identity } from '../control-plane/identities.ts';
+import { agentRules, grant, grantNodes, permissionsOf, type Rule, sourceRules, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { type Person, person, readerRules } from './live-people.ts';
 
@@ -28,6 +30,12 @@ interface Shown {
 const accountsPath = '/api/v1/namespaces/rollout-group/serviceaccounts';
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 
+/** What an agent is given where its group is, and in its own namespace. */
+async function grantAgent(client: ApiClient, agent: Identity, rules: readonly Rule[]): Promise<void> {
+  await grant(client, agent, namespace, rules);
+  await grant(client, agent, 'rollout-group', [...rules, ...sourceRules()]);
+}
+
 describeOnControlPlane('doctor', (controlPlane) => {
   let group: TestGroup;
   let doctor: Person;
@@ -38,7 +46,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     await group.create();
     await client.create('/api/v1/namespaces', { metadata: { name: 'rollout-group' } });
     await client.create(accountsPath, { metadata: { name: 'rollout-group-agent' } });
-    for (const place of [namespace, 'rollout-group']) await grant(client, identities.agent, place, agentRules());
+    await grantAgent(client, identities.agent, agentRules());
     await grantNodes(client, identities.agent);
     doctor = await person(controlPlane(), namespace, 'doctor', doctorRules);
     await grant(client, doctor.identity, 'rollout-group', doctorRules);
@@ -47,6 +55,12 @@ describeOnControlPlane('doctor', (controlPlane) => {
       rules: [
         { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
         { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['get'] },
+        {
+          apiGroups: ['admissionregistration.k8s.io'],
+          resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+          verbs: ['get'],
+        },
+        { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
       ],
     });
     await client.create(`${rbac}/clusterrolebindings`, {
@@ -102,12 +116,12 @@ describeOnControlPlane('doctor', (controlPlane) => {
     const { client, identities } = controlPlane();
     const [verb = '', target = ''] = permission.split(' ');
     const [resource = '', ...group] = target.split('.');
-    for (const place of [namespace, 'rollout-group']) await grant(client, identities.agent, place, without(agentRules(), permission));
+    await grantAgent(client, identities.agent, without(agentRules(), permission));
     const right = `${account} may not ${verb} ${resource}${group.length === 0 ? '' : ` (${group.join('.')})`} in `;
     try {
       await expect.poll(problems, { timeout: 10_000 }).toContainEqual(expect.stringContaining(right));
     } finally {
-      for (const place of [namespace, 'rollout-group']) await grant(client, identities.agent, place, agentRules());
+      await grantAgent(client, identities.agent, agentRules());
     }
   });
 

@@ -4,6 +4,7 @@ import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict } from
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { type Claim, isUnknown, type PodsView, type Snapshot, type StatefulSetView, type ZoneBudgetView } from '../../engine/snapshot.ts';
 import type { NativePreview, WebhookEnv } from '../env.ts';
+import { isDryRun } from '../review/dry-run.ts';
 import { type Answer, type Call, type Endpoint, leftMs, type Review } from '../review/review.ts';
 import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
 import { listMembers, listPodsOf, readOwner, readPod } from './pod-eviction-reads.ts';
@@ -101,7 +102,7 @@ async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> 
   };
   // Under one budget one after the other, so that requests of one process do not compete with each other.
   return asks.turns.take(`${namespace}/${budget.name}`, () =>
-    underBudget(asks, { pod, set, budget, user: review.user.name, isDryRun: review.dryRun, remainingMs, refusedNatively }),
+    underBudget(asks, { pod, set, budget, user: review.user.name, isDryRun: isDryRun(review), remainingMs, refusedNatively }),
   );
 }
 

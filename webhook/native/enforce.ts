@@ -10,12 +10,13 @@ import type { Departure, Snapshot } from '../../engine/snapshot.ts';
 import { agentName } from '../../policies/install/object.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
 import { boundedText } from '../review/bounded-text.ts';
+import { isDryRun } from '../review/dry-run.ts';
 import type { Answer, Call, Endpoint, Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
 import { type Decided, GroupQueue } from './group-queue.ts';
 import { isBehind, withPod, withStatefulSet } from './live.ts';
 import { Look } from './look.ts';
-import { type Asked, askedOf, isDryRun, isReleased, onlyGrows, podRequest, requestsOn } from './requests-of.ts';
+import { type Asked, askedOf, isReleased, onlyGrows, podRequest, requestsOn } from './requests-of.ts';
 
 export interface EnforceOptions extends JudgedScope {
   readonly env: WebhookEnv;

@@ -3,6 +3,7 @@ import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../c
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/protection.ts';
 import { annotationKeys } from '../../policies/adopt/keys.ts';
+import { isDryRun } from '../review/dry-run.ts';
 import type { Review } from '../review/review.ts';
 
 /** What a review is about, by its own words. */
@@ -241,12 +242,6 @@ export function requestsOn(
 export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name: string): AdmissionRequest {
   const { namespace, user } = review;
   return { kind: verb, namespace, pod: name, ...(user.name === '' ? {} : { user: user.name }), dryRun: isDryRun(review) };
-}
-
-/** An eviction says it in the options that it carries, which are those of the DELETE that follows from it. */
-export function isDryRun({ dryRun, object, subresource }: Review): boolean {
-  const options = asJsonObject(asJsonObject(object)['deleteOptions'])['dryRun'];
-  return dryRun || (subresource === 'eviction' && Array.isArray(options) && options.includes('All'));
 }
 
 function withoutRestart(template: unknown): unknown {

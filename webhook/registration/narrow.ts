@@ -134,7 +134,7 @@ class Narrower {
       if (isStatus(error, 404, 409, 422) && this.problem === undefined) return;
       const reason = error instanceof Error ? error.message : String(error);
       const advice = isStatus(error, 403) ? '; grant patch on validatingwebhookconfigurations' : '';
-      const problem = `${name} cannot be narrowed to what is protected, so that while nobody answers more is refused than that: ${reason}${advice}`;
+      const problem = `${name} cannot be narrowed to what is protected, so that while nobody answers more or less than that is refused: ${reason}${advice}`;
       if (this.problem !== problem) env.log.warn('a webhook configuration cannot be narrowed', { name, problem: reason });
       this.problem = problem;
       return;

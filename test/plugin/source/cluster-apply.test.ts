@@ -99,6 +99,34 @@ describe('applying', () => {
   });
 });
 
+describe('a template that undo has patched', () => {
+  const owned = (...[manager, field]: readonly [string, string]) => ({
+    ...{ reason: 'FieldManagerConflict', message: `conflict with "${manager}" using apps/v1`, field },
+  });
+  const ours = owned('kubectl-rollout_group', '.spec.template.spec.containers[name="x"].image');
+  const refusing = (...causes: readonly object[]): Answer => {
+    return ({ path }) => (path.includes('force=true') ? ok : status(409, { details: { causes } }));
+  };
+
+  it('is taken over, in the state that was looked at', async () => {
+    const { cluster, asked } = serverWith(refusing(ours));
+    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    expect(applied).toMatchObject([{ result: 'configured' }]);
+    expect(asked.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
+    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata.resourceVersion).toBe('1');
+  });
+
+  it.each([
+    ['others own something, too', [ours, owned('helm', '.spec.template.spec.x')]],
+    ['it is about something else', [owned('kubectl-rollout_group', '.spec.replicas')]],
+  ])('is left alone where %s', async (_name, causes) => {
+    const { cluster, asked } = serverWith(refusing(...causes));
+    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    expect(applied).toMatchObject([{ result: 'failed' }]);
+    expect(asked.some(({ path }) => path.includes('force=true'))).toBe(false);
+  });
+});
+
 describe('trying', () => {
   it('keeps nothing, and gathers everything that stands in the way', async () => {
     const { cluster, asked } = serverWith(({ path }) =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { askedOf, isDryRun, onlyGrows, podRequest, requestsOn } from '../../../webhook/native/requests-of.ts';
+import { askedOf, onlyGrows, podRequest, requestsOn } from '../../../webhook/native/requests-of.ts';
+import { isDryRun } from '../../../webhook/review/dry-run.ts';
 import type { Review } from '../../../webhook/review/review.ts';
 import { seededRandom } from '../../kit/virtual-env.ts';
 
