@@ -122,7 +122,7 @@ class Enforcement {
       return subject === 'passes' ? { allowed: true } : await this.#decide(review, asked, call, { ...subject, isPreview });
     } catch (error) {
       const problem = problemOf(error);
-      const answer = failed(review, { problem, isOther, isNamespaceEnding: false });
+      const answer = failed(review, { problem, isOther: isOther && !(await this.#isKnownMember(asked, call)), isNamespaceEnding: false });
       if (answer.allowed || !(await this.#look.isEnding(asked.namespace, call))) return answer;
       return failed(review, { problem, isNamespaceEnding: true });
     }
@@ -264,6 +264,13 @@ class Enforcement {
       !protectiveLabels.some((label) => set.labels[label] !== undefined);
     if (isUnprotected) return 'passes';
     throw new Undecidable('the API server cannot be asked for the object');
+  }
+
+  /** Whether it is in a group as far as this process knows, whatever the API server was told of its members some time ago. */
+  async #isKnownMember({ kind, namespace, name }: Subject, call: Call): Promise<boolean> {
+    const statefulSet = kind === 'pod' ? /^(.+)-\d{1,10}$/.exec(name)?.[1] : name;
+    const snapshot = await this.#look.snapshot(namespace, call).catch(() => undefined);
+    return snapshot !== undefined && statefulSet !== undefined && groupOf(snapshot, namespace, statefulSet) !== undefined;
   }
 }
 

@@ -33,3 +33,11 @@ it('what cannot be told passes with a warning, where the endpoint itself refuses
     expect(process.endpoint.others.onFailure(review, 'no answer in time')).toMatchObject({ allowed: true });
   }
 });
+
+it('what cannot be told of a member is refused there too: the API server may have been told of its members before it became one', async () => {
+  const world = enforceWorld({});
+  const process = await world.start();
+  process.cutOff();
+  const answer = await world.env.finish(process.endpoint.others.handle(scaleOf(world.set('a'), 1), call(world)));
+  expect(answer).toMatchObject({ allowed: false, code: 429 });
+});
