@@ -68,12 +68,12 @@ export const wakingDefects: readonly Defect[] = [
       },
       {
         file: 'agent/published/publisher.ts',
-        find: '!samePublished(known.last, decision)) queue.want(key);',
-        replace: 'known !== null) queue.want(key);',
+        find: 'if (!isSame || known.lastScale !== scaleText(report)) queue.want(key);',
+        replace: 'queue.want(key);',
       },
       {
         file: 'agent/published/publisher.ts',
-        find: 'if (stored.decision !== undefined && (samePublished(stored.decision, decision) || isSuperseded(stored.decision, decision))) {',
+        find: 'if (stored.decision !== undefined && (isSame(stored.decision) || isSuperseded(stored.decision, decision))) {',
         replace: 'if (stored.decision !== undefined && isSuperseded(stored.decision, decision)) {',
       },
     ],
