@@ -116,12 +116,13 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
         for (const set of arena.group.sets) {
           await client.patch(`${arena.group.setsPath}/${set}`, 'merge', { metadata: { labels: { 'rollout-group': 'renamed' } } });
         }
-        await arena.group.untilRolled();
+        await arena.group.untilRolled(240_000);
         expect(agent.turns().at(-1)?.group.name).toBe('renamed');
       } finally {
         await arena.close();
       }
-    });
+      // What was announced under the old name and not seen to happen is waited out for two minutes.
+    }, 300_000);
 
     it.concurrent('pods of somebody else carry the label of a zone: they are never touched', async () => {
       const arena = await open('foreign', agentRules(), 2);
