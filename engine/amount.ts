@@ -44,3 +44,16 @@ export function ordinalRanges(ordinals: readonly number[]): string {
 export function pods(count: number): string {
   return `${count} ${count === 1 ? 'pod' : 'pods'}`;
 }
+
+/** The ordinals of ascending ranges; undefined when they are more than `most`, before any list of them is made, or do not ascend. */
+export function ordinalsIn(ranges: string, most: number): readonly number[] | undefined {
+  const ordinals: number[] = [];
+  let last = -1;
+  for (const range of ranges.split(',')) {
+    const [first = 0, end = first] = range.split('-').map(Number);
+    if (first <= last || end < first || ordinals.length + (end - first) + 1 > most) return undefined;
+    for (let ordinal = first; ordinal <= end; ordinal += 1) ordinals.push(ordinal);
+    last = end;
+  }
+  return ordinals;
+}

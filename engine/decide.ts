@@ -3,7 +3,9 @@ import type { GroupDefinition } from '../policies/definition.ts';
 import { ordinalRanges, pods } from './amount.ts';
 import { contextOf, type GroupContext } from './context.ts';
 import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from './decision.ts';
+import { isPromoted, observedPromotions } from './promote/promotions.ts';
 import { decideRoll } from './roll.ts';
+import { withRollback } from './rollback.ts';
 import { earliest, holds, result } from './rule.ts';
 import { advanceRun } from './run.ts';
 import { decideScale } from './scale.ts';
@@ -22,7 +24,7 @@ export function decide(snapshot: Snapshot): Decision {
 
 /** Decides for one group: its replicas first, then its pods. */
 export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDecision {
-  const context = contextOf(snapshot, group);
+  const context = withRollback(contextOf(snapshot, group));
   const advanced = advanceRun(context);
   const scale = decideScale(context, advanced?.run);
   const roll = decideRoll(context, advanced, scale.isScaling);
@@ -36,6 +38,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const wakeAtMs = earliest([
     ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
     ...claimInstants(context),
+    ...roll.warnings.map(({ rule, earliestMs }) => (rule === 'rolled-back' && (earliestMs ?? 0) > snapshot.nowMs ? earliestMs : undefined)),
   ]);
   return {
     namespace: group.namespace,
@@ -52,6 +55,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),
+    ...(isPromoted(group) || context.view.ledger.promotions !== undefined ? { promoted: observedPromotions(context) } : {}),
   };
 }
 
@@ -139,7 +143,7 @@ function describeZone(view: ZoneView): ZoneDecision {
     if (ordinals === undefined) byRevision.set(pod.revision, [pod.ordinal]);
     else ordinals.push(pod.ordinal);
   }
-  const target = view.set?.status.updateRevision;
+  const { target } = view;
   const revisions = [...byRevision]
     .sort(([a], [b]) => Number(a === target) - Number(b === target) || (a < b ? -1 : 1))
     .map(([revision, ordinals]) => ({ revision, ordinals: ordinalRanges(ordinals) }));

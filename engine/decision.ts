@@ -1,6 +1,6 @@
 // The output of the engine: what to do now, why not more, and when to look again. Plain data.
 import type { Source } from '../policies/definition.ts';
-import type { RunState } from './snapshot.ts';
+import type { Ledger, RunState } from './snapshot.ts';
 
 /**
  * How a rule answered. `ok`: it does not hold the step. `wait`: it will pass by itself or with progress elsewhere. `no`: policy refuses; a
@@ -20,6 +20,8 @@ export interface RuleResult {
   readonly source?: Source;
   /** The earliest instant at which the answer could change by time alone. */
   readonly earliestMs?: number;
+  /** Of what waits for an approval, which must name it. */
+  readonly digest?: string;
 }
 
 interface PodTarget {
@@ -30,6 +32,8 @@ interface PodTarget {
   readonly ordinal: number;
   /** Precondition of the request. */
   readonly uid: string;
+  /** The revision at which the successor is made, where that is not for the StatefulSet controller to say: under the engine `promote`. */
+  readonly promoteTo?: string;
 }
 
 export type Action =
@@ -56,10 +60,11 @@ export type Action =
       readonly from: number;
       readonly to: number;
       /**
-       * `outdated`: lowered so that the next pods go. `stuck`: lowered to the one pod next in line, which is down already. `updated`: lowered to pods that run the update revision already, so that they keep it. `complete`:
-       * raised because every pod runs the update revision, so that the next template waits.
+       * `outdated`: lowered so that the next pods go. `stuck`: lowered to the one pod next in line, which is down already. `updated`: lowered to
+       * pods that run the update revision already, so that they keep it. `complete`: raised because every pod runs the update revision, so
+       * that the next template waits. `promote`: raised because the engine `promote` replaces pods one by one, and the controller none.
        */
-      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete';
+      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'promote';
       /** The pods that go, in the order of the controller: from the highest ordinal down. */
       readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
     }
@@ -162,6 +167,8 @@ export interface GroupDecision {
   readonly wakeAtMs?: number;
   /** The run after this decision; to be remembered in the ledger. */
   readonly run?: RunState;
+  /** What the ledger is to say of promoted pods before anything of this decision is done. Absent: it says nothing of them, and need not. */
+  readonly promoted?: Pick<Ledger, 'promotions' | 'templates'>;
 }
 
 export interface Decision {
@@ -198,10 +205,12 @@ export type AdmissionRequest =
       /** `spec.ordinals.start` after the write; absent: it stays as it is. */
       readonly firstOrdinal?: number;
       /**
-       * Labels of the StatefulSet that the write changes or removes, and those that protect by themselves which it adds; and the annotation
-       * grafana.com/last-downscale when the write removes it or sets it back.
+       * Labels of the StatefulSet that the write changes or removes, and those that protect by themselves which it adds; the annotation
+       * grafana.com/last-downscale when the write removes it or sets it back; and those that say where pods are asked before they go.
        */
       readonly relabels?: readonly string[];
+      /** The label of the time between zones after the write; absent: it has none then. Read when `relabels` names it. */
+      readonly betweenZones?: string;
       readonly via: 'update' | 'patch' | 'apply';
       readonly user?: string;
       readonly dryRun: boolean;

@@ -7,6 +7,7 @@ import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from '.
 import { rightPartition } from './invariants-partition.ts';
 import { isNewAnswer } from './preparations.ts';
 import { boundedReplicas } from './replicas.ts';
+import { withRollback } from './rollback.ts';
 import { inFlightBefore } from './rules/stuck.ts';
 import type { Snapshot } from './snapshot.ts';
 import { isCrashing, type ZoneView } from './view.ts';
@@ -134,7 +135,7 @@ const rightTarget: Invariant = {
       const view = zoneNamed(context, action.zone);
       const pod = view?.pods.find((candidate) => candidate.name === action.pod);
       if (pod === undefined) return [`${action.pod} does not exist`];
-      const wrong = pod.revision === view?.set?.status.updateRevision ? [`${action.pod} is at the update revision`] : [];
+      const wrong = pod.revision === view?.target ? [`${action.pod} is at the update revision`] : [];
       const other = pod.uid === action.uid ? [] : [`${action.pod} has another UID`];
       return [...wrong, ...other];
     });
@@ -359,7 +360,8 @@ export function isAdopted(group: GroupDefinition): boolean {
 }
 
 /** Everything that a decision violates, as `id: what`. The agent asks this once more before anything destructive. */
-export function violationsOf(decided: Decided): readonly string[] {
+export function violationsOf(made: Decided): readonly string[] {
+  const decided = { ...made, snapshot: withRollback(contextOf(made.snapshot, made.group)).snapshot };
   return decisionInvariants
     .filter((invariant) => invariant.scope === 'all' || !isAdopted(decided.group))
     .flatMap((invariant) => invariant.violations(decided).map((what) => `${invariant.id}: ${what}`));

@@ -2,10 +2,8 @@
 import { labelKeys } from '../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
-import { holdingPartition } from '../policies/engines.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
 import { announcedByAgent, grantedBefore, groupOf, podNamed, setNamed } from './admission-claims.ts';
-import { pods } from './amount.ts';
 import { contextOf, type GroupContext, protectSource, sourceOf } from './context.ts';
 import type { Action, AdmissionRequest, Judgement, RuleResult } from './decision.ts';
 import { disruptionVerdict } from './disruption/disruption.ts';
@@ -18,8 +16,8 @@ import { withException } from './rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { prepareDownscale } from './rules/prepare.ts';
 import { leavingOrdinals, protectedFromOthers } from './rules/protected.ts';
-import { oldStatusOf } from './rules/roll.ts';
 import { type ScaleQuestion, scaleCeiling, scaleDownRules, setLeavesRules } from './rules/scale.ts';
+import { strategyKept, type UpdateRequest } from './rules/strategy.ts';
 import { windowResult } from './rules/window.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { viewGroup, type ZoneView } from './view.ts';
@@ -45,9 +43,9 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
   const refusals = verdict.results.filter(holds);
   const actions = verdict.actions ?? [];
   const asks = actions.some((action) => action.kind === 'callPods' && action.method === 'POST');
-  const waitsForCalls = asks && refusals.every((answer) => answer.rule === 'prepare-downscale' && answer.outcome === 'wait');
+  const waitsForCalls = asks && refusals.every((answer) => isPreparation(answer) && answer.outcome === 'wait');
   const outcome = refusals.length === 0 ? 'allow' : waitsForCalls ? 'prepare' : 'deny';
-  const first = [...refusals].sort((a, b) => severity(b) - severity(a))[0];
+  const first = [...refusals].sort((a, b) => severity(b) - severity(a) || Number(isPreparation(a)) - Number(isPreparation(b)))[0];
   return {
     outcome,
     code: outcome === 'deny' ? (verdict.code === undefined || verdict.code === 200 ? 403 : verdict.code) : 200,
@@ -59,6 +57,11 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
     actions: outcome === 'allow' ? [] : actions,
     decisionId: decisionId(snapshot, request, first?.rule),
   };
+}
+
+/** No pod is asked to prepare while something else holds, so that is what is said. */
+function isPreparation({ rule }: RuleResult): boolean {
+  return rule === 'prepare-downscale';
 }
 
 function severity(answer: RuleResult): number {
@@ -113,7 +116,10 @@ function verdictOfRules(snapshot: Snapshot, request: AdmissionRequest): Verdict 
         });
       });
     case 'restart':
-      return onMember(snapshot, request, (context, zone) => guarded(context, zone, 'restart', [], request));
+      // Each of its pods is replaced, though one after the other.
+      return onMember(snapshot, request, (context, zone) =>
+        guarded(context, zone, 'restart', [], { ...request, podCount: Math.max(zone.replicas, zone.pods.length) }),
+      );
     case 'deletePod':
     case 'evictPod':
       return onPod(snapshot, request);
@@ -245,68 +251,6 @@ function onUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
     return { results: [...strategy, ...policies.results.filter((answer) => answer.outcome === 'no')], policies };
   });
   return { ...scale, ...change, results: [...scale.results, ...change.results] };
-}
-
-type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
-
-/**
- * RollingUpdate instead of OnDelete, or a lower partition, hands the outdated pods to the StatefulSet controller, which asks nobody; a template in
- * the same write makes all outdated, and so does one that comes later. Another first ordinal takes the pods below it away.
- */
-function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
-  const { set } = zone;
-  if (set === undefined) return [];
-  const source = sourceOf(context, 'rollout.engine');
-  const { strategy, isTemplateChanged, partition = set.partition, firstOrdinal = set.firstOrdinal } = request;
-  const moved =
-    firstOrdinal === set.firstOrdinal
-      ? []
-      : [result('ordinals-kept', 'no', `pods of ${set.name} would leave with their ordinals`, { limit: `begins at ${set.firstOrdinal}` })];
-  if (strategy === 'OnDelete') return [...moved, ...versionsKept(context, zone, request)];
-  const unheld = templateHeld(context, zone, request);
-  if (unheld !== undefined) return [...moved, unheld];
-  const isOther = set.updateStrategy !== strategy;
-  const isHeldByPartition = !isTemplateChanged || context.group.rollout.engine !== 'onDelete';
-  if (!isOther && partition >= set.partition && isHeldByPartition) return moved;
-  if (zone.unknown !== undefined) return [...moved, result('view-complete', 'unknown', zone.unknown)];
-  const old = isTemplateChanged ? undefined : oldStatusOf(zone);
-  if (old !== undefined) return [...moved, old];
-  const beyond = isOther ? 0 : partition;
-  const outdated = isTemplateChanged
-    ? Math.max(0, zone.replicas - beyond)
-    : zone.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + beyond).length;
-  if (outdated === 0) return moved;
-  const isLower = !isOther && partition < set.partition;
-  const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
-  const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
-  const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
-  return [...moved, result('update-strategy', 'no', fact, { limit, source })];
-}
-
-/** Under OnDelete a pod comes back at the update revision, whatever its turn; where a partition kept it, that would be a rollout by accident. */
-function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
-  const { set, outdated } = zone;
-  if (set === undefined || group.rollout.engine === 'onDelete' || set.updateStrategy === 'OnDelete') return [];
-  if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
-  const count = isTemplateChanged ? zone.replicas : outdated.length;
-  if (count === 0) return [];
-  const fact = `under OnDelete ${pods(count)} of ${set.name} would come back at the update revision whenever they restart`;
-  return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.engine'] })];
-}
-
-/**
- * Under the engine `partition` a template waits for its turn only while the partition holds the pods back. Between the end of one rollout and the
- * agent's next turn it does not yet. In the middle of one a template may be written all the same: that is how a broken one is cured.
- */
-function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
-  const { set, outdated, replicas } = zone;
-  if (group.rollout.engine !== 'partition' || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined)
-    return undefined;
-  const { partition = set.partition } = request;
-  if (set.updateStrategy !== request.strategy || outdated.length > 0 || partition !== set.partition || partition >= replicas)
-    return undefined;
-  const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
-  return result('update-strategy', 'wait', fact, { limit: `partition ${holdingPartition}`, source: group.sources['rollout.engine'] });
 }
 
 type PodRequest = Extract<AdmissionRequest, { kind: 'deletePod' | 'evictPod' }>;

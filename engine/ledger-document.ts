@@ -1,7 +1,8 @@
 // The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, and nothing believed that does not fit.
 import { z } from 'zod';
-import { ordinalRanges } from './amount.ts';
+import { ordinalRanges, ordinalsIn } from './amount.ts';
 import { canonicalJson } from './hash.ts';
+import { encodePromotions, promotionRow, promotionsOf, ranges, templateRow, zone } from './promote/promotions-document.ts';
 import { type Claim, isUnknown, type Known, type Ledger, type Preparation } from './snapshot.ts';
 
 /** The key in `data` of the ConfigMap. */
@@ -19,6 +20,12 @@ export const ledgerByteLimit = 256 * 1024;
  */
 const format = { major: 1, minor: 0 } as const;
 
+/**
+ * Of a ledger with promotions: an agent that knows nothing of them would drop them with its first write, and pods would lose the revision at
+ * which they are to come back.
+ */
+const promotedFormat = { major: 2, minor: 0 } as const;
+
 /** Whose ledger it is. */
 export interface LedgerIdentity {
   readonly namespace: string;
@@ -31,15 +38,9 @@ export function ledgerName(group: string): string {
 }
 
 const text = z.string().min(1);
-// Zones found by labels are named after their StatefulSets.
-const zone = z
-  .string()
-  .max(253)
-  .regex(/^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/);
 const instant = z.int();
 const instants = z.union([instant, z.array(instant)]);
 const whole = z.int().min(0);
-const ranges = z.string().regex(/^\d{1,10}(?:-\d{1,10})?(?:,\d{1,10}(?:-\d{1,10})?)*$/);
 const uids = z.array(z.string());
 
 const podClaims = z.object({
@@ -92,6 +93,7 @@ const run = z.object({
   wave: whole,
   waveStartedMs: instant,
   waveAvailableMs: instant.optional(),
+  waves: z.string().max(64).optional(),
   openZone: zone.optional(),
   lastDisruptionMs: instant.optional(),
   inFlightSinceMs: instant.optional(),
@@ -103,6 +105,7 @@ const run = z.object({
   failedMs: instant.optional(),
   retriedMs: instant.optional(),
   completedMs: instant.optional(),
+  rolledBack: z.object({ revisions, because: z.string() }).optional(),
 });
 
 const document = z.object({
@@ -113,6 +116,8 @@ const document = z.object({
   downscales: z.array(z.object({ zone, atMs: instant, from: whole, to: whole })),
   preparations: z.array(preparations),
   run: run.optional(),
+  promotions: z.array(promotionRow).optional(),
+  templates: z.array(templateRow).optional(),
 });
 
 type LedgerDocument = z.infer<typeof document>;
@@ -122,9 +127,10 @@ type LedgerDocument = z.infer<typeof document>;
  * `ledgerByteLimit`, or could not be read again: whoever wanted to write it must wait.
  */
 export function encodeLedger(ledger: Ledger): Known<string> {
-  const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state } = ledger;
+  const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, promotions = [], templates = [] } = ledger;
+  const { major, minor } = promotions.length === 0 ? format : promotedFormat;
   const encoded = canonicalJson({
-    format: `${format.major}.${format.minor}`,
+    format: `${major}.${minor}`,
     namespace,
     group,
     epoch,
@@ -132,6 +138,8 @@ export function encodeLedger(ledger: Ledger): Known<string> {
     downscales: sorted(downscales),
     preparations: sorted(encodePreparations(prepared)),
     run: state,
+    ...(promotions.length === 0 ? {} : { promotions: sorted(encodePromotions(promotions)) }),
+    ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
   });
   const read = decodeLedger(encoded, ledger);
   return isUnknown(read) ? read : encoded;
@@ -183,8 +191,8 @@ function formatProblem(value: unknown): string | undefined {
   const version = read.success ? /^(\d{1,6})\.(\d{1,6})$/.exec(read.data.format) : null;
   if (version === null) return 'names no format version';
   const major = Number(version[1]);
-  if (major === format.major) return undefined;
-  return `has the format ${version[0]}, which ${major > format.major ? 'a newer agent wrote' : 'is not read any more'}; known is ${format.major}`;
+  if (major === format.major || major === promotedFormat.major) return undefined;
+  return `has the format ${version[0]}, which ${major > promotedFormat.major ? 'a newer agent wrote' : 'is not read any more'}; known are ${format.major} and ${promotedFormat.major}`;
 }
 
 function issueText(error: z.ZodError): string {
@@ -290,10 +298,12 @@ function oneForAll(values: readonly number[]): number | readonly number[] | unde
   return values.every((value) => value === values[0]) ? values[0] : values;
 }
 
-function decoded({ claims, preparations: prepared, downscales, epoch, run: state, ...identity }: LedgerDocument): Ledger | undefined {
+function decoded(read: LedgerDocument): Ledger | undefined {
+  const { claims, preparations: prepared, downscales, epoch, run: state, promotions = [], templates = [], ...identity } = read;
+  const promoted = promotionsOf(promotions);
   const opened = claims.map((claim) => (isOfSet(claim) ? [compact(claim)] : podClaimsOf(claim)));
   const known = prepared.map(preparationsOf);
-  if (opened.some((list) => list === undefined) || known.some((list) => list === undefined)) return undefined;
+  if (opened.some((list) => list === undefined) || known.some((list) => list === undefined) || promoted === undefined) return undefined;
   return {
     ...identity,
     claims: sorted(opened.flatMap((list) => list ?? [])),
@@ -301,11 +311,13 @@ function decoded({ claims, preparations: prepared, downscales, epoch, run: state
     preparations: sorted(known.flatMap((list) => list ?? [])),
     ...(epoch === undefined ? {} : { epoch }),
     ...(state === undefined ? {} : { run: compact(state) }),
+    ...(promoted.length === 0 ? {} : { promotions: sorted(promoted) }),
+    ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
   };
 }
 
 function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.infer<typeof podClaims>): readonly Claim[] | undefined {
-  const numbers = ordinals === undefined ? [] : expand(ordinals, named.length);
+  const numbers = ordinals === undefined ? [] : ordinalsIn(ordinals, named.length);
   if (numbers === undefined || (ordinals !== undefined && numbers.length !== named.length)) return undefined;
   if (resourceVersions !== undefined && resourceVersions.length !== named.length) return undefined;
   return named.map((uid, index) => compact({ ...common, uid, ordinal: numbers[index], resourceVersion: resourceVersions?.[index] }));
@@ -313,7 +325,7 @@ function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.i
 
 function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparation[] | undefined {
   const { ordinals, uids: named, seenMs, reportedMs, answeredMs, sinceMs, zone: of, call, state, message, isWithdrawn } = batch;
-  const numbers = expand(ordinals, named.length);
+  const numbers = ordinalsIn(ordinals, named.length);
   const seen = forEach(seenMs, named.length);
   const reported = reportedMs === undefined ? [] : forEach(reportedMs, named.length);
   const answered = answeredMs === undefined ? [] : forEach(answeredMs, named.length);
@@ -337,19 +349,6 @@ function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparati
 function forEach(values: number | readonly number[], count: number): readonly number[] | undefined {
   if (typeof values === 'number') return Array.from({ length: count }, () => values);
   return values.length === count ? values : undefined;
-}
-
-/** The ordinals of ascending ranges; undefined when they are more than `most`, before any list of them is made, or do not ascend. */
-function expand(written: string, most: number): readonly number[] | undefined {
-  const ordinals: number[] = [];
-  let last = -1;
-  for (const range of written.split(',')) {
-    const [first = 0, end = first] = range.split('-').map(Number);
-    if (first <= last || end < first || ordinals.length + (end - first) + 1 > most) return undefined;
-    for (let ordinal = first; ordinal <= end; ordinal += 1) ordinals.push(ordinal);
-    last = end;
-  }
-  return ordinals;
 }
 
 type Mutable<Row> = { -readonly [Key in keyof Row]: Row[Key] };

@@ -1,6 +1,8 @@
 // What is remembered of a group between turns, as a value: disruptions that were announced, dated downscales, prepared pods.
 import type { GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
-import type { Action } from './decision.ts';
+import type { GroupContext } from './context.ts';
+import type { Action, GroupDecision } from './decision.ts';
+import { withPromotions } from './promote/promotions.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { isAvailable } from './view.ts';
 
@@ -9,6 +11,20 @@ export const openClaimLimit = 100;
 
 /** A claim whose object is unchanged is dropped after this long: twice what the API server gives a request. */
 export const unappliedClaimMs = 120_000;
+
+/**
+ * The ledger with what a decision leaves in it before any of `actions`, which are those of the decision that are carried out: the run, which has
+ * not moved while some of them are left out, and the revisions at which pods come back.
+ */
+export function decidedLedger(
+  ledger: Ledger,
+  decision: Pick<GroupDecision, 'run' | 'promoted' | 'actions'>,
+  { snapshot, group, actions = decision.actions }: Pick<GroupContext, 'snapshot' | 'group'> & { readonly actions?: readonly Action[] },
+): Ledger {
+  const { run, promoted } = decision;
+  const moved = run === undefined || run === ledger.run || actions.length < decision.actions.length ? ledger : { ...ledger, run };
+  return promoted === undefined ? moved : withPromotions({ ...moved, ...promoted }, actions, { snapshot, group });
+}
 
 /**
  * The claims that announce these actions; actions that disturb nothing need none. `epoch` is the leadership under which they are carried out,

@@ -1,9 +1,10 @@
-// What the engine `partition` writes without a pod going: the partition that holds every pod back, and one that keeps pods at the revision they have.
+// What is written of partitions without a pod going: the one that holds every pod back, and one that keeps pods at the revision they have.
 import type { GroupDefinition } from '../policies/definition.ts';
 import { holdingPartition } from '../policies/engines.ts';
 import { pods } from './amount.ts';
 import type { GroupContext } from './context.ts';
 import type { Action, RuleResult } from './decision.ts';
+import { isPromoted } from './promote/promotions.ts';
 import { result } from './rule.ts';
 import { oldStatusOf } from './rules/roll.ts';
 import type { Claim, PodView, RunState, StatefulSetView } from './snapshot.ts';
@@ -58,12 +59,15 @@ export function setPartition(
  * from the highest ordinal down that run the update revision without having been let go are taken in, so that they keep it over a restart.
  */
 export function settlePartitions(context: GroupContext, isScaling: boolean): readonly SetPartition[] {
-  if (!isPartitioned(context.group) || isScaling) return [];
+  if (isScaling || !(isPartitioned(context.group) || isPromoted(context.group))) return [];
   return context.view.zones.flatMap((view) => {
     const { set, claims, unknown } = view;
     if (set === undefined || unknown !== undefined || set.updateStrategy !== 'RollingUpdate' || oldStatusOf(view) !== undefined) return [];
     // Somebody else is about to write the same StatefulSet.
     if (claims.some(({ verb }) => verb === 'setPartition' || verb === 'scaleDown')) return [];
+    // Every pod that runs another revision than the current one is promoted to it by then, so nothing changes its version by this write.
+    if (isPromoted(context.group))
+      return set.partition === holdingPartition ? [] : setPartition(context, view, { to: holdingPartition, because: 'promote' });
     if (view.updated === view.replicas) {
       const isCurrent = set.status.currentRevision === set.status.updateRevision;
       return isCurrent && set.partition !== holdingPartition
@@ -90,7 +94,7 @@ function lowestUpdated({ pods: members }: ZoneView, { firstOrdinal, replicas, st
  * for complete when it had no pods. Told, and no reason to hold anything.
  */
 export function partitionWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
-  if (!isPartitioned(context.group)) return [];
+  if (!isPartitioned(context.group) && !isPromoted(context.group)) return [];
   return context.view.zones.flatMap((view) => {
     const { set, zone, unknown } = view;
     if (set === undefined || unknown !== undefined || set.updateStrategy !== 'RollingUpdate') return [];
@@ -101,6 +105,8 @@ export function partitionWarnings(context: GroupContext, run: RunState | undefin
         `zone ${zone.name} has no pods, which Kubernetes takes for a complete rollout: they will come back at the update revision`,
       );
     }
+    // Promoted pods come back as they are.
+    if (isPromoted(context.group)) return [];
     const below = view.pods.filter(
       ({ ordinal, revision, isTerminating }) =>
         ordinal < partitionOrdinal(set) && revision !== set.status.currentRevision && !isTerminating && ordinal >= set.firstOrdinal,

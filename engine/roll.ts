@@ -3,17 +3,20 @@ import { pods } from './amount.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { Action, RuleResult, Step } from './decision.ts';
 import { isPartitioned, partitionWarnings, setPartition, settlePartitions } from './partition.ts';
+import { isPromoted } from './promote/promotions.ts';
+import { rollbackWarnings } from './rollback.ts';
 import { earliest, holds, result, stepOutcome } from './rule.ts';
 import { type ChosenPod, choosePods } from './rules/budget.ts';
 import { deadlineFailure, progressDeadline, runDeadline } from './rules/deadline.ts';
 import { withException } from './rules/exception.ts';
 import { partitionKept } from './rules/partition.ts';
 import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
+import { promotionResults } from './rules/promote.ts';
 import { protectedResult } from './rules/protected.ts';
 import { type RollQuestion, rollRules } from './rules/roll.ts';
 import { isBelowPartition, mayCureBeside, stuckInstants } from './rules/stuck.ts';
 import { undoneResult } from './rules/undone.ts';
-import { beforeWave } from './rules/wave.ts';
+import { beforeWave, goneUnder, underWay } from './rules/wave.ts';
 import { windowResult } from './rules/window.ts';
 import { type AdvancedRun, fail, type WaveProgress, type ZoneProgress } from './run.ts';
 import type { PodView, RunState } from './snapshot.ts';
@@ -37,7 +40,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
     ...decision,
     // Last: after a write of one StatefulSet nothing else may go until its status is new again.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
-    warnings: [...decision.warnings, ...partitionWarnings(context, decision.run)],
+    warnings: [...decision.warnings, ...partitionWarnings(context, decision.run), ...rollbackWarnings(context, decision.run)],
   };
 }
 
@@ -141,22 +144,27 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   const name = zone.view.zone.name;
   const hasBegun = (current.lastDisruptionMs ?? -1) >= current.waveStartedMs;
   const before =
-    hasBegun || current.outcome === 'failed'
+    current.outcome === 'failed'
       ? { results: [], observations: [], wantedReadings: [] }
-      : beforeWave(context, progress.wave, current);
+      : hasBegun
+        ? underWay(context, progress.wave, current)
+        : beforeWave(context, progress.wave, current);
   const gated = before.failure === undefined || current.outcome === 'failed' ? current : fail(current, before.failure, context.nowMs);
   const policies = policyAnswer({ context, action: 'rollout', zone: zone.view, run: current });
   // What an earlier run replaced is not this run under way: a new template begins when the windows let it, also in a zone that is open.
   const isUnderWay = (current.lastDisruptionMs ?? -1) >= current.startedMs;
-  const underWay = !isUnderWay ? 'nothing' : current.openZone === name ? 'zone' : 'run';
+  const covered = !isUnderWay ? 'nothing' : current.openZone === name ? 'zone' : 'run';
   const choice = choosePods(question);
   const results = [
     ...rollRules.map((rule) => rule.evaluate({ ...question, run: gated })),
-    ...[partitionKept(question), undoneResult(context, zone.view), protectedResult(context, zone.view, 'all')].filter(
-      (answer) => answer !== undefined,
-    ),
+    ...[
+      partitionKept(question),
+      ...promotionResults(question),
+      undoneResult(context, zone.view),
+      protectedResult(context, zone.view, 'all'),
+    ].filter((answer) => answer !== undefined),
     ...before.results,
-    windowResult(context, 'rollout', underWay),
+    windowResult(context, 'rollout', covered),
     ...policies.results,
     progressDeadline(context, gated),
     runDeadline(context, gated),
@@ -176,7 +184,10 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   const next = measured(
     context,
     isActing
-      ? { ...gated, openZone: name, lastDisruptionMs: context.nowMs, inFlightSinceMs: gated.inFlightSinceMs ?? context.nowMs }
+      ? {
+          ...{ ...gated, ...goneUnder(context.group), openZone: name },
+          ...{ lastDisruptionMs: context.nowMs, inFlightSinceMs: gated.inFlightSinceMs ?? context.nowMs },
+        }
       : gated,
     !results.some(isPersonOrCalendar) && !waitsForApproval(policies),
   );
@@ -230,10 +241,15 @@ function replacements(context: GroupContext, view: ZoneView, chosen: readonly Ch
 }
 
 function replacement(context: GroupContext, view: ZoneView, { pod, because }: ChosenPod): Action {
-  const target = podTarget(context, view, pod);
+  const target = { ...podTarget(context, view, pod), ...promotionTo(context, view) };
   if (because === 'stuck' || context.group.rollout.rotateBy === 'delete')
     return { kind: 'deletePod', ...target, resourceVersion: pod.resourceVersion, because };
   return { kind: 'evictPod', ...target, because };
+}
+
+/** The StatefulSet controller makes every pod at the current revision, so what a pod is to become is said with its removal. */
+function promotionTo({ group }: GroupContext, { target }: ZoneView): { readonly promoteTo?: string } {
+  return isPromoted(group) ? { promoteTo: target } : {};
 }
 
 function podTarget(context: GroupContext, view: ZoneView, pod: PodView) {

@@ -5,7 +5,7 @@ import { isBelievable } from './believable.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { RuleResult } from './decision.ts';
 import { hashText } from './hash.ts';
-import { abortOf, wordsOn } from './people.ts';
+import { abortOf, saidBy, wordsOn } from './people.ts';
 import { holds } from './rule.ts';
 import { isStuck } from './rules/stuck.ts';
 import { afterWave } from './rules/wave.ts';
@@ -132,8 +132,8 @@ function currentRun(context: GroupContext): RunState | undefined {
   }
   if (known.outcome === 'completed' && hasOutdated) return newRun(context, { kind: 'rollout', target, previous: known.previous });
   const current = known.outcome === 'failed' && isRetried(context, known) ? retried(known, context.nowMs) : known;
-  const aborted = current.outcome === 'running' ? abortOf(context, current) : undefined;
-  return aborted === undefined ? current : fail(current, aborted, context.nowMs);
+  const abort = current.outcome === 'running' ? abortOf(context, current) : undefined;
+  return abort === undefined ? current : fail(current, `aborted by ${saidBy(abort)}`, context.nowMs);
 }
 
 /** The run is over, whatever became of it before: every pod runs what is asked for. */
@@ -171,7 +171,7 @@ function retried(run: RunState, nowMs: number): RunState {
 function targetOf(context: GroupContext): Readonly<Record<string, string>> {
   const known = context.view.ledger.run?.target ?? {};
   const entries = context.view.zones.flatMap((view): [string, string][] => {
-    const revision = view.set?.status.updateRevision || known[view.zone.name];
+    const revision = view.target || view.set?.status.updateRevision || known[view.zone.name];
     return revision === undefined ? [] : [[view.zone.name, revision]];
   });
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -198,7 +198,7 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
  * A zone that is open stays open: it is finished, or made whole, before another one is begun. Without one the single zone that is not whole is
  * open when an outdated pod is what it lacks, for nothing else can go before it.
  */
-function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | 'previous'>, before?: RunState): RunState {
+export function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | 'previous'>, before?: RunState): RunState {
   const { nowMs, group } = context;
   const id = hashText(`${group.namespace}/${group.name} ${JSON.stringify(run.target)} ${nowMs}`).slice(0, 10);
   const down = context.view.zones.filter((view) => !view.isReady);

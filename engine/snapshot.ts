@@ -1,6 +1,7 @@
 // The input of every decision: plain data, what was seen and when. What could not be read is unknown, never absent.
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
+import type { ObjectContent } from './diff/field-diff.ts';
 
 /** Stands where a value could not be read, with the reason. */
 export interface Unknown {
@@ -129,7 +130,10 @@ export interface MetricView {
   readonly policy: string;
   readonly input: string;
   readonly value: Known<number>;
+  /** When the question was asked that `value` answers. */
   readonly atMs: number;
+  /** Why there is nothing newer; absent when the last question was answered. */
+  readonly problem?: string;
 }
 
 /** What a person asked for (RolloutIntent). `requestedBy` is absent when no webhook stamped it. */
@@ -154,11 +158,15 @@ export interface IntentView {
   readonly wave?: string;
   readonly rule?: string;
   readonly gate?: string;
+  /** With `approve`: which definition of the waves, or of the rule, was approved. */
+  readonly digest?: string;
   /** With `cancel`: the number that is not wanted any more. */
   readonly replicas?: number;
   /** With `protect`: the ordinals that are meant; absent: all. */
   readonly ordinals?: readonly number[];
   /** With `undo`: revisions that are taken back, and held when somebody asks for them again. */
+  /** With `abort`: pods go back to what they ran before. */
+  readonly rollback?: boolean;
   readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
   readonly runId?: string;
   readonly reason?: string;
@@ -221,6 +229,8 @@ export interface RunState {
   readonly waveStartedMs: number;
   /** Since when all pods of the wave have been available. */
   readonly waveAvailableMs?: number;
+  /** Digest of the waves as they stood when a pod of the wave under way last went; absent where none of them asks for an approval before it. */
+  readonly waves?: string;
   /** The zone in which pods are being replaced. */
   readonly openZone?: string;
   /** When a pod was last replaced, in this run or one before it. */
@@ -237,9 +247,45 @@ export interface RunState {
   /** When a person last asked to go on after a failure. */
   readonly retriedMs?: number;
   readonly completedMs?: number;
+  /** Of a run that brings pods back from a template which failed and is still asked for: that revision by zone, and why. */
+  readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
 }
 
-/** What is remembered of a group between turns: claims, dated downscales, preparations, the run. */
+/**
+ * A pod of this ordinal is made at another revision than the current one of its StatefulSet. Under the engine `promote` the webhook on the creation of
+ * pods sees to that.
+ */
+export interface Promotion {
+  readonly zone: string;
+  readonly ordinal: number;
+  /** Name of a ControllerRevision. */
+  readonly revision: string;
+  /** How often a pod was taken away so that it comes back at the revision; 0 for a pod that ran it when it was first seen. */
+  readonly placements: number;
+  /** UID of the pod that was taken away last, or is about to be. */
+  readonly replaces?: string;
+  /** When that was. */
+  readonly atMs?: number;
+}
+
+/** `data.spec.template` of a ControllerRevision that a promotion names: Kubernetes may delete one that no pod carries at the moment. */
+export interface KeptTemplate {
+  readonly zone: string;
+  /** Name of the ControllerRevision. */
+  readonly revision: string;
+  readonly template: ObjectContent;
+}
+
+/** A ControllerRevision (`apps/v1`) of a StatefulSet of a group that promotes pods. */
+export interface RevisionView {
+  readonly namespace: string;
+  readonly statefulSet: string;
+  readonly name: string;
+  /** `data.spec.template`. */
+  readonly template: Known<ObjectContent>;
+}
+
+/** What is remembered of a group between turns: claims, dated downscales, preparations, the run, promoted pods. */
 export interface Ledger {
   readonly namespace: string;
   readonly group: string;
@@ -247,6 +293,10 @@ export interface Ledger {
   readonly downscales: readonly { readonly zone: string; readonly atMs: number; readonly from: number; readonly to: number }[];
   readonly preparations: readonly Preparation[];
   readonly run?: RunState;
+  /** One for each zone and ordinal at most; absent: none. */
+  readonly promotions?: readonly Promotion[];
+  /** One for each zone and revision at most; absent: none. */
+  readonly templates?: readonly KeptTemplate[];
   /** The highest leadership that ever wrote here. */
   readonly epoch?: number;
 }
@@ -265,9 +315,11 @@ export interface UnreadObject extends Unknown {
 export interface Departure {
   readonly statefulSet: string;
   readonly uid: string;
-  /** The group that it left; or else `label`, the one that it lost. */
+  /** The group that it left; or else `label`, the one that it lost, or the annotation that was changed. */
   readonly group?: string;
   readonly label?: string;
+  /** Of a label with a time, what it said before; of an annotation, how that began. */
+  readonly value?: string;
   readonly untilMs: number;
 }
 
@@ -288,6 +340,8 @@ export interface Snapshot {
   readonly gateReadings: readonly GateReadingsView[];
   readonly metrics: readonly MetricView[];
   readonly ledgers: readonly Ledger[];
+  /** ControllerRevisions that promotions need and no ledger has yet; absent: none were asked for. */
+  readonly revisions?: readonly RevisionView[];
   /** What StatefulSets of the namespace that a request is about were taken out of lately; admission alone asks. */
   readonly departures?: Known<readonly Departure[]>;
   /** UIDs of the StatefulSets that no departure can be about, also while those are unknown. */

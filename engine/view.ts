@@ -9,26 +9,28 @@ export interface ZoneView {
   readonly set?: StatefulSetView;
   /** Why the zone cannot be judged. */
   readonly unknown?: string;
+  /** The revision that pods are to have: the update revision, unless it failed and was rolled back. Empty while it is not known. */
+  readonly target: string;
   /** `spec.replicas`. */
   readonly replicas: number;
   /** Owned pods, by ordinal. */
   readonly pods: readonly PodView[];
   /** Pods beyond `spec.replicas`, which are on their way out. */
   readonly surplus: readonly PodView[];
-  /** Pods within `spec.replicas` whose revision is not the update revision, by ordinal. */
+  /** Pods within `spec.replicas` whose revision is not `target`, by ordinal. */
   readonly outdated: readonly PodView[];
   /**
    * Of the outdated pods those that the StatefulSet controller replaces as soon as it likes, since the partition does not hold them back or is
    * about to be lowered below them. None but under the engine `partition`.
    */
   readonly released: readonly PodView[];
-  /** Pods within `spec.replicas` at the update revision. */
+  /** Pods within `spec.replicas` at `target`. */
   readonly updated: number;
   /** Ordinals within `spec.replicas` that have no available pod, or whose disruption is announced, or that the controller may replace. */
   readonly unavailable: ReadonlySet<number>;
   /** How many pods count against the budget of the zone. */
   readonly unavailableCount: number;
-  /** Pods that are terminating, missing, released, or at the update revision and not yet available. */
+  /** Pods that are terminating, missing, released, or at `target` and not yet available. */
   readonly inFlight: number;
   /** Whether nothing is unavailable and nothing is on its way out. */
   readonly isReady: boolean;
@@ -109,6 +111,7 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
   const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
   const nothing = {
+    target: '',
     replicas: 0,
     pods: [],
     surplus: [],
@@ -141,10 +144,13 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
       unknown: `the pods of ${zone.statefulSet} could not be read${known ? `: ${known.unknown}` : ''}`,
     };
   }
+  const target = targetRevision(ledger, zone, set);
   const remembered = views.get(known);
-  if (remembered !== undefined && claims.length === 0 && isStillTrue(remembered, group, zone, set, snapshot.nowMs)) return remembered.view;
+  const isKept = remembered?.view.target === target && claims.length === 0 && isStillTrue(remembered, group, zone, set, snapshot.nowMs);
+  if (remembered !== undefined && isKept) return remembered.view;
   const pods = membersInOrder(known, group, set);
-  const view: ZoneView = { zone, set, claims, replicas: set.replicas, pods, ...countPods(snapshot.nowMs, group, set, pods, claims) };
+  const counted = countPods({ nowMs: snapshot.nowMs, group, set, target, pods, claims });
+  const view: ZoneView = { zone, set, target, claims, replicas: set.replicas, pods, ...counted };
   if (claims.length === 0) views.set(known, { group, fromMs: snapshot.nowMs, view });
   return view;
 }
@@ -217,10 +223,24 @@ function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: S
   return pods;
 }
 
-function countPods(nowMs: number, group: GroupDefinition, set: StatefulSetView, pods: readonly PodView[], claims: readonly Claim[]) {
+/** A revision that failed and was rolled back is asked for no more, for as long as the StatefulSet names it. */
+function targetRevision({ run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
+  const isRolledBack = run?.rolledBack?.revisions[name] === status.updateRevision;
+  return (isRolledBack ? run?.target[name] : undefined) ?? status.updateRevision;
+}
+
+interface CountedPods {
+  readonly nowMs: number;
+  readonly group: GroupDefinition;
+  readonly set: StatefulSetView;
+  readonly target: string;
+  readonly pods: readonly PodView[];
+  readonly claims: readonly Claim[];
+}
+
+function countPods({ nowMs, group, set, target, pods, claims }: CountedPods) {
   const end = set.firstOrdinal + set.replicas;
   const claimed = new Set(claims.map((claim) => claim.uid));
-  const target = set.status.updateRevision;
   const heldBelow = heldBelowOrdinal(group, set, claims);
   const surplus: PodView[] = [];
   const outdated: PodView[] = [];

@@ -1,7 +1,4 @@
-// Which engines replace pods in this version, and the partition that holds every pod back.
-
-/** A group that names another engine waits with the rule engine-unavailable, and lint says so. */
-export const availableEngines: readonly string[] = ['onDelete', 'partition'];
+// What engines have in common: the partition that holds every pod back.
 
 /**
  * `spec.updateStrategy.rollingUpdate.partition` while nothing may roll. It is far above any number of replicas, so that neither a new template nor

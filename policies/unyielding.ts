@@ -3,7 +3,6 @@
 /** By id. The other rules of the engine, and all of policies, yield to an exception in force. */
 export const unyieldingRules: readonly string[] = [
   'announced',
-  'engine-unavailable',
   'ledger-full',
   'paused',
   'pods-in-flight',
@@ -11,6 +10,7 @@ export const unyieldingRules: readonly string[] = [
   'protected',
   'protection-kept',
   'replica-source',
+  'revision-known',
   'run-deadline',
   'run-failed',
   'undone',

@@ -5,12 +5,13 @@ import { canonicalJson } from '../../engine/hash.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { takenOver } from '../../engine/preparations.ts';
-import { isUnknown, type Known, type Ledger, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type Ledger, type RevisionView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { GateReader } from '../gates/gate-reader.ts';
+import type { MetricReader } from '../gates/metric-reader.ts';
 import type { Leadership } from '../leadership.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
@@ -21,6 +22,7 @@ import { contradicted, type FreshRead, readFresh } from './fresh.ts';
 import { knownSnapshot } from './known.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
+import { withRevisions } from './revisions.ts';
 
 /** What this process knows of a group between its turns, in one leadership. */
 export interface GroupMemory {
@@ -48,6 +50,8 @@ export interface GroupMemory {
   readonly forbidden: Refusals;
   /** Evictions in a row that a budget refused. */
   refusals: number;
+  /** ControllerRevisions that were read, by StatefulSet and name: they never change. */
+  revisions: ReadonlyMap<string, RevisionView>;
   /** Turns in a row whose decision had been overtaken before its first request. */
   overtaken: number;
 }
@@ -61,6 +65,8 @@ export interface GatherParts {
   readonly ledgers: Pick<Ledgers, 'read'>;
   /** Absent: gates have no readings. */
   readonly gates?: Pick<GateReader, 'readings'>;
+  /** Absent: metric inputs have no readings. */
+  readonly metrics?: Pick<MetricReader, 'readings'>;
   readonly leadership: Pick<Leadership, 'epoch'>;
 }
 
@@ -88,6 +94,7 @@ export function newMemory(caches: CacheView): GroupMemory {
     knownSinceMs: new Map(),
     forbidden: new Refusals(),
     refusals: 0,
+    revisions: new Map(),
     overtaken: 0,
   };
 }
@@ -152,7 +159,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     keepDownscalesMs: longestDelayMs(group, bound),
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });
-  return { snapshot: { ...snapshot, ledgers: [ledger] }, ledger, epoch, ...read };
+  const looked = { ...snapshot, ledgers: [ledger] };
+  return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, looked), ledger, epoch, ...read };
 }
 
 /**

@@ -3,6 +3,7 @@ import { snapshotOf } from '../../engine/observe/cluster.ts';
 import type { Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
+import type { MetricReader } from '../gates/metric-reader.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 
@@ -11,16 +12,18 @@ export interface KnownParts {
   readonly config: Pick<AgentConfig, 'agentNamespace'>;
   readonly caches: Pick<Caches, 'observe'>;
   readonly policies: () => ActivePolicies | undefined;
+  /** Absent: metric inputs have no readings but those that were looked for. */
+  readonly metrics?: Pick<MetricReader, 'readings'>;
 }
 
 /** What was read beside policies and caches. Ledgers are looked at with the snapshot, so they come later. */
-export interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings'>> {
+export interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings' | 'metrics'>> {
   readonly fresh: FreshObjects | undefined;
   readonly unread: readonly UnreadObject[];
 }
 
 /** Without I/O. Throws while policies have not been read. */
-export function knownSnapshot({ env, config, caches, policies }: KnownParts, namespace: string, looked: Looked): Snapshot {
+export function knownSnapshot({ env, config, caches, policies, metrics }: KnownParts, namespace: string, looked: Looked): Snapshot {
   const now = policies();
   if (now === undefined) throw new Error('the policies have not been read yet');
   const { unread = [], ...view } = caches.observe(namespace, looked.fresh);
@@ -30,6 +33,7 @@ export function knownSnapshot({ env, config, caches, policies }: KnownParts, nam
     ...{ groups: now.groups, policies: now.policies, exceptions: now.exceptions, intents: now.intents },
     ...view,
     unread: [...unread, ...looked.unread],
-    ...{ replicaSources: looked.replicaSources ?? [], gateReadings: looked.gateReadings ?? [], metrics: [], ledgers: [] },
+    ...{ replicaSources: looked.replicaSources ?? [], gateReadings: looked.gateReadings ?? [], ledgers: [] },
+    metrics: looked.metrics ?? metrics?.readings() ?? [],
   });
 }

@@ -15,8 +15,10 @@ export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   return canonicalJson(essence(stored)) !== canonicalJson(essence(next));
 }
 
-function essence({ claims, preparations, run }: Ledger): unknown {
+function essence({ claims, preparations, run, promotions = [], templates = [] }: Ledger): unknown {
   return {
+    promotions: sorted(promotions),
+    templates: templates.map(({ zone, revision }) => `${zone} ${revision}`).sort(),
     claims: sorted(claims),
     preparations: sorted(preparations.map(essenceOfPreparation)),
     run: run === undefined ? null : essenceOfRun(run),

@@ -3,8 +3,9 @@ import { askedPauseMs } from '../../cluster/request/failure.ts';
 import { decideGroup } from '../../engine/decide.ts';
 import { type Action, type GroupDecision, replacedBy } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants.ts';
-import { claimsOf, ledgerOfEpoch, openClaims } from '../../engine/ledger.ts';
+import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger.ts';
 import { noteAsked } from '../../engine/preparations.ts';
+import { withoutPromotionsOf } from '../../engine/promote/promotions.ts';
 import { unmoved } from '../../engine/run.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -231,9 +232,9 @@ class Turn {
   /** The ledger with everything that is about to be done. A run whose step is not taken has not moved. */
   #announce(ledger: Ledger, decision: GroupDecision, actions: readonly Action[], epoch: number): Ledger {
     const { nowMs } = this.#snapshot;
-    const isTaken = actions.length === decision.actions.length;
-    const withRun = isTaken && decision.run !== undefined ? { ...ledger, run: decision.run } : ledger;
-    const claimed = openClaims(withRun, claimsOf(actions, nowMs, epoch));
+    // What pods come back as is stored before any of them goes: the webhook on their creation asks the store.
+    const decided = decidedLedger(ledger, decision, { snapshot: this.#snapshot, group: this.#group, actions });
+    const claimed = openClaims(decided, claimsOf(actions, nowMs, epoch));
     if (claimed === undefined) throw new Error('more disruptions would be announced than the ledger holds');
     let announced = claimed;
     for (const action of actions) {
@@ -319,7 +320,8 @@ class Turn {
     const hasReplaced = outcomes.some(({ action, result }) => replacedBy(action).length > 0 && (result === 'done' || result === 'unknown'));
     const isStill = run !== undefined && !hasReplaced && actions.some((action) => replacedBy(action).length > 0);
     const known = isStill ? { ...announced, run: unmoved(run, before) } : announced;
-    const after = withAnswers(withoutClaimsOf(known, undone), outcomes, Math.floor(this.#parts.env.clock.nowMs()));
+    const settled = withoutPromotionsOf(withoutClaimsOf(known, undone), this.#decision?.promoted ?? {}, undone);
+    const after = withAnswers(settled, outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));
     memory.confirmed = new Set([...memory.confirmed, ...done].filter((uid) => claimed.has(uid)));
     memory.sent = new Set([...memory.sent, ...sent].filter((uid) => claimed.has(uid)));

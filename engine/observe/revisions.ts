@@ -1,5 +1,6 @@
 // Which revision a manifest asks for when its StatefulSet runs already: what is asked for has no status, and names of revisions are not ours.
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
+import type { Known } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
 
 /**
@@ -29,6 +30,25 @@ const template: readonly string[] = ['spec', 'template'];
 export function hasSameTemplate(before: unknown, after: unknown): boolean {
   const part = (value: unknown): ObjectContent => ({ kind: 'StatefulSet', spec: { template: value } });
   return fieldDiff(part(before), part(after)).length === 0;
+}
+
+/**
+ * `data.spec.template` of a ControllerRevision (`apps/v1`), without the mark by which the StatefulSet controller applies it as a patch. Unknown when
+ * the StatefulSet of the UID does not control it: names of revisions are known to everybody, and anybody may have made one.
+ */
+export function observeTemplate(revision: ObjectContent, controllerUid: string): Known<ObjectContent> {
+  const owners = fieldAt(revision, ['metadata', 'ownerReferences']);
+  const isOwn =
+    Array.isArray(owners) && owners.some((owner) => fieldAt(owner, ['uid']) === controllerUid && fieldAt(owner, ['controller']) === true);
+  if (!isOwn) return { unknown: 'it belongs to another object' };
+  const found = fieldAt(revision, ['data', ...template]);
+  if (!isMap(found)) return { unknown: 'it holds no template of a pod' };
+  const { $patch: _patch, ...rest } = found;
+  return rest;
+}
+
+function isMap(value: unknown): value is ObjectContent {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function revisionOf(set: ObjectContent, asked: unknown, revisions: readonly unknown[]): string | undefined {

@@ -4,8 +4,10 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { policiesFor } from '../../policies/join.ts';
 import { decideGroup } from '../decide.ts';
 import type { GroupDecision } from '../decision.ts';
+import { decidedLedger } from '../ledger.ts';
+import { digestOfRule, digestOfWaves } from '../people.ts';
 import { earliest } from '../rule.ts';
-import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type RunState, type Snapshot } from '../snapshot.ts';
+import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings } from '../world/gate.ts';
 import type { World, WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
@@ -66,9 +68,9 @@ export function runForward(start: World, group: GroupDefinition, { onTurn, event
     const run = { turns: count + 1, last: turn };
     onTurn?.(turn, world);
     if (decision.outcome === 'done' && pending.length === 0 && nextEventMs(world) === undefined) {
-      return { ...run, world: withRun(world, group, decision.run), end: 'done' };
+      return { ...run, world: remembered(world, group, decision), end: 'done' };
     }
-    const acted = act(withRun(world, group, decision.run), decision);
+    const acted = act(remembered(world, group, decision), decision);
     const approved = decision.actions.length === 0 ? withApproval(acted, group, decision) : acted;
     if (approved !== acted || decision.actions.some((action) => action.kind !== 'deletePod' && action.kind !== 'evictPod')) {
       if (count >= maxTurns || sinceElapsed >= maxTurnsAtOnce) return { ...run, world: approved, end: 'limit' };
@@ -114,11 +116,13 @@ function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
   return found ?? { namespace: group.namespace, group: group.name, claims: [], downscales: [], preparations: [] };
 }
 
-function withRun(world: World, group: GroupDefinition, run: RunState | undefined): World {
+/** The world with what the decision leaves in the ledger: the run, and the revisions at which pods come back. */
+function remembered(world: World, group: GroupDefinition, decision: GroupDecision): World {
   const ledger = ledgerOf(world.snapshot, group);
-  if (run === ledger.run || run === undefined) return world;
+  const next = decidedLedger(ledger, decision, { snapshot: world.snapshot, group });
+  if (next === ledger) return world;
   const others = world.snapshot.ledgers.filter((candidate) => candidate.namespace !== group.namespace || candidate.group !== group.name);
-  return { ...world, snapshot: { ...world.snapshot, ledgers: [...others, { ...ledger, run }] } };
+  return { ...world, snapshot: { ...world.snapshot, ledgers: [...others, next] } };
 }
 
 /** People answer at once, as the assumption says: the approvals that this decision waits for are given. */
@@ -132,7 +136,15 @@ function withApproval(world: World, group: GroupDefinition, decision: GroupDecis
       const requestedBy = { user: `person ${person}`, groups: request.from, atMs: nowMs };
       const about = request.wave === undefined ? { rule: request.rule ?? '' } : { wave: request.wave };
       if (![...intents, ...given].some((intent) => intent.name === name))
-        given.push({ namespace: group.namespace, name, group: group.name, action: 'approve', ...about, requestedBy });
+        given.push({
+          namespace: group.namespace,
+          name,
+          group: group.name,
+          action: 'approve',
+          ...about,
+          digest: request.digest,
+          requestedBy,
+        });
     }
   }
   return given.length === 0 ? world : { ...world, snapshot: { ...world.snapshot, intents: [...intents, ...given] } };
@@ -141,6 +153,7 @@ function withApproval(world: World, group: GroupDefinition, decision: GroupDecis
 interface AskedApproval {
   readonly wave?: string;
   readonly rule?: string;
+  readonly digest: string;
   readonly count: number;
   readonly from: readonly string[];
 }
@@ -150,13 +163,14 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   const asked: AskedApproval[] = [];
   const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
   for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
-    if (approval !== undefined && wave !== undefined) asked.push({ wave: wave.name, count: approval.count, from: approval.from });
+    if (approval !== undefined && wave !== undefined)
+      asked.push({ wave: wave.name, digest: digestOfWaves(group), count: approval.count, from: approval.from });
   }
   for (const policy of policiesFor(snapshot.policies, group, snapshot.agentNamespace)) {
     for (const rule of policy.rules) {
       const id = `${policy.name}/${rule.name}`;
       if (waiting.has(id) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'))
-        asked.push({ rule: id, count: rule.approval.count, from: rule.approval.from });
+        asked.push({ rule: id, digest: digestOfRule(policy, rule), count: rule.approval.count, from: rule.approval.from });
     }
   }
   return asked;

@@ -4,6 +4,7 @@ import { holdingPartition } from '../../policies/engines.ts';
 import { canonicalJson } from '../hash.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
 import { isPartitioned } from '../partition.ts';
+import { isPromoted } from '../promote/promotions.ts';
 import { readsTime } from '../rules/condition-time.ts';
 import { isUnknown, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
@@ -37,7 +38,9 @@ export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
 /** Manifests leave the partition out, for the agent writes it; members at rest are held. */
 function heldPartitions(snapshot: Snapshot): Snapshot {
   const members = new Set(
-    snapshot.groups.filter(isPartitioned).flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
+    snapshot.groups
+      .filter((group) => isPartitioned(group) || isPromoted(group))
+      .flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
   );
   if (members.size === 0) return snapshot;
   const isHeld = ({ namespace, name, updateStrategy, partition }: Snapshot['statefulSets'][number]): boolean =>

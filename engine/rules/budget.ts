@@ -12,6 +12,7 @@ import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snap
 import { isAvailable, isCrashing } from '../view.ts';
 import { withException } from './exception.ts';
 import { type Allowance, pickFromTop, queueFromTop, withoutGap } from './partition.ts';
+import { misplacedPods } from './promote.ts';
 import { isProtected, protectedResult } from './protected.ts';
 import type { RollQuestion } from './roll.ts';
 import { inFlightBefore, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
@@ -89,7 +90,13 @@ function pick(question: RollQuestion, queue: readonly PodView[], allowance: Allo
   const { group } = question.context;
   if (isPartitioned(group)) return pickFromTop(question, queue, allowance);
   if (group.compatibility.podChoice === 'ordinal') return pickFirst(question, queue, allowance.free);
-  return pickUnreadyFirst(question, queue, allowance.free, allowance.cap);
+  return onceMoreFirst(question, pickUnreadyFirst(question, queue, allowance.free, allowance.cap));
+}
+
+/** While a pod has not come back as it should no other one goes: it might not either. */
+function onceMoreFirst({ context, zone }: RollQuestion, picked: readonly ChosenPod[]): readonly ChosenPod[] {
+  const again = misplacedPods(context, zone.view);
+  return again.length === 0 ? picked : picked.filter(({ pod }) => again.includes(pod));
 }
 
 /** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. */
@@ -118,8 +125,10 @@ function rollQueue(question: RollQuestion): readonly PodView[] {
   const leaving = new Set(
     context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid),
   );
+  const again = new Set(misplacedPods(context, zone.view));
   const rank = (pod: PodView): number => {
     if (context.group.compatibility.podChoice === 'ordinal') return 0;
+    if (again.has(pod)) return -1;
     if (isStuck(context, zone.view, pod)) return 0;
     if (isUp(question, pod)) return leaving.has(pod.uid) ? 3 : 2;
     return pod.nodeReady ? 1 : 4;

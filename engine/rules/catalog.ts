@@ -18,7 +18,6 @@ export const ruleCatalog: readonly RuleEntry[] = [
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
   { id: 'disruption-budget', title: 'the disruption budget of the zone or partition has room', outcomes: ['ok', 'wait', 'no', 'unknown'] },
-  { id: 'engine-unavailable', title: 'the rollout engine that the group names exists', outcomes: ['ok', 'wait'] },
   { id: 'eviction-budget', title: 'PodDisruptionBudgets let the eviction API take a pod', outcomes: ['ok', 'wait', 'no', 'unknown'] },
   { id: 'gate', title: 'the measurements of a gate passed often enough in a row', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
   { id: 'granted-before', title: 'what was allowed a while ago and never came has ended before it is allowed again', outcomes: ['wait'] },
@@ -37,6 +36,11 @@ export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'pods-in-flight', title: 'pods that were replaced have come back', outcomes: ['wait'] },
   { id: 'prepare-downscale', title: 'leaving pods are prepared', outcomes: ['ok', 'wait', 'no', 'skip'] },
   { id: 'progress-deadline', title: 'a pod became available recently enough', outcomes: ['ok', 'skip'] },
+  {
+    id: 'promotion-placed',
+    title: 'every pod that was taken away came back at the revision which it was to have',
+    outcomes: ['ok', 'wait'],
+  },
   { id: 'protected', title: 'nobody protects the zone or the pod', outcomes: ['wait', 'unknown'] },
   {
     id: 'protection-kept',
@@ -52,6 +56,8 @@ export const ruleCatalog: readonly RuleEntry[] = [
     outcomes: ['ok', 'no', 'skip'],
   },
   { id: 'restart-version', title: 'a pod that restarts comes back at the revision that it has', outcomes: ['wait'] },
+  { id: 'revision-known', title: 'the revision at which a pod is to come back can be read', outcomes: ['ok', 'skip', 'unknown'] },
+  { id: 'rolled-back', title: 'a revision that failed is asked for no more', outcomes: ['wait'] },
   { id: 'rollout-in-progress', title: 'no rollout stands against a change of replicas', outcomes: ['ok', 'wait', 'skip'] },
   { id: 'run-deadline', title: 'the run has not moved for longer than it may', outcomes: ['ok', 'skip'] },
   { id: 'run-failed', title: 'the run has not failed', outcomes: ['ok', 'no'] },

@@ -1,10 +1,12 @@
 // The engine `partition`: which pods the next lowering of the partition lets go, and whether the partition stands where the run has put it.
+import { holdingPartition } from '../../policies/engines.ts';
 import { waveTarget } from '../amount.ts';
 import type { RuleResult } from '../decision.ts';
 import { isPartitioned, partitionOrdinal } from '../partition.ts';
+import { isPromoted } from '../promote/promotions.ts';
 import { result } from '../rule.ts';
-import type { PodView } from '../snapshot.ts';
-import { isAvailable } from '../view.ts';
+import type { PodView, StatefulSetView } from '../snapshot.ts';
+import { isAvailable, type ZoneView } from '../view.ts';
 import type { ChosenPod } from './budget.ts';
 import type { RollQuestion } from './roll.ts';
 import { inFlightBefore, isBelowPartition, isStuck } from './stuck.ts';
@@ -74,7 +76,9 @@ export function withoutGap(picked: readonly ChosenPod[], allowed: readonly Chose
 export function partitionKept({ context, run, zone }: RollQuestion): RuleResult | undefined {
   const { view } = zone;
   const { set } = view;
-  if (!isPartitioned(context.group) || set === undefined || set.updateStrategy !== 'RollingUpdate') return undefined;
+  if (set === undefined || set.updateStrategy !== 'RollingUpdate') return undefined;
+  if (isPromoted(context.group)) return heldByPartition(view, set);
+  if (!isPartitioned(context.group)) return undefined;
   const wave = context.group.rollout.waves[run.wave];
   const asked = wave?.zones.includes(view.zone.name) === true ? waveTarget(wave.amount, view.replicas) : 0;
   const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
@@ -90,4 +94,14 @@ export function partitionKept({ context, run, zone }: RollQuestion): RuleResult 
     return result('partition-kept', 'wait', fact, details);
   }
   return result('partition-kept', 'ok', `the partition is ${set.partition}`, details);
+}
+
+/** Under the engine `promote` the StatefulSet controller replaces no pod at all; a partition that lets it is raised first. */
+function heldByPartition({ outdated }: ZoneView, set: StatefulSetView): RuleResult {
+  const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
+  const details = { limit: `${holdingPartition}`, source };
+  const free = outdated.filter((pod) => !isBelowPartition(set, pod));
+  if (free.length === 0) return result('partition-kept', 'ok', `the partition is ${set.partition}`, details);
+  const names = free.map(({ name }) => name).join(', ');
+  return result('partition-kept', 'wait', `partition ${set.partition} lets the StatefulSet controller replace ${names}`, details);
 }

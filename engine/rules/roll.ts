@@ -1,6 +1,5 @@
 // The rules that a zone must pass before one of its pods is replaced.
 import { formatDuration } from '../../policies/duration.ts';
-import { availableEngines } from '../../policies/engines.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger.ts';
@@ -18,20 +17,6 @@ export interface RollQuestion {
   /** Whether this turn already changes replicas. */
   readonly isScaling: boolean;
 }
-
-const engineAvailable: Rule<RollQuestion> = {
-  id: 'engine-unavailable',
-  title: 'the rollout engine that the group names exists',
-  evaluate: ({ context }) => {
-    const { engine } = context.group.rollout;
-    const source = sourceOf(context, 'rollout.engine');
-    if (availableEngines.includes(engine)) return result('engine-unavailable', 'ok', `engine ${engine} is available`, { source });
-    return result('engine-unavailable', 'wait', `engine ${engine} is not available in this version`, {
-      limit: availableEngines.join(', '),
-      source,
-    });
-  },
-};
 
 const updateStrategy: Rule<RollQuestion> = {
   id: 'update-strategy',
@@ -192,7 +177,6 @@ const ledgerHasRoom: Rule<RollQuestion> = {
 
 /** The rules of a roll that need no look at single pods, in the order in which people read them. */
 export const rollRules: readonly Rule<RollQuestion>[] = [
-  engineAvailable,
   updateStrategy,
   viewComplete,
   notFailed,

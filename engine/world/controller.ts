@@ -8,6 +8,8 @@ export interface SetState {
   readonly set: StatefulSetView;
   readonly pods: readonly ModelPod[];
   readonly durations: PodDurations;
+  /** The revisions at which pods of some ordinals are made instead of the current one; absent: none. */
+  readonly promoted?: ReadonlyMap<number, string> | undefined;
 }
 
 /**
@@ -101,7 +103,7 @@ function createMissing(state: SetState, clock: Clock): Turn {
     if (present?.view.ordinal === ordinal) {
       pods.push(present);
       next += 1;
-    } else pods.push(startPod(set, { ordinal, revision: revisionFor(set, ordinal) }, state.durations, clock));
+    } else pods.push(startPod(set, { ordinal, revision: revisionFor(state, ordinal) }, state.durations, clock));
   }
   return { state: { ...state, pods: [...pods, ...state.pods.slice(next)] }, waits: false };
 }
@@ -113,7 +115,7 @@ function createNext(state: SetState, clock: Clock): Turn {
     const ordinal = set.firstOrdinal + index;
     const pod = inRange[index];
     if (pod?.view.ordinal !== ordinal) {
-      const started = startPod(set, { ordinal, revision: revisionFor(set, ordinal) }, state.durations, clock);
+      const started = startPod(set, { ordinal, revision: revisionFor(state, ordinal) }, state.durations, clock);
       return { state: { ...state, pods: [...state.pods, started].sort(byOrdinal) }, waits: true };
     }
     if (!isUp(set, pod, clock.nowMs)) return { state, waits: true };
@@ -151,10 +153,13 @@ function updateHighest(state: SetState, clock: Clock): SetState {
   return state;
 }
 
-/** OnDelete builds every pod at the update revision; a rolling update builds those below the partition, counted from the first ordinal, at the current one. */
-function revisionFor(set: StatefulSetView, ordinal: number): string {
+/**
+ * OnDelete builds every pod at the update revision; a rolling update builds those below the partition, counted from the first ordinal, at the
+ * current one, or at that to which our webhook promotes them.
+ */
+function revisionFor({ set, promoted }: SetState, ordinal: number): string {
   const isBelow = set.updateStrategy === 'RollingUpdate' && ordinal < set.firstOrdinal + set.partition;
-  return isBelow ? set.status.currentRevision : set.status.updateRevision;
+  return isBelow ? (promoted?.get(ordinal) ?? set.status.currentRevision) : set.status.updateRevision;
 }
 
 function isInRange(set: StatefulSetView, ordinal: number): boolean {

@@ -1,5 +1,5 @@
 // One step of the model under way: the StatefulSets that it touches, and how they are put back so that the rest keeps its identity.
-import type { Ledger, ReplicaSourceView, Snapshot } from '../snapshot.ts';
+import type { Ledger, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { reconcile, type SetState, settle, summarize } from './controller.ts';
 import type { ModelPod, World } from './model.ts';
 import type { Clock } from './pod.ts';
@@ -34,7 +34,19 @@ export function stateOf({ changed, world }: StepDraft, key: string): SetState | 
   const set = world.snapshot.statefulSets[world.places.get(key)?.set ?? -1];
   const pods = world.pods.get(key);
   const durations = world.durations.get(key);
-  return changed.get(key) ?? (pods && durations && set && { set, pods, durations });
+  return changed.get(key) ?? (pods && durations && set && { set, pods, durations, promoted: promotedIn(world.snapshot, set) });
+}
+
+/** What the ledger of its group says of the pods of a StatefulSet. */
+function promotedIn({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSetView): SetState['promoted'] {
+  for (const { namespace: of, group: named, promotions = [] } of ledgers) {
+    if (of !== namespace || promotions.length === 0) continue;
+    const group = groups.find((one) => one.namespace === namespace && one.name === named);
+    const zone = group?.zones.find(({ statefulSet }) => statefulSet === name)?.name;
+    const own = promotions.filter((promotion) => promotion.zone === zone);
+    if (own.length > 0) return new Map(own.map(({ ordinal, revision }) => [ordinal, revision]));
+  }
+  return undefined;
 }
 
 /** Changes a StatefulSet or its pods; then time does what is due and the controller has its turn. */

@@ -139,12 +139,16 @@ const promote: Verb = {
 const abort: Verb = {
   name: 'abort',
   group: 'Act',
-  summary: 'End the run under way and leave everything as it is',
+  summary: 'End the run under way and leave everything as it is, or bring it back',
   description:
     'The run ends as failed: pods on their way finish, and nothing else moves until somebody goes back (undo), on (retry) or forward with a new template. Replicas stay as they are. Where nothing rolls it says so and ends with 0.',
   arguments: [groupArgument],
-  options: [...actOptions, agentNamespaceOption],
-  examples: ['abort ingester --reason "bad WAL replay"'],
+  options: [
+    { flags: '--rollback', description: 'Bring the new pods back to what they ran before. Groups of the engine promote only.' },
+    ...actOptions,
+    agentNamespaceOption,
+  ],
+  examples: ['abort ingester --reason "bad WAL replay"', 'abort ingester --rollback --reason "bad WAL replay"'],
   exits,
   usesCluster: true,
   load: async () => (await import('../commands/abort.ts')).run,

@@ -1,5 +1,4 @@
 // What a reader should know though nothing is wrong: fields without effect so far, and names that only the agent can look up.
-import { availableEngines } from '../engines.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec } from '../schema/rollout-group.ts';
@@ -12,15 +11,10 @@ const idleFields: readonly Path[] = [
 ];
 
 export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
-  const { engine } = group.value.spec.rollout;
-  const engineFindings = availableEngines.includes(engine)
-    ? []
-    : [finding('RG2205', group.place(['spec', 'rollout', 'engine']), `the engine ${engine} does not replace pods yet; the group waits`)];
-  const fields = idleFields.flatMap((path) => {
+  return idleFields.flatMap((path) => {
     const place = group.find(path, 'key');
     return place ? [finding('RG2205', place, `nothing acts on ${path.slice(1).join('.')} yet`)] : [];
   });
-  return [...engineFindings, ...fields];
 });
 
 /** Groups of the authenticator whose members may approve. */

@@ -50,7 +50,6 @@ describe('a roll step', () => {
     expect(step).toMatchObject({ id: 'roll/a', kind: 'roll', zone: 'a', outcome: 'act' });
     expect(step?.pods).toEqual(['ingester-zone-a-2', 'ingester-zone-a-1', 'ingester-zone-a-0']);
     expect(step?.results.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual([
-      'engine-unavailable ok',
       'update-strategy ok',
       'view-complete ok',
       'run-failed ok',

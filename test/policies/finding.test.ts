@@ -48,6 +48,7 @@ describe('the table of codes', () => {
         "## RG4xxx: Settings adopted from grafana/rollout-operator",
         "## RG5xxx: Risks of a plan",
         "## RG6xxx: The installation",
+        "## RG7xxx: Objects of other rollout operators",
       ]
     `);
   });

@@ -158,7 +158,6 @@ it('lint has only notices for a group and a policy that use most of the format',
   ]);
   expect(findings.map(({ severity, code, message }) => `${severity} ${code} ${message}`)).toMatchInlineSnapshot(`
     [
-      "notice RG2205 the engine promote does not replace pods yet; the group waits",
       "notice RG2206 only the authenticator knows the group oncall",
       "notice RG2205 nothing acts on rollout.onPolicyDeleted yet",
       "notice RG2206 only the agent knows the metric source prod",

@@ -3,7 +3,7 @@ import { decide } from '../../engine/decide.ts';
 import type { Action, AdmissionRequest, GroupDecision } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants.ts';
 import { judge } from '../../engine/judge.ts';
-import { claimsOf, observeLedger } from '../../engine/ledger.ts';
+import { claimsOf, decidedLedger, observeLedger } from '../../engine/ledger.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { ledgerOf, moveWorld, nowMs, observe, type Stage, saveLedger, takeReadings } from './stage.ts';
 
@@ -27,7 +27,7 @@ export function takeTurn(stage: Stage): readonly TakenTurn[] {
     const refused = decision.actions.flatMap((action) => refusalOf(snapshot, decision.group, action));
     stage.decisions += 1;
     stage.violations.push(...violations, ...refused);
-    remember(stage, decision);
+    remember(stage, decision, snapshot);
     for (const action of decision.actions) carryOut(stage, action);
     return { decision, violations: [...violations, ...refused] };
   });
@@ -54,9 +54,11 @@ function lookAtClaims(stage: Stage): void {
   for (const ledger of seen.ledgers) saveLedger(stage, observeLedger(ledger, seen, { keepDownscalesMs }));
 }
 
-function remember(stage: Stage, decision: GroupDecision): void {
+function remember(stage: Stage, decision: GroupDecision, snapshot: Snapshot): void {
   stage.wanted.set(decision.group, decision.wantedReadings);
-  if (decision.run !== undefined) saveLedger(stage, { ...ledgerOf(stage, decision.group), run: decision.run });
+  const group = snapshot.groups.find(({ name }) => name === decision.group);
+  if (group === undefined) return;
+  saveLedger(stage, decidedLedger(ledgerOf(stage, decision.group), decision, { snapshot, group }));
 }
 
 /** The webhook judges the agent's own writes too, after they were announced; a refusal would make the agent wait for ever. */

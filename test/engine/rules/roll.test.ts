@@ -28,7 +28,6 @@ const down = { 'ingester-zone-b': { 1: { isReady: false } } };
 describe('the rules of a roll', () => {
   it('are asked in the order in which people read them', () => {
     expect(rollRules.map(({ id }) => id)).toEqual([
-      'engine-unavailable',
       'update-strategy',
       'view-complete',
       'run-failed',
@@ -42,27 +41,6 @@ describe('the rules of a roll', () => {
 
   it('answer under their own names', () => {
     expect(rollRules.map(({ id }) => ask(id, native)?.rule)).toEqual(rollRules.map(({ id }) => id));
-  });
-});
-
-describe('engine-unavailable', () => {
-  it('is ok for the engine that exists', () => {
-    expect(ask('engine-unavailable', native)).toEqual({
-      rule: 'engine-unavailable',
-      outcome: 'ok',
-      fact: 'engine onDelete is available',
-      source: line(1),
-    });
-  });
-
-  it('waits for the engine promote', () => {
-    expect(ask('engine-unavailable', rolled({ engine: 'promote' }))).toEqual({
-      rule: 'engine-unavailable',
-      outcome: 'wait',
-      fact: 'engine promote is not available in this version',
-      limit: 'onDelete, partition',
-      source: line(1),
-    });
   });
 });
 

@@ -15,6 +15,7 @@ export function optionsOf(changes: Partial<InstallOptions> = {}): InstallOptions
     hasNamespace: false,
     isEnforced: false,
     isMembersOnly: false,
+    hasAdmissionPolicies: true,
     ...changes,
   };
 }

@@ -74,6 +74,37 @@ describe('rows that are narrowed to what is protected', () => {
   });
 });
 
+describe('the row by which pods are promoted', () => {
+  const installed = configurations().find(({ name }) => name === '0-rollout-group-promote')?.webhooks ?? [];
+
+  it('is narrowed to groups of that engine, alone', () => {
+    const now = narrowed(installed, [member('b'), member('a')]);
+    expect(now).toHaveLength(1);
+    expect(conditionsIn(now[0])).toEqual([
+      ...conditionsIn(installed[0]),
+      {
+        name: 'is-a-member-now',
+        expression:
+          "object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller && (request.namespace + '/' + owner.name) in ['mimir/a', 'mimir/b'])",
+      },
+    ]);
+    expect([membersNamed(now), narrowed(now, [member('a'), member('b')])]).toEqual([[member('a'), member('b')], now]);
+    expect(conditionsIn(narrowed(now, [])[0]).at(-1)?.expression).toBe('false');
+    const named = configurations().map((one) => (one.name === '0-rollout-group-promote' ? { ...one, webhooks: now } : one));
+    expect(registrationProblems(named, { namespace: 'rollout-group', promoted: [member('a')] })).toEqual([]);
+    expect(registrationProblems(named, { namespace: 'rollout-group', promoted: [member('c')] })[0]).toMatch(/^mimir\/c is not heard/);
+  });
+
+  it('stays as it is where an installation has narrowed it for good', () => {
+    const scope = scopeOf(group.replace('engine: onDelete', 'engine: promote'));
+    const forGood = configurations({ scope, isMembersOnly: true });
+    const rowsOf = forGood.find(({ name }) => name === '0-rollout-group-promote')?.webhooks ?? [];
+    expect(narrowed(rowsOf, [member('other')])).toEqual(rowsOf);
+    const promoted = [member('ingester-zone-a')];
+    expect(registrationProblems(forGood, { namespace: 'rollout-group', members: promoted, promoted })).toEqual([]);
+  });
+});
+
 describe('what is registered', () => {
   const question = { namespace: 'rollout-group', members: [member('ingester-zone-a')] };
   type Change = (row: Row) => Row;
@@ -140,10 +171,15 @@ describe('what is registered', () => {
       'ValidatingWebhookConfiguration rollout-group is not there',
       'MutatingWebhookConfiguration rollout-group is not there',
     ]);
+    const promoted = ['a', 'b', 'c', 'd'].map(member);
+    expect(registrationProblems([], { ...question, promoted }, { isPromotionOnly: true })).toEqual([
+      'MutatingWebhookConfiguration 0-rollout-group-promote is not there, so that no pod of mimir/a, mimir/b, mimir/c and others is made at the revision that it is promoted to',
+    ]);
     const without = configurations().map((one) => ({ ...one, webhooks: one.webhooks.slice(1) }));
     expect(registrationProblems(without, question)).toEqual([
       'ValidatingWebhookConfiguration rollout-group has no webhook statefulset-update.enforce.rollout-group.dev',
       'MutatingWebhookConfiguration rollout-group has no webhook stamp.rollout-group.dev',
+      'MutatingWebhookConfiguration 0-rollout-group-promote has no webhook promote.rollout-group.dev',
     ]);
   });
 });

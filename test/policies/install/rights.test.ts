@@ -100,7 +100,17 @@ describe('the rights of the agent', () => {
       'ClusterRole /rollout-group-agent-nodes',
       'ClusterRole /rollout-group-agent-webhooks',
     ]);
-    expect(roles['ClusterRole /rollout-group-agent']?.slice(0, -3)).toEqual(rolesOf(named)['Role mimir/rollout-group-agent']?.slice(0, -3));
+    // What groups there will be is not known, so that it may promote pods, too.
+    const mayPromote = 'apps controllerrevisions: get';
+    const all = roles['ClusterRole /rollout-group-agent'];
+    expect(all?.slice(0, -3)).toEqual([...(rolesOf(named)['Role mimir/rollout-group-agent']?.slice(0, -3) ?? []), mayPromote]);
+  });
+
+  it('read revisions only where a group promotes pods', () => {
+    const promoting = group.replace('engine: onDelete', 'engine: promote').replaceAll('mimir', 'loki');
+    const roles = rolesOf(optionsOf({ scope: scopeOf(`${group}---\n${promoting}`) }));
+    const reading = Object.entries(roles).filter(([, rules]) => rules.some((one) => one.includes('controllerrevisions')));
+    expect(reading.map(([role]) => role)).toEqual(['Role loki/rollout-group-agent']);
   });
 
   it('hold no wildcard, and nothing with which one could get more', () => {

@@ -3,6 +3,8 @@ import { group, scopeOf } from './given.ts';
 
 const mirrored = { namespace: 'mimir', group: 'rollout-operator.grafana.com', kind: 'ReplicaTemplate', names: ['ingester'] };
 
+const none = { namespaces: [], members: [] };
+
 describe('what policies name', () => {
   it('is their namespaces, their StatefulSets and what they mirror', () => {
     expect(scopeOf(group)).toEqual({
@@ -13,7 +15,18 @@ describe('what policies name', () => {
         { namespace: 'mimir', statefulSet: 'ingester-zone-a' },
         { namespace: 'mimir', statefulSet: 'ingester-zone-b' },
       ],
+      ...{ promote: none, partition: none },
     });
+  });
+
+  it('says which engines there are, and where there may be others', () => {
+    const promoting = group.replace('engine: onDelete', 'engine: promote').replaceAll('mimir', 'loki');
+    const members = ['a', 'b'].map((zone) => ({ namespace: 'loki', statefulSet: `ingester-zone-${zone}` }));
+    expect(scopeOf(`${group}---\n${promoting}`)).toMatchObject({ promote: { namespaces: ['loki'], members }, partition: none });
+    const more = scopeOf(group, { namespaces: ['mimir', 'tempo'] });
+    expect([more.promote.namespaces, more.partition.namespaces]).toEqual([['tempo'], ['tempo']]);
+    const selected = promoting.replace(/members: .*/, 'members: { selector: { matchLabels: { app: ingester } }, expect: { count: 3 } }');
+    expect(scopeOf(selected).promote).toEqual({ namespaces: ['loki'], members: [] });
   });
 
   it('joins what two groups mirror of one kind', () => {
@@ -55,6 +68,7 @@ spec: { replicas: 2, updateStrategy: { type: OnDelete }, template: { metadata: {
       mirrors: [],
       secrets: [],
       members: [{ namespace: 'loki', statefulSet: 'store-zone-a' }],
+      ...{ promote: none, partition: none },
     });
   });
 });

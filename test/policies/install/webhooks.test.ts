@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isExempt } from '../../../engine/exemption.ts';
 import { annotationKeys } from '../../../policies/adopt/keys.ts';
 import { installation } from '../../../policies/install/installation.ts';
 import type { InstallOptions } from '../../../policies/install/object.ts';
@@ -59,6 +60,7 @@ describe('our webhooks', () => {
         "policies.validate.rollout-group.dev /admission/validate CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutgroups+rolloutpolicies+metricsources+notificationchannels Ignore None: says-something-new",
         "requests.validate.rollout-group.dev /admission/validate CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutexceptions+rolloutintents Fail None: says-something-new",
         "stamp.rollout-group.dev /admission/stamp CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutexceptions+rolloutintents Fail None: says-something-new",
+        "promote.rollout-group.dev /admission/promote-pod CREATE /v1 pods Ignore None: is-made-for-a-statefulset",
       ]
     `);
   });
@@ -78,7 +80,8 @@ describe('our webhooks', () => {
   });
 
   it('select no objects: requests for /scale and /eviction carry no labels of what they are about', () => {
-    expect(every.filter((one) => one.objectSelector !== undefined)).toEqual([]);
+    const selecting = every.filter((one) => one.objectSelector !== undefined);
+    expect(new Set(selecting.map(({ name }) => name))).toEqual(new Set(['promote.rollout-group.dev']));
   });
 
   it('enforce only where a namespace is opted in, and stand for who asked everywhere', () => {
@@ -117,9 +120,24 @@ describe('our webhooks', () => {
     }
   });
 
-  it('look at every annotation by which an adopted group is steered', () => {
+  it('look at the annotations that protect, and not at those by which an adopted group is steered', () => {
     const expression = conditionOf(namedWebhook('statefulset-update'), 'changes-what-is-guarded');
-    for (const key of Object.values(annotationKeys)) expect(expression).toContain(`'${key}'`);
+    const { lastDownscale, preparePath, preparePort } = annotationKeys;
+    const looked = Object.values(annotationKeys).filter((key) => expression.includes(`'${key}'`));
+    expect(looked).toEqual([lastDownscale, preparePath, preparePort]);
+  });
+
+  it('spare the pods of the agent that the process spares, and no others', () => {
+    const pattern = /matches\('([^']*)'\)/.exec(conditionOf(namedWebhook('pod-eviction'), 'is-no-pod-of-the-agent'))?.[1];
+    const own = { namespace: 'rollout-group', names: ['rollout-group-agent'] };
+    const names = ['5d4f8c7b9-x7k2p', '84b6d-x7k2p', 'x-x7k2p', 'longer-than-a-hash-x7k2p', '5d4f8c7b9f12-x7k2p', '0', '12345', 'db-0'];
+    const spared = names.filter((end) => {
+      const name = `rollout-group-agent-${end}`;
+      const isSpared = new RegExp(pattern ?? 'none').test(name);
+      expect(isExempt({ kind: 'pod', namespace: 'rollout-group', name }, { own }), name).toBe(isSpared);
+      return isSpared;
+    });
+    expect(spared).toEqual(['5d4f8c7b9-x7k2p', '84b6d-x7k2p']);
   });
 
   it('hear of named StatefulSets only, when asked to', () => {
@@ -133,6 +151,47 @@ describe('our webhooks', () => {
     expect(conditionOf(namedWebhook('pod-delete', only), 'is-a-pod-of-a-member')).toBe(
       "(request.namespace + '/' + oldObject.metadata.name).matches('^(mimir/ingester-zone-a|mimir/ingester-zone-b)-[0-9]+$')",
     );
+  });
+});
+
+describe('the webhook that promotes pods', () => {
+  const promoting = (namespace: string) => group.replace('engine: onDelete', 'engine: promote').replaceAll('mimir', namespace);
+  const configurationsOf = (changes: Partial<InstallOptions>) =>
+    installation(optionsOf(changes)).filter(({ metadata }) => metadata.name.startsWith('0-rollout-group-promote'));
+
+  it('is registered where there is a group of that engine, or may be one', () => {
+    expect(configurationsOf({})).toHaveLength(1);
+    expect(configurationsOf({ scope: scopeOf(promoting('mimir')) })).toHaveLength(1);
+    expect(configurationsOf({ scope: scopeOf(group, { namespaces: ['loki'] }) })).toHaveLength(1);
+    expect(configurationsOf({ scope })).toEqual([]);
+    expect(configurationsOf({ scope: scopeOf(group, { namespaces: ['mimir'] }) })).toEqual([]);
+  });
+
+  it('is asked before those that add containers, and again after them, about pods of StatefulSets alone, in every namespace', () => {
+    const [found] = configurationsOf({ namespace: 'ops' });
+    expect(found).toMatchObject({ kind: 'MutatingWebhookConfiguration', metadata: { name: '0-rollout-group-promote-ops' } });
+    const others = [
+      '00-first',
+      '1-injector',
+      'aws-load-balancer-webhook',
+      'istio-sidecar-injector',
+      'linkerd-proxy-injector-webhook-config',
+    ];
+    expect([...others, found?.metadata.name].sort()[0]).toBe(found?.metadata.name);
+    expect(found?.metadata.labels).toMatchObject({ 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': 'ops' });
+    const [row] = webhooksIn(configurationsOf({}));
+    expect(row).toMatchObject({ reinvocationPolicy: 'IfNeeded', failurePolicy: 'Ignore', sideEffects: 'None', timeoutSeconds: 5 });
+    expect(row?.objectSelector).toEqual({
+      matchExpressions: ['statefulset.kubernetes.io/pod-name', 'controller-revision-hash'].map((key) => ({ key, operator: 'Exists' })),
+    });
+    expect(row?.namespaceSelector).toBeUndefined();
+  });
+
+  it('hears of groups of that engine only, when asked to', () => {
+    const both = scopeOf(`${promoting('loki')}---\n${group}`);
+    const [row] = webhooksIn(configurationsOf({ scope: both, isMembersOnly: true }));
+    if (row === undefined) throw new Error('there is no such webhook');
+    expect(conditionOf(row, 'is-a-member')).toContain("in ['loki/ingester-zone-a', 'loki/ingester-zone-b']");
   });
 });
 

@@ -1,4 +1,5 @@
 // What people ask for: approve, reject, promote, pause, abort, retry, undo, protect, resume.
+import { digestOfRule, digestOfWaves } from '../../../engine/people.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { type Command, type Commands, duration, word } from '../command.ts';
 import { ledgerOf, namespace, nowMs, policiesNow, type Stage } from '../stage.ts';
@@ -38,12 +39,14 @@ function ask(stage: Stage, call: Call, action: IntentView['action']): ReturnType
     return text === undefined ? [] : [[key, text] as const];
   });
   const of = group ?? policiesNow(stage).groups[0]?.name ?? '';
+  const digest = action === 'approve' ? digestNow(stage, of, call.options['rule']) : undefined;
   const intent: IntentView = {
     namespace,
     name: `${action}-${stage.intents.length + 1}`,
     group: of,
     action,
     ...Object.fromEntries(about),
+    ...(digest === undefined ? {} : { digest }),
     ...(action === 'abort' ? { runId: ledgerOf(stage, of).run?.id ?? '' } : {}),
     ...(action === 'undo' ? { undone: undoneIn(stage, of, word(call, 0, 'a revision')) } : {}),
     ...(call.options['ordinals'] === undefined ? {} : { ordinals: call.options['ordinals'].split(',').map(Number) }),
@@ -52,6 +55,14 @@ function ask(stage: Stage, call: Call, action: IntentView['action']): ReturnType
   };
   stage.intents = [...stage.intents, intent];
   return [];
+}
+
+/** Of what stands written now, as the verb writes it. */
+function digestNow(stage: Stage, group: string, rule: string | undefined): string | undefined {
+  const { groups, policies } = policiesNow(stage);
+  if (rule === undefined) return groups.filter(({ name }) => name === group).map(digestOfWaves)[0];
+  const rules = policies.flatMap((policy) => policy.rules.map((one) => ({ id: `${policy.name}/${one.name}`, policy, one })));
+  return rules.filter(({ id }) => id === rule).map(({ policy, one }) => digestOfRule(policy, one))[0];
 }
 
 function undoneIn(stage: Stage, group: string, revision: string): NonNullable<IntentView['undone']> {

@@ -1,0 +1,64 @@
+// ControllerRevisions that promotions need, read by name and kept: one of them never changes.
+import type { ClusterEnv } from '../../cluster/env.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { observeTemplate } from '../../engine/observe/revisions.ts';
+import { wantedRevisions } from '../../engine/promote/promotions.ts';
+import type { RevisionView, Snapshot } from '../../engine/snapshot.ts';
+import { viewGroup } from '../../engine/view.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+
+export interface RevisionParts {
+  readonly env: Pick<ClusterEnv, 'kubernetes'>;
+  /** Of each request, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** What is kept between turns, by StatefulSet and name. */
+export interface RevisionMemory {
+  revisions: ReadonlyMap<string, RevisionView>;
+}
+
+/**
+ * The snapshot with the revisions that the group's promotions need and its ledger has no copy of. Never rejects: one that cannot be read is
+ * unknown, and is asked for again in the next turn. Groups that promote no pods need none.
+ */
+export async function withRevisions(
+  { env, timeoutMs }: RevisionParts,
+  group: GroupDefinition,
+  memory: RevisionMemory,
+  snapshot: Snapshot,
+): Promise<Snapshot> {
+  const { namespace } = group;
+  const wanted = wantedRevisions(viewGroup(snapshot, group));
+  if (wanted.length === 0) {
+    memory.revisions = new Map();
+    return group.rollout.engine === 'promote' ? { ...snapshot, revisions: [] } : snapshot;
+  }
+  const uids = new Map(snapshot.statefulSets.filter((set) => set.namespace === namespace).map(({ name, uid }) => [name, uid]));
+  const entries = await Promise.all(
+    wanted.map(async ({ statefulSet, name }): Promise<readonly [string, RevisionView]> => {
+      const owner = uids.get(statefulSet) ?? '';
+      const key = `${owner} ${name}`;
+      const known = memory.revisions.get(key);
+      if (known !== undefined) return [key, known];
+      return [key, { namespace, statefulSet, name, template: await readTemplate(env, { namespace, name, owner }, timeoutMs) }];
+    }),
+  );
+  memory.revisions = new Map(entries.filter(([, { template }]) => !('unknown' in template)));
+  return { ...snapshot, revisions: entries.map(([, revision]) => revision) };
+}
+
+async function readTemplate(
+  env: RevisionParts['env'],
+  { namespace, name, owner }: { readonly namespace: string; readonly name: string; readonly owner: string },
+  timeoutMs: number,
+): Promise<RevisionView['template']> {
+  try {
+    const found = await getObject(env, resources.controllerRevisions, { namespace, name }, { site: 'turn.revision', timeoutMs });
+    if (found === undefined) return { unknown: 'it does not exist' };
+    return observeTemplate(found, owner);
+  } catch (error) {
+    return { unknown: error instanceof Error ? error.message : 'the request failed' };
+  }
+}

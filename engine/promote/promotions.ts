@@ -1,0 +1,153 @@
+// At which revisions the pods of a group come back when they go: what its ledger says of it after a look at them, and after each decision.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { GroupContext } from '../context.ts';
+import { type Action, isReplacement } from '../decision.ts';
+import { canonicalJson } from '../hash.ts';
+import { partitionOrdinal } from '../partition.ts';
+import { isUnknown, type KeptTemplate, type Ledger, type PodView, type Promotion, type RevisionView, type Snapshot } from '../snapshot.ts';
+import type { GroupView, ZoneView } from '../view.ts';
+
+/** What a ledger says of promoted pods. */
+export type Promoted = Pick<Ledger, 'promotions' | 'templates'>;
+
+/**
+ * The most characters that copies of templates may take up in a ledger, as JSON. A template that does not fit is not copied: then its pods come back at
+ * their revision for as long as Kubernetes keeps its ControllerRevision, which it does while a pod carries it.
+ */
+export const keptTemplatesLimit = 96 * 1024;
+
+/** Whether pods are promoted one by one, by the webhook on their creation. */
+export function isPromoted({ rollout }: GroupDefinition): boolean {
+  return rollout.engine === 'promote';
+}
+
+/**
+ * What the ledger of the group says after a look at its pods. Every pod that runs another revision than the current one of its StatefulSet comes
+ * back at the revision that it runs, whoever brought it there: so do pods that another engine replaced, and those of a run in between. What
+ * the StatefulSet controller does anyway is not said, and neither is what was announced and never carried out. A pod that should have come back at the
+ * update revision and did not is kept in mind, to be replaced once more. What cannot be read changes nothing.
+ */
+export function observedPromotions({ group, view, snapshot }: Pick<GroupContext, 'group' | 'view' | 'snapshot'>): Promoted {
+  const promotions = view.zones.flatMap((zone) => promotionsOfZone(group, zone, view.ledger));
+  return withTemplates(promotions, view.ledger, group, snapshot);
+}
+
+function promotionsOfZone(group: GroupDefinition, view: ZoneView, ledger: Ledger): readonly Promotion[] {
+  const { set, unknown, zone, target } = view;
+  const own = (ledger.promotions ?? []).filter((promotion) => promotion.zone === zone.name);
+  if (set === undefined || unknown !== undefined || set.status.currentRevision === '') return own;
+  const { currentRevision } = set.status;
+  const pods = new Map<number, PodView>();
+  // Of two pods of one ordinal the one that stays counts.
+  for (const pod of view.pods) if (!pod.isTerminating || !pods.has(pod.ordinal)) pods.set(pod.ordinal, pod);
+  const claimed = new Set(view.claims.map(({ uid }) => uid));
+  const isOver = ledger.run === undefined || ledger.run.outcome === 'completed';
+  const kept = own.filter(({ ordinal, revision, replaces }) => {
+    // Under another engine what the StatefulSet controller makes at the update revision stays so, or it would take it away again for ever.
+    if (!isPromoted(group) && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
+    const pod = pods.get(ordinal);
+    if (pod === undefined) return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
+    if (pod.isTerminating) return true;
+    if (pod.revision === revision) return revision !== currentRevision;
+    if (pod.uid === replaces) return claimed.has(pod.uid);
+    // A revision that nobody wants any more follows the pod, and not the other way round.
+    return revision === target && isPromoted(group);
+  });
+  const said = new Map(kept.map((promotion) => [promotion.ordinal, promotion]));
+  for (const [ordinal, { revision, uid, isTerminating }] of pods) {
+    const known = said.get(ordinal);
+    const isPlaced = known !== undefined && known.revision === revision && !isTerminating && known.replaces !== uid;
+    const isForeign = known === undefined && isPromoted(group) && revision !== '' && revision !== currentRevision;
+    if (isForeign || (isPlaced && known.placements > 0)) said.set(ordinal, { zone: zone.name, ordinal, revision, placements: 0 });
+  }
+  return [...said.values()].sort((a, b) => a.ordinal - b.ordinal);
+}
+
+/** The ledger with the promotion of every pod that these actions take away, so that its successor is made at the revision which it is to have. */
+export function withPromotions(
+  ledger: Ledger,
+  actions: readonly Action[],
+  { snapshot, group }: Pick<GroupContext, 'snapshot' | 'group'>,
+): Ledger {
+  const promoted = actions.filter(isReplacement).flatMap(({ promoteTo, zone, ordinal, uid }): readonly Promotion[] => {
+    if (promoteTo === undefined) return [];
+    const known = ledger.promotions?.find((promotion) => promotion.zone === zone && promotion.ordinal === ordinal);
+    const before = known?.revision === promoteTo ? known.placements : 0;
+    return [{ zone, ordinal, revision: promoteTo, placements: before + 1, replaces: uid, atMs: snapshot.nowMs }];
+  });
+  // After a change of the engine: what is left to the StatefulSet controller must stay as it makes it, or it would be taken away for ever.
+  const released = actions.flatMap((action) => (action.kind === 'setPartition' ? action.pods.map((pod) => ({ ...pod, zone: action.zone })) : []));
+  const places = new Set([...promoted, ...released].map(placeOf));
+  const others = (ledger.promotions ?? []).filter((promotion) => !places.has(placeOf(promotion)));
+  if (promoted.length === 0 && others.length === (ledger.promotions ?? []).length) return ledger;
+  return { ...ledger, ...withTemplates([...others, ...promoted], ledger, group, snapshot) };
+}
+
+/** The ledger as it was `before` for the pods of actions that were certainly not carried out: they come back as they are. */
+export function withoutPromotionsOf(ledger: Ledger, before: Promoted, actions: readonly Action[]): Ledger {
+  const places = new Set(actions.filter(isReplacement).flatMap((action) => (action.promoteTo === undefined ? [] : [placeOf(action)])));
+  if (places.size === 0) return ledger;
+  const isUndone = (promotion: Promotion): boolean => places.has(placeOf(promotion));
+  const promotions = [
+    ...(ledger.promotions ?? []).filter((promotion) => !isUndone(promotion)),
+    ...(before.promotions ?? []).filter(isUndone),
+  ];
+  return { ...ledger, promotions };
+}
+
+function placeOf({ zone, ordinal }: Pick<Promotion, 'zone' | 'ordinal'>): string {
+  return `${zone} ${ordinal}`;
+}
+
+/** A ControllerRevision by its StatefulSet. */
+export interface WantedRevision {
+  readonly zone: string;
+  readonly statefulSet: string;
+  readonly name: string;
+}
+
+/** The revisions at which pods are to come back, or may soon be, and of which the ledger has no copy. Those at which they come back anyway need none. */
+export function wantedRevisions({ group, ledger, zones }: GroupView): readonly WantedRevision[] {
+  if (!isPromoted(group)) return [];
+  return zones.flatMap(({ zone, set, target, pods, unknown }) => {
+    if (set === undefined || unknown !== undefined) return [];
+    const { currentRevision } = set.status;
+    const promoted = (ledger.promotions ?? []).filter((promotion) => promotion.zone === zone.name);
+    const names = new Set([target, ...pods.map(({ revision }) => revision), ...promoted.map(({ revision }) => revision)]);
+    return [...names]
+      .filter((name) => name !== '' && name !== currentRevision && copyOf(ledger, zone.name, name) === undefined)
+      .sort()
+      .map((name) => ({ zone: zone.name, statefulSet: set.name, name }));
+  });
+}
+
+/** The template of a revision, from the ledger or as it was read; the reason when it could not be. undefined when nobody asked for it. */
+export function templateOf(
+  { ledger, group }: Pick<GroupView, 'ledger' | 'group'>,
+  { revisions }: Pick<Snapshot, 'revisions'>,
+  { zone, statefulSet, name }: WantedRevision,
+): RevisionView['template'] | undefined {
+  const copy = copyOf(ledger, zone, name);
+  if (copy !== undefined) return copy.template;
+  return revisions?.find((one) => one.namespace === group.namespace && one.statefulSet === statefulSet && one.name === name)?.template;
+}
+
+function copyOf({ templates = [] }: Ledger, zone: string, name: string): KeptTemplate | undefined {
+  return templates.find((copy) => copy.zone === zone && copy.revision === name);
+}
+
+/** The promotions with a copy of each template that they name, as far as one is known and there is room for it. */
+function withTemplates(promotions: readonly Promotion[], ledger: Ledger, group: GroupDefinition, snapshot: Snapshot): Promoted {
+  const named = new Map(promotions.map(({ zone, revision }) => [`${zone} ${revision}`, { zone, revision }]));
+  let room = keptTemplatesLimit;
+  const templates = [...named]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([, { zone, revision }]): readonly KeptTemplate[] => {
+      const statefulSet = group.zones.find(({ name }) => name === zone)?.statefulSet ?? '';
+      const template = templateOf({ ledger, group }, snapshot, { zone, statefulSet, name: revision });
+      if (template === undefined || isUnknown(template)) return [];
+      room -= canonicalJson(template).length;
+      return room < 0 ? [] : [{ zone, revision, template }];
+    });
+  return { promotions, templates };
+}

@@ -1,0 +1,77 @@
+// The engine `promote`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
+import type { GroupContext } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { wordsOn } from '../people.ts';
+import { isPromoted, templateOf } from '../promote/promotions.ts';
+import { result } from '../rule.ts';
+import { isUnknown, type PodView, type Promotion } from '../snapshot.ts';
+import type { ZoneView } from '../view.ts';
+import type { RollQuestion } from './roll.ts';
+
+/** How often a pod is taken away so that it comes back at one revision; then a person is asked for. */
+export const mostPlacements = 2;
+
+/** What both rules answer; nothing under the other engines. */
+export function promotionResults(question: RollQuestion): readonly RuleResult[] {
+  return isPromoted(question.context.group) ? [revisionKnown(question), promotionPlaced(question)] : [];
+}
+
+interface Misplaced {
+  readonly pod: PodView;
+  readonly promotion: Promotion;
+}
+
+function misplaced({ group, view }: Pick<GroupContext, 'group' | 'view'>, { zone, target, pods, claims }: ZoneView): readonly Misplaced[] {
+  if (!isPromoted(group)) return [];
+  return (view.ledger.promotions ?? []).flatMap((promotion): readonly Misplaced[] => {
+    if (promotion.zone !== zone.name || promotion.revision !== target) return [];
+    const pod = pods.find(({ ordinal, isTerminating }) => ordinal === promotion.ordinal && !isTerminating);
+    const isPlaced = pod === undefined || pod.revision === promotion.revision || pod.uid === promotion.replaces;
+    return isPlaced || claims.some(({ uid }) => uid === pod.uid) ? [] : [{ pod, promotion }];
+  });
+}
+
+/** Pods that were to come back at the revision of the run and did not, as when the webhook could not be reached. */
+export function misplacedPods(context: Pick<GroupContext, 'group' | 'view'>, zone: ZoneView): readonly PodView[] {
+  return misplaced(context, zone).map(({ pod }) => pod);
+}
+
+/**
+ * The StatefulSet controller makes every pod at the current revision, and the webhook on its creation changes that. Where the webhook is missing each
+ * further attempt would be a restart for nothing, so after two of them somebody has to look. A `retry` that came later lets them go again.
+ */
+function promotionPlaced({ context, run, zone }: RollQuestion): RuleResult {
+  const limit = `${mostPlacements} attempts`;
+  const wrong = misplaced(context, zone.view);
+  if (wrong.length === 0) return result('promotion-placed', 'ok', 'every promoted pod runs its revision');
+  const wanted = zone.view.target;
+  const describe = (found: readonly Misplaced[]): string => found.map(({ pod }) => `${pod.name} at ${pod.revision}`).join(', ');
+  const retries = wordsOn(context, run, 'retry').map(({ requestedBy }) => requestedBy.atMs);
+  const lasting = wrong.filter(
+    ({ promotion }) => promotion.placements >= mostPlacements && !retries.some((atMs) => atMs > (promotion.atMs ?? 0)),
+  );
+  if (lasting.length === 0) {
+    return result(
+      'promotion-placed',
+      'ok',
+      `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'goes' : 'go'} again`,
+      { limit },
+    );
+  }
+  const fact = `${describe(lasting)} came back ${mostPlacements} times and not at ${wanted}: the webhook on the creation of pods was not asked, or did not answer`;
+  return result('promotion-placed', 'wait', fact, { limit, source: { object: `ControllerRevision ${context.group.namespace}/${wanted}` } });
+}
+
+/** A pod is taken away only when what it is to become can be made. Nobody has to know it where nobody looks, as in a plan from manifests. */
+function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
+  const { set, zone, target: name } = view;
+  const { revisions } = context.snapshot;
+  if (set === undefined || revisions === undefined) return result('revision-known', 'skip', 'no ControllerRevision was asked for');
+  if (name === set.status.currentRevision) return result('revision-known', 'ok', `${name} is the current revision of ${set.name}`);
+  const template = templateOf(context.view, context.snapshot, { zone: zone.name, statefulSet: set.name, name });
+  const source = { object: `ControllerRevision ${context.group.namespace}/${name}` };
+  if (template === undefined) return result('revision-known', 'unknown', `the ControllerRevision ${name} was not read yet`, { source });
+  if (isUnknown(template))
+    return result('revision-known', 'unknown', `the ControllerRevision ${name} could not be read: ${template.unknown}`, { source });
+  return result('revision-known', 'ok', `the template of ${name} is known`, { source });
+}

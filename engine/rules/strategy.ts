@@ -1,0 +1,91 @@
+// What a write of a StatefulSet may change of how its pods are replaced: strategy, partition, first ordinal, and a template in the same write.
+import { holdingPartition } from '../../policies/engines.ts';
+import { pods } from '../amount.ts';
+import { type GroupContext, sourceOf } from '../context.ts';
+import type { AdmissionRequest, RuleResult } from '../decision.ts';
+import { isPromoted } from '../promote/promotions.ts';
+import { result } from '../rule.ts';
+import type { PodView } from '../snapshot.ts';
+import type { ZoneView } from '../view.ts';
+import { oldStatusOf } from './roll.ts';
+
+export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
+
+/**
+ * RollingUpdate instead of OnDelete, or a lower partition, hands the outdated pods to the StatefulSet controller, which asks nobody; a template in
+ * the same write makes all outdated, and so does one that comes later. Another first ordinal takes the pods below it away.
+ */
+export function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
+  const { set } = zone;
+  if (set === undefined) return [];
+  const source = sourceOf(context, 'rollout.engine');
+  const { strategy, isTemplateChanged, partition = set.partition, firstOrdinal = set.firstOrdinal } = request;
+  const moved =
+    firstOrdinal === set.firstOrdinal
+      ? []
+      : [result('ordinals-kept', 'no', `pods of ${set.name} would leave with their ordinals`, { limit: `begins at ${set.firstOrdinal}` })];
+  if (strategy === 'OnDelete') return [...moved, ...versionsKept(context, zone, request)];
+  const unheld = templateHeld(context, zone, request);
+  if (unheld !== undefined) return [...moved, unheld];
+  const isOther = set.updateStrategy !== strategy;
+  if (isOther && isPromoted(context.group) && !isTemplateChanged && partition >= zone.replicas) {
+    return [...moved, ...promotionsNoted(context, zone)];
+  }
+  const isHeldByPartition = !isTemplateChanged || context.group.rollout.engine !== 'onDelete';
+  if (!isOther && partition >= set.partition && isHeldByPartition) return moved;
+  if (zone.unknown !== undefined) return [...moved, result('view-complete', 'unknown', zone.unknown)];
+  const old = isTemplateChanged ? undefined : oldStatusOf(zone);
+  if (old !== undefined) return [...moved, old];
+  const beyond = isOther ? 0 : partition;
+  const outdated = isTemplateChanged
+    ? Math.max(0, zone.replicas - beyond)
+    : zone.outdated.filter((pod) => isPromoted(context.group) || pod.ordinal >= set.firstOrdinal + beyond).length;
+  if (outdated === 0) return moved;
+  const isLower = !isOther && partition < set.partition;
+  const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
+  const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
+  const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
+  return [...moved, result('update-strategy', 'no', fact, { limit, source })];
+}
+
+/**
+ * With the partition of the engine `promote` the StatefulSet controller makes every pod at the current revision, which under OnDelete may be a much
+ * older one than what the pods run. By then the agent must have noted what each of them is to come back at.
+ */
+function promotionsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
+  if (unknown !== undefined) return [result('view-complete', 'unknown', unknown)];
+  const isNoted = (pod: PodView): boolean =>
+    pod.revision === set?.status.currentRevision ||
+    view.ledger.promotions?.some((one) => one.zone === zone.name && one.ordinal === pod.ordinal && one.revision === pod.revision) === true;
+  const lost = members.filter((pod) => !isNoted(pod));
+  if (lost.length === 0) return [];
+  const fact = `${pods(lost.length)} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not noted yet what they run`;
+  return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.engine'] })];
+}
+
+/** Under OnDelete a pod comes back at the update revision, whatever its turn; where a partition kept it, that would be a rollout by accident. */
+function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
+  const { set, outdated } = zone;
+  if (set === undefined || group.rollout.engine === 'onDelete' || set.updateStrategy === 'OnDelete') return [];
+  if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
+  const count = isTemplateChanged ? zone.replicas : outdated.length;
+  if (count === 0) return [];
+  const fact = `under OnDelete ${pods(count)} of ${set.name} would come back at the update revision whenever they restart`;
+  return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.engine'] })];
+}
+
+/**
+ * Under the engines `partition` and `promote` a template waits for its turn only while the partition holds the pods back. Between the end of one
+ * rollout and the agent's next turn it does not yet. In the middle of one of the engine `partition` a template may be written all the same: that is
+ * how a broken one is cured.
+ */
+function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
+  const { set, outdated, replicas } = zone;
+  if (group.rollout.engine === 'onDelete' || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined)
+    return undefined;
+  const { partition = set.partition } = request;
+  const isCure = outdated.length > 0 && !isPromoted(group);
+  if (set.updateStrategy !== request.strategy || isCure || partition !== set.partition || partition >= replicas) return undefined;
+  const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
+  return result('update-strategy', 'wait', fact, { limit: `partition ${holdingPartition}`, source: group.sources['rollout.engine'] });
+}

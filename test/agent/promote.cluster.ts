@@ -1,0 +1,237 @@
+// The engine `promote` with its webhook, the StatefulSet controller and the agent: a pod that dies comes back at its version at every stage of a partial rollout.
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type InProcessAgent, startInProcess } from '../control-plane/agent-in-process.ts';
+import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
+import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { isReady, type Pod, revisionOf, type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
+import { createWorld, groupsOf, podsOf, setsOf, strategic, type World, write } from '../webhook/kit.ts';
+
+const holding = 1_000_000;
+/** Time for somebody to do what they should not: several times what a turn needs. */
+const temptationMs = 1500;
+const longestMs = 240_000;
+const namespaces = ['leaks', 'moves', 'fails'] as const;
+
+interface Revision extends KubernetesObject {
+  readonly data: {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
+  };
+}
+type PodWithImage = Pod & { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+type RollingSet = StatefulSet & {
+  readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
+};
+interface Ledger {
+  readonly data: { readonly ledger: string };
+}
+
+/** The waves of zone a up to three pods, of which those of so many updated pods soak for longer than the test lasts. */
+function stoppedAt(...counts: readonly number[]): readonly object[] {
+  const one = [1, 2, 3].map((pods) => ({
+    name: `n${pods}`,
+    zones: ['zone-a'],
+    pods,
+    ...(counts.includes(pods) ? { after: { soak: '1h' } } : {}),
+  }));
+  return [...one, { name: 'rest', zones: ['zone-a', 'zone-b'], percent: 100 }];
+}
+
+describeOnControlPlane('the engine promote', (controlPlane) => {
+  let admin: ApiClient;
+  let world: World;
+
+  beforeAll(async () => {
+    admin = controlPlane().client;
+    world = await createWorld(controlPlane(), { namespaces });
+    for (const namespace of namespaces) await grant(admin, controlPlane().identities.agent, namespace, agentRules());
+    await grantNodes(admin, controlPlane().identities.agent);
+  });
+  afterAll(() => world.close());
+
+  const groupPath = (namespace: string): string => `${groupsOf(namespace)}/server`;
+
+  /** Two zones and an agent that looks after them; the partitions are the agent's to write. */
+  async function open(
+    namespace: string,
+    { replicas, rollout }: { readonly replicas: number; readonly rollout: object },
+  ): Promise<InProcessAgent> {
+    await admin.create(groupsOf(namespace), {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'server', namespace },
+      spec: {
+        members: { zones: ['a', 'b'].map((zone) => ({ name: `zone-${zone}`, statefulSet: `server-zone-${zone}` })) },
+        replicas: { leader: true },
+        scaling: { duringRollout: 'allow' },
+        rollout: { engine: 'promote', maxUnavailable: 1, replaceUnready: { when: 'any', after: '2s' }, ...rollout },
+      },
+    });
+    for (const zone of ['a', 'b']) {
+      await admin.create(setsOf(namespace), statefulSet({ name: `server-zone-${zone}`, replicas, strategy: 'RollingUpdate' }));
+    }
+    await world.untilReady(namespace, 'server-zone-', 2 * replicas);
+    const { url, identities } = controlPlane();
+    const agent = await startInProcess({ url, identity: identities.agent, namespace, name: `agent-${namespace}` });
+    await admin.until<RollingSet>(
+      setsOf(namespace),
+      'partitions that hold',
+      (sets) => sets.length === 2 && sets.every(({ spec }) => spec.updateStrategy.rollingUpdate?.partition === holding),
+      60_000,
+    );
+    return agent;
+  }
+
+  async function setImage(namespace: string, version: string): Promise<void> {
+    for (const zone of ['a', 'b']) {
+      const spec = { template: { spec: { containers: [{ name: 'server', image: `example.com/server:${version}` }] } } };
+      const { isRefused, said } = await write(admin, 'PATCH', `${setsOf(namespace)}/server-zone-${zone}`, { spec }, strategic);
+      expect([isRefused, said]).toEqual([false, expect.anything()]);
+    }
+  }
+
+  /** Pods as `a-0 1`: the number is that of the image, which the pod, its label and the template of that revision agree on. */
+  async function versions(namespace: string): Promise<readonly string[]> {
+    const revisions = await admin.list<Revision>(`/apis/apps/v1/namespaces/${namespace}/controllerrevisions`);
+    const pods = await admin.list<PodWithImage>(podsOf(namespace));
+    return pods
+      .map((pod) => {
+        const image = pod.spec.containers[0]?.image ?? '';
+        const template = revisions.find(({ metadata }) => metadata.name === revisionOf(pod))?.data.spec.template.spec.containers[0]?.image;
+        const name = pod.metadata.name.replace('server-zone-', '');
+        return image === template ? `${name} ${image.split(':')[1]}` : `${name} ${image} but its label says ${template}`;
+      })
+      .sort();
+  }
+
+  async function killAll(namespace: string): Promise<void> {
+    const before = await admin.list<Pod>(podsOf(namespace));
+    await Promise.all(before.map(({ metadata }) => admin.ask('DELETE', `${podsOf(namespace)}/${metadata.name}`)));
+    const gone = new Set(before.map(({ metadata }) => metadata.uid));
+    await admin.until<Pod>(
+      podsOf(namespace),
+      'every pod replaced and Ready',
+      (pods) => pods.length === before.length && pods.every((pod) => isReady(pod) && !gone.has(pod.metadata.uid)),
+      60_000,
+    );
+  }
+
+  async function killTwice(namespace: string, expected: readonly string[]): Promise<void> {
+    for (const round of [1, 2]) {
+      await killAll(namespace);
+      expect([round, ...(await versions(namespace))]).toEqual([round, ...expected]);
+    }
+  }
+
+  async function untilWave(agent: InProcessAgent, index: number): Promise<void> {
+    await expect
+      .poll(
+        () => {
+          const run = agent.turns().at(-1)?.decision?.run;
+          return run?.wave === index && run.waveAvailableMs !== undefined;
+        },
+        { timeout: 60_000, interval: 50 },
+      )
+      .toBe(true);
+  }
+
+  async function untilVersions(namespace: string, expected: readonly string[], timeout = 90_000): Promise<void> {
+    await expect.poll(() => versions(namespace), { timeout, interval: 200 }).toEqual(expected);
+    await world.untilReady(namespace, 'server-zone-', expected.length);
+  }
+
+  /** All ordinals below `first` at the old version, those from there on at the new one. */
+  function split(zone: string, count: number, first: number, [before, after] = ['1', '2']): readonly string[] {
+    return Array.from({ length: count }, (_, ordinal) => `${zone}-${ordinal} ${ordinal < first ? before : after}`);
+  }
+
+  async function ledger(namespace: string): Promise<{ readonly promotions?: readonly unknown[]; readonly templates?: readonly unknown[] }> {
+    const { data } = await admin.get<Ledger>(`/api/v1/namespaces/${namespace}/configmaps/rollout-group-server`);
+    return JSON.parse(data.ledger);
+  }
+
+  it(
+    'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
+    async () => {
+      const namespace = 'leaks';
+      const agent = await open(namespace, { replicas: 3, rollout: { waves: stoppedAt(1) } });
+      await setImage(namespace, '2');
+      for (const count of [1, 2, 3]) {
+        if (count > 1) await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt(count) } } });
+        await untilWave(agent, count - 1);
+        await killTwice(namespace, [...split('a', 3, 3 - count), ...split('b', 3, 3)]);
+        if (count === 2) {
+          // What a scale-up makes is of the old version; what a scale-down took away comes back as it was.
+          await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 4 } });
+          await world.untilReady(namespace, 'server-zone-', 7);
+          await killTwice(namespace, [...split('a', 3, 1), 'a-3 1', ...split('b', 3, 3)]);
+          await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
+          await world.untilReady(namespace, 'server-zone-', 6);
+          await killTwice(namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
+        }
+      }
+      await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt() } } });
+      await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await expect.poll(() => ledger(namespace), { timeout: 30_000 }).not.toHaveProperty('promotions');
+      expect(await ledger(namespace)).not.toHaveProperty('templates');
+      await killTwice(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'brings promoted pods back at the old version while the webhook is away, never others at the new one, and puts them right afterwards; a second template moves nobody before their turn',
+    async () => {
+      const namespace = 'moves';
+      const agent = await open(namespace, { replicas: 3, rollout: { waves: stoppedAt(2) } });
+      await setImage(namespace, '2');
+      await untilWave(agent, 1);
+      world.front.leadTo();
+      world.front.cut();
+      await killAll(namespace);
+      const without = await versions(namespace);
+      world.front.leadTo(world.first.port);
+      expect(without).toEqual([...split('a', 3, 3), ...split('b', 3, 3)]);
+      await untilVersions(namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
+
+      await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt(1, 2) } } });
+      await setImage(namespace, '3');
+      await untilVersions(namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
+      await untilWave(agent, 0);
+      await killTwice(namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
+      await setImage(namespace, '1');
+      await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'brings every pod back when the run fails and the group says so, and leaves the template that failed alone',
+    async () => {
+      const namespace = 'fails';
+      const rollout = { waves: stoppedAt(), onFailure: 'rollback', deadlines: { progress: '6s' } };
+      const agent = await open(namespace, { replicas: 3, rollout });
+      await setImage(namespace, 'broken');
+      await expect.poll(() => agent.turns().some(({ decision }) => decision?.phase === 'Failed'), { timeout: 60_000 }).toBe(true);
+      await expect
+        .poll(() => agent.turns().at(-1)?.decision?.run, { timeout: 90_000 })
+        .toMatchObject({ kind: 'rollback', outcome: 'completed' });
+      await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      await delay(temptationMs);
+      await killTwice(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      expect(
+        agent
+          .turns()
+          .at(-1)
+          ?.decision?.warnings.map(({ rule }) => rule),
+      ).toContain('rolled-back');
+      await setImage(namespace, '2');
+      await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+});
