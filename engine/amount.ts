@@ -1,5 +1,5 @@
 // The arithmetic of counts and percentages: integers only, one rounding rule per question.
-import type { WaveAmount } from '../policies/definition.ts';
+import type { ScheduleDefinition, WaveAmount } from '../policies/definition.ts';
 import type { CountOrPercent } from '../policies/schema/scalars.ts';
 
 /**
@@ -8,10 +8,35 @@ import type { CountOrPercent } from '../policies/schema/scalars.ts';
  */
 export function waveTarget(amount: WaveAmount, replicas: number): number {
   if ('pods' in amount) return Math.min(amount.pods, replicas);
+  if ('stage' in amount) return stageTarget(amount.schedule, amount.stage, replicas);
   if (amount.percent <= 0) return 0;
   if (amount.percent >= 100) return replicas;
   const rounded = Math.max(1, Math.ceil((amount.percent * replicas) / 100));
   return replicas > 1 ? Math.min(rounded, replicas - 1) : Math.min(rounded, replicas);
+}
+
+/**
+ * Updated pods of a zone of `replicas` pods when the stage of a schedule is done; stages grow strictly, and the last one is everything. Linear: the start, then a step
+ * more each time. Geometric: each stage adds `factor` times as many as the one before, each number rounded up. Exponential: each ends at `factor` times as many,
+ * rounded up. Shares of the zone are rounded up.
+ */
+export function stageTarget(schedule: ScheduleDefinition, stage: number, replicas: number): number {
+  const start = shareOf(schedule.start, replicas);
+  if (schedule.kind === 'linear') return Math.min(replicas, start + stage * shareOf(schedule.step, replicas));
+  let target = 0;
+  let grown = 0;
+  for (let index = 0; index <= stage && target < replicas; index += 1) {
+    // Powers of tenths are exact as whole numbers, and of what they are a fraction is known at the end alone.
+    const power = BigInt(10) ** BigInt(index);
+    grown = Number((BigInt(start) * BigInt(schedule.tenths) ** BigInt(index) + power - 1n) / power);
+    target = Math.max(target + 1, schedule.kind === 'geometric' ? target + grown : grown);
+  }
+  return Math.min(replicas, target);
+}
+
+function shareOf(amount: CountOrPercent, replicas: number): number {
+  if (typeof amount === 'number') return Math.max(1, amount);
+  return Math.max(1, Math.ceil((Number(amount.slice(0, -1)) * replicas) / 100));
 }
 
 /** Pods of a zone that may be unavailable at once. A percentage is rounded down, at least 1, as Kubernetes does for StatefulSets. */

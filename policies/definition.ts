@@ -73,7 +73,17 @@ export interface ZoneDefinition {
 }
 
 /** Pods per zone, or a percentage of them, rounded up; below 100 percent at least one pod stays old. */
-export type WaveAmount = { readonly pods: number } | { readonly percent: number };
+export type WaveAmount =
+  | { readonly pods: number }
+  | { readonly percent: number }
+  /** The wave of this index, from 0, of a schedule: how many pods that is depends on the replicas of the zone. */
+  | { readonly stage: number; readonly schedule: ScheduleDefinition };
+
+/** How the waves of a zone grow, cumulative. */
+export type ScheduleDefinition =
+  | { readonly kind: 'linear'; readonly step: CountOrPercent; readonly start: CountOrPercent }
+  /** `factor` in tenths. */
+  | { readonly kind: 'geometric' | 'exponential'; readonly start: CountOrPercent; readonly tenths: number };
 
 export interface ApprovalDefinition {
   readonly count: ApprovalSpec['count'];

@@ -1,9 +1,10 @@
 // What is asked around a wave: approval and gates before its first pod, soak, gates and approval after its last.
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { objectOf, promotionOf, saidBy, type VouchedIntent } from '../people.ts';
+import { digestOfWaves, objectOf, promotionOf, saidBy, type VouchedIntent } from '../people.ts';
 import { holds, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
@@ -32,6 +33,22 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
   return withGates(context, wave, run, { names: wave.before.gates, sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });
 }
 
+/**
+ * What must hold before the next pod of a wave that has begun: who approved it has approved the waves as they stood then, and is asked again when
+ * they are others. An approval that has ended since is none the less one.
+ */
+export function underWay(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
+  const { approval: asked } = wave.before;
+  const isAsked = asked !== undefined && run.waves !== digestOfWaves(context.group);
+  return { results: isAsked ? [approval(context, wave, run, asked, 'before')] : [], observations: [], wantedReadings: [] };
+}
+
+/** What is remembered of the waves when a pod goes. */
+export function goneUnder({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
+  const isAsked = rollout.waves.some(({ before }) => before.approval !== undefined);
+  return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
+}
+
 /** What must hold after the last pod of a wave is available. */
 export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const sinceMs = run.waveAvailableMs ?? context.nowMs;
@@ -45,6 +62,8 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   const source = sourceOf(context, `waves.${wave.name}.after.soak`, `waves.${wave.name}`);
   const limit = formatDuration(wave.after.soakMs);
   if (isFastTrack(context, run)) return result('soak', 'skip', 'a run back to the previous template does not soak', { limit, source });
+  if (addsNothing(context, wave))
+    return result('soak', 'skip', `wave ${wave.name} has no pod that an earlier one has not`, { limit, source });
   const passed = context.nowMs - sinceMs;
   const fact = `wave ${wave.name} has soaked ${formatDuration(passed)}`;
   const promotion = promotionOf(context, run, wave.name);
@@ -52,6 +71,16 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   return passed >= wave.after.soakMs
     ? result('soak', 'ok', fact, { limit, source })
     : result('soak', 'wait', fact, { limit, source, earliestMs: sinceMs + wave.after.soakMs });
+}
+
+/** Whether every zone of the wave is as far after an earlier wave already, as in small zones and short ends of schedules. The same pods do not soak twice. */
+function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boolean {
+  const earlier = group.rollout.waves.slice(0, group.rollout.waves.indexOf(wave));
+  return wave.zones.every((name) => {
+    const replicas = view.zones.find(({ zone }) => zone.name === name)?.replicas ?? 0;
+    const target = waveTarget(wave.amount, replicas);
+    return earlier.some((one) => one.zones.includes(name) && waveTarget(one.amount, replicas) >= target);
+  });
 }
 
 function approval(
@@ -65,7 +94,16 @@ function approval(
   if (isFastTrack(context, run)) return result('approval', 'skip', 'a run back to the previous template needs no approval', { source });
   // One wave may ask before and after; the same words are not the answer to both.
   const after = when === 'after' ? { sinceMs: Math.max(run.waveStartedMs, run.lastDisruptionMs ?? 0) } : {};
-  return approvalResult({ context, rule: 'approval', approval: definition, subject: { wave: wave.name }, run, ...after, source });
+  return approvalResult({
+    context,
+    rule: 'approval',
+    approval: definition,
+    subject: { wave: wave.name },
+    digest: digestOfWaves(context.group),
+    run,
+    ...after,
+    source,
+  });
 }
 
 /** A rule that would still wait, had not a person promoted the wave. */
@@ -89,6 +127,8 @@ function withGates(
 ): WaveAnswer {
   const results = [...before];
   const observations: RuleResult[] = [];
+  // What failed may be what the gates measure, and they would keep the cure from going on.
+  if (run.rolledBack !== undefined) return { results, observations, wantedReadings: [] };
   const wantedReadings: { gate: string; fromMs: number }[] = [];
   let failure: string | undefined;
   for (const name of names) {

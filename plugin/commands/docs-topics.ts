@@ -6,6 +6,7 @@ import engines from '../../docs/engines.md';
 import exitCodes from '../../docs/exit-codes.md';
 import gates from '../../docs/gates.md';
 import install from '../../docs/install.md';
+import migrateOthers from '../../docs/migrate-from-other-operators.md';
 import migrate from '../../docs/migrate-from-rollout-operator.md';
 import notifications from '../../docs/notifications.md';
 import output from '../../docs/output.md';
@@ -15,6 +16,7 @@ import policyTests from '../../docs/policy-tests.md';
 import simulate from '../../docs/simulate.md';
 import simulation from '../../docs/simulation.md';
 import sources from '../../docs/sources.md';
+import waves from '../../docs/waves.md';
 import webhook from '../../docs/webhook.md';
 import windows from '../../docs/windows.md';
 import { rulesMarkdown } from '../../engine/rules/catalog.ts';
@@ -30,6 +32,7 @@ export const topics: Readonly<Record<string, string>> = {
   findings: findingsMarkdown(),
   gates,
   install,
+  'migrate-from-other-operators': migrateOthers,
   'migrate-from-rollout-operator': migrate,
   notifications,
   output,
@@ -40,6 +43,7 @@ export const topics: Readonly<Record<string, string>> = {
   simulate,
   simulation,
   sources,
+  waves,
   webhook,
   windows,
 };

@@ -5,10 +5,7 @@ import type { ApprovalSpec } from '../schema/rollout-group.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
-const idleFields: readonly Path[] = [
-  ['spec', 'rollout', 'schedule'],
-  ['spec', 'rollout', 'onPolicyDeleted'],
-];
+const idleFields: readonly Path[] = [['spec', 'rollout', 'onPolicyDeleted']];
 
 export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
   return idleFields.flatMap((path) => {

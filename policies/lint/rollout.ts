@@ -50,8 +50,8 @@ export const wavesAndSchedule: LintCheck = eachGroup((group) => {
   const place = group.place(['spec', 'rollout', 'schedule'], 'key');
   if (waves && schedule) return [finding('RG2011', place, 'a rollout has waves or a schedule that makes waves, not both')];
   if (schedule?.kind === 'linear' && schedule.step === undefined) return [finding('RG2011', place, 'a linear schedule needs step')];
-  if (schedule?.kind === 'geometric' && schedule.factor === undefined)
-    return [finding('RG2011', place, 'a geometric schedule needs factor')];
+  if (schedule !== undefined && schedule.kind !== 'linear' && schedule.factor === undefined)
+    return [finding('RG2011', place, `${schedule.kind === 'geometric' ? 'a geometric' : 'an exponential'} schedule needs factor`)];
   return [];
 });
 

@@ -24,6 +24,7 @@ import {
   type ZoneSpec,
 } from '../schema/rollout-group.ts';
 import { definitionSources, type SourceLookup } from './group-sources.ts';
+import { scheduledWaves } from './schedule.ts';
 
 /** The wave of a group that names none. */
 const singleWave = 'all';
@@ -122,7 +123,8 @@ function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly Zo
     rotateBy: rollout.rotateBy,
     minIntervalMs: durationMs(rollout.minInterval),
     replaceUnready: { when: rollout.replaceUnready.when, afterMs: durationMs(rollout.replaceUnready.after) },
-    waves: rollout.waves?.map(resolveWave) ?? [everyZone(zones)],
+    waves:
+      rollout.waves?.map(resolveWave) ?? (rollout.schedule === undefined ? [everyZone(zones)] : scheduledWaves(rollout.schedule, zones)),
     deadlines: compact({
       progressMs: progress === undefined ? undefined : durationMs(progress),
       runMs: run === undefined ? undefined : durationMs(run),

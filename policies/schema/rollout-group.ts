@@ -145,12 +145,20 @@ const wave = z
 const schedule = z
   .strictObject({
     kind: z.enum(['linear', 'geometric', 'exponential']),
-    start: z.int().min(1).max(100).default(1).describe('Percent of the first wave.'),
-    step: z.int().min(1).max(100).optional().describe('Percent added per wave when linear.'),
-    factor: z.int().min(2).max(10).optional().describe('Growth per wave when geometric.'),
-    soak: duration.optional().describe('Soak after each wave.'),
+    start: countOrPercent.default(1).describe('Pods of the first wave, or a share of the zone, rounded up.'),
+    step: countOrPercent.optional().describe('Pods added per wave when linear, or a share of the zone, rounded up.'),
+    factor: z
+      .number()
+      .min(1.1)
+      .max(10)
+      .multipleOf(0.1)
+      .optional()
+      .describe(
+        'When geometric each wave adds this many times as many pods as the one before; when exponential it ends at this many times as many.',
+      ),
+    soak: duration.optional().describe('Soak after each wave of the first zone.'),
   })
-  .describe('A short form that expands to waves.');
+  .describe('A short form that expands to waves: the first zone in growing steps, then the other zones whole, one after the other.');
 
 const gate = z
   .strictObject({
@@ -384,6 +392,7 @@ export const rolloutGroupStatus = z.strictObject({
 export type RolloutGroupSpec = z.infer<typeof rolloutGroupSpec>;
 export type ZoneSpec = z.infer<typeof zone>;
 export type WaveSpec = z.infer<typeof wave>;
+export type ScheduleSpec = z.infer<typeof schedule>;
 export type ApprovalSpec = z.infer<typeof approval>;
 export type GateSpec = z.infer<typeof gate>;
 export type ReplicasSpec = z.infer<typeof replicas>;
