@@ -105,6 +105,7 @@ const run = z.object({
   failedMs: instant.optional(),
   retriedMs: instant.optional(),
   completedMs: instant.optional(),
+  restores: revisions.optional(),
   rolledBack: z.object({ revisions, because: z.string() }).optional(),
 });
 

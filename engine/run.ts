@@ -74,7 +74,7 @@ export function waveProgress(
  */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const started = currentRun(context);
-  return started === undefined ? undefined : advanceWaves(context, withFlight(context, started));
+  return started === undefined ? undefined : advanceWaves(context, withFlight(context, withCure(context, started)));
 }
 
 /** Pods go down for other reasons than the run too, and long after its last replacement: what they take counts from when they did. */
@@ -143,13 +143,16 @@ function completed(context: GroupContext, run: RunState): RunState {
 }
 
 /**
- * The run that follows when the template changes. Going back to what ran before is a rollback; but going forth again after one is not, since
- * that template has failed once.
+ * The run that follows when the template changes. Going back to what ran before is a rollback, also of some zones now and of the others a moment later, as manifests
+ * are written one after the other; but going forth again after one is not, since that template has failed once.
  */
 function superseding(context: GroupContext, known: RunState, target: RunState['target']): RunState {
-  const kind = known.kind === 'rollout' && isSame(target, known.previous) ? 'rollback' : 'rollout';
+  const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
+  const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
+  const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
   const previous = known.outcome === 'completed' ? known.target : known.previous;
-  return newRun(context, { kind, target, previous }, known);
+  const next = newRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
+  return isBack ? { ...next, restores } : next;
 }
 
 /**
@@ -182,12 +185,13 @@ function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<st
   return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
 
-/** What most pods of each zone ran before anything was recorded. */
+/** What most pods of each zone ran before anything was recorded; of those that are available, if any is: what never started ran nothing. */
 function majorityRevisions(context: GroupContext): Readonly<Record<string, string>> {
   const revisions: Record<string, string> = {};
   for (const view of context.view.zones) {
     const counts = new Map<string, number>();
-    for (const pod of view.pods) counts.set(pod.revision, (counts.get(pod.revision) ?? 0) + 1);
+    const available = view.pods.filter(({ ordinal }) => !view.unavailable.has(ordinal));
+    for (const pod of available.length > 0 ? available : view.pods) counts.set(pod.revision, (counts.get(pod.revision) ?? 0) + 1);
     const most = [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0];
     if (most !== undefined) revisions[view.zone.name] = most[0];
   }
@@ -195,16 +199,13 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
 }
 
 /**
- * A zone that is open stays open: it is finished, or made whole, before another one is begun. Without one the single zone that is not whole is
- * open when an outdated pod is what it lacks, for nothing else can go before it.
+ * A zone that is open stays open: it is finished, or made whole, before another one is begun. Without one it is the zone to be cured first.
  */
 export function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'target' | 'previous'>, before?: RunState): RunState {
   const { nowMs, group } = context;
   const id = hashText(`${group.namespace}/${group.name} ${JSON.stringify(run.target)} ${nowMs}`).slice(0, 10);
-  const down = context.view.zones.filter((view) => !view.isReady);
-  const broken = down.filter((view) => view.outdated.some((pod) => view.unavailable.has(pod.ordinal)));
   const started = before?.outcome === 'completed' ? undefined : zoneNamed(context, before?.openZone);
-  const open = (started ?? (down.length === 1 ? broken[0] : undefined))?.zone.name;
+  const open = (started ?? curedBeforeAll(context))?.zone.name;
   return {
     id,
     ...run,
@@ -218,6 +219,26 @@ export function newRun(context: GroupContext, run: Pick<RunState, 'kind' | 'targ
     isMovable: false,
     outcome: 'running',
   };
+}
+
+/** The single zone that is not whole, when an outdated pod is what it lacks: nothing else can go before it. */
+function curedBeforeAll({ view }: GroupContext): ZoneView | undefined {
+  const [only, ...others] = view.zones.filter(({ isReady }) => !isReady);
+  return others.length === 0 && only?.outdated.some(({ ordinal }) => only.unavailable.has(ordinal)) === true ? only : undefined;
+}
+
+/**
+ * The run with the zone to be cured first open, as long as it has replaced nothing: when it began another zone may have been down as well, for a
+ * reason that has passed since. Pods that break while a run is under way keep their wave.
+ */
+function withCure(context: GroupContext, run: RunState): RunState {
+  const cured = isUnbegun(run) && run.openZone === undefined ? curedBeforeAll(context) : undefined;
+  return cured?.outdated.some((pod) => isStuck(context, cured, pod)) === true ? { ...run, openZone: cured.zone.name } : run;
+}
+
+/** Whether the run has replaced no pod yet. */
+export function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean {
+  return outcome === 'running' && (lastDisruptionMs ?? -1) < startedMs;
 }
 
 function isRetried(context: GroupContext, run: RunState): boolean {

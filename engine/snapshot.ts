@@ -247,6 +247,8 @@ export interface RunState {
   /** When a person last asked to go on after a failure. */
   readonly retriedMs?: number;
   readonly completedMs?: number;
+  /** Of a rollback: the revision per zone before the run that is taken back. */
+  readonly restores?: Readonly<Record<string, string>>;
   /** Of a run that brings pods back from a template which failed and is still asked for: that revision by zone, and why. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
 }

@@ -5,6 +5,7 @@ import type { Claim, GateReading, Ledger, RunState, Snapshot } from '../snapshot
 import { viewGroup } from '../view.ts';
 import { actionText } from './action-text.ts';
 import { bounded } from './bounds.ts';
+import { publishedMetrics } from './metrics.ts';
 import { podsWorthNaming } from './pods.ts';
 import {
   type PublishedAction,
@@ -78,6 +79,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     })),
     warnings: decision.warnings,
     gates: gatesOf(group, snapshot),
+    ...publishedMetrics(group, snapshot),
     ...(run === undefined ? {} : { run: publishedRun(run) }),
     ...(input.unenforced === undefined ? {} : { unenforced: input.unenforced.slice(0, longestReason) }),
     openClaims: ledger.claims.length,
@@ -155,6 +157,6 @@ function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly P
 
 function publishedRun(run: RunState): PublishedRun {
   const { movableMs: _movableMs, movableAsOfMs: _asOf, isMovable: _isMovable, lastDisruptionMs: _last, ...rest } = run;
-  const { inFlightSinceMs: _inFlight, retriedMs: _retried, ...published } = rest;
+  const { inFlightSinceMs: _inFlight, retriedMs: _retried, restores: _restores, waves: _waves, ...published } = rest;
   return published;
 }

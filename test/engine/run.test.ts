@@ -52,11 +52,39 @@ describe('a first run', () => {
     expect(advanced(undefined, { statefulSets: outdated, podChanges: halves })?.run.previous['a']).toBe('rev-0');
   });
 
+  it('begins from what most pods run that are available, if any is: what never started ran nothing', () => {
+    const never = { revision: 'rev-0', isReady: false, waitingReasons: ['CrashLoopBackOff'] };
+    const previous = (pods: Readonly<Record<number, object>>) =>
+      advanced(undefined, { statefulSets: outdated, podChanges: { 'ingester-zone-a': pods } })?.run.previous['a'];
+    expect(previous({ 0: never, 1: never })).toBe(oldRevision);
+    expect(previous({ 0: never, 1: never, 2: never })).toBe('rev-0');
+  });
+
   it('has an id of its group, target and instant alone', () => {
     const id = (overrides: SnapshotOverrides) => advanced(undefined, { statefulSets: outdated, ...overrides })?.run.id;
     expect(id({ statefulSets: outdated.toReversed() })).toBe(id({}));
     expect(id({ nowMs: kitNowMs + 1 })).not.toBe(id({}));
     expect(advanced(undefined, { statefulSets: outdatedSets(['a']) })?.run.id).not.toBe(id({}));
+  });
+});
+
+describe('a run that has replaced nothing', () => {
+  const never = { isReady: false, waitingReasons: ['CrashLoopBackOff'] };
+  const openOf = (run: RunState, podChanges: NonNullable<SnapshotOverrides['podChanges']>) =>
+    advanced(run, { statefulSets: outdated, podChanges })?.run.openZone;
+
+  it('opens the zone that nothing can go before, also when it was not the only one down at its beginning', () => {
+    const first = advanced(undefined, {
+      statefulSets: outdated,
+      podChanges: { 'ingester-zone-b': { 0: 'missing' }, 'ingester-zone-c': { 0: never } },
+    });
+    expect(first?.run.openZone).toBeUndefined();
+    expect(openOf(first?.run ?? runOf(), { 'ingester-zone-c': { 0: never } })).toBe('c');
+  });
+
+  it('opens none for a pod that may come back by itself, and none once a pod has gone', () => {
+    expect(openOf(runOf(), { 'ingester-zone-c': { 0: { isReady: false, readyChangedMs: ago(minuteMs) } } })).toBeUndefined();
+    expect(openOf(runOf({ lastDisruptionMs: ago(minuteMs) }), { 'ingester-zone-c': { 0: never } })).toBeUndefined();
   });
 });
 
@@ -141,7 +169,17 @@ describe('a new template', () => {
     expect(advanced(run)?.run).toMatchObject({ kind: 'rollout' });
   });
 
-  it('is no rollback when one zone alone goes back', () => {
+  it.each(['running', 'completed'] as const)(
+    'is a rollback zone by zone, as manifests are written one after the other, when the run is %s',
+    (outcome) => {
+      const first = { a: newRevision, b: 'rev-3', c: 'rev-3' };
+      const run = runOf({ kind: 'rollback', target: first, previous: revisions('rev-3'), restores: revisions(newRevision), outcome });
+      expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', restores: revisions(newRevision) });
+      expect(advanced({ ...run, restores: revisions('rev-0') })?.run).toMatchObject({ kind: 'rollout' });
+    },
+  );
+
+  it('is no rollback when one of the zones goes somewhere else', () => {
     const run = runOf({ target: revisions('rev-3'), previous: { ...revisions(newRevision), b: 'rev-0' } });
     expect(advanced(run)?.run).toMatchObject({ kind: 'rollout' });
   });
@@ -175,7 +213,8 @@ describe('a wave', () => {
 
   it('soaks from the beginning when a pod falls back, of whichever zone', () => {
     const fallen = { ...updatedA, podChanges: { ...updatedA.podChanges, 'ingester-zone-c': { 1: { isReady: false } } } };
-    expect(advanced(runOf({ waveAvailableMs: ago(30 * minuteMs) }), fallen, three)?.run).toEqual(runOf());
+    const rolled = { lastDisruptionMs: ago(40 * minuteMs) };
+    expect(advanced(runOf({ ...rolled, waveAvailableMs: ago(30 * minuteMs) }), fallen, three)?.run).toEqual(runOf(rolled));
   });
 
   it('that is over makes room for the next', () => {
