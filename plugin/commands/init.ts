@@ -1,11 +1,10 @@
-// The verb init: policy files for the groups that exist as labels and annotations.
+// The verb init: policy files for the groups that exist as labels and annotations, or as objects of other operators.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { adoptGroups } from '../../policies/adopt/adopt.ts';
-import { countFindings, type Finding, sortFindings } from '../../policies/findings/finding.ts';
-import { adoptionFindings } from '../../policies/lint/adoption.ts';
-import { loadPolicies } from '../../policies/load.ts';
-import type { RolloutGroup } from '../../policies/schema/kinds.ts';
+import { manifestText } from '../../policies/adopt/manifest-text.ts';
+import { countFindings, type Finding } from '../../policies/findings/finding.ts';
+import type { MetricSource, NotificationChannel, RolloutGroup } from '../../policies/schema/kinds.ts';
+import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { writeDocuments } from '../../policies/write.ts';
 
 import type { ConnectionFlags } from '../connection.ts';
@@ -14,7 +13,7 @@ import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings-text.ts';
 import { plural } from '../output/words.ts';
-import { readInput } from '../source/input.ts';
+import { type InitReading, readFromCluster, readFromFiles } from './init-read.ts';
 
 export interface InitOptions extends ConnectionFlags {
   readonly fromDir?: string;
@@ -24,75 +23,83 @@ export interface InitOptions extends ConnectionFlags {
   readonly force?: boolean;
 }
 
-interface PolicyPage {
+interface Page {
   /** Below the output directory, with slashes. */
   readonly path: string;
   readonly text: string;
-  readonly group: RolloutGroup;
+  /** What is in it, in words for people. */
+  readonly content: string;
 }
 
 export async function run(context: CommandContext, options: InitOptions): Promise<ExitCode> {
   const { out, force = false } = options;
   const { stdout, stderr, cwd } = context;
-  const { groups, findings: all, source } = await adopted(context, options);
-  for (const block of findingBlocks(all, stderr)) stderr.write(`${block}\n`);
-  if (groups.length === 0) throw noGroup(source, all);
-  const pages = pagesOf(groups);
+  const reading = await read(context, options);
+  const { groups, findings, source, statefulSets, notes } = reading;
+  for (const note of notes) stderr.write(`note: ${note}\n`);
+  for (const block of findingBlocks(findings, stderr)) stderr.write(`${block}\n`);
+  if (groups.length === 0) throw noGroup(source, findings);
+  const pages = pagesOf(reading);
   if (!force) refuseOverwriting(pages, out, cwd);
   for (const page of pages) {
     write(join(resolve(cwd, out), page.path), page.text);
-    const { namespace = 'default', name } = page.group.metadata;
-    const zones = page.group.spec.members.zones?.length ?? 0;
-    stdout.write(`${join(out, page.path)}  RolloutGroup ${namespace}/${name}, ${plural(zones, 'zone')}\n`);
+    stdout.write(`${join(out, page.path)}  ${page.content}\n`);
   }
-  const plan = options.fromDir === undefined ? `plan --live -f ${out}` : `plan --current ${source} -f ${out}`;
-  suggestNext(context, `lint ${out}`, `${plan} --set image=...`);
-  return countFindings(all).error > 0 ? exitCodes.findings : exitCodes.done;
+  suggestNext(context, `lint ${out}`, `plan ${currentOf(options, statefulSets.length > 0)}-f ${out} --set image=...`);
+  return countFindings(findings).error > 0 ? exitCodes.findings : exitCodes.done;
 }
 
-interface AdoptedGroups {
-  readonly groups: readonly RolloutGroup[];
-  readonly findings: readonly Finding[];
-  /** What was read, in words for people. */
-  readonly source: string;
-}
-
-async function adopted(context: CommandContext, options: InitOptions): Promise<AdoptedGroups> {
+async function read(context: CommandContext, options: InitOptions): Promise<InitReading> {
   const { fromDir, fromCluster = false } = options;
   if (fromCluster && fromDir !== undefined)
     throw usageFailure('--from-dir and --from-cluster are both given', 'groups come from one of them');
-  if (fromCluster) return adoptedLive(context, options);
-  if (fromDir === undefined) throw usageFailure('neither --from-dir nor --from-cluster is given', 'say where the groups are read from');
-  const { manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
-  const { groups, findings } = adoptGroups(manifests.map(({ value }) => value));
-  return { groups, findings: sortFindings([...fileFindings, ...adoptionFindings(findings, manifests)]), source: fromDir };
+  if (fromDir !== undefined) return readFromFiles(context, fromDir);
+  if (!fromCluster) throw usageFailure('neither --from-dir nor --from-cluster is given', 'say where the groups are read from');
+  const { withCluster } = await import('../connection.ts');
+  return withCluster(context, options, 'read', (cluster) =>
+    readFromCluster(cluster, options.allNamespaces === true ? undefined : [cluster.namespace]),
+  );
 }
 
-async function adoptedLive(context: CommandContext, options: InitOptions): Promise<AdoptedGroups> {
-  const [{ withCluster }, { listIn }, { resources }] = await Promise.all([
-    import('../connection.ts'),
-    import('../source/cluster.ts'),
-    import('../../cluster/request/resource.ts'),
-  ]);
-  return withCluster(context, options, 'read', async (cluster) => {
-    const namespaces = options.allNamespaces === true ? undefined : [cluster.namespace];
-    const { groups, findings } = adoptGroups(await listIn(cluster, resources.statefulSets, namespaces));
-    const source = namespaces === undefined ? 'the cluster' : `namespace ${cluster.namespace}`;
-    return { groups, findings: sortFindings(adoptionFindings(findings, [])), source };
-  });
+/** What stands for the running cluster in a plan. StatefulSets that stood in other objects are manifests only now. */
+function currentOf({ fromDir, out }: InitOptions, hasManifests: boolean): string {
+  if (fromDir === undefined) return '--live ';
+  return `--current ${hasManifests ? join(out, manifestFolder) : fromDir} `;
 }
 
-/** One file per group, below a folder per namespace when there are several namespaces. */
-function pagesOf(groups: readonly RolloutGroup[]): readonly PolicyPage[] {
+const agentFolder = 'agent';
+const manifestFolder = 'manifests';
+
+/** One file per document; groups and StatefulSets below a folder per namespace when there are several namespaces. */
+function pagesOf({ groups, documents, statefulSets }: InitReading): readonly Page[] {
   const namespaces = new Set(groups.map(({ metadata }) => metadata.namespace));
-  return groups.map((group) => {
-    const { namespace = 'default', name } = group.metadata;
-    return { path: namespaces.size > 1 ? `${namespace}/${name}.yaml` : `${name}.yaml`, text: writeDocuments([group]), group };
-  });
+  const place = (namespace: string, name: string) => (namespaces.size > 1 ? `${namespace}/${name}.yaml` : `${name}.yaml`);
+  return [
+    ...groups.map((group) => groupPage(group, place)),
+    ...documents.map(agentPage),
+    ...statefulSets.map((set) => {
+      const [namespace, name] = (['namespace', 'name'] as const).map((field) => String(valueAt(set, ['metadata', field])));
+      const path = `${manifestFolder}/${place(namespace ?? '', name ?? '')}`;
+      return { path, text: manifestText(set), content: `StatefulSet ${namespace}/${name}` };
+    }),
+  ];
+}
+
+function groupPage(group: RolloutGroup, place: (namespace: string, name: string) => string): Page {
+  const { namespace = 'default', name } = group.metadata;
+  const zones = plural(group.spec.members.zones?.length ?? 0, 'zone');
+  return { path: place(namespace, name), text: writeDocuments([group]), content: `RolloutGroup ${namespace}/${name}, ${zones}` };
+}
+
+function agentPage(document: MetricSource | NotificationChannel): Page {
+  const { kind, metadata, spec } = document;
+  const prefix = kind === 'MetricSource' ? 'source' : 'channel';
+  const path = `${agentFolder}/${prefix}-${metadata.name}.yaml`;
+  return { path, text: writeDocuments([document]), content: `${kind} ${metadata.name}, for ${spec.usableFrom.namespaces.join(', ')}` };
 }
 
 /** Before anything is written, so that a refusal leaves everything as it was. A file that would not change is in nobody's way. */
-function refuseOverwriting(pages: readonly PolicyPage[], out: string, cwd: string): void {
+function refuseOverwriting(pages: readonly Page[], out: string, cwd: string): void {
   const inTheWay = pages.filter(({ path, text }) => {
     const file = join(resolve(cwd, out), path);
     return existsSync(file) && readFileSync(file, 'utf8') !== text;
@@ -121,7 +128,7 @@ function noGroup(source: string, findings: readonly Finding[]): Failure {
   const { error } = countFindings(findings);
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `${source} has no StatefulSet with the label rollout-group`,
+    what: `${source} has no StatefulSet with the label rollout-group, and no object of another operator that can be converted`,
     ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide one` }),
     todo: 'name the directory with the rendered manifests, or the namespace of the StatefulSets',
   });

@@ -74,10 +74,10 @@ const test: Verb = {
 const init: Verb = {
   name: 'init',
   group: 'Author',
-  summary: 'Write policy files for groups labelled for grafana/rollout-operator',
+  summary: 'Write policy files for groups that other rollout operators have',
   options: [
     { flags: '--from-dir <source>', description: 'Manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
-    { flags: '--from-cluster', description: 'The StatefulSets of the cluster, instead of manifests.' },
+    { flags: '--from-cluster', description: 'The StatefulSets and objects of the cluster, instead of manifests.' },
     namespaceOption,
     allNamespacesOption,
     { flags: '--out <directory>', description: 'Where the policy files go.', isRequired: true, completes: 'directory' },
@@ -85,7 +85,7 @@ const init: Verb = {
   ],
   examples: ['init --from-dir manifests/ --out policies/', 'init --from-cluster -n mimir --out policies/'],
   exits: {
-    4: 'an annotation cannot be understood',
+    4: 'an annotation or an object cannot be understood, and what it says is left out',
     10: 'no group was found',
     11: 'permission is missing, or a file cannot be written',
     12: 'the cluster cannot be reached',

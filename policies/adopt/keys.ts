@@ -26,5 +26,8 @@ export const annotationKeys = {
   paused: 'grafana.com/rollout-paused',
 } as const;
 
+/** Where the pods of a StatefulSet are asked before they go. */
+export const preparationKeys: readonly string[] = [annotationKeys.preparePath, annotationKeys.preparePort];
+
 /** The label of the pod template by which the original finds pods. */
 export const podNameLabel = 'name';

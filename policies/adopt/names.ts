@@ -21,13 +21,19 @@ export function groupName(labelValue: string): string {
 }
 
 /** Eight hexadecimal digits: FNV-1a, 32 bits, over the code units. It tells names apart and protects nothing. */
-function shortHash(text: string): string {
+export function shortHash(text: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return (hash >>> 0).toString(16).padStart(8, '0');
 }
 
-function slug(text: string, maxLength: number): string {
+/** The name itself, or when it is too long its beginning with a short hash. */
+export function hashed(name: string, maxLength: number): string {
+  return name.length <= maxLength ? name : `${name.slice(0, maxLength - 9)}-${shortHash(name)}`;
+}
+
+/** Letters, digits and single dashes of a text, in lower case; empty when it has none. */
+export function slug(text: string, maxLength: number): string {
   return text
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

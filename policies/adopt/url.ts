@@ -45,3 +45,23 @@ function authorityParts(authority: string): Pick<UrlParts, 'hasUserInformation' 
   if (host === undefined || !/^(?:\[[0-9a-fA-F:.]+(?:%25[^\s%]+)?\]|[^\s[\]\\^`{|}%]*)$/.test(host)) return undefined;
   return { hasUserInformation: at >= 0, port: port ?? '', hasHost: host !== '' };
 }
+
+/** An http or https address as policy files write it. */
+export interface Address {
+  /** Without user, query, fragment and the slash at its end. */
+  readonly url: string;
+  /** Without port. */
+  readonly host: string;
+  readonly hasUser: boolean;
+  /** A query or a fragment. */
+  readonly hasQuery: boolean;
+}
+
+/** The address without what does not belong into a file; undefined for a text that is none, or is not absolute. */
+export function addressOf(text: string): Address | undefined {
+  const parts = urlParts(text);
+  const [, user, place = '', path = '', rest = ''] = /^[a-zA-Z]+:\/\/([^/?#]*@)?([^/?#@]+)([^?#]*)(.*)$/s.exec(text) ?? [];
+  if (parts === undefined || !parts.hasHost || (parts.scheme !== 'http' && parts.scheme !== 'https')) return undefined;
+  const url = `${parts.scheme}://${place}${path.replace(/\/+$/, '')}`;
+  return { url, host: place.replace(/:\d*$/, ''), hasUser: user !== undefined, hasQuery: rest !== '' };
+}

@@ -2,6 +2,7 @@
 import { adoptionCodes } from './codes/adoption.ts';
 import { channelCodes } from './codes/channels.ts';
 import { conditionCodes } from './codes/conditions.ts';
+import { conversionCodes } from './codes/conversion.ts';
 import { groupCodes } from './codes/groups.ts';
 import { installationCodes } from './codes/installation.ts';
 import { planCodes } from './codes/plans.ts';
@@ -31,6 +32,7 @@ export const findingCodes = {
   ...adoptionCodes,
   ...planCodes,
   ...installationCodes,
+  ...conversionCodes,
 } as const satisfies Readonly<Record<string, CodeEntry>>;
 
 export type FindingCode = keyof typeof findingCodes;
@@ -42,6 +44,7 @@ const families: readonly (readonly [prefix: string, title: string])[] = [
   ['RG4', 'Settings adopted from grafana/rollout-operator'],
   ['RG5', 'Risks of a plan'],
   ['RG6', 'The installation'],
+  ['RG7', 'Objects of other rollout operators'],
 ];
 
 /** What the table says about a code, or undefined for a code that does not exist. */

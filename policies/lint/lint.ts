@@ -23,6 +23,7 @@ import { missingStatefulSets, overlappingSelectors, selectorsThatMatch, selector
 import { knownSources, soundSources } from './metric-sources.ts';
 import { approverGroups, fieldsWithoutEffect } from './notices.ts';
 import { approvals, foreignNamespaces, idleLimits, idlePolicies, uniqueRules, unknownTargets } from './policies.ts';
+import { queriesThatAreNone } from './queries.ts';
 import {
   disruptionBudget,
   mirroredField,
@@ -87,6 +88,7 @@ const lintChecks: readonly LintCheck[] = [
   fieldsWithoutEffect,
   knownSources,
   soundSources,
+  queriesThatAreNone,
   knownChannels,
   uniqueChannels,
   soundChannels,

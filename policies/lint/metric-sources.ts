@@ -1,7 +1,8 @@
 // Metric sources: whether gates and policies name one that is there for them, and whether what it says of itself can be used.
-import { durationMs } from '../duration.ts';
+import { durationMs, formatDuration } from '../duration.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
+import { inputEveryMs } from '../metric-input.ts';
 import { ofKind } from '../resolve/resolve.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
@@ -17,8 +18,8 @@ interface Use {
   readonly namespace: string;
   readonly source: string;
   readonly provider: Provider;
-  /** How often a gate asks; policies ask when they are looked at. */
-  readonly every?: { readonly text: string; readonly path: Path };
+  /** How often it is asked. */
+  readonly every: { readonly ms: number; readonly text: string; readonly path: Path };
 }
 
 /** Every place that names a metric source. A gate without a source, such as a probe of pods, is none. */
@@ -29,21 +30,19 @@ function usesOf({ groups, policies }: LintContext): readonly Use[] {
         const source = gate[provider]?.source;
         if (source === undefined) return [];
         const gatePath: Path = ['spec', 'gates', index];
-        const every = { text: gate.every, path: [...gatePath, 'every'] };
+        const every = { ms: durationMs(gate.every), text: `every ${gate.every}`, path: [...gatePath, 'every'] };
         return [{ document: group, path: [...gatePath, provider, 'source'], namespace: group.namespace, source, provider, every }];
       }),
     ),
   );
   const ofPolicies = policies.flatMap((policy) =>
-    Object.entries(policy.value.spec.inputs?.metrics ?? {}).map(
-      ([name, metric]): Use => ({
-        document: policy,
-        path: ['spec', 'inputs', 'metrics', name, 'source'],
-        namespace: policy.namespace,
-        source: metric.source,
-        provider: 'prometheus',
-      }),
-    ),
+    Object.entries(policy.value.spec.inputs?.metrics ?? {}).map(([name, metric]): Use => {
+      const path: Path = ['spec', 'inputs', 'metrics', name];
+      const ms = inputEveryMs(durationMs(metric.maxAge));
+      const every = { ms, text: `maxAge ${metric.maxAge} asks every ${formatDuration(ms)}, which`, path: [...path, 'maxAge'] };
+      const { namespace } = policy;
+      return { document: policy, path: [...path, 'source'], namespace, source: metric.source, provider: 'prometheus', every };
+    }),
   );
   return [...ofGates, ...ofPolicies];
 }
@@ -71,7 +70,7 @@ function useFindings({ document, path, namespace, source: name, provider, every 
     return [finding('RG2503', place, `the metric source ${name} is a ${other}, and is asked as ${sayProvider[provider]}`)];
   }
   const { namespaces } = spec.usableFrom;
-  const isShorter = every !== undefined && durationMs(every.text) < durationMs(spec.limits.minInterval);
+  const isShorter = every.ms < durationMs(spec.limits.minInterval);
   return [
     ...(namespaces.includes(namespace)
       ? []
@@ -81,7 +80,7 @@ function useFindings({ document, path, namespace, source: name, provider, every 
           finding(
             'RG2506',
             document.find(every.path) ?? place,
-            `every ${every.text} is more often than the metric source ${name} may be asked (every ${spec.limits.minInterval})`,
+            `${every.text} is more often than the metric source ${name} may be asked (every ${spec.limits.minInterval})`,
           ),
         ]
       : []),

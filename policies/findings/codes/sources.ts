@@ -4,13 +4,13 @@ export const sourceCodes = {
     title: 'The metric source does not exist',
     severity: 'error',
     explanation:
-      'A gate or a policy names a MetricSource that is not among those of these files. A gate whose source does not exist is never read, so it holds.',
+      'A gate or a policy names a MetricSource that is not among those of these files. A gate whose source does not exist is never read, so it holds; a metric input is unknown.',
   },
   RG2502: {
     title: 'The metric source is not there for this namespace',
     severity: 'error',
     explanation:
-      'A MetricSource says in `usableFrom` for which namespaces it is there, since it is asked with credentials that are not theirs. A group of another namespace is not read from it, so its gate holds.',
+      'A MetricSource says in `usableFrom` for which namespaces it is there, since it is asked with credentials that are not theirs. A gate or a policy of another namespace is not read from it: the gate holds, and the input of the policy is unknown.',
     hint: 'add the namespace to usableFrom of the source, or name another one',
   },
   RG2503: {
@@ -34,10 +34,16 @@ export const sourceCodes = {
     hint: 'use https, with ca when the authority is your own',
   },
   RG2506: {
-    title: 'The gate asks more often than its source allows',
+    title: 'The metric source is asked more often than it allows',
     severity: 'error',
     explanation:
-      'A MetricSource has the shortest time between two readings of a gate in `limits.minInterval`. A gate whose `every` is shorter is not read at all, so it holds.',
-    hint: 'make every as long as that, or lower minInterval of the source',
+      'A MetricSource has the shortest time between two readings in `limits.minInterval`. A gate whose `every` is shorter is not read at all, so it holds; a metric input of a policy, which is asked four times in its `maxAge`, is unknown then.',
+    hint: 'make every of the gate as long as that, or maxAge of the input four times as long; or lower minInterval of the source',
+  },
+  RG2507: {
+    title: 'The query is not PromQL',
+    severity: 'error',
+    explanation:
+      'Brackets, texts, operators or operands are not where they belong, so that no server understands the query: the gate would never have a reading, and the metric would be unknown. Names of functions and metrics are not looked at.',
   },
 } as const;

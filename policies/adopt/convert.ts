@@ -1,0 +1,112 @@
+// Conversion: objects of other rollout operators become the documents that people write, and whatever cannot be carried over is said.
+import { type Finding, sortFindings } from '../findings/finding.ts';
+import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../schema/kinds.ts';
+import { valueAt } from '../schema/schema-walk.ts';
+import type { Path } from '../yaml/document.ts';
+import { agentDocuments } from './agent-documents.ts';
+import { type ForeignObject, foreignFinding, foreignText, type Reading, type Surroundings } from './foreign.ts';
+import { isPhasedRollout, phasedOwner, readPhasedRollout } from './phased-rollout.ts';
+import { isStatefulsetRollout, readStatefulsetRollout } from './statefulset-rollout.ts';
+
+export interface Conversion {
+  /** Sorted by namespace and name. */
+  readonly groups: readonly RolloutGroup[];
+  /** MetricSources and NotificationChannels, for the namespace of the agent. */
+  readonly documents: readonly (MetricSource | NotificationChannel)[];
+  /** StatefulSets that stood in the objects alone. */
+  readonly statefulSets: readonly Readonly<Record<string, unknown>>[];
+  readonly findings: readonly Finding[];
+}
+
+export interface ConversionInput extends Pick<Surroundings, 'secretKeys'> {
+  /** Whatever was read; what is no object of another operator, and no StatefulSet, is passed over. */
+  readonly objects: readonly ForeignObject[];
+  /** Groups that exist already, as those adopted from labels. */
+  readonly groups: readonly RolloutGroup[];
+}
+
+/** Whether the object is one that is converted. */
+export function isForeign(object: ForeignObject): boolean {
+  return isPhasedRollout(object) || isStatefulsetRollout(object);
+}
+
+/** The groups of PhasedRollouts and StatefulsetRollouts. The order of the objects does not matter. */
+export function convertObjects({ objects, groups: present, secretKeys }: ConversionInput): Conversion {
+  const sets = new Map(objects.filter(({ kind }) => kind === 'StatefulSet').map((set) => [`${set.namespace}/${set.name}`, set]));
+  const statefulSet = (namespace: string, name: string) => sets.get(`${namespace}/${name}`);
+  const foreign = objects.filter(isForeign).sort((a, b) => (foreignText(a) < foreignText(b) ? -1 : 1));
+  const readings = foreign.map((object) =>
+    isPhasedRollout(object) ? readPhasedRollout(object, { statefulSet, secretKeys }) : readStatefulsetRollout(object),
+  );
+  const refusals = readings.map((reading) => refusalOf(reading, { readings, present, statefulSet }));
+  const used = readings.filter((_, index) => refusals[index] === undefined);
+  const { documents, nameOf, problems } = agentDocuments(used.flatMap(({ wishes }) => wishes));
+  const written = used.map((reading) => writtenGroup(reading, { nameOf, problems }));
+  const findings = [
+    ...readings.flatMap((reading) => reading.findings),
+    ...refusals.flatMap((refusal) => refusal ?? []),
+    ...written.flatMap(({ finding }) => finding ?? []),
+  ];
+  const kept = new Set(written.flatMap(({ group }) => group ?? []).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+  return {
+    groups: written.flatMap(({ group }) => group ?? []).sort((a, b) => (nameText(a) < nameText(b) ? -1 : 1)),
+    documents,
+    statefulSets: used.flatMap(({ object, group, statefulSet: own }) =>
+      own !== undefined && kept.has(`${object.namespace}/${group?.name}`) ? [own] : [],
+    ),
+    findings: sortFindings(findings),
+  };
+}
+
+function nameText({ metadata }: RolloutGroup): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+interface Others extends Pick<Surroundings, 'statefulSet'> {
+  readonly readings: readonly Reading[];
+  readonly present: readonly RolloutGroup[];
+}
+
+/** Why a reading gives no group beside the others: its StatefulSet or its name has another owner. */
+function refusalOf(reading: Reading, { readings, present, statefulSet }: Others): Finding | undefined {
+  const { object, group } = reading;
+  if (group === undefined) return undefined;
+  const { namespace } = object;
+  const isHere = (one: RolloutGroup) => (one.metadata.namespace ?? 'default') === namespace;
+  const refuse = (path: Path, message: string, hint: string) =>
+    foreignFinding(object, 'RG7001', path, `${message}; the object is left out`, { hint });
+  const owner = present.find((one) => isHere(one) && one.spec.members.zones?.some((zone) => zone.statefulSet === group.statefulSet));
+  if (owner !== undefined) {
+    const message = `the StatefulSet ${group.statefulSet} is a member of the group ${owner.metadata.name} already`;
+    return refuse(group.statefulSetPath, message, 'remove the label rollout-group from it, or the object');
+  }
+  const others = readings.filter((other) => other !== reading && other.group !== undefined && other.object.namespace === namespace);
+  const rivals = others.filter((other) => other.group?.statefulSet === group.statefulSet);
+  const mark = valueAt(statefulSet(namespace, group.statefulSet)?.value, ['metadata', 'annotations', phasedOwner]);
+  const isMarked = object.kind === 'PhasedRollout' && mark === object.name;
+  if (rivals.length > 0 && !isMarked) {
+    const message = `the StatefulSet ${group.statefulSet} is claimed by ${rivals.map((rival) => foreignText(rival.object)).join(' and ')} too`;
+    return refuse(group.statefulSetPath, message, 'keep one of them');
+  }
+  const isTaken = present.some((one) => isHere(one) && one.metadata.name === group.name);
+  const isShared = others.some((other) => other.group?.name === group.name);
+  if (!isTaken && !isShared) return undefined;
+  return refuse(['metadata', 'name'], `another group has the name ${group.name}`, 'rename one of the two');
+}
+
+function writtenGroup(
+  reading: Reading,
+  { nameOf, problems }: Pick<ReturnType<typeof agentDocuments>, 'nameOf' | 'problems'>,
+): { readonly group?: RolloutGroup; readonly finding?: Finding } {
+  const { object, group, wishes } = reading;
+  if (group === undefined) return {};
+  const refused = (problem: string) => ({
+    finding: foreignFinding(object, 'RG7001', ['metadata', 'name'], `the object is left out, because it cannot be written: ${problem}`),
+  });
+  const problem = wishes.flatMap((wish) => problems.get(wish.key) ?? [])[0];
+  if (problem !== undefined) return refused(problem);
+  const parsed = schemas.RolloutGroup.safeParse(group.document(nameOf));
+  return parsed.success
+    ? { group: parsed.data }
+    : refused(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '));
+}

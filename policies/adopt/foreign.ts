@@ -1,0 +1,114 @@
+// Objects of other rollout operators: how they are read, and how what is found about them is said at its place.
+import type { FindingCode } from '../findings/codes.ts';
+import { type Finding, type FindingOptions, finding, type Place } from '../findings/finding.ts';
+import type { ObjectName } from '../load.ts';
+import { isRecord } from '../schema/schema-walk.ts';
+import type { Path, Places } from '../yaml/document.ts';
+
+/** An object as it stands in a file or in a cluster. */
+export interface ForeignObject extends ObjectName {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly place: Places['place'];
+}
+
+/** What stands around an object that is converted. */
+export interface Surroundings {
+  /** The StatefulSet of this name; undefined when it is not among what was read. */
+  readonly statefulSet: (namespace: string, name: string) => ForeignObject | undefined;
+  /** The keys of a Secret, never their values; undefined when nobody could look. */
+  readonly secretKeys: (namespace: string, name: string) => readonly string[] | undefined;
+}
+
+/** A document that belongs to the agent's namespace and may serve several groups. The same key means the same document. */
+export interface Wish {
+  readonly kind: 'MetricSource' | 'NotificationChannel';
+  readonly key: string;
+  /** The name that it would like to have; made unique where two want the same. */
+  readonly base: string;
+  /** The spec without `usableFrom`. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly namespace: string;
+  /** The shortest pause between two questions, in milliseconds. */
+  readonly everyMs?: number;
+}
+
+/** The name of the document that a wish became, by its key. */
+export type NameOf = (key: string) => string;
+
+/** What was made of one object. Without a group nothing is written for it, and an error says why. */
+export interface Reading {
+  readonly object: ForeignObject;
+  readonly findings: readonly Finding[];
+  readonly wishes: readonly Wish[];
+  readonly group?: {
+    readonly name: string;
+    readonly statefulSet: string;
+    /** Where the object names its StatefulSet. */
+    readonly statefulSetPath: Path;
+    /** The RolloutGroup, for the schema to complete. */
+    readonly document: (nameOf: NameOf) => unknown;
+  };
+  /** A StatefulSet that stands nowhere but in the object. */
+  readonly statefulSet?: Readonly<Record<string, unknown>>;
+}
+
+/** `kind namespace/name`. */
+export function foreignText({ kind, namespace, name }: ObjectName): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/** A finding at a field of the object, or at the nearest field around it that is there. */
+export function foreignFinding(
+  object: ForeignObject,
+  code: FindingCode,
+  path: Path,
+  message: string,
+  options: FindingOptions & { readonly part?: 'key' } = {},
+): Finding {
+  const { part, ...others } = options;
+  return finding(code, { ...withoutPasswords(object.place(path, part)), object: foreignText(object) }, message, others);
+}
+
+/** Addresses with a user in them are not shown: whoever reads the output may not know the password. */
+function withoutPasswords({ excerpt, ...place }: Place): Place {
+  const isOpen = excerpt?.some(({ text }) => /\/\/[^\s/]*@/.test(text)) ?? false;
+  return excerpt === undefined || isOpen ? place : { ...place, excerpt };
+}
+
+/** The fields that are known, as a tree; true stands for whatever is in a field. */
+export interface KnownFields {
+  readonly [field: string]: true | KnownFields;
+}
+
+/** A finding for each field of `spec` that is not in the tree. */
+export function unknownFields(object: ForeignObject, known: KnownFields): readonly Finding[] {
+  return pathsBeyond(object.value['spec'], known, ['spec']).map((path) =>
+    foreignFinding(object, 'RG7002', path, `${path.join('.')} is a field that nobody here knows, and is left out`, { part: 'key' }),
+  );
+}
+
+function pathsBeyond(value: unknown, known: KnownFields, before: Path): readonly Path[] {
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([field, inner]) => {
+    const path = [...before, field];
+    const below = Object.hasOwn(known, field) ? known[field] : undefined;
+    if (below === undefined) return [path];
+    return below === true ? [] : pathsBeyond(inner, below, path);
+  });
+}
+
+/** Written by tools that keep the object, and about the object alone. */
+const ofTools = /^(?:kubectl\.kubernetes\.io\/|argocd\.argoproj\.io\/|meta\.helm\.sh\/|helm\.sh\/)/;
+
+/** What the object carries besides its spec belongs to it, and not to the group. */
+export function metadataFindings(object: ForeignObject): readonly Finding[] {
+  const { metadata } = object.value;
+  return (['labels', 'annotations'] as const).flatMap((part) => {
+    const map = isRecord(metadata) ? metadata[part] : undefined;
+    const keys = isRecord(map) ? Object.keys(map).filter((key) => !ofTools.test(key)) : [];
+    if (keys.length === 0) return [];
+    const message = `the ${part} ${keys.join(', ')} stay with the object; the group has none of them`;
+    const hint = 'write what a message should say to the StatefulSet, such as its annotation rollout-group.dev/commit';
+    return [foreignFinding(object, 'RG7003', ['metadata', part], message, { part: 'key', hint })];
+  });
+}

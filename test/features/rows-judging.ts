@@ -1,0 +1,225 @@
+// Rows 19 to 35 of what rollouts can do: gates, deadlines, what follows a failure, and how one ends.
+import { of, type Row } from './table.ts';
+
+const gate = of('test/engine/rules/gate.test.ts');
+const wave = of('test/engine/rules/wave.test.ts');
+const agentGates = of('test/agent/gates.test.ts');
+const gatesCluster = of('test/agent/gates.cluster.ts');
+const gatesOfPods = of('test/agent/gates-of-pods.test.ts');
+const prometheus = of('test/engine/observe/prometheus.test.ts');
+const consul = of('test/engine/observe/consul.test.ts');
+const providers = of('test/agent/gates/providers.test.ts');
+const probes = of('test/agent/gates/pods.test.ts');
+const http = of('test/agent/gates/source-http.test.ts');
+const rights = of('test/policies/install/rights.test.ts');
+const phased = of('test/policies/adopt/phased-rollout.test.ts');
+const rollouts = of('test/policies/adopt/statefulset-rollout.test.ts');
+const deadline = of('test/engine/rules/deadline.test.ts');
+const run = of('test/engine/run.test.ts');
+const rollRules = of('test/engine/rules/roll.test.ts');
+const stuck = of('test/engine/rules/stuck.test.ts');
+const budget = of('test/engine/rules/budget.test.ts');
+const broken = of('test/agent/broken-image.cluster.ts');
+const partition = of('test/agent/partition.cluster.ts');
+const killedTwice = partition(
+  'keeps every pod at its version when all are killed twice at every stage of a rollout, and when it is scaled up and down in the middle',
+).map((test) => ({ ...test, by: 'killTwice' }));
+const partitionPlan = of('test/engine/plan/partition.test.ts');
+const partitionWebhook = of('test/webhook/partition.cluster.ts');
+const undo = of('test/plugin/live-undo.test.ts');
+const people = of('test/plugin/people.cluster.ts');
+const wordsOfPeople = of('test/plugin/live-words.test.ts');
+const midWave = of('test/engine/people/mid-wave.test.ts');
+const records = of('test/agent/run-records.test.ts');
+const record = of('test/engine/publish/run-record.test.ts');
+const promoted = of('test/engine/promote/promoted-pod.cluster.ts');
+const promote = of('test/agent/promote.cluster.ts');
+const back = promote('brings every pod back when the run fails and the group says so, and leaves the template that failed alone');
+const promotedKilledTwice = promote(
+  'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
+).map((test) => ({ ...test, by: 'killTwice' }));
+const deleted = of('test/engine/plan/partition-alone.test.ts');
+
+export const judgingRows: readonly Row[] = [
+  {
+    id: 19,
+    what: 'a delay before the first question',
+    here: 'initialDelay of a gate, from the end of the wave before or from when the last pod is available.',
+    tests: gate('waits for its initial delay, and counts no reading before it'),
+  },
+  {
+    id: 20,
+    what: 'Prometheus has to say yes several times in a row',
+    here: 'consecutive of a gate; a condition on the number says what a yes is. A query that only answers or not is counted.',
+    tests: [
+      ...gate('passes when enough readings in a row passed', 'the readings that count'),
+      ...agentGates(
+        'lets the rollout go on after as many good readings as it asks for, one each period, and is not read before or after',
+        'begins its row anew after a reading that flips',
+      ),
+      ...phased('takes any series for a success and none for a failure, and never fails for them'),
+    ],
+  },
+  {
+    id: 21,
+    what: 'limits of failures and errors, and what an answer means that says nothing',
+    here: 'failureLimit, noData and onError; a gate can hold, fail the run or, for no data alone, pass.',
+    tests: [
+      ...gate('fails with as many failures as its limit, in a row or not', 'what is no success'),
+      ...prometheus('an answer of Prometheus'),
+      ...agentGates('fails the run after as many failures as it allows, however far apart they are, and is not read any more'),
+    ],
+  },
+  {
+    id: 22,
+    what: 'a gate before the first pod, between steps and after the last',
+    here: 'before and after of each wave.',
+    tests: [
+      ...wave('before a wave', 'gates are asked in a rollback too, from when the pods were available'),
+      ...gatesCluster('that turns bad while its wave soaks stops the run'),
+    ],
+  },
+  {
+    id: 23,
+    what: 'credentials come from a Secret',
+    here: 'A MetricSource names keys of Secrets in the namespace of the agent, which reads them at each question.',
+    tests: [
+      ...http(
+        'shows a token, or a user and a password, that it reads each time',
+        'is not asked by a group of another namespace, nor too often',
+      ),
+      ...rights('name the Secrets of metric sources in the namespace of the agent, and no others'),
+      ...phased('are named in the namespace of the agent, and the copy that this needs is asked for'),
+    ],
+  },
+  {
+    id: 24,
+    what: 'service discovery has to see the pods',
+    here: 'A gate asks Consul how many instances of a service pass, in a datacenter; noData says what a missing service means.',
+    tests: [
+      ...http('is about one service, in the datacenter that the gate names, with the token of the source'),
+      ...providers('counts the instances that do not pass, or with a number those that do'),
+      ...consul('an answer of Consul'),
+      ...rollouts('asks Consul about each of its services, at an address that somebody has to write'),
+    ],
+  },
+  {
+    id: 25,
+    what: 'the pods themselves are probed',
+    here: 'A gate sends a GET to each updated pod. Commands and TCP belong to the readiness probe of the pod, which every step waits for.',
+    tests: [
+      ...probes(
+        'asks every updated pod once, and counts those that do not answer 2xx',
+        'gives each pod its time, and is an error when not all could be asked',
+      ),
+      ...gatesOfPods('holds while an updated pod does not answer, asks no other pod, and goes on when all answer'),
+    ],
+  },
+  {
+    id: 26,
+    what: 'time limits of a step and of the whole rollout',
+    here: 'deadlines.progress and deadlines.run; the second stands still while the group may not move.',
+    tests: [...deadline('the progress deadline', 'the deadline of the whole run')],
+  },
+  {
+    id: 27,
+    what: 'what follows a failure',
+    here: 'The run holds where it is, until somebody retries it, aborts it or writes another template; with onFailure: rollback under the engine promote every pod comes back.',
+    tests: [
+      ...rollRules('run-failed'),
+      ...run('a failed run'),
+      ...gatesCluster('that turns bad while its wave soaks stops the run'),
+      ...back,
+    ],
+  },
+  {
+    id: 28,
+    what: 'a broken pod that stands in the way is removed',
+    here: 'Unready pods of an old revision go first, beyond the budget when they are stuck, and by deletion; replaceUnready says which and when.',
+    tests: [
+      ...stuck('a pod is stuck'),
+      ...budget('the cure of stuck pods under OrderedReady'),
+      ...partition('goes on under OrderedReady from an image that never starts to one that does'),
+      ...broken('because half of a zone crash-loops on a new image: they heal with the next image, and no other zone is touched'),
+    ],
+  },
+  {
+    id: 29,
+    what: 'a rollout is taken back',
+    here: 'A template of before is a run of its own, without soak and approvals; undo writes it for the whole group, and holds what Git asks for again.',
+    tests: [
+      ...run('is a rollback when it is what ran before'),
+      ...partition('goes back when the template does, with no more than the pods that had moved'),
+      ...undo('holds what it takes back, then writes the template of before the run into every member'),
+      ...people('an undo goes back with the whole group, and holds what manifests ask for again'),
+      ...back,
+    ],
+  },
+  {
+    id: 30,
+    what: 'another template in the middle of a rollout',
+    here: 'It takes the place of the run, which begins anew at wave one and in the zone that is open; broken pods are cured first.',
+    tests: [
+      ...run('supersedes the run: wave one again, from what ran before both'),
+      ...midWave('in the middle of a wave'),
+      ...partitionPlan('goes on to a third revision, and back'),
+      ...partitionWebhook('lets a template through in the middle, which is how a broken one is cured'),
+      ...record('is superseded by a run to another revision, which begins when it is asked again'),
+    ],
+  },
+  {
+    id: 31,
+    what: 'a failed rollout is tried again on request',
+    here: 'The verb retry, by somebody whom the API server knows, for this run.',
+    tests: [
+      ...wordsOfPeople('retry lets a failed run go on, as a vouched person, and each time is another word'),
+      ...people('an abort ends a run, a retry lets it go on, and both are told'),
+      ...run('goes on when a person asks to, with soak and deadlines from now on'),
+    ],
+  },
+  {
+    id: 32,
+    what: 'a history that is bounded',
+    here: 'RolloutRuns, as many as historyLimit of the group; each with its steps, its waits, who asked what, and where it came from.',
+    tests: [
+      ...records('are bounded: the oldest finished ones go', 'are as many as the group keeps, counted anew when that changes'),
+      ...record('adds up what it waited for, and ends with the run', 'keeps its bounds however long the run and its texts are'),
+    ],
+  },
+  {
+    id: 33,
+    what: 'a pod that is restarted in the middle keeps its version',
+    here: 'Under the engines partition and promote always; while no webhook answers a promoted pod comes back old, never another one new. Under onDelete it cannot, and the page on engines says so.',
+    tests: [
+      ...killedTwice,
+      ...partitionPlan(
+        'a pod that dies in the middle keeps its revision on either side of the partition, and one that a scale-up makes has the new one',
+      ),
+      ...promotedKilledTwice,
+      ...promote(
+        'brings promoted pods back at the old version while the webhook is away, never others at the new one, and puts them right afterwards; a second template moves nobody before their turn',
+      ),
+      ...promoted('is the only one at the new version, over restarts of all, and has one token, of its own service account'),
+    ],
+  },
+  {
+    id: 34,
+    what: 'a StatefulSet is handed back to stock behaviour',
+    here: 'Whoever deletes the group keeps what is there: no pod moves until somebody writes partition or strategy. A gate that observes holds nothing.',
+    tests: [
+      ...deleted('stays where it is when its group is deleted in the middle, until somebody moves it'),
+      ...phased('with standardRollingUpdate has a gate that only observes'),
+      ...gate('never fails with a limit of 0, nor when it only observes'),
+    ],
+    open: 'onPolicyDeleted: release, by which the agent would remove the partition itself, has no effect yet (RG2205).',
+  },
+  {
+    id: 35,
+    what: 'what is left when the policy is deleted',
+    here: 'Everything stays: pods in flight come back, no other goes, and the partition stays where it is.',
+    tests: [
+      ...deleted('stays where it is when its group is deleted in the middle, until somebody moves it'),
+      ...midWave('in the middle of a wave'),
+    ],
+  },
+];

@@ -1,0 +1,222 @@
+// Rows 1 to 18 of what rollouts can do: what is managed, which pods go, how many, and how fast.
+import { of, type Row } from './table.ts';
+
+const resolve = of('test/policies/resolve.test.ts');
+const sources = of('test/policies/live/sources.test.ts');
+const convertedSets = of('test/policies/adopt/statefulset-rollout.test.ts');
+const convertedPhased = of('test/policies/adopt/phased-rollout.test.ts');
+const lint = of('test/policies/lint.test.ts');
+const partition = of('test/engine/partition.test.ts');
+const promotions = of('test/engine/promote/promotions.test.ts');
+const partitionCluster = of('test/agent/partition.cluster.ts');
+const partitionWebhook = of('test/webhook/partition.cluster.ts');
+const partitionPlan = of('test/engine/plan/partition.test.ts');
+const rolloutCluster = of('test/agent/rollout.cluster.ts');
+const enforce = of('test/webhook/native/enforce.test.ts');
+const rollout = of('test/agent/agent-rollout.test.ts');
+const controller = of('test/engine/world/controller.test.ts');
+const budget = of('test/engine/rules/budget.test.ts');
+const budgets = of('test/engine/rules/budgets-of-others.test.ts');
+const words = of('test/engine/people/words.test.ts');
+const amount = of('test/engine/amount.test.ts');
+const rollWave = of('test/engine/roll-wave.test.ts');
+const schedule = of('test/engine/schedule.test.ts');
+const run = of('test/engine/run.test.ts');
+const wave = of('test/engine/rules/wave.test.ts');
+const approval = of('test/engine/rules/approval.test.ts');
+const people = of('test/plugin/people.cluster.ts');
+const act = of('test/plugin/live-act.test.ts');
+const rollRules = of('test/engine/rules/roll.test.ts');
+const roll = of('test/engine/roll.test.ts');
+const parts = of('test/agent/agent-parts.test.ts');
+const evicted = of('test/engine/world/eviction.test.ts');
+const gatesOfPods = of('test/agent/gates-of-pods.test.ts');
+const view = of('test/engine/view.test.ts');
+const examples = of('test/examples/examples.test.ts');
+
+export const movingRows: readonly Row[] = [
+  {
+    id: 1,
+    what: 'the StatefulSets that are managed are chosen',
+    here: 'A group names them zone by zone, or selects them by labels and says how many it expects.',
+    tests: [
+      ...resolve(
+        'gives each zone what it says itself, and what the group says otherwise',
+        'are the StatefulSets of the namespace that match, in byte-wise order',
+      ),
+      ...sources('finds its members by labels among the StatefulSets of the cluster'),
+    ],
+  },
+  {
+    id: 2,
+    what: 'two owners of one StatefulSet are refused',
+    here: 'Two groups with one member are a finding, and both are held; two objects that are converted leave each other out.',
+    tests: [
+      ...sources('shares a StatefulSet with another one as a finding, and both are there to be held'),
+      ...convertedPhased('does not share its StatefulSet: the one that its mark names has it, and without a mark nobody'),
+    ],
+  },
+  {
+    id: 3,
+    what: 'the StatefulSet is made from the resource',
+    here: 'Git and its tools make StatefulSets. One that stands in an object of another operator becomes a manifest.',
+    tests: convertedSets('gives the StatefulSet as a manifest of its own, without what a server writes'),
+    open: 'StatefulSets are not made from a template in a group: that belongs to zones made from templates, which are out of scope.',
+  },
+  {
+    id: 4,
+    what: 'an update strategy is required',
+    here: 'The engine says which one: OnDelete, or RollingUpdate under partition and promote. Another one is a finding, and holds.',
+    tests: [
+      ...rollRules('update-strategy'),
+      ...lint('lint compares members with'),
+      ...rolloutCluster('keeps every rule, and writes no more than it must'),
+      ...promotions('what a ledger says of promoted pods'),
+      ...partitionCluster(
+        'holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself',
+      ),
+    ],
+  },
+  {
+    id: 5,
+    what: 'nothing moves between a new template and the first decision about it',
+    here: 'Under RollingUpdate the partition stands above every ordinal before the template comes; a write that would let pods go together with a template is refused.',
+    tests: [
+      ...partitionCluster(
+        'holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself',
+      ),
+      ...partition('holds a StatefulSet that was never rolled'),
+      ...promotions('is raised wherever it lets the StatefulSet controller replace a pod, and pods wait until it is'),
+      ...enforce('a restart, a strategy, a partition, a first ordinal'),
+      ...partitionWebhook('refuses to everybody else %s'),
+    ],
+  },
+  {
+    id: 6,
+    what: 'one pod goes at a time, the highest first',
+    here: 'The default: maxUnavailable 1, in descending order.',
+    tests: [
+      ...rollout('brings three zones of three pods to the new image, one pod at a time, and is quiet afterwards'),
+      ...controller('replaces one pod at a time from the top and then is complete'),
+      ...partition('the partition is lowered'),
+    ],
+  },
+  {
+    id: 7,
+    what: 'pods go in another order',
+    here: 'Ascending, zone by zone in the order of the group or of a wave, and a protected pod last. There is no random order: the same state gives the same decision.',
+    tests: [
+      ...budget('the order in which pods go'),
+      ...words('of a pod leaves it for last, and of a zone holds the zone'),
+      ...roll('the order of zones'),
+    ],
+  },
+  {
+    id: 8,
+    what: 'one pod goes first as a canary',
+    here: 'A wave of one pod, in one zone, with what is asked after it.',
+    tests: [
+      ...partitionPlan('shows waves, pods from the top and times, although no manifest names a partition'),
+      ...rollWave('that has its pods waits for them, and says for which zones'),
+      ...examples('passes every case of its PolicyTests'),
+    ],
+  },
+  {
+    id: 9,
+    what: 'a percentage of the pods goes',
+    here: 'Rounded up, at least one, and below 100 one less than all where there are two or more; cumulative.',
+    tests: [
+      ...amount('add 1, 3 and 3 pods in waves of 1, 50 and 100 percent of seven', 'the updated pods of a wave'),
+      ...convertedSets('of %i pods means as many as the share rounded up, and below 100 percent one less than all'),
+      ...run('that adds nothing is over at once'),
+    ],
+  },
+  {
+    id: 10,
+    what: 'linear, geometric and exponential schedules',
+    here: 'A short form that expands to waves; waves may be written out one by one.',
+    tests: [
+      ...schedule('the stages of a schedule', 'the waves of a schedule', 'does not soak once more'),
+      ...run('that is over makes room for the next'),
+    ],
+  },
+  {
+    id: 11,
+    what: 'a step pauses, or goes on when somebody says so',
+    here: 'Soak and approvals before and after a wave, from people whom the API server knows.',
+    tests: [
+      ...wave('the wave soaks, then somebody approves', 'somebody approves this wave of this run'),
+      ...approval('an approval'),
+      ...people('an approval by somebody without the group, for another run, after its end or forged never counts'),
+    ],
+  },
+  {
+    id: 12,
+    what: 'a rollout is paused and resumed',
+    here: 'An intent of a person, for the group or a zone; pods that were taken away come back, and no other goes.',
+    tests: [
+      ...act('holds the group from then on, as explain says', 'deletes what pauses the group, and nothing twice'),
+      ...rollRules('paused'),
+      ...partition('takes in pods at the top that run the update revision, so that they keep it, also while the group is paused'),
+    ],
+  },
+  {
+    id: 13,
+    what: 'a minimum interval between two replacements',
+    here: 'minInterval of the group, or a longer one of a policy; the instant is kept in the ledger.',
+    tests: [...rollRules('min-interval'), ...budget('the interval between replacements')],
+  },
+  {
+    id: 14,
+    what: 'a PodDisruptionBudget says how many go at once',
+    here: 'maxUnavailable: fromBudget, read at each decision; the strictest of several, and 1 without one.',
+    tests: [
+      ...budget('the limit'),
+      ...budgets('lets no more pods go than stay above what it asks for'),
+      ...convertedSets('becomes a group of the StatefulSet that stands in it, paced by the budget of its pods'),
+    ],
+  },
+  {
+    id: 15,
+    what: 'a maxUnavailable of its own, as a number or a percentage',
+    here: 'Of the group, of a zone, and capped by policies; a percentage is rounded down, at least 1.',
+    tests: [
+      ...budget('the budget of a native zone', 'the limit'),
+      ...amount('the pods that may be unavailable'),
+      ...partitionCluster('lowers a partition by what the budget has left, and no more pods are down than may be'),
+    ],
+  },
+  {
+    id: 16,
+    what: 'pods are evicted in place of deleted',
+    here: 'rotateBy: evict, the default; a budget that refuses is asked again, and two budgets over one pod are a refusal that is told.',
+    tests: [
+      ...roll('by eviction carries the UID alone', 'by deletion carries UID and resourceVersion'),
+      ...parts(
+        'keep to a PodDisruptionBudget over all zones',
+        'that a budget refuses, which the agent did not see, are asked for again and are no failure',
+      ),
+      ...evicted('stays when two budgets select it'),
+    ],
+  },
+  {
+    id: 17,
+    what: 'the next step waits until all pods are available',
+    here: 'Of the zone by its budget, of other zones always, and of the whole group at the end of a wave.',
+    tests: [
+      ...rollRules('waits for every zone that is not', 'waits until the pods of another zone are available'),
+      ...rollWave('that has its pods waits for them, and says for which zones'),
+      ...gatesOfPods('holds the first pod while the group is not whole'),
+    ],
+  },
+  {
+    id: 18,
+    what: 'minReadySeconds is respected',
+    here: 'Of the StatefulSet always, and a longer one of a gate; from when the agent knows that the pod is ready.',
+    tests: [
+      ...gatesOfPods('waits until every updated pod of the wave has been ready for as long as it asks, three times in a row'),
+      ...view('a pod is available'),
+      ...controller('waits for minReadySeconds between two pods'),
+    ],
+  },
+];

@@ -1,0 +1,119 @@
+// The verb init on objects of other operators: what it writes, what it says, and what it never shows.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folderWith, runPlugin } from './process.ts';
+
+const example = (path: string) => readFileSync(join('examples', path), 'utf8');
+const secret = `apiVersion: v1
+kind: Secret
+metadata: { name: prometheus, namespace: payments }
+data: { username: Z2F0ZQ==, password: Y29ycmVjdC1ob3JzZQ== }
+stringData: { comment: correct-horse }
+`;
+
+function writtenIn(folder: string): Readonly<Record<string, string>> {
+  const paths = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return Object.fromEntries(
+    paths.map((entry) => {
+      const path = join(entry.parentPath, entry.name);
+      return [path.slice(folder.length + 1), readFileSync(path, 'utf8')];
+    }),
+  );
+}
+
+describe('init of a PhasedRollout', () => {
+  const files = {
+    'in/phased.yaml': example('phased-rollout/original/ledger.yaml'),
+    'in/set.yaml': example('phased-rollout/manifests/ledger.yaml'),
+    'in/secret.yaml': secret,
+  };
+
+  it('writes the group and its source, which lint, fmt and plan accept', () => {
+    const cwd = folderWith(files);
+    const { status, stdout } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    expect([status, stdout]).toEqual([
+      0,
+      'out/ledger.yaml  RolloutGroup payments/ledger, 1 zone\n' +
+        'out/agent/source-prometheus-monitoring-svc.yaml  MetricSource prometheus-monitoring-svc, for payments\n',
+    ]);
+    expect(runPlugin(['lint', 'out', 'in/set.yaml'], { cwd })).toMatchObject({ status: 0, stdout: 'no findings in 3 files\n' });
+    expect(runPlugin(['fmt', '--check', 'out'], { cwd }).status).toBe(0);
+    const plan = runPlugin(['plan', '--current', 'in/set.yaml', '-f', 'out', '--set', 'image=example.com/ledger:2'], { cwd });
+    expect(plan.status).toBe(0);
+    expect(plan.stdout).toContain('payments/ledger   completes');
+  });
+
+  it('never writes or shows what a Secret holds, nor a password in an address', () => {
+    const open = files['in/phased.yaml'].replace('https://prometheus', 'https://gate:hunter2@prometheus');
+    const cwd = folderWith({ ...files, 'in/phased.yaml': open });
+    const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    expect(status).toBe(0);
+    const all = [stdout, stderr, ...Object.values(writtenIn(join(cwd, 'out')))].join('\n');
+    expect(all).not.toMatch(/hunter2|correct-horse|Y29ycmVjdC1ob3JzZQ|Z2F0ZQ/);
+    expect(all).toContain('password: { name: payments-prometheus, key: password }');
+  });
+
+  it('says at file, line and column what it leaves behind, why, and what to do', () => {
+    const cwd = folderWith(files);
+    const { stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    expect(stderr).toMatch(/^in\/phased\.yaml:\d+:18 warning RG7004 the agent reads Secrets of its own namespace alone: .*$/m);
+    expect(stderr).toContain("fix: copy the Secret payments/prometheus as payments-prometheus into the agent's namespace");
+  });
+
+  it('writes nothing, and fails, when it cannot be converted', () => {
+    const cwd = folderWith({ 'in/phased.yaml': files['in/phased.yaml'] });
+    const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    expect([status, stdout]).toEqual([10, '']);
+    expect(stderr).toContain('RG7001 the StatefulSet ledger is not among what was read');
+    expect(readdirSync(cwd)).toEqual(['in']);
+  });
+
+  it('converts what it can beside it, and fails', () => {
+    const broken = files['in/phased.yaml'].replace('name: ledger', 'name: broken').replace('targetRef: ledger', 'targetRef: nowhere');
+    const cwd = folderWith({ ...files, 'in/z.yaml': broken });
+    const { status, stdout } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    expect(status).toBe(4);
+    expect(stdout.split('\n')[0]).toBe('out/ledger.yaml  RolloutGroup payments/ledger, 1 zone');
+  });
+});
+
+describe('init of a StatefulsetRollout', () => {
+  const original = example('statefulset-rollout/original/queue.yaml');
+
+  it('writes the group, its sources and channels, and the StatefulSet that stood in it', () => {
+    const cwd = folderWith({ 'in/queue.yaml': original });
+    const { status, stdout } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    expect(status).toBe(0);
+    expect(stdout.split('\n').map((line) => line.split('  ')[1])).toEqual([
+      'RolloutGroup messaging/queue, 1 zone',
+      'MetricSource consul, for messaging',
+      'NotificationChannel deploy-example-com, for messaging',
+      'NotificationChannel slack-c0123456789, for messaging',
+      'StatefulSet messaging/queue',
+      undefined,
+    ]);
+    expect(runPlugin(['lint', 'out'], { cwd })).toMatchObject({ status: 0, stdout: 'no findings in 5 files\n' });
+    const plan = runPlugin(['plan', '--current', 'out/manifests', '-f', 'out', '--set', 'image=example.com/queue:8'], { cwd });
+    expect([plan.status, plan.stdout.includes('messaging/queue   completes')]).toEqual([0, true]);
+  });
+
+  it('does not write the StatefulSet again when its manifest is there', () => {
+    const cwd = folderWith({ 'in/queue.yaml': original, 'in/set.yaml': example('statefulset-rollout/manifests/queue.yaml') });
+    expect(runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd }).stdout).not.toContain('StatefulSet messaging/queue');
+  });
+
+  it('puts groups and StatefulSets of several namespaces into folders', () => {
+    const cwd = folderWith({ 'in/a.yaml': original, 'in/b.yaml': original.replaceAll('namespace: messaging', 'namespace: chat') });
+    runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    expect(Object.keys(writtenIn(join(cwd, 'out'))).sort()).toEqual([
+      'agent/channel-deploy-example-com.yaml',
+      'agent/channel-slack-c0123456789.yaml',
+      'agent/source-consul.yaml',
+      'chat/queue.yaml',
+      'manifests/chat/queue.yaml',
+      'manifests/messaging/queue.yaml',
+      'messaging/queue.yaml',
+    ]);
+  });
+});

@@ -1,0 +1,244 @@
+// PhasedRollouts of sts.plus: what each field becomes, and what is said about those that become nothing.
+import { describe, expect, it } from 'vitest';
+import { lintPolicies } from '../../../policies/lint/lint.ts';
+import { writeDocument } from '../../../policies/write.ts';
+import { converted, convertedPhased, phased, said, statefulSetText } from './foreign-kit.ts';
+
+const usualNotice = 'RG7003 5:14 the gate is asked before each of its 3 pods; pods of a later scale-up belong to the last wave';
+
+describe('a PhasedRollout', () => {
+  it('becomes a group of one StatefulSet whose pods go one by one, each after its gate', () => {
+    const { groups, findings } = convertedPhased();
+    expect(said({ findings })).toEqual([usualNotice]);
+    expect(groups[0]?.metadata).toEqual({ name: 'db', namespace: 'shop' });
+    expect(groups[0]?.spec.members.zones).toEqual([{ name: 'db', statefulSet: 'db' }]);
+    expect(groups[0]?.spec.rollout).toMatchObject({ engine: 'partition', order: 'descending', maxUnavailable: 1, onFailure: 'pause' });
+    expect(groups[0]?.spec.rollout.waves).toEqual([
+      { name: 'pod-1', zones: ['db'], pods: 1, before: { gates: ['check'] } },
+      { name: 'pod-2', zones: ['db'], pods: 2, before: { gates: ['check'] } },
+      { name: 'pod-3', zones: ['db'], percent: 100, before: { gates: ['check'] } },
+    ]);
+  });
+
+  it('waits, asks and counts as the object says, and as the webhook of the original says where it is silent or says 0', () => {
+    const numbers = (check?: string) => {
+      const [gate] = convertedPhased(check === undefined ? {} : { check }).groups[0]?.spec.gates ?? [];
+      return [gate?.initialDelay, gate?.every, gate?.consecutive];
+    };
+    expect(numbers()).toEqual(['1m', '1m', 3]);
+    expect(numbers('\n    initialDelaySeconds: 90\n    periodSeconds: 5\n    successThreshold: 7')).toEqual(['1m30s', '5s', 7]);
+    expect(numbers('\n    initialDelaySeconds: 0\n    periodSeconds: 0\n    successThreshold: 0')).toEqual(['1m', '1m', 3]);
+    expect(said(convertedPhased({ check: '\n    periodSeconds: 0' }))).toContain(
+      'RG7003 10:20 spec.check.periodSeconds is 0, in whose place the webhook of the original writes 60',
+    );
+  });
+
+  it('takes any series for a success and none for a failure, and never fails for them', () => {
+    const [gate] = convertedPhased({ expr: 'rate(errors[5m]) < 0.1' }).groups[0]?.spec.gates ?? [];
+    expect(gate).toMatchObject({
+      prometheus: { source: 'prom', query: 'count(rate(errors[5m]) < 0.1)' },
+      pass: { '>=': [{ var: 'value' }, 1] },
+      ...{ noData: 'fail', onError: 'hold', failureLimit: 0, mode: 'enforce' },
+    });
+  });
+
+  it('asks as often as its object, also when that is more often than a source usually allows', () => {
+    const limitsOf = (period: number) => convertedPhased({ check: `\n    periodSeconds: ${period}` }).documents[0]?.spec;
+    expect(limitsOf(5)).toMatchObject({ limits: { minInterval: '5s' } });
+    expect(limitsOf(30)).toMatchObject({ limits: { minInterval: '15s' } });
+  });
+
+  it('with standardRollingUpdate has a gate that only observes', () => {
+    const { groups, findings } = convertedPhased({ spec: '\n  standardRollingUpdate: true' });
+    expect(groups[0]?.spec.gates?.[0]?.mode).toBe('observe');
+    expect(said({ findings })).toContain(
+      'RG7003 6:26 spec.standardRollingUpdate takes the gate away; the gate is written with mode: observe, which records and holds nothing',
+    );
+  });
+
+  it('of more than a hundred pods is asked at each hundredth', () => {
+    const { groups, findings } = convertedPhased({}, statefulSetText({ replicas: 250 }));
+    const waves = groups[0]?.spec.rollout.waves ?? [];
+    expect([waves.length, waves[0]?.percent, waves[98]?.percent, waves[99]?.percent]).toEqual([100, 1, 99, 100]);
+    expect(said({ findings })[0]).toBe(
+      'RG7003 5:14 the gate is asked before each hundredth of the 250 pods, and not before each pod: a group has 100 waves at most',
+    );
+  });
+
+  it.each([
+    [0, [100]],
+    [1, [100]],
+    [2, [undefined, 100]],
+    [100, [...Array.from({ length: 99 }, () => undefined), 100]],
+  ])('of %i pods ends with everything', (replicas, percents) => {
+    const { groups } = convertedPhased({}, statefulSetText({ replicas }));
+    expect(groups[0]?.spec.rollout.waves?.map(({ percent }) => percent)).toEqual(percents);
+  });
+
+  it('that is rolling is told to end first', () => {
+    expect(said(convertedPhased({ rest: 'status: { phase: Rolling, updateRevision: db-6f }\n' }))).toContain(
+      'RG7007 10:18 the object is rolling to db-6f',
+    );
+    expect(said(convertedPhased({ rest: 'status: { phase: Updated }\n' }))).toEqual([usualNotice]);
+  });
+
+  it('names every field, label and annotation that it leaves behind', () => {
+    const text = phased({ spec: '\n  paused: true', query: '\n      timeout: 3s' }).replace(
+      'namespace: shop }',
+      'namespace: shop, labels: { team: a }, annotations: { note: b, meta.helm.sh/release-name: c } }',
+    );
+    const { findings } = converted([
+      { name: 'a.yaml', text },
+      { name: 'b.yaml', text: statefulSetText() },
+    ]);
+    expect(said({ findings })).toEqual([
+      'RG7003 3:40 the labels team stay with the object; the group has none of them',
+      'RG7003 3:61 the annotations note stay with the object; the group has none of them',
+      usualNotice,
+      'RG7002 6:3 spec.paused is a field that nobody here knows, and is left out',
+      'RG7002 11:7 spec.check.query.timeout is a field that nobody here knows, and is left out',
+    ]);
+  });
+
+  it('gives documents that lint accepts without a word', () => {
+    const { groups, documents } = convertedPhased({ query: '\n      secretRef: auth' }, statefulSetText(), { 'shop/auth': ['token'] });
+    const files = [...groups, ...documents].map((document, index) => ({ name: `${index}.yaml`, text: writeDocument(document) }));
+    const { findings } = lintPolicies([...files, { name: 'set.yaml', text: statefulSetText() }]);
+    expect(findings).toEqual([]);
+  });
+});
+
+describe('a PhasedRollout that cannot be converted', () => {
+  const left = (conversion: ReturnType<typeof converted>) => {
+    expect([conversion.groups, conversion.documents]).toEqual([[], []]);
+    return said(conversion).filter((text) => text.startsWith('RG7001'));
+  };
+
+  it('leaves no group without its gate behind', () => {
+    expect(left(convertedPhased({ url: 'prom:9090/xx' }))).toEqual([
+      'RG7001 9:12 spec.check.query.url is no http or https address, so that no query was ever answered; the object is left out',
+    ]);
+    expect(left(convertedPhased({ expr: "'# nothing'" }))).toEqual(['RG7001 8:13 spec.check.query.expr is empty; the object is left out']);
+    expect(left(convertedPhased({ expr: `'up < ${'1'.repeat(5000)}'` }))).toEqual([
+      'RG7001 8:13 spec.check.query.expr is longer than 4096 characters; the object is left out',
+    ]);
+    expect(left(convertedPhased({ expr: 'sum(up < 1' }))).toEqual([
+      'RG7001 8:13 spec.check.query.expr is no PromQL; the object is left out',
+    ]);
+    expect(left(convertedPhased({ check: '\n    periodSeconds: -1' }))[0]).toContain(
+      'RG7001 10:20 spec.check.periodSeconds cannot be used',
+    );
+    expect(left(convertedPhased({ expr: '7' }))[0]).toContain('RG7001 8:13 spec.check.query.expr cannot be used');
+  });
+
+  it('needs its StatefulSet, with RollingUpdate', () => {
+    expect(left(converted([{ name: 'a.yaml', text: phased() }]))).toEqual([
+      'RG7001 5:14 the StatefulSet db is not among what was read, so that nobody knows how many waves there are; the object is left out',
+    ]);
+    expect(left(convertedPhased({}, statefulSetText({ strategy: 'OnDelete' })))).toEqual([
+      'RG7001 5:14 the StatefulSet db has the update strategy OnDelete, which the original does not manage; the object is left out',
+    ]);
+  });
+
+  it('needs to know how many pods there are', () => {
+    for (const replicas of ['-1', '1.5', 'many']) {
+      expect(left(convertedPhased({}, statefulSetText().replace('replicas: 3', `replicas: ${replicas}`)))).toEqual([
+        'RG7001 5:14 the StatefulSet db has a number of replicas that is none; the object is left out',
+      ]);
+    }
+    const silent = convertedPhased({}, statefulSetText().replace('  replicas: 3\n', ''));
+    expect(silent.groups[0]?.spec.rollout.waves).toHaveLength(1);
+  });
+
+  it('does not take a StatefulSet from a group that has it', () => {
+    const set = statefulSetText({ metadata: ', labels: { rollout-group: db }' });
+    expect(left(convertedPhased({}, set))).toEqual([
+      'RG7001 5:14 the StatefulSet db is a member of the group db already; the object is left out',
+    ]);
+  });
+
+  it('does not share its StatefulSet: the one that its mark names has it, and without a mark nobody', () => {
+    const two = (set: string) =>
+      converted([
+        { name: 'a.yaml', text: phased({ name: 'one' }) },
+        { name: 'b.yaml', text: phased({ name: 'two' }) },
+        { name: 'c.yaml', text: set },
+      ]);
+    const marked = two(statefulSetText({ metadata: ', annotations: { sts.plus/phasedRollout: two }' }));
+    expect(marked.groups.map(({ metadata }) => metadata.name)).toEqual(['two']);
+    expect(said(marked)).toContain('RG7001 5:14 the StatefulSet db is claimed by PhasedRollout shop/two too; the object is left out');
+    expect(left(two(statefulSetText()))).toHaveLength(2);
+  });
+});
+
+describe('the credentials of a PhasedRollout', () => {
+  const secret = '\n      secretRef: auth';
+  const settingsOf = (keys: readonly string[]) =>
+    convertedPhased({ query: secret }, statefulSetText(), { 'shop/auth': keys }).documents[0]?.spec;
+
+  it('are named in the namespace of the agent, and the copy that this needs is asked for', () => {
+    expect(settingsOf(['token'])).toMatchObject({ prometheus: { bearerToken: { name: 'shop-auth', key: 'token' } } });
+    expect(settingsOf(['username', 'password'])).toMatchObject({
+      prometheus: { basicAuth: { username: { name: 'shop-auth', key: 'username' }, password: { name: 'shop-auth', key: 'password' } } },
+    });
+    const { findings } = convertedPhased({ query: secret }, statefulSetText(), { 'shop/auth': ['token'] });
+    expect(findings.find(({ code }) => code === 'RG7004')).toMatchObject({
+      ...{ line: 10, column: 18 },
+      message: 'the agent reads Secrets of its own namespace alone: the MetricSource names shop-auth there',
+      hint: "copy the Secret shop/auth as shop-auth into the agent's namespace",
+    });
+  });
+
+  it('are taken for a token when nobody could look, and that is said', () => {
+    const { documents, findings } = convertedPhased({ query: secret });
+    expect(documents[0]?.spec).toMatchObject({ prometheus: { bearerToken: { key: 'token' } } });
+    expect(said({ findings }).at(-1)).toContain('which keys it has could not be seen, and token is assumed');
+  });
+
+  it.each([[['username']], [['password']], [['username', 'token']], [['username', 'password', 'token']], [[]]])(
+    'that are none in the original (%j) leave the object out',
+    (keys) => {
+      const { groups, findings } = convertedPhased({ query: secret }, statefulSetText(), { 'shop/auth': keys });
+      expect([groups.length, findings.filter(({ code }) => code === 'RG7001').length]).toEqual([0, 1]);
+    },
+  );
+
+  it('in an address are neither written nor shown', () => {
+    const url = 'https://gate:hunter2@prom:9090/base/?x=1';
+    for (const query of ['', secret, '\n      insecureSkipVerify: true']) {
+      const conversion = convertedPhased({ url, query }, statefulSetText(), { 'shop/auth': ['token'] });
+      expect(JSON.stringify(conversion)).not.toContain('hunter2');
+      expect(conversion.documents[0]?.spec).toMatchObject({ prometheus: { url: 'https://prom:9090/base' } });
+    }
+    expect(said(convertedPhased({ url })).slice(1)).toEqual([
+      'RG7002 9:12 the query and the fragment of the address are left out, as they were never sent',
+      'RG7004 9:12 the address holds a user, which is left out; the MetricSource names the Secret shop-db-prometheus instead',
+    ]);
+  });
+
+  it('go with certificates that are checked', () => {
+    expect(said(convertedPhased({ query: '\n      insecureSkipVerify: true' })).at(-1)).toBe(
+      'RG7002 10:27 certificates are always checked here, and insecureSkipVerify is left out',
+    );
+  });
+});
+
+describe('the servers of several PhasedRollouts', () => {
+  const of = (namespace: string, url: string) =>
+    phased({ url }).replaceAll('shop', namespace).concat('---\n', statefulSetText().replaceAll('shop', namespace));
+
+  it('are one source where they are one, for all the namespaces', () => {
+    const { documents } = converted([{ name: 'a.yaml', text: `${of('b', 'https://prom:9090')}---\n${of('a', 'https://prom:9090/')}` }]);
+    expect(documents.map(({ metadata, spec }) => [metadata.name, spec.usableFrom.namespaces])).toEqual([['prom', ['a', 'b']]]);
+  });
+
+  it('have names of their own where they differ', () => {
+    const { documents, groups } = converted([
+      { name: 'a.yaml', text: `${of('b', 'https://prom:9090')}---\n${of('a', 'https://prom:9091')}` },
+    ]);
+    const names = documents.map(({ metadata }) => metadata.name);
+    expect(new Set(names).size).toBe(2);
+    expect(names.every((name) => /^prom-[0-9a-f]{8}$/.test(name))).toBe(true);
+    expect(groups.map(({ spec }) => spec.gates?.[0]?.prometheus?.source).sort()).toEqual([...names].sort());
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { admissionPoliciesOf } from '../../../policies/install/admission-policy.ts';
+import type { InstallOptions } from '../../../policies/install/object.ts';
+import { group, optionsOf, scopeOf } from './given.ts';
+
+interface Policy {
+  readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
+}
+
+function policies(changes: Partial<InstallOptions> = {}) {
+  return admissionPoliciesOf(optionsOf(changes));
+}
+
+function heldBy(changes: Partial<InstallOptions>): string | undefined {
+  const spec = policies(changes)[0]?.['spec'] as Policy | undefined;
+  return spec?.matchConditions.find(({ name }) => name === 'is-held')?.expression;
+}
+
+const withEngine = (engine: string): string => group.replace('engine: onDelete', `engine: ${engine}`);
+
+/** What the policy refuses an API server alone can tell: test/webhook/admission-policy.cluster.ts asks one. */
+describe('the admission policy', () => {
+  it('is there with its binding where a group is held by a partition, or may be', () => {
+    const kinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+    for (const scope of [undefined, scopeOf(withEngine('promote')), scopeOf(withEngine('partition'))]) {
+      expect(policies(scope === undefined ? {} : { scope }).map(({ kind }) => kind)).toEqual(kinds);
+    }
+    expect(policies({ scope: scopeOf(group) })).toEqual([]);
+    expect(policies({ hasAdmissionPolicies: false })).toEqual([]);
+  });
+
+  it('is about whatever is held now, and by name about groups of the engine partition', () => {
+    expect(heldBy({ scope: scopeOf(withEngine('promote')) })).toMatch(/ >= 1000000$/);
+    expect(heldBy({ scope: scopeOf(withEngine('partition')) })).toMatch(
+      / >= 1000000 \|\| request\.namespace \+ '\/' \+ request\.name in \['mimir\/ingester-zone-a', 'mimir\/ingester-zone-b'\]$/,
+    );
+  });
+
+  it('spares the agent of its own installation, and leaves the namespaces of others alone', () => {
+    const [policy, binding] = policies({ namespace: 'ops', scope: scopeOf(withEngine('promote'), { agentNamespace: 'ops' }) });
+    expect(JSON.stringify(policy)).toContain("request.userInfo.username != 'system:serviceaccount:ops:rollout-group-agent'");
+    expect(policy?.metadata.name).toBe('rollout-group-update-strategy-ops');
+    expect(binding?.['spec']).toEqual({
+      policyName: 'rollout-group-update-strategy-ops',
+      validationActions: ['Deny'],
+      matchResources: {
+        namespaceSelector: {
+          matchLabels: { 'rollout-group.dev/enforce': 'true' },
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['mimir'] }],
+        },
+      },
+    });
+  });
+});
