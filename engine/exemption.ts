@@ -1,4 +1,5 @@
 // What is not held up, whatever policy says: our own workloads, namespaces that end, and what may not be refused for want of knowledge.
+import { podNamesOf } from '../policies/install/agent-pods.ts';
 import type { AdmissionRequest, RuleResult } from './decision.ts';
 import { result } from './rule.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -20,14 +21,12 @@ export interface JudgedScope {
 
 /**
  * Whether requests about the object are not judged here at all: it is in a namespace that is nobody's, or is a workload of the agent, which must
- * be able to roll and to leave its node whatever becomes of it. Pods of a Deployment are named after it, its template and chance; those of a
- * StatefulSet that only begins like one of ours are not meant.
+ * be able to roll and to leave its node whatever becomes of it. Pods of a Deployment are named after it, its template and chance.
  */
 export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespaces }: JudgedScope): boolean {
   if (namespaces?.includes(namespace) === false) return true;
   if (own?.namespace !== namespace) return false;
-  const owner = kind === 'pod' ? /^(.+)-[a-z0-9]{5,10}-[a-z0-9]{5}$/.exec(name)?.[1] : name;
-  return owner !== undefined && own.names.includes(owner);
+  return own.names.some((owner) => (kind === 'pod' ? new RegExp(podNamesOf(owner)).test(name) : owner === name));
 }
 
 /** A request that could not be judged, by its own words. */

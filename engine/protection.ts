@@ -1,5 +1,8 @@
 // Protection that is being taken away: it holds on for a while, so that nobody gets around it in two steps.
-import { annotationKeys, labelKeys } from '../policies/adopt/keys.ts';
+import { annotationKeys, labelKeys, preparationKeys } from '../policies/adopt/keys.ts';
+import { withinGoDuration } from '../policies/adopt/values.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
+import { goDurationMs } from '../policies/duration.ts';
 import { policiesFor } from '../policies/join.ts';
 import { groupOf, podNamed, setNamed } from './admission-claims.ts';
 import type { AdmissionRequest, RuleResult } from './decision.ts';
@@ -37,13 +40,21 @@ function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleR
   );
   const isPod = request.kind === 'evictPod' || request.kind === 'deletePod';
   const holding = lost.filter(({ group }) => shrinks || (isPod && group !== undefined));
-  return holding.map(({ group, label, untilMs }) => {
-    const what = group === undefined ? `lost the label ${label}` : `left the group ${group}`;
-    return result(rule, 'wait', `${set.name} ${what} a short while ago`, { limit: 'ten minutes', earliestMs: untilMs });
+  return holding.map((departure) => {
+    const fact = `${set.name} ${whatWasLost(set, departure)} a short while ago`;
+    return result(rule, 'wait', fact, { limit: 'ten minutes', earliestMs: departure.untilMs });
   });
 }
 
-function isStillLost(snapshot: Snapshot, set: StatefulSetView, { group, label }: Departure): boolean {
+function whatWasLost({ labels }: StatefulSetView, { group, label = '', value }: Departure): string {
+  if (group !== undefined) return `left the group ${group}`;
+  if (preparationKeys.includes(label)) return `had another annotation ${label}`;
+  return value === undefined || labels[label] === undefined ? `lost the label ${label}` : `had ${value} in the label ${label}`;
+}
+
+function isStillLost(snapshot: Snapshot, set: StatefulSetView, { group, label, value }: Departure): boolean {
+  if (label === labelKeys.minTimeBetweenZones && value !== undefined) return isLowered(value, set.labels[label]);
+  if (label !== undefined && preparationKeys.includes(label)) return begin(set.annotations[label] ?? '') !== value;
   if (label !== undefined) return !isProtecting(label, set.labels[label]);
   const owner = snapshot.groups.filter((known) => known.namespace === set.namespace && known.name === group);
   return !owner.some(({ zones }) => zones.some(({ statefulSet }) => statefulSet === set.name));
@@ -56,22 +67,31 @@ function isProtecting(label: string, value: string | undefined): boolean {
   return flags.includes(label) ? value === 'true' : value !== undefined;
 }
 
+/** Whether the label makes others wait for less than before. What nobody can read holds them for good, and nothing is known of what it becomes. */
+function isLowered(before: string | undefined, now: string | undefined): boolean {
+  return waitMs(now, 0) < waitMs(before, Number.POSITIVE_INFINITY);
+}
+
+function waitMs(text: string | undefined, unreadable: number): number {
+  return text === undefined ? 0 : Math.max(0, withinGoDuration(text, goDurationMs) ?? unreadable);
+}
+
 /** A write that takes protection away is judged by what is under way. */
 function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   if (request.kind !== 'update' || request.relabels === undefined || request.relabels.length === 0) return [];
+  const set = setNamed(snapshot, request.namespace, request.statefulSet);
+  const asked = set === undefined ? [] : lossesOf(set, request).filter(({ label }) => preparationKeys.includes(label));
   const changed = request.relabels.filter((label) => protectiveLabels.includes(label));
-  if (isShrink(request) && changed.length > 0) {
-    const fact = `it lowers replicas and changes the label ${changed[0]} in one write; change labels in a write of their own`;
+  const [first] = [...changed.map((label) => `label ${label}`), ...asked.map(({ label }) => `annotation ${label}`)];
+  if (isShrink(request) && first !== undefined) {
+    const fact = `it lowers replicas and changes the ${first} in one write; change ${first.split(' ')[0]}s in a write of their own`;
     return [result(rule, 'no', fact)];
   }
   const group = groupOf(snapshot, request.namespace, request.statefulSet);
   if (group === undefined) return [];
   const delayMs = longestDelayMs(group, policiesFor(snapshot.policies, group, snapshot.agentNamespace));
-  const takenBack = delayTakenBack(snapshot, request, request.relabels);
-  const record = takenBack === undefined ? undefined : recordOf(snapshot, request);
-  if (record !== undefined && group.compatibility.lastDownscale === 'annotation' && record + delayMs > snapshot.nowMs) {
-    return [result(rule, 'wait', `${takenBack} while others wait for it`, { earliestMs: record + delayMs })];
-  }
+  const takenBack = set === undefined ? undefined : delayTakenBack({ snapshot, group, set, delayMs }, request);
+  if (takenBack !== undefined) return [takenBack];
   if (!changed.includes(labelKeys.group)) return [];
   const zone = group.zones.find(({ statefulSet }) => statefulSet === request.statefulSet)?.name;
   if (whyUnread(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
@@ -79,7 +99,7 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
       result('view-complete', 'unknown', `zone ${zone} leaves the group, whose ledger could not be read: nobody knows what is under way`),
     ];
   }
-  const ledger = snapshot.ledgers.find((known) => known.namespace === group.namespace && known.group === group.name);
+  const ledger = ledgerOf(snapshot, group);
   if (ledger?.claims.some((claim) => claim.zone === zone) === true) {
     return [result(rule, 'wait', `zone ${zone} leaves the group while disruptions of it are under way`)];
   }
@@ -92,23 +112,59 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   return [result(rule, 'wait', fact, { earliestMs: untilMs })];
 }
 
-/** What a write takes from those who wait until the StatefulSet has shrunk long enough ago: when that was, or how long is enough. */
-function delayTakenBack(
-  snapshot: Snapshot,
-  { namespace, statefulSet }: { readonly namespace: string; readonly statefulSet: string },
-  relabels: readonly string[],
-): string | undefined {
-  if (relabels.includes(annotationKeys.lastDownscale)) return 'the time of the last decrease is taken back';
-  const { minTimeBetweenZones } = labelKeys;
-  const isSet = setNamed(snapshot, namespace, statefulSet)?.labels[minTimeBetweenZones] !== undefined;
-  return isSet && relabels.includes(minTimeBetweenZones) ? `the label ${minTimeBetweenZones} is changed` : undefined;
+function ledgerOf({ ledgers }: Snapshot, { namespace, name }: GroupDefinition) {
+  return ledgers.find((known) => known.namespace === namespace && known.group === name);
 }
 
-/** When the StatefulSet shrank, by its own annotation. */
-function recordOf(snapshot: Snapshot, { namespace, statefulSet }: { readonly namespace: string; readonly statefulSet: string }) {
-  const atMs = Date.parse(setNamed(snapshot, namespace, statefulSet)?.annotations[annotationKeys.lastDownscale] ?? '');
-  return Number.isNaN(atMs) ? undefined : atMs;
+interface Waiting {
+  readonly snapshot: Snapshot;
+  readonly group: GroupDefinition;
+  readonly set: StatefulSetView;
+  /** For which others wait at the most. */
+  readonly delayMs: number;
 }
+
+/** Holds a write that takes from those who wait until the StatefulSet has shrunk long enough ago: when that was, or how long is enough. */
+function delayTakenBack({ snapshot, group, set, delayMs }: Waiting, request: UpdateRequest): RuleResult | undefined {
+  const { relabels = [], betweenZones } = request;
+  const { minTimeBetweenZones } = labelKeys;
+  const isForgotten = relabels.includes(annotationKeys.lastDownscale);
+  const isShortened = relabels.includes(minTimeBetweenZones) && isLowered(set.labels[minTimeBetweenZones], betweenZones);
+  if ((!isForgotten && !isShortened) || group.compatibility.lastDownscale !== 'annotation') return undefined;
+  const annotatedMs = Date.parse(set.annotations[annotationKeys.lastDownscale] ?? '');
+  const recordedMs = Math.max(Number.isNaN(annotatedMs) ? 0 : annotatedMs, isShortened ? preparedMs(snapshot, group, set) : 0);
+  if (recordedMs + delayMs > snapshot.nowMs) {
+    const what = isForgotten ? 'the time of the last decrease is taken back' : `the label ${minTimeBetweenZones} is lowered`;
+    return result(rule, 'wait', `${what} while others wait for it`, { earliestMs: recordedMs + delayMs });
+  }
+  const unread = isShortened && isPrepared(set) ? whyUnread(snapshot, 'Ledger', group.namespace, group.name) : undefined;
+  if (unread === undefined) return undefined;
+  return result(
+    'view-complete',
+    'unknown',
+    `the label ${minTimeBetweenZones} is lowered, and nobody knows whether others wait for it: ${unread}`,
+  );
+}
+
+/** When it last shrank by the ledger, for which others wait where it prepares: the zone tracker leaves no annotation. */
+function preparedMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): number {
+  const zone = group.zones.find(({ statefulSet }) => statefulSet === set.name)?.name;
+  const ledger = ledgerOf(snapshot, group);
+  if (ledger === undefined || !isPrepared(set)) return 0;
+  const announced = ledger.claims.filter(({ verb }) => verb === 'scaleDown');
+  return Math.max(0, ...[...announced, ...ledger.downscales].filter((record) => record.zone === zone).map(({ atMs }) => atMs));
+}
+
+/** As much of a text as is remembered of it: annotations may be long. */
+function begin(text: string): string {
+  return text.slice(0, 253);
+}
+
+function isPrepared({ labels }: StatefulSetView): boolean {
+  return labels[labelKeys.prepareDownscale] === 'true';
+}
+
+type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
 /** What must be remembered before the write may pass: everything that it takes away from the StatefulSet. */
 export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): readonly Departure[] {
@@ -117,10 +173,32 @@ export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): rea
   if (set === undefined) return [];
   const group = groupOf(snapshot, request.namespace, request.statefulSet);
   const common = { statefulSet: set.name, uid: set.uid, untilMs: snapshot.nowMs + departureMs };
-  const labels = request.relabels.filter(
-    (label) => label !== labelKeys.group && protectiveLabels.includes(label) && isProtecting(label, set.labels[label]),
-  );
-  return [...(group === undefined ? [] : [{ ...common, group: group.name }]), ...labels.map((label) => ({ ...common, label }))];
+  const losses = lossesOf(set, request).map((loss) => ({ ...common, ...loss }));
+  return [...(group === undefined ? [] : [{ ...common, group: group.name }]), ...losses];
+}
+
+/** What protects the StatefulSet by itself, and less or not at all after the write. */
+function lossesOf(set: StatefulSetView, { relabels = [], betweenZones }: UpdateRequest) {
+  return relabels.flatMap((label): readonly { readonly label: string; readonly value?: string }[] => {
+    const before = set.labels[label];
+    const asked = set.annotations[label];
+    if (preparationKeys.includes(label)) return asked !== undefined && isPrepared(set) ? [{ label, value: begin(asked) }] : [];
+    if (label === labelKeys.minTimeBetweenZones) {
+      return before !== undefined && isLowered(before, betweenZones) ? [{ label, value: before }] : [];
+    }
+    return label !== labelKeys.group && protectiveLabels.includes(label) && isProtecting(label, before) ? [{ label }] : [];
+  });
+}
+
+/**
+ * Two departures that tell of the same as one, the earlier first: it holds as long as the later one, by what there was before both. Of times
+ * between zones the longer one counts.
+ */
+export function joinedDepartures(earlier: Departure, later: Departure): Departure {
+  const untilMs = Math.max(earlier.untilMs, later.untilMs);
+  const isLonger = later.label === labelKeys.minTimeBetweenZones && isLowered(later.value, earlier.value);
+  const { value } = isLonger || earlier.value === undefined ? later : earlier;
+  return { ...later, untilMs, ...(value === undefined ? {} : { value }) };
 }
 
 function isShrink(request: AdmissionRequest): boolean {

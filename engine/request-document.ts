@@ -44,6 +44,7 @@ function requestOf(fields: ReturnType<typeof reader>): AdmissionRequest | undefi
       const strategy = oneOf(fields.text('strategy'), ['OnDelete', 'RollingUpdate'] as const);
       const partition = fields.whole('partition');
       const firstOrdinal = fields.whole('firstOrdinal');
+      const betweenZones = fields.text('betweenZones');
       const relabels = fields.list('relabels').filter((label) => typeof label === 'string');
       if (via === undefined || via === 'scale' || strategy === undefined) return undefined;
       return {
@@ -52,6 +53,7 @@ function requestOf(fields: ReturnType<typeof reader>): AdmissionRequest | undefi
         ...(partition === undefined ? {} : { partition }),
         ...(firstOrdinal === undefined ? {} : { firstOrdinal }),
         ...(fields.has('relabels') ? { relabels } : {}),
+        ...(betweenZones === undefined ? {} : { betweenZones }),
       };
     }
     case 'deleteStatefulSet': {

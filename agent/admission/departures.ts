@@ -3,6 +3,7 @@ import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type EncodedObject, SharedObject } from '../../cluster/shared/shared-object.ts';
 import { ledgerLabel } from '../../engine/ledger-document.ts';
+import { joinedDepartures } from '../../engine/protection.ts';
 import type { Departure } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 
@@ -56,13 +57,16 @@ export function departureStore(env: AgentEnv, { timeoutMs }: { readonly timeoutM
   };
 }
 
-/** Of two that say the same the longer one counts. */
+/** Of two that tell of the same the longer one counts, and what there was before both while the first is not over. */
 function added(stored: readonly Departure[], departures: readonly Departure[], nowMs: number): readonly Departure[] {
   const kept = new Map<string, Departure>();
   for (const departure of [...stored, ...departures]) {
     const { uid, group = '', label = '', untilMs } = departure;
     const name = JSON.stringify([uid, group, label]);
-    if (untilMs + graceMs > nowMs && untilMs >= (kept.get(name)?.untilMs ?? 0)) kept.set(name, departure);
+    if (untilMs + graceMs <= nowMs) continue;
+    const known = kept.get(name);
+    if (known !== undefined && known.untilMs > nowMs) kept.set(name, joinedDepartures(known, departure));
+    else if (untilMs >= (known?.untilMs ?? 0)) kept.set(name, departure);
   }
   if (kept.size > mostDepartures)
     throw new Error(`more than ${mostDepartures} StatefulSets of one namespace were taken out of their groups`);
@@ -75,7 +79,7 @@ function decode(object: KubernetesObject | undefined): readonly Departure[] {
   const list: unknown = typeof text === 'string' ? parseJson(text) : undefined;
   if (!Array.isArray(list)) throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} holds no list of departures`);
   return list.map((entry: unknown) => {
-    const { statefulSet, uid, group, label, untilMs } = asJsonObject(entry);
+    const { statefulSet, uid, group, label, value, untilMs } = asJsonObject(entry);
     if (typeof statefulSet !== 'string' || typeof uid !== 'string' || typeof untilMs !== 'number') {
       throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} cannot be understood`);
     }
@@ -83,6 +87,7 @@ function decode(object: KubernetesObject | undefined): readonly Departure[] {
       ...{ statefulSet, uid, untilMs },
       ...(typeof group === 'string' ? { group } : {}),
       ...(typeof label === 'string' ? { label } : {}),
+      ...(typeof value === 'string' ? { value } : {}),
     };
   });
 }

@@ -6,11 +6,11 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, mostSevere } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { type ApplyReport, renderApplied, renderStale, type Shown } from '../output/apply.ts';
+import { type ApplyReport, renderApplied, renderStale, renderTaken, type Shown } from '../output/apply.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/words.ts';
-import { applyAll, type ReadyObject, type Trouble, tryAll } from '../source/cluster-apply.ts';
+import { type AppliedObject, applyAll, type ReadyObject, type Trouble, tryAll } from '../source/cluster-apply.ts';
 import { basisChanges, type ReadObject } from '../source/cluster-basis.ts';
 import { gitOpsOwner } from '../source/cluster-owner.ts';
 import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf } from '../source/cluster-planning.ts';
@@ -96,11 +96,14 @@ async function carryOut(context: CommandContext, options: ApplyOptions, cluster:
     await show([]);
     return { exitCode: exitCodes.done, groups };
   }
-  if (options.dryRun !== 'client') refuseTroubles(await tryAll(cluster, ready), cluster);
+  const { troubles, taken } =
+    options.dryRun === 'client' ? { troubles: [], taken: new Map<string, readonly string[]>() } : await tryAll(cluster, ready);
+  refuseTroubles(troubles, cluster);
   if (options.dryRun !== undefined) {
-    await show(ready.map((one) => ({ object: nameOf(one.object), result: wouldBe(one) })));
+    await show(ready.map((one) => wouldBe(one, taken.get(nameOf(one.object)))));
     return { exitCode: options.detailedExitcode === true ? exitCodes.changes : exitCodes.done, groups };
   }
+  for (const [object, fields] of taken) context.stderr.write(`note: ${object}: ${renderTaken(fields)}\n`);
   if (options.autoApprove !== true && !(await isConfirmed(context, ready))) return { exitCode: exitCodes.refused, groups };
   // The question may have stood for an hour.
   const now = await readAndPlan(context, request.options, cluster, planned.given);
@@ -118,8 +121,8 @@ async function savedDigest(cluster: Cluster, planned: Planned, nowMs: number): P
   return savedOf(cluster, { ...planned, asked: planned.asked.filter((one) => !isSecret(one)) }, nowMs);
 }
 
-function wouldBe({ live }: ReadyObject): 'created' | 'configured' {
-  return live === undefined ? 'created' : 'configured';
+function wouldBe({ live, object }: ReadyObject, taken: readonly string[] | undefined): AppliedObject {
+  return { object: nameOf(object), result: live === undefined ? 'created' : 'configured', ...(taken === undefined ? {} : { taken }) };
 }
 
 async function refuseOtherCluster(cluster: Cluster, { scope }: SavedPlan, path: string): Promise<void> {

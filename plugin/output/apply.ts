@@ -28,11 +28,21 @@ const words: Readonly<Record<AppliedObject['result'], string>> = {
 export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyReport, { paint }: Shown): string {
   if (isNothing) return 'Nothing to apply: the cluster holds all of it.\n';
   const suffix = isDryRun === undefined ? '' : ` (dry run, ${isDryRun})`;
-  const lines = objects.map(({ object, result, message }) => {
-    const text = `${object} ${words[result]}${suffix}${message === undefined ? '' : `: ${message}`}`;
+  const lines = objects.map(({ object, result, message, taken = [] }) => {
+    const over = taken.length === 0 ? '' : `; ${renderTaken(taken)}`;
+    const text = `${object} ${words[result]}${suffix}${message === undefined ? '' : `: ${message}`}${over}`;
     return result === 'failed' || result === 'unknown' ? paint('red', text) : text;
   });
   return `${[...lines, summary(objects, digest, isDryRun)].join('\n')}\n`;
+}
+
+/** The most fields that are named. */
+const shownFields = 3;
+
+/** Of fields that `undo` or `restart` had written, and the manifests have from now on. */
+export function renderTaken(fields: readonly string[]): string {
+  const more = fields.length <= shownFields ? '' : ` and ${fields.length - shownFields} more`;
+  return `what undo or restart had written is the manifest's again: ${fields.slice(0, shownFields).join(', ')}${more}`;
 }
 
 function summary(objects: readonly AppliedObject[], digest: string, isDryRun: ApplyReport['isDryRun']): string {

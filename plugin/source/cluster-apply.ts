@@ -1,4 +1,4 @@
-// Applies objects one after the other under our field manager, never by force against others, and says of each what became of it.
+// Applies objects one after the other under our field manager, takes no field of another one, and says of each what became of it.
 import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -26,6 +26,16 @@ export interface AppliedObject {
   readonly result: ApplyResult;
   /** Why it failed. */
   readonly message?: string;
+  /** Fields of its template that `undo` or `restart` had written, and that the manifest has from now on; absent when there are none. */
+  readonly taken?: readonly string[];
+}
+
+/** What a dry run of all objects met. */
+export interface Trial {
+  /** Everything that stands in the way, in the order of the objects. */
+  readonly troubles: readonly Trouble[];
+  /** `AppliedObject.taken` of what would be applied, by the name of the object. */
+  readonly taken: ReadonlyMap<string, readonly string[]>;
 }
 
 /** A field that another manager owns. */
@@ -43,18 +53,20 @@ export interface Trouble {
   readonly conflicts: readonly Conflict[];
 }
 
-/** Asks the API server to apply all of them and keep nothing. Everything that stands in the way, in the order of the objects. */
-export async function tryAll(cluster: Cluster, objects: readonly ReadyObject[]): Promise<readonly Trouble[]> {
+/** Asks the API server to apply all of them and keep nothing. */
+export async function tryAll(cluster: Cluster, objects: readonly ReadyObject[]): Promise<Trial> {
   const troubles: Trouble[] = [];
+  const taken = new Map<string, readonly string[]>();
   for (const ready of objects) {
     try {
-      await send(cluster, ready, { isDryRun: true });
+      const fields = await send(cluster, ready, { isDryRun: true });
+      if (fields.length > 0) taken.set(nameOf(ready.object), fields);
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
       troubles.push({ object: nameOf(ready.object), error, conflicts: conflictsOf(nameOf(ready.object), error) });
     }
   }
-  return troubles;
+  return { troubles, taken };
 }
 
 /**
@@ -70,8 +82,8 @@ export async function applyAll(
   for (const [index, ready] of objects.entries()) {
     const object = nameOf(ready.object);
     try {
-      await send(cluster, marked(ready, plan), { isDryRun: false });
-      applied.push({ object, result: ready.live === undefined ? 'created' : 'configured' });
+      const taken = await send(cluster, marked(ready, plan), { isDryRun: false });
+      applied.push({ object, result: ready.live === undefined ? 'created' : 'configured', ...(taken.length === 0 ? {} : { taken }) });
     } catch (error) {
       const result = error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed';
       const message = error instanceof Error ? error.message : String(error);
@@ -90,24 +102,25 @@ function marked({ object, ...rest }: ReadyObject, plan: string): ReadyObject {
 /** A status that is written meanwhile is no change; an object that says something else than before is. */
 const attempts = 4;
 
-async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readonly isDryRun: boolean }): Promise<void> {
+/** The answer is what `AppliedObject.taken` says. */
+async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readonly isDryRun: boolean }): Promise<readonly string[]> {
   const { env, timeoutMs } = cluster;
   const options = { fieldManager, dryRun: isDryRun, site: isDryRun ? 'apply.try' : 'apply.apply', timeoutMs };
   let { live } = ready;
-  let takesFields = false;
+  let taken: readonly string[] = [];
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await applyObject(env, ready.resource, preconditioned(ready.object, live), { ...options, takesFields });
-      return;
+      await applyObject(env, ready.resource, preconditioned(ready.object, live), { ...options, takesFields: taken.length > 0 });
+      return taken;
     } catch (error) {
       // In exactly the state in which nobody else owns what is asked for.
-      if (live !== undefined && !takesFields && isOnlyOurs(error)) {
-        takesFields = true;
-        continue;
+      if (taken.length === 0 && attempt < attempts && isExact(live)) {
+        taken = onlyOurs(ready, error);
+        if (taken.length > 0) continue;
       }
-      takesFields = false;
+      taken = [];
       const isOnlyNewer = isStatus(error, 409) && conflictsOf('', error).length === 0;
-      if (!isOnlyNewer || attempt === attempts) throw error;
+      if (!isOnlyNewer || attempt >= attempts) throw error;
       const { namespace, name } = ready.object.metadata;
       const now = await getObject(
         env,
@@ -124,11 +137,22 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readon
 /** Under this name `undo` and `restart` patch templates: that of the executable, which the API server takes from the user agent. */
 const patchManager = 'kubectl-rollout_group';
 
-/** Whether templates that we have patched ourselves are all that stands in the way: then the next manifests may say something else. */
-function isOnlyOurs(error: unknown): boolean {
-  if (!(error instanceof ApiFailure)) return false;
+/**
+ * The fields of a template that we have patched ourselves, when they are all that stands in the way: then the next manifests may say something
+ * else. Empty as soon as anything else does. A field that somebody else owns too is named once for each of its managers.
+ */
+function onlyOurs({ object }: ReadyObject, error: unknown): readonly string[] {
+  if (!(error instanceof ApiFailure) || object.kind !== 'StatefulSet') return [];
+  const { causes } = error.details;
   const conflicts = conflictsOf('', error);
-  return conflicts.length > 0 && conflicts.every(({ manager, field }) => manager === patchManager && field.startsWith('.spec.template.'));
+  const isAll = conflicts.length === (Array.isArray(causes) ? causes.length : 0);
+  const areOurs = conflicts.every(({ manager, field }) => manager === patchManager && field.startsWith('.spec.template.'));
+  return isAll && areOurs ? conflicts.map(({ field }) => field) : [];
+}
+
+/** Whether a request can name exactly this state of the object. */
+function isExact(live: KubernetesObject | undefined): boolean {
+  return live !== undefined && (live.metadata.uid ?? '') !== '' && (live.metadata.resourceVersion ?? '') !== '';
 }
 
 function isSame(before: ReadObject, now: ReadObject): boolean {
@@ -148,7 +172,7 @@ export function conflictsOf(object: string, error: ApiFailure): readonly Conflic
   if (error.status !== 409 || !Array.isArray(causes)) return [];
   return causes.flatMap((cause): readonly Conflict[] => {
     if (fieldAt(cause, ['reason']) !== 'FieldManagerConflict') return [];
-    const manager = /conflict with "([^"]*)"/.exec(String(fieldAt(cause, ['message']) ?? ''))?.[1] ?? 'somebody else';
+    const manager = /conflict with "((?:[^"\\]|\\.)*)"/.exec(String(fieldAt(cause, ['message']) ?? ''))?.[1] ?? 'somebody else';
     return [{ object, manager, field: String(fieldAt(cause, ['field']) ?? '') }];
   });
 }

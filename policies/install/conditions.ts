@@ -1,6 +1,8 @@
 // The matchConditions of our webhooks: CEL that lets the API server itself tell what could matter, so that nothing else is ever sent.
-import { annotationKeys } from '../adopt/keys.ts';
+import { annotationKeys, preparationKeys } from '../adopt/keys.ts';
+import { podNamesOf } from './agent-pods.ts';
 import { agentName, type InstallOptions } from './object.ts';
+import type { Member } from './scope.ts';
 
 /** As in `admissionregistration.k8s.io/v1`: all must be true for a request to be sent. */
 export interface MatchCondition {
@@ -30,10 +32,13 @@ function differs(path: string): string {
 const annotationAt = (of: 'object' | 'oldObject') =>
   `(has(${of}.metadata.annotations) && key in ${of}.metadata.annotations ? ${of}.metadata.annotations[key] : '')`;
 
-/** Annotations say how an adopted group is scaled and rolled; any label may be what binds a StatefulSet to a group. */
+/**
+ * Any label may be what binds a StatefulSet to a group. Of the annotations those are heard of that protect: when it last shrank, and where its pods
+ * are asked before they go. The others say how an adopted group is scaled and rolled, as a RolloutGroup does.
+ */
 const boundDifferently = [
   differs('metadata.labels'),
-  `[${Object.values(annotationKeys)
+  `[${[annotationKeys.lastDownscale, ...preparationKeys]
     .map((key) => `'${key}'`)
     .join(', ')}].exists(key, ${annotationAt('object')} != ${annotationAt('oldObject')})`,
 ];
@@ -101,15 +106,29 @@ export const isOfStatefulSet: MatchCondition = {
     "has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(owner, owner.kind == 'StatefulSet' && has(owner.controller) && owner.controller)",
 };
 
+/** A pod that a StatefulSet of Kubernetes controls, by the pod as it is about to be made. */
+export const isMadeForStatefulSet: MatchCondition = {
+  name: 'is-made-for-a-statefulset',
+  expression:
+    "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, owner.kind == 'StatefulSet' && owner.apiVersion.startsWith('apps/') && has(owner.controller) && owner.controller)",
+};
+
+const hasEnded = (of: 'object' | 'oldObject'): string =>
+  `has(${of}.status) && has(${of}.status.phase) && ${of}.status.phase in ['Failed', 'Succeeded']`;
+const imagesOf = (of: 'object' | 'oldObject'): string => `${of}.spec.containers.map(one, has(one.image) ? one.image : '')`;
+
 /**
  * An update that takes a label of the pod away or changes it, or that takes away its controller: it could leave its StatefulSet, or a budget, by
- * that. What is added changes nothing of it.
+ * that. What is added changes nothing of it. Or one that ends it: a deadline, another image, a status by which it has ended.
  */
 export const takesPodAway: MatchCondition = {
   name: 'takes-the-pod-away',
   expression: anyOf([
     'has(oldObject.metadata.labels) && oldObject.metadata.labels.exists(key, !has(object.metadata.labels) || !(key in object.metadata.labels) || object.metadata.labels[key] != oldObject.metadata.labels[key])',
     'has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(old, has(old.controller) && old.controller && !(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, owner.uid == old.uid && has(owner.controller) && owner.controller)))',
+    `${orElse('object.spec.activeDeadlineSeconds', '0')} != ${orElse('oldObject.spec.activeDeadlineSeconds', '0')}`,
+    `${imagesOf('object')} != ${imagesOf('oldObject')}`,
+    `${hasEnded('object')} && !(${hasEnded('oldObject')})`,
   ]),
 };
 
@@ -134,18 +153,35 @@ export function isNotTheAgent({ namespace }: InstallOptions): MatchCondition {
 export function isNoPodOfTheAgent({ namespace }: InstallOptions): MatchCondition {
   return {
     name: 'is-no-pod-of-the-agent',
-    expression: `!(request.namespace == '${namespace}' && request.name.matches('^${agentName}-[a-z0-9]+-[a-z0-9]{5}$'))`,
+    expression: `!(request.namespace == '${namespace}' && request.name.matches('${podNamesOf(agentName)}'))`,
   };
+}
+
+/** Of pods that are about to be made: only those that one of these StatefulSets controls. */
+export function isMadeForOneOf(list: string): string {
+  return `object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller && (request.namespace + '/' + owner.name) in ${list})`;
+}
+
+/** As `isMember`, of pods that are about to be made: only for groups of the engine promote. */
+export function isMadeForMember({ scope, isMembersOnly }: Pick<InstallOptions, 'scope' | 'isMembersOnly'>): readonly MatchCondition[] {
+  if (!isMembersOnly) return [];
+  const names = scope.promote.members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
+  return [{ name: 'is-a-member', expression: isMadeForOneOf(`[${names.join(', ')}]`) }];
 }
 
 /** Where the name is read: a DELETE may be one of a collection, whose request carries none. */
 type NameOf = 'request.name' | 'oldObject.metadata.name';
 
+/** Whether what the request names is one of these StatefulSets. */
+export function nameIn(name: NameOf, members: readonly Member[]): string {
+  const names = members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
+  return `request.namespace + '/' + ${name} in [${names.join(', ')}]`;
+}
+
 /** Only of the StatefulSets that the scope names; empty when it does not name them all, or more are to be heard of. */
 export function isMember({ scope, isMembersOnly }: InstallOptions, name: NameOf): readonly MatchCondition[] {
   if (!isMembersOnly || scope.members === undefined) return [];
-  const names = scope.members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
-  return [{ name: 'is-a-member', expression: `request.namespace + '/' + ${name} in [${names.join(', ')}]` }];
+  return [{ name: 'is-a-member', expression: nameIn(name, scope.members) }];
 }
 
 /** As `isMember`, of pods. */

@@ -103,7 +103,10 @@ export async function startFront(): Promise<Front> {
   };
 }
 
-const plurals: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' };
+/** Of the kinds that are installed. */
+function pluralOf(kind: string): string {
+  return `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
+}
 
 /** Applies what an installation consists of, its webhooks at an address of this machine; the authority is left for the process to write. */
 export async function applyInstallation(
@@ -114,7 +117,7 @@ export async function applyInstallation(
 ): Promise<void> {
   for (const object of installation(optionsOf({ hasNamespace: true, ...changes })).filter(isWanted)) {
     const { apiVersion, kind, metadata } = object;
-    const plural = plurals[kind] ?? `${kind.toLowerCase()}s`;
+    const plural = pluralOf(kind);
     const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
     const place = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
     const path = `${root}${place}/${plural}/${metadata.name}?fieldManager=install&force=true`;
@@ -133,7 +136,8 @@ interface Entry {
   readonly clientConfig: { readonly service: { readonly path: string } };
 }
 
-function addressed({ webhooks }: InstallObject, { port }: Pick<Front, 'port'>): object {
+/** The webhooks of a configuration, at an address of this machine; nothing of what has none. */
+export function addressed({ webhooks }: InstallObject, { port }: Pick<Front, 'port'>): object {
   if (webhooks === undefined) return {};
   return {
     webhooks: (webhooks as readonly Entry[]).map((one) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge.ts';
-import { departureMs, departuresOf } from '../../engine/protection.ts';
+import { departureMs, departuresOf, joinedDepartures } from '../../engine/protection.ts';
 import type { Departure, Snapshot } from '../../engine/snapshot.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs, statefulSet } from '../kit/objects.ts';
@@ -70,6 +70,43 @@ describe('a StatefulSet that has left its group', () => {
   });
 });
 
+describe('a StatefulSet whose protection has become less', () => {
+  const label = 'grafana.com/min-time-between-zones-downscale';
+  const path = 'grafana.com/prepare-downscale-http-path';
+  const { group: _group, ...rest } = departure;
+
+  it('is held by the time between zones that it had, until it has as much again', () => {
+    const now = (value?: string) =>
+      without([{ ...rest, label, value: '12h' }], {
+        statefulSets: [statefulSet({ labels: value === undefined ? {} : { [label]: value } })],
+      });
+    const answer = judge(now('0s'), shrink);
+    expect(answer).toMatchObject({ outcome: 'deny', effect: 'hold' });
+    expect(answer.message).toContain(`had 12h in the label ${label} a short while ago`);
+    expect(judge(now(), shrink).message).toContain(`lost the label ${label}`);
+    expect(judge(now('soon'), shrink).outcome).toBe('deny');
+    expect(judge(now('0s'), { kind: 'deleteStatefulSet', ...set }).outcome).toBe('deny');
+    expect(judge(now('0s'), eviction).outcome).toBe('allow');
+    for (const value of ['12h', '720m', '13h']) expect(judge(now(value), shrink).outcome).toBe('allow');
+  });
+
+  it('is held while its pods are asked elsewhere than before', () => {
+    const now = (value: string) =>
+      without([{ ...rest, label: path, value: 'ingester/prepare' }], { statefulSets: [statefulSet({ annotations: { [path]: value } })] });
+    expect(judge(now('always-yes'), shrink).message).toContain(`had another annotation ${path} a short while ago`);
+    expect(judge(now('ingester/prepare'), shrink).outcome).toBe('allow');
+  });
+
+  it('is remembered with what it had before several changes', () => {
+    const joined = (key: string, ...values: readonly string[]) =>
+      values.map((value, index): Departure => ({ ...rest, label: key, value, untilMs: index })).reduce(joinedDepartures);
+    expect(joined(label, '12h', '6h', '7h')).toMatchObject({ value: '12h', untilMs: 2 });
+    expect(joined(label, '6h', '12h')).toMatchObject({ value: '12h', untilMs: 1 });
+    expect(joined(path, 'ingester/prepare', 'always-yes')).toMatchObject({ value: 'ingester/prepare', untilMs: 1 });
+    expect(joinedDepartures({ ...departure, untilMs: 9 }, departure)).toEqual(departure);
+  });
+});
+
 describe('a write that takes protection away', () => {
   it('must not lower replicas too', () => {
     const answer = judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2 });
@@ -128,6 +165,72 @@ describe('a write that takes protection away', () => {
     expect(judge(seen(ago(3 * hourMs), { [label]: '2h' }), change).outcome).toBe('allow');
     // It says for the first time how long others wait.
     expect(judge(seen(ago(hourMs), {}), change).outcome).toBe('allow');
+    for (const [betweenZones, outcome] of [
+      ['0s', 'deny'],
+      ['119m', 'deny'],
+      ['forever', 'deny'],
+      ['120m', 'allow'],
+      ['12h', 'allow'],
+    ] as const) {
+      expect(judge(seen(ago(hourMs), { [label]: '2h' }), { ...change, betweenZones }).outcome, betweenZones).toBe(outcome);
+    }
+  });
+
+  it('waits when it lowers that time, by the ledger where no annotation tells', () => {
+    const labels = { 'grafana.com/min-time-between-zones-downscale': '2h', 'grafana.com/prepare-downscale': 'true' };
+    const definition = adopted({ zones: [{ name: 'a', betweenZonesMs: 2 * hourMs }, 'b'] });
+    const change: AdmissionRequest = { ...relabel, relabels: Object.keys(labels).slice(0, 1), betweenZones: '0s' };
+    const seen = (overrides: SnapshotOverrides) =>
+      snapshotOf({ groups: [definition], statefulSets: [statefulSet({ labels })], ...overrides });
+    const downscales = (zone: string, atMs: number) => [{ zone, atMs, from: 4, to: 3 }];
+    const claims = [{ verb: 'scaleDown', zone: 'a', uid: 'uid-ingester-zone-a', from: 4, to: 3, atMs: ago(hourMs) }] as const;
+    for (const ledger of [ledgerOf({ downscales: downscales('a', ago(hourMs)) }), ledgerOf({ claims })]) {
+      const answer = judge(seen({ ledgers: [ledger] }), change);
+      expect(answer.results.at(-1)).toMatchObject({ rule: 'protection-kept', outcome: 'wait', earliestMs: kitNowMs + hourMs });
+      // Nobody waits for a zone whose pods are not prepared.
+      const unprepared = [statefulSet({ labels: { ...labels, 'grafana.com/prepare-downscale': 'false' } })];
+      expect(judge(seen({ ledgers: [ledger], statefulSets: unprepared }), change).outcome).toBe('allow');
+      expect(judge(seen({ ledgers: [ledger] }), { ...change, betweenZones: '3h' }).outcome).toBe('allow');
+    }
+    for (const past of [downscales('a', ago(3 * hourMs)), downscales('b', ago(hourMs))]) {
+      expect(judge(seen({ ledgers: [ledgerOf({ downscales: past })] }), change).outcome).toBe('allow');
+    }
+    const unread = [{ kind: 'Ledger', namespace: 'mimir', name: 'ingester', unknown: 'forbidden' }] as const;
+    expect(judge(seen({ unread }), change).results.at(-1)).toMatchObject({ rule: 'view-complete', outcome: 'unknown' });
+  });
+
+  it('that lowers the time between zones, or has pods asked elsewhere, is remembered with what there was', () => {
+    const common = { statefulSet: set.statefulSet, uid: 'uid-ingester-zone-a', untilMs: kitNowMs + departureMs };
+    const label = 'grafana.com/min-time-between-zones-downscale';
+    const path = 'grafana.com/prepare-downscale-http-path';
+    const seen = (labels: Readonly<Record<string, string>>) =>
+      snapshotOf({ statefulSets: [statefulSet({ labels, annotations: { [path]: 'ingester/prepare' } })] });
+    const lower = (before: string, betweenZones?: string) =>
+      departuresOf(seen({ [label]: before }), { ...relabel, relabels: [label], ...(betweenZones === undefined ? {} : { betweenZones }) });
+    for (const [before, now] of [
+      ['12h', '0s'],
+      ['12h', '11h59m'],
+      ['12h', undefined],
+      ['12h', 'never'],
+      ['never', '12h'],
+    ] as const) {
+      expect(lower(before, now), `${before} to ${now}`).toEqual([{ ...common, label, value: before }]);
+    }
+    for (const [before, now] of [
+      ['12h', '720m'],
+      ['12h', '13h'],
+      ['0s', undefined],
+      ['-1h', '0s'],
+    ] as const) {
+      expect(lower(before, now), `${before} to ${now}`).toEqual([]);
+    }
+    const elsewhere = { ...relabel, relabels: [path] };
+    const prepared = seen({ 'grafana.com/prepare-downscale': 'true' });
+    expect(departuresOf(prepared, elsewhere)).toEqual([{ ...common, label: path, value: 'ingester/prepare' }]);
+    expect(departuresOf(seen({ 'grafana.com/prepare-downscale': 'false' }), elsewhere)).toEqual([]);
+    expect(judge(prepared, { ...elsewhere, to: 2 }).message).toContain(
+      `it lowers replicas and changes the annotation ${path} in one write`,
+    );
   });
 
   it('is remembered: the group, and every label that protects by itself', () => {

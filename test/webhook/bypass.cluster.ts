@@ -126,6 +126,27 @@ describeOnControlPlane(
         },
       );
 
+      it('the time between zones is not lowered first to shrink then, and may become longer', async () => {
+        const label = 'grafana.com/min-time-between-zones-downscale';
+        const name = 'timed';
+        await world.createGroup(form, form, { name, isProtected: false, setLabels: { [label]: '12h' } });
+        const [lowered, longer] = [`${setsOf(form)}/${name}-zone-a`, `${setsOf(form)}/${name}-zone-b`];
+        const timed = (value: string | null) => ({ metadata: { labels: { [label]: value } } });
+        const both = await write(admin, 'PATCH', lowered, { ...timed('0s'), ...replicas(2) }, merge);
+        expect(both.said).toMatch(denied);
+        expect(await write(admin, 'PATCH', lowered, timed('0s'), merge)).toMatchObject(passed);
+        for (const value of ['1s', null]) {
+          const { said } = await write(admin, 'PATCH', `${lowered}/scale`, replicas(2), merge);
+          expect(said).toMatch(denied);
+          expect(said).toMatch(/timed-zone-a had 12h in the label/);
+          expect(await write(admin, 'PATCH', lowered, timed(value), merge)).toMatchObject(passed);
+        }
+        expect((await write(admin, 'PATCH', `${lowered}/scale`, replicas(2), merge)).said).toMatch(denied);
+        expect((await admin.get<StatefulSet>(lowered)).spec.replicas).toBe(3);
+        expect(await write(admin, 'PATCH', longer, timed('13h'), merge)).toMatchObject(passed);
+        expect(await write(admin, 'PATCH', `${longer}/scale`, replicas(2), merge)).toMatchObject(passed);
+      });
+
       it('an autoscaler of Kubernetes does not shrink a member, and does shrink what is none', async () => {
         const name = await world.createFree(form);
         for (const target of [member, name]) await admin.create(autoscalersOf(form), autoscalerOf('apps/v1', 'StatefulSet', target));
@@ -242,29 +263,33 @@ describeOnControlPlane(
       await world.untilReady('native', `${free}-`, 3);
       const orphaned = { metadata: { ownerReferences: null } };
       const relabelled = { metadata: { labels: { name: 'elsewhere' } } };
-      const takings: readonly (readonly [object, string])[] = [
+      const takings: readonly (readonly [object, string, string?])[] = [
         [orphaned, merge],
         [relabelled, merge],
         [{ metadata: { labels: { app: null } } }, strategic],
         [{ metadata: { labels: { 'controller-revision-hash': 'kept-zone-b-1' } } }, merge],
+        // Nor ended where it is, so that its controller makes another one.
+        [{ spec: { activeDeadlineSeconds: 1 } }, merge],
+        [{ spec: { containers: [{ name: 'server', image: 'no/such:image' }] } }, strategic],
+        [{ status: { phase: 'Failed' } }, merge, '/status'],
       ];
-      const nameOf = (index: number): string => `kept-zone-b-${index % 3}?dryRun=All`;
+      const nameOf = (index: number, suffix = ''): string => `kept-zone-b-${index % 3}${suffix}?dryRun=All`;
       // One may go, so one may leave.
-      for (const [index, [patch, type]] of takings.entries()) {
-        expect(await write(admin, 'PATCH', `${pods}/${nameOf(index)}`, patch, type)).toMatchObject(passed);
+      for (const [index, [patch, type, suffix]] of takings.entries()) {
+        expect(await write(admin, 'PATCH', `${pods}/${nameOf(index, suffix)}`, patch, type)).toMatchObject(passed);
       }
       await admin.patch(`${pods}/kept-zone-a-0`, 'merge', { metadata: { annotations: { 'test.rollout-group.dev/unready': 'yes' } } });
       await admin.until<Pod>(pods, 'a pod that is not Ready', (items) =>
         items.some((pod) => pod.metadata.name === 'kept-zone-a-0' && !isReady(pod)),
       );
-      for (const [index, [patch, type]] of takings.entries()) {
+      for (const [index, [patch, type, suffix = '']] of takings.entries()) {
         const outcome = await eventually(
           'it is known that no other may go',
-          () => write(admin, 'PATCH', `${pods}/${nameOf(index)}`, patch, type),
+          () => write(admin, 'PATCH', `${pods}/${nameOf(index, suffix)}`, patch, type),
           ({ said }) => denied.test(said),
         );
         expect(outcome.said).toMatch(/delete of pod\/kept-zone-b-\d/);
-        expect(await write(admin, 'PATCH', `${pods}/${free}-${index % 3}?dryRun=All`, patch, type)).toMatchObject(passed);
+        expect(await write(admin, 'PATCH', `${pods}/${free}-${index % 3}${suffix}?dryRun=All`, patch, type)).toMatchObject(passed);
       }
       // What adds labels, what changes those that nobody gave it, and what controllers and nodes do, is nobody's business.
       const controller = cp.clientOf(cp.identityOf(serviceAccount('kube-system', 'statefulset-controller')));
@@ -273,6 +298,7 @@ describeOnControlPlane(
       expect(await write(admin, 'PATCH', mine, { metadata: { labels: { team: 'compute' } } }, merge)).toMatchObject(passed);
       expect(await write(admin, 'PATCH', mine, { metadata: { labels: { team: null } } }, merge)).toMatchObject(passed);
       expect(await write(admin, 'PATCH', mine, { metadata: { annotations: { team: 'storage' } } }, merge)).toMatchObject(passed);
+      expect(await write(admin, 'PATCH', `${mine}/status`, { status: { message: 'looked at' } }, merge)).toMatchObject(passed);
       expect(await write(controller, 'PATCH', `${mine}?dryRun=All`, orphaned, merge)).toMatchObject(passed);
       // And for real, of what is nobody's: its controller makes another one in its place once it is gone.
       expect(await write(admin, 'PATCH', `${pods}/${free}-0`, orphaned, merge)).toMatchObject(passed);

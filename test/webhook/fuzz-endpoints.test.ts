@@ -3,7 +3,7 @@ import { type Decided, decide } from '../../webhook/review/decide.ts';
 import { readReview } from '../../webhook/review/read-review.ts';
 import type { Endpoint, Review } from '../../webhook/review/review.ts';
 import { type Random, randomFrom } from '../kit/random.ts';
-import { type FuzzWorld, fuzzWorld, straying, trespass } from './fuzz-world.ts';
+import { type FuzzWorld, fuzzWorld, newPodOf, straying, trespass } from './fuzz-world.ts';
 import { change, type Forged, forge } from './review/forged.ts';
 import { type Json, reviewJson } from './review/reviews.ts';
 
@@ -37,8 +37,21 @@ function madeUp(random: Random, name: string, replicas: number | undefined): Jso
   };
 }
 
+/** A pod of the group that promotes pods, as it is made, or as somebody would have it. */
+function promotedRequest(random: Random, pod: Json): Json {
+  const object = structuredClone(pod) as { metadata: { name: string; labels: Json; ownerReferences: Json[] } };
+  const { metadata } = object;
+  if (random.next() < 0.2) metadata.name = random.pick(['held-1', 'held-00', '../held-0', 'held-0'.repeat(50)]) ?? '';
+  if (random.next() < 0.2)
+    metadata.labels['controller-revision-hash'] = random.pick(['held-2', 'held-9', '../../pods/held-0', '.', '__proto__']);
+  if (random.next() < 0.2) metadata.ownerReferences = [{ ...metadata.ownerReferences[0], uid: random.pick(['', 'other', 7]) }];
+  const kinds = { kind: { group: '', version: 'v1', kind: 'Pod' }, resource: { group: '', version: 'v1', resource: 'pods' } };
+  return { ...kinds, name: metadata.name, operation: 'CREATE', object, oldObject: null };
+}
+
 /** A request about what is really there. */
-function aimedRequest(random: Random, names: readonly string[]): Json {
+function aimedRequest(random: Random, { names, pod }: Pick<FuzzWorld, 'names'> & { readonly pod: Json }): Json {
+  if (random.next() < 0.1) return promotedRequest(random, pod);
   const name = random.pick(names) ?? 'free';
   const [more, fewer] = [random.pick([1, 2, 3, 1000, undefined]), random.pick([0, 1, 2, 5])];
   const isPod = /-\d+$/.test(name);
@@ -71,8 +84,8 @@ function aimedRequest(random: Random, names: readonly string[]): Json {
   );
 }
 
-function aimed(random: Random, names: readonly string[]): Forged {
-  const review = structuredClone(reviewJson({ ...aimedRequest(random, names), dryRun: random.next() < 0.1 }));
+function aimed(random: Random, at: Parameters<typeof aimedRequest>[1]): Forged {
+  const review = structuredClone(reviewJson({ ...aimedRequest(random, at), dryRun: random.next() < 0.1 }));
   if (random.next() < 0.3) change(random, review);
   return { how: 'aimed', bytes: Buffer.from(JSON.stringify(review) ?? '') };
 }
@@ -120,11 +133,13 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
   const world = await fuzzWorld();
   const { env, podCalls, errors } = world;
   const before = world.kept();
+  const pod = { ...newPodOf(world) };
+  let promoted = 0;
   const given = new Set<string>();
   let [reviews, mostClaims] = [0, 0];
   let seen = { requests: env.requests.length, calls: 0 };
   for (let index = 0; index < count; index++) {
-    const forged = random.next() < 0.5 ? forge(random) : aimed(random, world.names);
+    const forged = random.next() < 0.5 ? forge(random) : aimed(random, { ...world, pod });
     const fail = (defect: string | undefined): void => {
       if (defect === undefined) return;
       throw new Error(`seed ${seed}, body ${index} (${forged.how}): ${defect}: ${forged.bytes.toString('latin1').slice(0, 2000)}`);
@@ -142,6 +157,7 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
           const defect = defectOf(one, read.review);
           fail(defect === undefined ? undefined : `${path}: ${defect}`);
           given.add(`${path} ${one.answer.allowed}`);
+          if (path === '/admission/promote-pod' && one.answer.patch !== undefined) promoted += 1;
         }
       }
     }
@@ -159,6 +175,10 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
   expect(reviews).toBeGreaterThan(count / 4);
   expect(mostClaims).toBeGreaterThan(0);
   expect(podCalls.length).toBeGreaterThan(0);
+  expect(promoted).toBeGreaterThan(0);
+  // Nobody is refused a pod.
+  expect([...given]).toEqual(expect.arrayContaining(['/admission/promote-pod true']));
+  expect(given.has('/admission/promote-pod false')).toBe(false);
   for (const path of ['no-downscale', 'prepare-downscale', 'pod-eviction', 'enforce', 'stamp', 'validate']) {
     expect([...given]).toEqual(expect.arrayContaining([`/admission/${path} true`, `/admission/${path} false`]));
   }

@@ -2,6 +2,8 @@
 import { startAdmission } from '../../agent/admission/admission.ts';
 import type { AgentEnv } from '../../agent/env.ts';
 import type { PodRequest } from '../../cluster/env.ts';
+import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { evictionCache } from '../../webhook/compat/eviction-cache.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';
 import { podEviction } from '../../webhook/compat/pod-eviction.ts';
@@ -9,6 +11,7 @@ import { prepareDownscale } from '../../webhook/compat/prepare-downscale.ts';
 import { startZoneBudgets } from '../../webhook/compat/zpdb.ts';
 import { zpdbValidation } from '../../webhook/compat/zpdb-validation.ts';
 import { enforceEndpoint } from '../../webhook/native/enforce.ts';
+import { promoteEndpoint } from '../../webhook/native/promote-endpoint.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import type { Endpoint } from '../../webhook/review/review.ts';
@@ -25,6 +28,7 @@ const kinds = {
   'events.k8s.io/v1/events': 'Event',
   'apps/v1/deployments': 'Deployment',
   'apps/v1/replicasets': 'ReplicaSet',
+  'apps/v1/controllerrevisions': 'ControllerRevision',
 };
 
 export interface FuzzWorld extends MemoryCluster {
@@ -40,7 +44,10 @@ export interface FuzzWorld extends MemoryCluster {
   readonly stop: () => void;
 }
 
-/** An adopted group whose pods prepare, under a zone-aware budget; a native group that is protected; and a StatefulSet that nobody protects. */
+/**
+ * An adopted group whose pods prepare, under a zone-aware budget; a native group that is protected; one whose first pod is promoted; and a StatefulSet
+ * that nobody protects.
+ */
 export async function fuzzWorld(): Promise<FuzzWorld> {
   const cluster = newCluster({ customKinds: kinds });
   const { api, env, workloads } = cluster;
@@ -68,6 +75,7 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
       disruption: { maxUnavailable: 1 },
     },
   });
+  promotedGroup(cluster);
   const podCalls: PodRequest[] = [];
   const errors: string[] = [];
   const silent = (): void => undefined;
@@ -96,6 +104,7 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
       enforceEndpoint({ env: agentEnv, guard, own: { namespace: 'agent', names: ['rollout-group-agent'] }, isPreparedElsewhere: true }),
       validateEndpoint(agentEnv, { agentNamespace: 'mimir' }),
       stampEndpoint(agentEnv),
+      promoteEndpoint({ env: agentEnv, guard }),
     ],
     ...{ podCalls, errors },
     names: [...api.list('statefulsets', 'mimir'), ...api.list('pods', 'mimir')].map(({ metadata }) => metadata.name),
@@ -111,7 +120,42 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
   };
 }
 
-const groupNames = ['ingester', 'store'].map((name) => ({ namespace: 'mimir', name }));
+/** StatefulSet `held`, with a ledger that promotes its first pod to a second revision. */
+function promotedGroup({ api, workloads }: MemoryCluster): void {
+  workloads.create({ name: 'held' });
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'held', uid: api.get('statefulsets', 'mimir', 'held')?.metadata.uid };
+  for (const version of [1, 2]) {
+    api.put('apps/v1/controllerrevisions', {
+      metadata: { name: `held-${version}`, namespace: 'mimir', ownerReferences: [{ ...owner, controller: true }] },
+      data: { spec: { template: { metadata: {}, spec: { containers: [{ name: 'app', image: `app:${version}` }] } } } },
+    });
+  }
+  api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
+    metadata: { name: 'held', namespace: 'mimir' },
+    spec: { members: { zones: [{ name: 'a', statefulSet: 'held' }] }, replicas: { leader: true }, rollout: { engine: 'promote' } },
+  });
+  const ledger = encodeLedger({
+    ...{ namespace: 'mimir', group: 'held', claims: [], downscales: [], preparations: [] },
+    promotions: [{ zone: 'a', ordinal: 0, revision: 'held-2', placements: 0 }],
+  });
+  if (isUnknown(ledger)) throw new Error(ledger.unknown);
+  api.put('/v1/configmaps', { metadata: { name: ledgerName('held'), namespace: 'mimir' }, data: { [ledgerKey]: ledger } });
+}
+
+/** The pod `held-0` as its controller makes it. */
+export function newPodOf({ api }: Pick<MemoryCluster, 'api'>): Json {
+  const uid = api.get('statefulsets', 'mimir', 'held')?.metadata.uid;
+  return {
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: {
+      ...{ name: 'held-0', namespace: 'mimir', labels: { 'controller-revision-hash': 'held-1', 'apps.kubernetes.io/pod-index': '0' } },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'held', uid, controller: true }],
+    },
+    spec: { containers: [{ name: 'app', image: 'app:1' }] },
+  };
+}
+
+const groupNames = ['ingester', 'store', 'held'].map((name) => ({ namespace: 'mimir', name }));
 const record = 'grafana.com/last-downscale';
 
 /** What is recorded of a decrease is the one thing that may change of an object. */
@@ -122,7 +166,7 @@ function withoutRecord({ metadata, ...rest }: StoredObject): Json {
 }
 
 const records =
-  /^\/api\/v1\/namespaces\/mimir\/configmaps(?:\/(?:rollout-group-(?:ingester|store)|rollout-group\.departures|zone-tracker))?$/;
+  /^\/api\/v1\/namespaces\/mimir\/configmaps(?:\/(?:rollout-group-(?:ingester|store|held)|rollout-group\.departures|zone-tracker))?$/;
 
 /** What is wrong with a request that writes; undefined for reservations, records of decreases, and Events. */
 export function trespass({ method, pathname, json }: ServedRequest): string | undefined {

@@ -40,6 +40,7 @@ const onServer = of(`${here}/server/admission.cluster.ts`);
 const review = of(`${here}/review/read-review.test.ts`);
 const answer = of(`${here}/review/write-answer.test.ts`);
 const decision = of(`${here}/review/decide.test.ts`);
+const protection = of('test/engine/protection.test.ts');
 const enforce = of(`${here}/native/enforce.test.ts`);
 const unknown = of(`${here}/native/enforce-unknown.test.ts`);
 const race = of(`${here}/native/enforce-race.test.ts`);
@@ -137,7 +138,12 @@ export const threats: readonly Threat[] = [
     threat: 'Webhooks that do not answer hold up the whole cluster.',
     rule: 'Only namespaces that are opted in, and only exact requests, are asked about; our own pods, nodes and controllers never are; what must not wait has failurePolicy Ignore; several replicas on several nodes, with a budget of their own.',
     tests: [
-      ...webhooks('enforce only where a namespace is opted in, and stand for who asked everywhere', 'are these, and hear of nothing else'),
+      ...webhooks(
+        'enforce only where a namespace is opted in, and stand for who asked everywhere',
+        'are these, and hear of nothing else',
+        'look at the annotations that protect, and not at those by which an adopted group is steered',
+        'spare the pods of the agent that the process spares, and no others',
+      ),
       ...installation('has a disruption budget where there is more than one pod'),
       ...unknown('the deletion of a pod passes whatever cannot be told', 'what only grows passes whatever cannot be told'),
       ...enforce('what must always pass (S32)'),
@@ -149,13 +155,15 @@ export const threats: readonly Threat[] = [
     id: 8,
     stride: 'E',
     threat:
-      'What is refused on one path is done on another: /scale, /status, DELETE in place of an eviction, another version, another form of patch, a collection.',
-    rule: 'Every path on which a StatefulSet shrinks or a pod goes is asked about, in every version, and judged by the same rules.',
+      'What is refused on one path is done on another: /scale, /status, DELETE in place of an eviction, another version, another form of patch, a collection, a write that ends a pod where it is.',
+    rule: 'Every path on which a StatefulSet shrinks or a pod goes is asked about, in every version, and judged by the same rules. A deadline, another image and a status by which a pod has ended count as its deletion; what works from inside or below (exec, resize, taints, a forged readiness) is accepted, and said.',
     tests: [
       ...bypass(
         'a group is protected from %s, and what is no group is not',
         'kubectl drain takes no more than the budget, and all of what has none',
+        "a pod is not taken out of its group beyond the budget, and then deleted as nobody's",
       ),
+      ...release('is judged as if it deleted the pod: refused beyond the budget, and counted within it'),
       ...enforce('what is protected is refused on every path', 'is remembered when a write of the status takes it away'),
       ...webhooks(
         'hear of other versions of what they name, ask for reviews in v1 and answer in time',
@@ -180,8 +188,8 @@ export const threats: readonly Threat[] = [
   {
     id: 10,
     stride: 'E',
-    threat: 'The label that protects is taken away first, or in the same write.',
-    rule: 'The old and the new state are both judged; what was protected stays so for ten minutes, in every process; no configuration selects objects.',
+    threat: 'The label that protects is taken away or made to say less first, or in the same write.',
+    rule: 'The old and the new state are both judged; what was protected stays so for ten minutes, in every process, by what it had; no configuration selects objects.',
     tests: [
       ...enforce('what takes protection away, in one request or in two (threat 10)'),
       ...release(
@@ -189,7 +197,18 @@ export const threats: readonly Threat[] = [
         'never holds nodes and controllers, pods that already go, and writes that take nothing away',
       ),
       ...bypass("a pod is not taken out of its group beyond the budget, and then deleted as nobody's"),
-      ...bypass('labels that are %s first protect for a while in which replicas stay, and what has lost others shrinks'),
+      ...bypass(
+        'labels that are %s first protect for a while in which replicas stay, and what has lost others shrinks',
+        'the time between zones is not lowered first to shrink then, and may become longer',
+      ),
+      ...race('never shrink a StatefulSet that has %s a moment before, in another process'),
+      ...of(`${here}/two-steps.cluster.ts`)('do not let the controller replace pods: %s'),
+      ...protection(
+        'waits when it changes the time for which others wait',
+        'waits when it lowers that time, by the ledger where no annotation tells',
+        'that lowers the time between zones, or has pods asked elsewhere, is remembered with what there was',
+        'is remembered with what it had before several changes',
+      ),
       ...guard('are known to every process until they are over'),
       ...webhooks('select no objects: requests for /scale and /eviction carry no labels of what they are about'),
     ],
@@ -205,6 +224,11 @@ export const threats: readonly Threat[] = [
         'is told of when a configuration is deleted, unless there never was one',
         'is told of for each namespace that loses its label, until it has it again or is gone',
         'are narrowed again when somebody applies them as they were, and more and more slowly while he does so',
+        'is told of in each of many namespaces, some of them at each look',
+      ),
+      ...of(`${here}/reapplied.cluster.ts`)(
+        'by %s is narrowed again, and nothing that is protected passes meanwhile',
+        'by %s while nobody answers it refuses what is protected',
       ),
       ...narrowing('says that %s', 'says what is missing'),
       ...doctor('says what was changed, at most five of it by name, and where nothing is enforced'),
@@ -303,6 +327,7 @@ export const threats: readonly Threat[] = [
       ),
       ...of('test/plugin/live-output.test.ts')('names who was allowed what, and when'),
       ...enforce('says the rule, the fact, where it is written and how to ask further, and tells the audit log'),
+      ...of(`${here}/explained.cluster.ts`)('names a decision that explain finds, with the rule, the limit and who is asked: %s'),
       ...guard('is one Event in ten minutes, by however many processes, and found by its id'),
       ...denial('tells the audit log by which policies and which rule'),
       ...stamp('overwrites what users write themselves when they create one'),
@@ -348,6 +373,28 @@ export const threats: readonly Threat[] = [
       ...of(`${here}/compat/pod-eviction.cluster.ts`)(
         'lets one zone lose a pod, tells a drain to come again for another one, and takes nothing for a dry run',
       ),
+    ],
+  },
+  {
+    id: 20,
+    stride: 'TID',
+    threat: 'Whoever places pods is used to bring a version in early, to read templates of others, or keeps pods from being made.',
+    rule: 'The ledger is read for each pod; a revision counts when the StatefulSet of the pod controls it, and a copy of one when that StatefulSet is known. What is unknown leaves the pod as its controller made it; no pod is refused.',
+    tests: [
+      ...of('test/engine/promote/placement.test.ts')(
+        'is where its controller made it, which is said, when %s',
+        'is not asked for twice: a pod that carries the revision stays, and what was added in between is kept',
+        'counts on the copy in the ledger where the history no longer has the revision, or it cannot be read',
+      ),
+      ...of(`${here}/native/promote-endpoint.test.ts`)('is let through as it is, with a warning, when %s'),
+      ...of(`${here}/promote.cluster.ts`)(
+        'has every pod at its own revision, killed as often as one likes',
+        'comes back at the old version, never at a new one, when nobody answers, the ledger cannot be read, or names what is gone',
+      ),
+      ...of(`${here}/admission-policy.cluster.ts`)(
+        'refuses them on every path: replaced, applied by force, and by somebody who may do anything',
+      ),
+      ...registration('is told of where pods are to be promoted and nobody is asked about them, enforced or not'),
     ],
   },
 ];

@@ -112,7 +112,9 @@ export function refusalsOf({ results }: Judgement): readonly RuleResult[] {
 }
 
 function mostLasting(refusing: readonly RuleResult[]): RuleResult | undefined {
-  const rank = (answer: RuleResult): number => ['no', 'unknown', 'wait'].indexOf(answer.outcome);
+  // No pod is asked to prepare while something else holds.
+  const rank = ({ rule, outcome }: RuleResult): number =>
+    ['no', 'unknown', 'wait'].indexOf(outcome) + (rule === 'prepare-downscale' ? 0.5 : 0);
   return [...refusing].sort((a, b) => rank(a) - rank(b))[0];
 }
 

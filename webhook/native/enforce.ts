@@ -306,11 +306,14 @@ function fromPresent({ statefulSets }: Snapshot, request: AdmissionRequest): Adm
   return set === undefined ? request : { ...request, from: set.replicas };
 }
 
-/** A pod that leaves its StatefulSet is lost to it like one that goes. */
+/** A pod that leaves its StatefulSet, or ends, is lost to it like one that goes. */
 function asRelease({ judgement, ...judged }: Judged): Judged {
   return {
     ...judged,
-    judgement: { ...judgement, warnings: [...judgement.warnings, 'taking a pod out of its StatefulSet counts as its deletion'] },
+    judgement: {
+      ...judgement,
+      warnings: [...judgement.warnings, 'ending a pod, or taking it out of its StatefulSet, counts as its deletion'],
+    },
   };
 }
 

@@ -2,7 +2,7 @@
 import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/protection.ts';
-import { annotationKeys } from '../../policies/adopt/keys.ts';
+import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { isDryRun } from '../review/dry-run.ts';
 import type { Review } from '../review/review.ts';
 
@@ -18,16 +18,18 @@ export type Asked =
       readonly verb: 'deletePod' | 'evictPod';
       readonly namespace: string;
       readonly name: string;
-      /** An update that may take the pod out of its StatefulSet, which is judged as if it deleted it. */
+      /** An update that may take the pod out of its StatefulSet, or ends it: that is judged as if it deleted the pod. */
       readonly release?: PodRelease;
     };
 
-/** What an update takes away from a pod. */
+/** What an update takes away from a pod, or with it. */
 export interface PodRelease {
   /** Labels that are removed or changed. */
   readonly labels: readonly string[];
   /** Whether its controller goes. */
   readonly isOrphaned: boolean;
+  /** Whether its containers end by it: by an image, a deadline, or a status that says so. */
+  readonly isEnded: boolean;
 }
 
 /** `kubectl rollout restart` writes it into the template. */
@@ -96,8 +98,27 @@ function ofPodUpdate(review: Review): Asked {
   const labels = Object.keys(before).filter((label) => now[label] !== before[label]);
   const controller = controllerOf(oldObject);
   const isOrphaned = controller !== undefined && controllerOf(object) !== controller;
-  if (labels.length === 0 && !isOrphaned) return pass('it takes nothing away from the pod');
-  return { kind: 'pod', verb: 'deletePod', namespace, name, release: { labels, isOrphaned } };
+  const isEnded = endsPod(object, oldObject);
+  if (labels.length === 0 && !isOrphaned && !isEnded) return pass('it takes nothing away from the pod');
+  return { kind: 'pod', verb: 'deletePod', namespace, name, release: { labels, isOrphaned, isEnded } };
+}
+
+/** A deadline that comes or comes nearer, another image of a container, or a status by which the StatefulSet controller replaces the pod. */
+function endsPod(object: JsonObject, old: JsonObject): boolean {
+  const [now, before] = [asJsonObject(object['spec']), asJsonObject(old['spec'])];
+  const phaseOf = (one: JsonObject): unknown => asJsonObject(one['status'])['phase'];
+  const hasEnded = (phase: unknown): boolean => phase === 'Failed' || phase === 'Succeeded';
+  return (
+    now['activeDeadlineSeconds'] !== before['activeDeadlineSeconds'] ||
+    !isSameJson(imagesOf(now), imagesOf(before)) ||
+    (hasEnded(phaseOf(object)) && !hasEnded(phaseOf(old)))
+  );
+}
+
+/** Of the containers, which are all that may change of them. */
+function imagesOf(spec: JsonObject): readonly unknown[] {
+  const { containers } = spec;
+  return Array.isArray(containers) ? containers.map((one) => asJsonObject(one)['image']) : [];
 }
 
 /** UID of the owner that controls an object. */
@@ -110,9 +131,9 @@ function controllerOf(object: JsonObject): string | undefined {
 /** By which controllers and budgets know the pods of a StatefulSet, beside the labels of its template. */
 const labelsOfPods: readonly string[] = ['controller-revision-hash', 'statefulset.kubernetes.io/pod-name', 'apps.kubernetes.io/pod-index'];
 
-/** Whether it takes the pod out of its StatefulSet, or out of what else finds it by labels that the StatefulSet has given it. */
-export function isReleased({ labels, isOrphaned }: PodRelease, podLabels: Readonly<Record<string, string>>): boolean {
-  return isOrphaned || labels.some((label) => podLabels[label] !== undefined || labelsOfPods.includes(label));
+/** Whether it ends the pod, or takes it out of its StatefulSet, or out of what else finds it by labels that the StatefulSet has given it. */
+export function isReleased({ labels, isOrphaned, isEnded }: PodRelease, podLabels: Readonly<Record<string, string>>): boolean {
+  return isOrphaned || isEnded || labels.some((label) => podLabels[label] !== undefined || labelsOfPods.includes(label));
 }
 
 /** Kubelets, and the controllers of the control plane under either of the names they have. */
@@ -182,19 +203,21 @@ function firstOrdinalOf(spec: JsonObject): number {
   return typeof start === 'number' ? start : 0;
 }
 
-/** Labels that are removed or changed, any of which a selector may read, and those that protect by themselves in every case. */
+/** Labels that are removed or changed, any of which a selector may read, those that protect by themselves in every case, and annotations that do. */
 function relabelsOf(object: JsonObject, old: JsonObject): readonly string[] {
   const [now, before] = [labelsOf(object), labelsOf(old)];
   const changed = Object.keys(before).filter((label) => now[label] !== before[label]);
   const added = protectiveLabels.filter((label) => before[label] === undefined && now[label] !== undefined);
-  return [...changed, ...added, ...recordTakenBack(object, old)].sort();
+  const [annotations, stored] = [annotationsOf(object), annotationsOf(old)];
+  const asked = preparationKeys.filter((key) => stored[key] !== undefined && annotations[key] !== stored[key]);
+  return [...changed, ...added, ...recordTakenBack(object, old), ...asked].sort();
 }
 
 /** The annotation from which the time between zones is counted, when the write removes it or sets it back. */
 function recordTakenBack(object: JsonObject, old: JsonObject): readonly string[] {
   const { lastDownscale } = annotationKeys;
   const instantIn = (one: JsonObject): number => {
-    const text = asJsonObject(asJsonObject(one['metadata'])['annotations'])[lastDownscale];
+    const text = annotationsOf(one)[lastDownscale];
     const atMs = typeof text === 'string' ? Date.parse(text) : Number.NaN;
     return Number.isNaN(atMs) ? Number.NEGATIVE_INFINITY : atMs;
   };
@@ -203,6 +226,10 @@ function recordTakenBack(object: JsonObject, old: JsonObject): readonly string[]
 
 function labelsOf(object: JsonObject): JsonObject {
   return asJsonObject(asJsonObject(object['metadata'])['labels']);
+}
+
+function annotationsOf(object: JsonObject): JsonObject {
+  return asJsonObject(asJsonObject(object['metadata'])['annotations']);
 }
 
 /**
@@ -231,9 +258,13 @@ export function requestsOn(
   const isChanged = !isSameJson(now['template'], before['template']);
   const isRestart = isChanged && isSameJson(withoutRestart(now['template']), withoutRestart(before['template']));
   const { type: strategy, partition } = strategyOf(now);
+  const relabels = relabelsOf(object, live);
+  const betweenZones = labelsOf(object)[labelKeys.minTimeBetweenZones];
+  const isTimeSaid = typeof betweenZones === 'string' && relabels.includes(labelKeys.minTimeBetweenZones);
   const update: AdmissionRequest = {
     ...{ kind: 'update', ...target, from, to, isTemplateChanged: isChanged, strategy, partition, firstOrdinal: firstOrdinalOf(now) },
-    ...{ relabels: relabelsOf(object, live), via: asJsonObject(review.options)['kind'] === 'PatchOptions' ? 'patch' : 'update' },
+    ...{ relabels, via: asJsonObject(review.options)['kind'] === 'PatchOptions' ? 'patch' : 'update' },
+    ...(isTimeSaid ? { betweenZones } : {}),
   };
   return isRestart ? [update, { kind: 'restart', ...target }] : [update];
 }

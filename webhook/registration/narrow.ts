@@ -7,8 +7,13 @@ import { patchByOperations } from '../../cluster/request/write.ts';
 import { departureMs } from '../../engine/protection.ts';
 import { membersNamed, narrowed } from '../../policies/install/narrowing.ts';
 import type { Member } from '../../policies/install/scope.ts';
-import { configurationName } from '../../policies/install/webhooks.ts';
-import { configurationResources, type WebhookConfiguration, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
+import { configurationName, promoteConfigurationName } from '../../policies/install/webhooks.ts';
+import {
+  type ConfigurationKind,
+  configurationResources,
+  type WebhookConfiguration,
+  type WebhookConfigurations,
+} from '../certificates/webhook-configurations.ts';
 import type { WebhookEnv } from '../env.ts';
 
 export interface NarrowingOptions {
@@ -18,6 +23,8 @@ export interface NarrowingOptions {
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced' | 'onChange'>;
   /** Every StatefulSet that is protected now; undefined while that is not known. */
   readonly members: () => readonly Member[] | undefined;
+  /** Every StatefulSet of a group of the engine `promote`; undefined while that is not known. */
+  readonly promoted: () => readonly Member[] | undefined;
 }
 
 export interface Narrowing {
@@ -39,20 +46,33 @@ const calmWrites = 20;
  * departure lasts, also because another replica may know better. Until anything is known, and when it cannot be written, the rows stay as they are.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
-  const narrowing = new Narrower(options);
-  const stopListening = options.configurations.onChange(() => narrowing.look());
-  narrowing.look();
+  const { namespace, members, promoted } = options;
+  const narrowers = [
+    new Narrower(options, { kind: 'ValidatingWebhook', name: configurationName({ namespace }), members }),
+    new Narrower(options, { kind: 'MutatingWebhook', name: promoteConfigurationName({ namespace }), members: promoted }),
+  ];
+  const look = (): void => narrowers.forEach((narrower) => void narrower.look());
+  const stopListening = options.configurations.onChange(look);
+  look();
   return {
-    problem: () => narrowing.problem,
+    problem: () => narrowers.find(({ problem }) => problem !== undefined)?.problem,
     stop: () => {
       stopListening();
-      narrowing.stop();
+      for (const narrower of narrowers) narrower.stop();
     },
   };
 }
 
+/** One configuration of our own, and what its rows are narrowed to. */
+interface Narrowed {
+  readonly kind: ConfigurationKind;
+  readonly name: string;
+  readonly members: () => readonly Member[] | undefined;
+}
+
 class Narrower {
   readonly #options: NarrowingOptions;
+  readonly #target: Narrowed;
   readonly #pause: Backoff;
   /** Since when (monotonic) what is named in the rows has not been a member any more, by `namespace/name`. */
   readonly #goneMs = new Map<string, number>();
@@ -66,8 +86,9 @@ class Narrower {
   #cancel: () => void = () => undefined;
   problem: string | undefined;
 
-  constructor(options: NarrowingOptions) {
+  constructor(options: NarrowingOptions, target: Narrowed) {
     this.#options = options;
+    this.#target = target;
     this.#pause = new Backoff(options.env.random, retry);
   }
 
@@ -80,10 +101,10 @@ class Narrower {
     if (this.#isStopped) return;
     this.#cancel();
     this.#cancel = this.#options.env.timers.after(lookMs, () => this.look());
-    const { configurations, namespace, env } = this.#options;
-    const name = configurationName({ namespace });
-    const stored = configurations.list().find((one) => one.kind === 'ValidatingWebhook' && one.name === name);
-    const members = this.#options.members();
+    const { configurations, env } = this.#options;
+    const { kind, name } = this.#target;
+    const stored = configurations.list().find((one) => one.kind === kind && one.name === name);
+    const members = this.#target.members();
     if (stored === undefined || members === undefined || !configurations.isSynced()) return;
     const wanted = narrowed(stored.webhooks, this.#kept(stored, members));
     if (isSameJson(wanted, stored.webhooks)) {
@@ -121,20 +142,16 @@ class Narrower {
       { op: 'replace', path: '/webhooks', value: wanted },
     ] as const;
     const nowMs = env.clock.monotonicMs();
+    const resource = configurationResources[this.#target.kind];
     try {
-      await patchByOperations(
-        env,
-        configurationResources.ValidatingWebhook,
-        { name, uid },
-        { operations, timeoutMs: requestTimeoutMs, site: 'registration.narrow' },
-      );
+      await patchByOperations(env, resource, { name, uid }, { operations, timeoutMs: requestTimeoutMs, site: 'registration.narrow' });
     } catch (error) {
       this.#dueMs = nowMs + this.#pause.nextMs();
       // Another replica was faster, or somebody else: what he has made of it comes by the watch.
       if (isStatus(error, 404, 409, 422) && this.problem === undefined) return;
       const reason = error instanceof Error ? error.message : String(error);
-      const advice = isStatus(error, 403) ? '; grant patch on validatingwebhookconfigurations' : '';
-      const problem = `${name} cannot be narrowed to what is protected, so that while nobody answers more or less than that is refused: ${reason}${advice}`;
+      const advice = isStatus(error, 403) ? `; grant patch on ${resource.plural}` : '';
+      const problem = `${name} cannot be narrowed to what is protected, so that more or less than that is heard of, and refused while nobody answers: ${reason}${advice}`;
       if (this.problem !== problem) env.log.warn('a webhook configuration cannot be narrowed', { name, problem: reason });
       this.problem = problem;
       return;

@@ -2,9 +2,8 @@
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { enforceLabel } from '../../policies/install/object.ts';
-import { type Registered, registrationProblems } from '../../policies/install/registered.ts';
+import { ownNames, type Registered, registrationProblems } from '../../policies/install/registered.ts';
 import type { Member } from '../../policies/install/scope.ts';
-import { configurationName } from '../../policies/install/webhooks.ts';
 import { configurationResources, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
 import type { WebhookEnv } from '../env.ts';
 
@@ -23,6 +22,8 @@ export interface RegistrationOptions {
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced'>;
   /** Every StatefulSet that is protected now; undefined while that is not known. */
   readonly members: () => readonly Member[] | undefined;
+  /** Every StatefulSet of a group of the engine `promote`; undefined while that is not known. */
+  readonly promoted: () => readonly Member[] | undefined;
   /** That are looked after; when left out, those that have members. */
   readonly namespaces?: readonly string[] | undefined;
   /** What is wrong beside, such as with what this process writes there. */
@@ -34,13 +35,13 @@ export interface RegistrationOptions {
 /** What is wrong at two looks is not only being written. */
 const lookMs = 15_000;
 const requestTimeoutMs = 5_000;
-/** Of namespaces that are asked about, one after the other. */
+/** Of namespaces that are asked about at one look, one after the other; the next look goes on from there. */
 const mostNamespaces = 200;
 
 /** Starts at once, never throws. What was never opted in, or registered, since this process began is not missed. The answer ends it. */
 export function startRegistration(options: RegistrationOptions): () => void {
   const { env, namespaces, configurations, members } = options;
-  const { own, name } = ownOf(options);
+  const own = ownOf(options);
   let hasBeenRegistered = false;
   let before: ReadonlySet<string> = new Set();
   let isStopped = false;
@@ -48,10 +49,14 @@ export function startRegistration(options: RegistrationOptions): () => void {
   /** Namespaces that were opted in when they were last read. */
   const optedIn = new Set<string>();
   const lost = new Set<string>();
+  /** The last namespace that was read, by name. */
+  let last = '';
 
   const readLabels = async (known: readonly Member[]): Promise<void> => {
-    const all = namespaces ?? [...new Set(known.map((member) => member.namespace))];
-    for (const namespace of all.slice(0, mostNamespaces)) {
+    const all = [...new Set(namespaces ?? known.map((member) => member.namespace))].sort();
+    const next = Math.max(0, all.length <= mostNamespaces ? 0 : all.findIndex((namespace) => namespace > last));
+    for (const namespace of [...all.slice(next), ...all.slice(0, next)].slice(0, mostNamespaces)) {
+      last = namespace;
       const options = { site: 'registration.namespace', timeoutMs: requestTimeoutMs };
       const found = await getObject(env, resources.namespaces, { name: namespace }, options).catch(() => 'unread' as const);
       if (isStopped) return;
@@ -69,11 +74,13 @@ export function startRegistration(options: RegistrationOptions): () => void {
     if (!configurations.isSynced()) return [];
     const stored = own();
     hasBeenRegistered ||= stored.length > 0;
-    if (stored.length === 0 && !hasBeenRegistered && optedIn.size === 0) return [];
-    return registrationProblems(stored, {
+    const isPromotionOnly = stored.length === 0 && !hasBeenRegistered && optedIn.size === 0;
+    const question = {
       namespace: options.namespace,
       members: known?.filter((member) => optedIn.has(member.namespace)),
-    });
+      promoted: options.promoted(),
+    };
+    return registrationProblems(stored, question, { isPromotionOnly });
   };
 
   const look = async (): Promise<void> => {
@@ -83,7 +90,7 @@ export function startRegistration(options: RegistrationOptions): () => void {
     const now = changed(known);
     const lasting = now.filter((problem) => before.has(problem));
     before = new Set(now);
-    options.onLook([...(options.others?.() ?? []), ...changedProblem(name, lasting), ...[...lost].sort().map(lostProblem)]);
+    options.onLook([...(options.others?.() ?? []), ...changedProblem(options, lasting), ...[...lost].sort().map(lostProblem)]);
     cancel = env.timers.after(lookMs, () => void look());
   };
   cancel = env.timers.after(lookMs, () => void look());
@@ -93,21 +100,23 @@ export function startRegistration(options: RegistrationOptions): () => void {
   };
 }
 
-function ownOf({ namespace, configurations }: RegistrationOptions): { readonly name: string; readonly own: () => readonly Registered[] } {
-  const name = configurationName({ namespace });
-  const own = (): readonly Registered[] =>
+function ownOf({ namespace, configurations }: RegistrationOptions): () => readonly Registered[] {
+  const names = ownNames({ namespace });
+  return () =>
     configurations
       .list()
-      .filter((one) => one.name === name)
-      .map(({ kind, webhooks }) => ({ kind: configurationResources[kind].kind, name, webhooks }));
-  return { name, own };
+      .filter(({ name }) => names.includes(name))
+      .map(({ kind, name, webhooks }) => ({ kind: configurationResources[kind].kind, name, webhooks }));
 }
 
-function changedProblem(name: string, problems: readonly string[]): readonly RegistrationProblem[] {
+function changedProblem(
+  { namespace }: Pick<RegistrationOptions, 'namespace'>,
+  problems: readonly string[],
+): readonly RegistrationProblem[] {
   if (problems.length === 0) return [];
   const named = problems.slice(0, 5).join('; ');
   const more = problems.length > 5 ? ` and ${problems.length - 5} more` : '';
-  const message = `the configurations ${name} are not as they were installed (${named}${more}): what they guard may pass unseen; install again`;
+  const message = `the configurations ${ownNames({ namespace }).join(' and ')} are not as they were installed (${named}${more}): what they guard may pass unseen; install again`;
   return [{ id: 'webhook/configurations', reason: 'invalid', message }];
 }
 

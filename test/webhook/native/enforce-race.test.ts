@@ -10,6 +10,7 @@ import {
   scaleOf,
   updateOf,
   type WebhookProcess,
+  withLabels,
   withSpec,
 } from './enforce-world.ts';
 
@@ -61,6 +62,34 @@ describe('two requests for the last permitted step, in two processes (S30)', () 
     }
     expect(granted).toEqual([0, pairs, 0]);
   }, 120_000);
+
+  it.each([
+    ['left its group', 'adopted', ['rollout-group', 'grafana.com/no-downscale']],
+    ['lost its label', 'none', ['grafana.com/no-downscale']],
+  ] as const)('never shrink a StatefulSet that has %s a moment before, in another process', async (_what, kind, labels) => {
+    const random = seededRandom(29);
+    let relabelled = 0;
+    for (let seed = 0; seed < 40; seed += 1) {
+      const world = enforceWorld({ kind, sets: { labels: { 'grafana.com/no-downscale': 'true' } } });
+      const [first, second] = await twoProcesses(world);
+      const without = withLabels(Object.fromEntries(labels.map((label) => [label, undefined])))(world.set('a'));
+      const relabel = async (): Promise<void> => {
+        const answer = await first.ask(updateOf(world.set('a'), () => without));
+        expect(answer, `seed ${seed}`).toMatchObject({ allowed: true });
+        await sleep(world.env, random() * 20);
+        world.api.put('apps/v1/statefulsets', without as never);
+        relabelled += 1;
+      };
+      const shrink = async (): Promise<void> => {
+        for (let time = 0; time < 4; time += 1) {
+          await sleep(world.env, random() * 120);
+          expect(await second.ask(scaleOf(world.set('a'), 2)), `seed ${seed}, time ${time}`).toMatchObject({ allowed: false });
+        }
+      };
+      await world.env.finish(Promise.all([relabel(), shrink()]));
+    }
+    expect(relabelled).toBe(40);
+  });
 
   it('hold when what was allowed is carried out, and go on once it is over', async () => {
     const world = enforceWorld({ spec });

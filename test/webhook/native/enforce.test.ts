@@ -177,6 +177,48 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
     expect(await world.env.finish(process.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false, code: 403 });
   });
 
+  it('holds on when the time between zones is lowered, and where pods are asked is changed', async () => {
+    const time = 'grafana.com/min-time-between-zones-downscale';
+    const path = 'grafana.com/prepare-downscale-http-path';
+    const annotations = { [path]: 'ingester/prepare', 'grafana.com/prepare-downscale-http-port': '80' };
+    const changes = {
+      [`had 12h in the label ${time}`]: withLabels({ [time]: '0s' }),
+      [`lost the label ${time}`]: withLabels({ [time]: undefined }),
+      [`had another annotation ${path}`]: (object: Json): Json => {
+        return { ...object, metadata: { ...(object['metadata'] as Json), annotations: { ...annotations, [path]: 'ready' } } };
+      },
+    };
+    for (const [fact, change] of Object.entries(changes)) {
+      const world = enforceWorld({
+        kind: 'adopted',
+        sets: { labels: { [time]: '12h', 'grafana.com/prepare-downscale': 'true' }, annotations },
+      });
+      const [one, other] = [
+        await world.start({ isPreparedElsewhere: true }),
+        await world.start({ name: 'webhook-2', isPreparedElsewhere: true }),
+      ];
+      const ask = (process: typeof one, review: Review) => world.env.finish(process.ask(review));
+      expect(await ask(one, updateOf(world.set('a'), withLabels({ [time]: '13h' })))).toEqual(expect.objectContaining({ allowed: true }));
+      const both = updateOf(world.set('a'), (object) => change(withSpec({ replicas: 2 })(object)));
+      expect((await ask(one, both)).message).toContain('refused by protection-kept: it lowers replicas and changes');
+      expect(await ask(one, updateOf(world.set('a'), change))).toMatchObject({ allowed: true });
+      world.api.put('apps/v1/statefulsets', change(world.set('a')) as never);
+      await world.env.advance(2000);
+      for (const process of [one, other]) {
+        const answer = await ask(process, scaleOf(world.set('a'), 2));
+        expect(answer).toMatchObject({ allowed: false, code: 429 });
+        expect(answer.message).toContain(`refused by protection-kept: ingester-zone-a ${fact} a short while ago`);
+      }
+      await world.env.advance(600_000);
+      expect(await ask(other, scaleOf(world.set('a'), 2)), fact).toMatchObject({ allowed: true });
+      // From here on others wait for it, and the zone tracker may be all that dates it.
+      world.scaleTo('a', 2);
+      await world.env.advance(2000);
+      if (fact.includes('annotation'))
+        expect((await ask(one, updateOf(world.set('a'), withLabels({ [time]: '1h' })))).message).toContain('while others wait');
+    }
+  });
+
   it('is refused while a disruption of the zone is announced', async () => {
     const world = enforceWorld({ kind: 'adopted' });
     const process = await world.start();

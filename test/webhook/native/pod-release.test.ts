@@ -1,4 +1,4 @@
-// Two steps in place of a deletion that is refused: a pod is taken out of its StatefulSet by its labels or its owner, and then deleted as nobody's.
+// In place of a deletion that is refused: a pod is taken out of its StatefulSet by its labels or its owner, and then deleted as nobody's, or is ended.
 import { describe, expect, it } from 'vitest';
 import { askedOf, isReleased } from '../../../webhook/native/requests-of.ts';
 import type { Review } from '../../../webhook/review/review.ts';
@@ -28,6 +28,9 @@ function releases(pod: StoredObject): Readonly<Record<string, Json>> {
     'owners left out': withOwners(pod, undefined),
     'an owner that controls no more': withOwners(pod, [{ ...owner, controller: false }]),
     'another owner': withOwners(pod, [{ ...owner, uid: 'another' }]),
+    'a deadline': { ...pod, spec: { ...(pod['spec'] as Json), activeDeadlineSeconds: 1 } },
+    'another image': { ...pod, spec: { ...(pod['spec'] as Json), containers: [{ name: 'app', image: 'no/such:image' }] } },
+    'a status that it has failed': { ...pod, status: { ...(pod['status'] as Json), phase: 'Failed' } },
   };
 }
 
@@ -39,7 +42,7 @@ function worldOf(): EnforceWorld {
   return world;
 }
 
-describe('a write that takes a pod out of its StatefulSet', () => {
+describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
   it('is judged as if it deleted the pod: refused beyond the budget, and counted within it', async () => {
     for (const what of Object.keys(releases(worldOf().pod('a', 0)))) {
       const world = worldOf();
@@ -55,7 +58,7 @@ describe('a write that takes a pod out of its StatefulSet', () => {
       expect(world.ledger().claims).toMatchObject([{ verb: 'deletePod', zone: 'a', ordinal: 0, user: 'kim' }]);
       const second = await release('b', 1);
       expect(second, what).toMatchObject({ allowed: false });
-      expect(second.warnings).toEqual(['taking a pod out of its StatefulSet counts as its deletion']);
+      expect(second.warnings).toEqual(['ending a pod, or taking it out of its StatefulSet, counts as its deletion']);
       expect(await ask(evictionOf(world.pod('b', 1), { user: person })), what).toMatchObject({ allowed: false });
       expect(await release('b', 1, { subresource: 'status' }), what).toMatchObject({ allowed: false });
     }
@@ -87,6 +90,8 @@ describe('a write that takes a pod out of its StatefulSet', () => {
       updateOf(going, free),
       updateOf(pod, withLabels({ added: 'yes' })(pod)),
       updateOf(pod, { ...pod, metadata: { ...pod.metadata, annotations: { changed: 'yes' } } }),
+      updateOf(pod, { ...pod, status: { ...(pod['status'] as Json), phase: 'Running', message: 'changed' } }),
+      updateOf({ ...pod, status: { phase: 'Failed' } } as StoredObject, { ...pod, status: { phase: 'Failed', reason: 'x' } }),
       updateOf(pod, withOwners(pod, [...ownersOf(pod), { kind: 'Other', name: 'x', uid: 'y' }])),
     ];
     for (const review of reviews) expect(askedOf(review).kind).toBe('pass');
@@ -106,7 +111,7 @@ describe('a label of a pod', () => {
     [['controller-revision-hash'], true],
     [[], false],
   ])('%j binds it: %s', (labels, isBound) => {
-    expect(isReleased({ labels, isOrphaned: false }, { name: 'db' })).toBe(isBound);
-    expect(isReleased({ labels, isOrphaned: true }, { name: 'db' })).toBe(true);
+    expect(isReleased({ labels, isOrphaned: false, isEnded: false }, { name: 'db' })).toBe(isBound);
+    expect(isReleased({ labels, isOrphaned: true, isEnded: false }, { name: 'db' })).toBe(true);
   });
 });

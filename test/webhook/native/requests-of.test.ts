@@ -186,6 +186,29 @@ describe('what the engine is asked', () => {
     ]);
   });
 
+  it('names the time between zones when it changes, and where pods are asked when that is taken from what there was', () => {
+    const time = 'grafana.com/min-time-between-zones-downscale';
+    const [path, port] = ['grafana.com/prepare-downscale-http-path', 'grafana.com/prepare-downscale-http-port'];
+    const timed = (value: string | undefined, annotations: Json = {}): Json => {
+      const labels = { ...(stored.metadata.labels as Json), ...(value === undefined ? {} : { [time]: value }) };
+      return { ...stored, metadata: { ...stored.metadata, labels, annotations } };
+    };
+    const asked = (object: Json, old: Json) => {
+      const [request] = requestsOn(review({ object, oldObject: old }), 'update', old, 3);
+      return request?.kind === 'update' ? { relabels: request.relabels, betweenZones: request.betweenZones } : undefined;
+    };
+    expect(asked(timed('0s'), timed('12h'))).toEqual({ relabels: [time], betweenZones: '0s' });
+    expect(asked(timed(undefined), timed('12h'))).toEqual({ relabels: [time], betweenZones: undefined });
+    expect(asked(timed('12h'), timed(undefined))).toEqual({ relabels: [time], betweenZones: '12h' });
+    expect(asked(timed('12h', { [path]: 'b' }), timed('12h', { [path]: 'a', [port]: '80' }))).toEqual({ relabels: [path, port] });
+    for (const [now, before] of [
+      [{ [path]: 'a' }, {}],
+      [{ other: 'b' }, { other: 'a' }],
+    ] as const) {
+      expect(askedOf(review({ object: timed('12h', now), oldObject: timed('12h', before) })).kind).toBe('pass');
+    }
+  });
+
   it('says how many pods go with a StatefulSet', () => {
     expect(requestsOn(review({ operation: 'DELETE' }), 'delete', stored, 3)).toEqual([{ kind: 'deleteStatefulSet', ...common, pods: 3 }]);
     expect(requestsOn(review({ operation: 'DELETE', dryRun: true }), 'delete', stored, 0)).toEqual([

@@ -87,6 +87,15 @@ describe('the stamp', () => {
     });
   });
 
+  it('is a new one each time when the same person asks for something else, however soon', async () => {
+    const old = { ...approval, requestedBy: { ...byAda, at: new Date(nowMs - 2_000).toISOString() } };
+    for (const requestedBy of [old.requestedBy, undefined]) {
+      const { requestedBy: _old, ...rest } = old;
+      const changed = { ...rest, digest: 'd'.repeat(32), ...(requestedBy === undefined ? {} : { requestedBy }) };
+      expect(await stampedBy(reviewOf('RolloutIntent', changed, { oldSpec: old }))).toEqual(byAda);
+    }
+  });
+
   it('is the same on a dry run', async () => {
     const review = reviewOf('RolloutIntent', approval);
     expect(await stamp({ ...review, dryRun: true })).toEqual(await stamp(review));

@@ -18,26 +18,33 @@ interface Operation {
 const member = (statefulSet: string): Member => ({ namespace: 'mimir', statefulSet });
 const silent = (): void => undefined;
 
-/** Our two configurations before an API server in memory that knows nothing else but labels of namespaces. */
+/** Our configurations before an API server in memory that knows nothing else but labels of namespaces. */
 function newWorld() {
   let version = 1;
   let stored: readonly WebhookConfiguration[] = installation(optionsOf())
     .filter(({ kind }) => kind.endsWith('WebhookConfiguration'))
     .map(({ kind, metadata, webhooks }) => ({
-      ...{ kind: kind.startsWith('Val') ? 'ValidatingWebhook' : 'MutatingWebhook', name: metadata.name, uid: kind },
+      ...{ kind: kind.startsWith('Val') ? 'ValidatingWebhook' : 'MutatingWebhook', name: metadata.name, uid: metadata.name },
       ...{ resourceVersion: '1', labels: {}, annotations: {}, entries: [], webhooks: webhooks as readonly Row[] },
     })) as readonly WebhookConfiguration[];
   const listeners = new Set<() => void>();
   const labels = new Map<string, string | undefined>();
   const patches: string[] = [];
   let refuse: (() => Served | undefined) | undefined;
-  const put = (kind: WebhookConfiguration['kind'], webhooks: WebhookConfiguration['webhooks'] | undefined): void => {
+  const put = (
+    kind: WebhookConfiguration['kind'],
+    webhooks: WebhookConfiguration['webhooks'] | undefined,
+    name = 'rollout-group',
+  ): void => {
     version += 1;
     const [resourceVersion] = [`${version}`];
-    stored = stored.flatMap((one) => (one.kind !== kind ? [one] : webhooks === undefined ? [] : [{ ...one, webhooks, resourceVersion }]));
+    stored = stored.flatMap((one) =>
+      one.kind !== kind || one.name !== name ? [one] : webhooks === undefined ? [] : [{ ...one, webhooks, resourceVersion }],
+    );
     for (const listener of listeners) listener();
   };
-  const rows = (): WebhookConfiguration['webhooks'] => stored.find(({ kind }) => kind === 'ValidatingWebhook')?.webhooks ?? [];
+  const rows = (named = 'rollout-group'): WebhookConfiguration['webhooks'] =>
+    stored.find(({ kind, name }) => name === named && (kind === 'ValidatingWebhook' || name !== 'rollout-group'))?.webhooks ?? [];
   const serve = ({ method, pathname, json }: ServedRequest): Served => {
     const namespace = /^\/api\/v1\/namespaces\/([^/]+)$/.exec(pathname)?.[1];
     if (namespace !== undefined) {
@@ -52,10 +59,12 @@ function newWorld() {
     if (refused !== undefined) return refused;
     const operations = json as readonly Operation[];
     const tested = operations.find(({ op, path }) => op === 'test' && path === '/metadata/resourceVersion');
-    if (tested?.value !== stored.find(({ kind }) => kind === 'ValidatingWebhook')?.resourceVersion) return status(422, 'Invalid');
-    put('ValidatingWebhook', operations.find(({ op }) => op === 'replace')?.value as WebhookConfiguration['webhooks']);
-    const metadata = { name: 'rollout-group', uid: 'x', resourceVersion: `${version}` };
-    return { status: 200, body: { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingWebhookConfiguration', metadata } };
+    const kind = pathname.includes('/validating') ? 'ValidatingWebhook' : 'MutatingWebhook';
+    const name = pathname.split('/').at(-1) ?? '';
+    if (tested?.value !== stored.find((one) => one.kind === kind && one.name === name)?.resourceVersion) return status(422, 'Invalid');
+    put(kind, operations.find(({ op }) => op === 'replace')?.value as WebhookConfiguration['webhooks'], name);
+    const metadata = { name, uid: 'x', resourceVersion: `${version}` };
+    return { status: 200, body: { apiVersion: 'admissionregistration.k8s.io/v1', kind: `${kind}Configuration`, metadata } };
   };
   const env = virtualEnv({ serve });
   const warned: string[] = [];
@@ -81,7 +90,9 @@ describe('the rows of our configuration', () => {
   it('name what is protected, at once when something is, and for ten minutes more when it no longer is', async () => {
     const world = newWorld();
     let members: readonly Member[] | undefined;
-    const replicas = [0, 1, 2].map(() => startNarrowing({ ...world, namespace: 'rollout-group', members: () => members }));
+    const replicas = [0, 1, 2].map(() =>
+      startNarrowing({ ...world, namespace: 'rollout-group', members: () => members, promoted: () => undefined }),
+    );
     await world.time.advance(10_000);
     expect(world.patches).toEqual([]);
     members = [member('ingester-zone-a')];
@@ -106,7 +117,7 @@ describe('the rows of our configuration', () => {
   it('are narrowed again when somebody applies them as they were, and more and more slowly while he does so', async () => {
     const world = newWorld();
     const installed = world.rows();
-    const { stop } = startNarrowing({ ...world, namespace: 'rollout-group', members: () => [member('a')] });
+    const { stop } = startNarrowing({ ...world, namespace: 'rollout-group', members: () => [member('a')], promoted: () => undefined });
     await world.time.advance(3000);
     for (let round = 0; round < 300; round += 1) {
       world.put('ValidatingWebhook', installed);
@@ -118,11 +129,37 @@ describe('the rows of our configuration', () => {
     stop();
   });
 
+  it('by which pods are promoted name the members of groups of that engine alone', async () => {
+    const world = newWorld();
+    let promoted: readonly Member[] | undefined;
+    const { problem, stop } = startNarrowing({
+      ...{ ...world, namespace: 'rollout-group', members: () => [member('a'), member('b')] },
+      promoted: () => promoted,
+    });
+    const rows = (): readonly Row[] => world.rows('0-rollout-group-promote');
+    await world.time.advance(10_000);
+    expect([rows().length, membersNamed(rows())]).toEqual([1, []]);
+    promoted = [member('b')];
+    await world.time.advance(3000);
+    expect([rows().length, membersNamed(rows())]).toEqual([1, [member('b')]]);
+    expect(world.named().sort()).toEqual(['a', 'b']);
+    promoted = [];
+    await world.time.advance(620_000);
+    expect(JSON.stringify(rows())).toContain('{"name":"is-a-member-now","expression":"false"}');
+    expect(problem()).toBeUndefined();
+    stop();
+  });
+
   it('that may not be written stay as they are, which is said once', async () => {
     const world = newWorld();
     const installed = world.rows();
     world.refuse(() => status(403, 'Forbidden', 'not for you'));
-    const { problem, stop } = startNarrowing({ ...world, namespace: 'rollout-group', members: () => [member('a')] });
+    const { problem, stop } = startNarrowing({
+      ...world,
+      namespace: 'rollout-group',
+      members: () => [member('a')],
+      promoted: () => undefined,
+    });
     await world.time.advance(300_000);
     expect(world.rows()).toEqual(installed);
     expect(problem()).toContain('grant patch on validatingwebhookconfigurations');
@@ -136,10 +173,10 @@ describe('the rows of our configuration', () => {
 });
 
 describe('what somebody changes of what is registered', () => {
-  function watched(world: ReturnType<typeof newWorld>, namespaces?: readonly string[]) {
+  function watched(world: ReturnType<typeof newWorld>, namespaces?: readonly string[], promoted: readonly Member[] = []) {
     let last: readonly RegistrationProblem[] = [];
     const stop = startRegistration({
-      ...{ ...world, namespace: 'rollout-group', namespaces, members: () => [member('ingester-zone-a')] },
+      ...{ ...world, namespace: 'rollout-group', namespaces, members: () => [member('ingester-zone-a')], promoted: () => promoted },
       onLook: (problems) => {
         last = problems;
       },
@@ -176,7 +213,7 @@ describe('what somebody changes of what is registered', () => {
     const { told } = watched(world);
     await world.time.advance(40_000);
     world.put('ValidatingWebhook', undefined);
-    world.put('MutatingWebhook', undefined);
+    for (const name of ['rollout-group', '0-rollout-group-promote']) world.put('MutatingWebhook', undefined, name);
     await world.time.advance(40_000);
     expect(told()[0]).toContain('ValidatingWebhookConfiguration rollout-group is not there');
     const never = watched(world);
@@ -186,6 +223,24 @@ describe('what somebody changes of what is registered', () => {
     world.labels.set('mimir', 'true');
     await world.time.advance(60_000);
     expect(never.told()).toHaveLength(1);
+  });
+
+  it('is told of where pods are to be promoted and nobody is asked about them, enforced or not', async () => {
+    const world = newWorld();
+    const { told } = watched(world, undefined, [member('ingester-zone-a')]);
+    await world.time.advance(40_000);
+    expect(told()).toEqual([]);
+    world.put('MutatingWebhook', undefined, '0-rollout-group-promote');
+    await world.time.advance(40_000);
+    expect(told()).toHaveLength(1);
+    expect(told()[0]).toContain('0-rollout-group-promote is not there, so that no pod of mimir/ingester-zone-a is made at the revision');
+    const without = newWorld();
+    for (const kind of ['ValidatingWebhook', 'MutatingWebhook'] as const) without.put(kind, undefined);
+    without.put('MutatingWebhook', undefined, '0-rollout-group-promote');
+    const missing = watched(without, undefined, [member('ingester-zone-a')]);
+    await without.time.advance(40_000);
+    expect(missing.told()).toHaveLength(1);
+    expect(missing.told()[0]).not.toContain('ValidatingWebhookConfiguration');
   });
 
   it('is told of for each namespace that loses its label, until it has it again or is gone', async () => {
@@ -205,5 +260,22 @@ describe('what somebody changes of what is registered', () => {
     world.labels.delete('loki');
     await world.time.advance(20_000);
     expect(told()).toEqual([]);
+  });
+
+  it('is told of in each of many namespaces, some of them at each look', async () => {
+    const world = newWorld();
+    const names = Array.from({ length: 450 }, (_, index) => `cell-${String(index).padStart(3, '0')}`);
+    for (const name of names) world.labels.set(name, 'true');
+    const { told } = watched(world, names);
+    await world.time.advance(50_000);
+    for (const name of ['cell-000', 'cell-449']) world.labels.set(name, undefined);
+    await world.time.advance(16_000);
+    const after = told().length;
+    await world.time.advance(32_000);
+    expect(told().map((message) => message.split(' ')[1])).toEqual(['cell-000', 'cell-449']);
+    expect(after).toBeLessThan(2);
+    world.labels.set('cell-449', 'true');
+    await world.time.advance(48_000);
+    expect(told()).toHaveLength(1);
   });
 });

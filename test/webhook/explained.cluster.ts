@@ -1,0 +1,75 @@
+// What somebody who is refused can find out: the denial of a real webhook names a decision, and the command that it names finds it.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { eventually } from '../control-plane/webhook.ts';
+import { type Person, person, readerRules } from '../plugin/live-people.ts';
+import { createWorld, evict, forms, merge, replicas, setsOf, type World, write } from './kit.ts';
+
+const eventRules = [{ apiGroups: ['events.k8s.io', ''], resources: ['events'], verbs: ['get', 'list'] }] as const;
+
+describeOnControlPlane(
+  'a denial',
+  (controlPlane) => {
+    let world: World;
+    const readers = new Map<string, Person>();
+
+    beforeAll(async () => {
+      world = await createWorld(controlPlane(), { namespaces: [...forms] });
+      for (const form of forms) {
+        await world.createGroup(form, form, { name: 'ingester' });
+        await world.untilGuarded(form, 'ingester-zone-a');
+        readers.set(form, await person(controlPlane(), form, `reader-${form}`, [...readerRules, ...eventRules]));
+      }
+    });
+    afterAll(() => world.close());
+
+    it.each(forms)('names a decision that explain finds, with the rule, the limit and who is asked: %s', async (form) => {
+      const { admin } = world;
+      const path = `${setsOf(form)}/ingester-zone-a`;
+      let count = 0;
+      for (const [outcome, rule, asked] of [
+        [await write(admin, 'PATCH', path, replicas(2), merge), 'no-downscale', 'from 3 to 2'],
+        [await write(admin, 'DELETE', path), 'no-delete', 'delete of statefulset/ingester-zone-a'],
+        [await write(admin, 'PATCH', `${path}/scale`, replicas(1), merge), 'no-downscale', 'from 3 to 1'],
+      ] as const) {
+        // The compatible form answers decreases in the words of the original, so that its own endpoint is asked first.
+        const id = /explain decision\/([0-9a-f]{12})/.exec(outcome.said)?.[1];
+        if (form === 'compat' && id === undefined) {
+          expect(outcome.said).toMatch(/denied the request: .*no-downscale/);
+          continue;
+        }
+        const found = await eventually(
+          `decision ${id} is told of`,
+          async () => await readers.get(form)?.run(['explain', `decision/${id}`]),
+          (ended) => ended?.status === 0,
+        );
+        expect(found?.stdout).toContain(rule);
+        expect(found?.stdout).toContain(asked);
+        expect(found?.stdout).toContain('ingester-zone-a');
+        count += 1;
+      }
+      expect(count).toBeGreaterThanOrEqual(form === 'native' ? 3 : 1);
+    });
+
+    it('of an eviction beyond the budget is found, too', async () => {
+      const { admin } = world;
+      expect(await evict(admin, 'native', 'ingester-zone-a-0')).toMatchObject({ isRefused: false });
+      const { said } = await evict(admin, 'native', 'ingester-zone-b-0');
+      const id = /explain decision\/([0-9a-f]{12})/.exec(said)?.[1] ?? said;
+      const found = await eventually(
+        `decision ${id} is told of`,
+        async () => await readers.get('native')?.run(['explain', `decision/${id}`]),
+        (ended) => ended?.status === 0,
+      );
+      expect(found?.stdout).toContain('disruption-budget');
+      expect(found?.stdout).toContain('ingester-zone-b-0');
+    });
+
+    it('that never was is not found, and says so', async () => {
+      const ended = await readers.get('native')?.run(['explain', 'decision/000000000000']);
+      expect(ended?.status).not.toBe(0);
+      expect(`${ended?.stdout}${ended?.stderr}`).toContain('000000000000');
+    });
+  },
+  { zones: ['zone-a'] },
+);
