@@ -3,7 +3,8 @@ import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
 import type { KubernetesObject } from '../cluster/request/resource.ts';
 import type { Change } from '../cluster/watch/store.ts';
 import type { Judgement } from '../engine/decision.ts';
-import type { Departure, Ledger, Snapshot, Unknown } from '../engine/snapshot.ts';
+import type { Departure, Known, Ledger, Snapshot, Unknown } from '../engine/snapshot.ts';
+import type { GroupDefinition } from '../policies/definition.ts';
 import type { Answer, Call, Review } from './review/review.ts';
 
 /** The ports of the webhook. */
@@ -55,6 +56,16 @@ export interface NativeGuard extends Guard {
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
   /** Hears of an object that was read past what the guard knows: a watch that has swallowed a change of it is found, and mended. */
   readonly readPast?: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
+}
+
+/** What pods of the engine `promote` are placed by. */
+export interface PlacementGuard {
+  /** The groups of the namespace as they are known already; unknown until policies and objects have been read. */
+  readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
+  /** Of the StatefulSet, as it was last seen. */
+  readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
+  /** As it is stored, read from the quorum. Rejects when it cannot be read, or is not understood. */
+  readonly ledger: (group: GroupIdentity) => Promise<Ledger>;
 }
 
 /**

@@ -11,6 +11,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
+import type { MetricReader } from '../gates/metric-reader.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import { openTimes } from '../turn/claim-ages.ts';
 import { contradicted, type FreshRead, readFresh } from '../turn/fresh.ts';
@@ -20,6 +21,7 @@ import { isAsWritten } from '../turn/written.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { createDenials, type DeniedSubject } from './denials.ts';
 import { type Departures, departureStore } from './departures.ts';
+import { judgedMetrics } from './published-metrics.ts';
 import { unprotectedSets } from './unprotected.ts';
 
 /** A group by its name. */
@@ -39,6 +41,14 @@ export interface AdmissionGuard {
   readonly isSettled: () => boolean;
   /** Every StatefulSet that something protects now: members of groups, and those whose own labels protect them. Undefined while that is not known. */
   readonly members: () => readonly ProtectedSet[] | undefined;
+  /** Every StatefulSet of a group of the engine `promote`. Undefined while that is not known. */
+  readonly promoted: () => readonly ProtectedSet[] | undefined;
+  /** The groups of a namespace as they are known now; unknown until policies and objects have been read. */
+  readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
+  /** Of a StatefulSet, as it was last seen. */
+  readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
+  /** As it is stored, from the quorum. Rejects when it cannot be read, or is not understood. */
+  readonly ledger: (group: GuardedGroup) => Promise<Ledger>;
   readonly snapshot: (namespace: string, groups: readonly GuardedGroup[], timeoutMs: number) => Promise<Snapshot>;
   readonly store: (group: GuardedGroup, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
@@ -55,6 +65,8 @@ export interface GuardParts {
   >;
   /** undefined until they were worked out once. */
   readonly policies: () => ActivePolicies | undefined;
+  /** The metric inputs that this process reads; absent where it reads none. What is missing there is taken from what is published. */
+  readonly metrics?: Pick<MetricReader, 'readings'>;
 }
 
 /** By which groups, and members by their labels, are known. */
@@ -83,6 +95,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
   const departures = departureStore(env, { timeoutMs: longestDeparturesMs });
   const denials = createDenials(env, config);
   const unprotected = unprotectedSets(env.clock);
+  const inputs = judgedMetrics({ env, agentNamespace: config.agentNamespace, own: parts.metrics });
   /** By group: since when each claim has been known here. One that is stored here is known since then. */
   const knownSinceMs = new Map<string, Map<string, number>>();
   const agesOf = ({ namespace, name }: GuardedGroup, { claims }: Ledger): ((claim: Claim) => number) => {
@@ -99,13 +112,18 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
     if (now === undefined) throw new Error('the policies have not been read yet');
     const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
     // The ledgers first, then the objects: what is seen is not older than what was announced.
-    const [stored, departed] = await Promise.all([readLedgers(ledgers, known), readDepartures(departures, namespace)]);
+    const [stored, departed, metrics] = await Promise.all([
+      readLedgers(ledgers, known),
+      readDepartures(departures, namespace),
+      inputs.read(known, now.policies, Math.min(longestRequestMs, timeoutMs)),
+    ]);
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
     const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
     const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
     if (!(await isTold(parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
     const seen = knownSnapshot({ ...parts, policies: () => now }, namespace, {
       fresh,
+      metrics,
       unread: stored.flatMap(({ problem }) => problem ?? []),
     });
     const free = unprotected.look(namespace, seen, departed);
@@ -134,16 +152,21 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
     }
   };
 
+  /** Undefined also where a watch is gone that would tell of more. */
+  const seenGroups = (): readonly GroupDefinition[] | undefined => {
+    // What cannot be read may protect more than is known.
+    const isBlind = caches
+      .degradations()
+      .some(({ id, reason }) => tellingWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
+    return caches.isSettled() && !isBlind ? policies()?.groups : undefined;
+  };
+
   return {
     isSettled: () => caches.isSettled() && policies() !== undefined,
     members: () => {
-      const now = policies();
-      // What cannot be read may protect more than is known.
-      const isBlind = caches
-        .degradations()
-        .some(({ id, reason }) => tellingWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
-      if (!caches.isSettled() || now === undefined || isBlind) return undefined;
-      const ofGroups = now.groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+      const groups = seenGroups();
+      if (groups === undefined) return undefined;
+      const ofGroups = groups.flatMap(setsOf);
       const byLabels = caches
         .manifests()
         .flatMap(({ metadata: { namespace = '', name, labels = {} } }) =>
@@ -151,6 +174,17 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
         );
       return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
     },
+    promoted: () =>
+      seenGroups()
+        ?.filter(({ rollout }) => rollout.engine === 'promote')
+        .flatMap(setsOf),
+    groups: (namespace) => {
+      const now = caches.isSettled() ? policies() : undefined;
+      if (now === undefined) return { unknown: 'policies and objects are not known yet' };
+      return now.groups.filter((group) => group.namespace === namespace);
+    },
+    uidOf: (namespace, statefulSet) => caches.statefulSet(namespace, statefulSet)?.view.uid,
+    ledger: ({ namespace, name }) => ledgers.read({ namespace, name }),
     snapshot,
     store: async (group, base, next) => {
       const stored = storedAs.get(base) ?? base;
@@ -176,6 +210,10 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
       denials.denied(judgement, uid === undefined ? subject : { ...subject, uid });
     },
   };
+}
+
+function setsOf({ namespace, zones }: GroupDefinition): readonly ProtectedSet[] {
+  return zones.map(({ statefulSet }) => ({ namespace, statefulSet }));
 }
 
 interface StoredLedger {

@@ -11,6 +11,7 @@ import { startZoneBudgets, type ZoneBudgets } from '../../webhook/compat/zpdb.ts
 import { zpdbValidation } from '../../webhook/compat/zpdb-validation.ts';
 import { defaultConfig } from '../../webhook/config.ts';
 import { enforceEndpoint } from '../../webhook/native/enforce.ts';
+import { promoteEndpoint } from '../../webhook/native/promote-endpoint.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import { startNarrowing } from '../../webhook/registration/narrow.ts';
@@ -99,7 +100,8 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
 /** Our configurations are kept narrow where this process may write them, and looked at for what somebody has changed. */
 function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOptions, { configurations }: Certificates): () => void {
   const { agentNamespace: namespace, namespaces } = settings.agent;
-  const common = { env, namespace, configurations, members: guard.members };
+  const { members, promoted } = guard;
+  const common = { env, namespace, configurations, members, promoted };
   const { certificate } = webhook;
   const isWriting = certificate.kind === 'files' || certificate.injectsAuthority;
   const narrowing = isWriting ? startNarrowing(common) : undefined;
@@ -152,7 +154,7 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   const cache = evictionCache(env, { guard, isAlone: () => lease.mode !== 'required' });
   const { isPreparedElsewhere } = webhook;
   const enforce = enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere });
-  const native = [enforce, enforce.others, validateEndpoint(env, { agentNamespace }), stampEndpoint(env)];
+  const native = [enforce, enforce.others, validateEndpoint(env, { agentNamespace }), stampEndpoint(env), promoteEndpoint({ env, guard })];
   return [
     noDownscale(env),
     prepareDownscale(env, {

@@ -4,7 +4,16 @@ import type { GroupContext } from '../context.ts';
 import { type Action, isReplacement } from '../decision.ts';
 import { canonicalJson } from '../hash.ts';
 import { partitionOrdinal } from '../partition.ts';
-import { isUnknown, type KeptTemplate, type Ledger, type PodView, type Promotion, type RevisionView, type Snapshot } from '../snapshot.ts';
+import {
+  isUnknown,
+  type KeptTemplate,
+  type Ledger,
+  type PodView,
+  type Promotion,
+  type RevisionView,
+  type RunState,
+  type Snapshot,
+} from '../snapshot.ts';
 import type { GroupView, ZoneView } from '../view.ts';
 
 /** What a ledger says of promoted pods. */
@@ -25,14 +34,23 @@ export function isPromoted({ rollout }: GroupDefinition): boolean {
  * What the ledger of the group says after a look at its pods. Every pod that runs another revision than the current one of its StatefulSet comes
  * back at the revision that it runs, whoever brought it there: so do pods that another engine replaced, and those of a run in between. What
  * the StatefulSet controller does anyway is not said, and neither is what was announced and never carried out. A pod that should have come back at the
- * update revision and did not is kept in mind, to be replaced once more. What cannot be read changes nothing.
+ * update revision and did not is kept in mind, to be replaced once more. What cannot be read changes nothing. `run` is the one after the look: once it
+ * is over nobody looks again by itself.
  */
-export function observedPromotions({ group, view, snapshot }: Pick<GroupContext, 'group' | 'view' | 'snapshot'>): Promoted {
-  const promotions = view.zones.flatMap((zone) => promotionsOfZone(group, zone, view.ledger));
+export function observedPromotions(
+  { group, view, snapshot }: Pick<GroupContext, 'group' | 'view' | 'snapshot'>,
+  run: RunState | undefined = view.ledger.run,
+): Promoted {
+  const isOver = run === undefined || run.outcome === 'completed';
+  const promotions = view.zones.flatMap((zone) => promotionsOfZone(group, zone, { ledger: view.ledger, isOver }));
   return withTemplates(promotions, view.ledger, group, snapshot);
 }
 
-function promotionsOfZone(group: GroupDefinition, view: ZoneView, ledger: Ledger): readonly Promotion[] {
+function promotionsOfZone(
+  group: GroupDefinition,
+  view: ZoneView,
+  { ledger, isOver }: { readonly ledger: Ledger; readonly isOver: boolean },
+): readonly Promotion[] {
   const { set, unknown, zone, target } = view;
   const own = (ledger.promotions ?? []).filter((promotion) => promotion.zone === zone.name);
   if (set === undefined || unknown !== undefined || set.status.currentRevision === '') return own;
@@ -41,19 +59,23 @@ function promotionsOfZone(group: GroupDefinition, view: ZoneView, ledger: Ledger
   // Of two pods of one ordinal the one that stays counts.
   for (const pod of view.pods) if (!pod.isTerminating || !pods.has(pod.ordinal)) pods.set(pod.ordinal, pod);
   const claimed = new Set(view.claims.map(({ uid }) => uid));
-  const isOver = ledger.run === undefined || ledger.run.outcome === 'completed';
-  const kept = own.filter(({ ordinal, revision, replaces }) => {
+  const kept = own.filter(({ ordinal, revision, placements, replaces }) => {
     // Under another engine what the StatefulSet controller makes at the update revision stays so, or it would take it away again for ever.
     if (!isPromoted(group) && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
     const pod = pods.get(ordinal);
     if (pod === undefined) return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
     if (pod.isTerminating) return true;
     if (pod.revision === revision) return revision !== currentRevision;
-    if (pod.uid === replaces) return claimed.has(pod.uid);
+    // The attempts before one that never came still count.
+    if (pod.uid === replaces) return claimed.has(pod.uid) || (placements > 1 && revision === target && isPromoted(group));
     // A revision that nobody wants any more follows the pod, and not the other way round.
     return revision === target && isPromoted(group);
   });
-  const said = new Map(kept.map((promotion) => [promotion.ordinal, promotion]));
+  const isUndone = ({ ordinal, replaces }: Promotion): boolean => {
+    const pod = pods.get(ordinal);
+    return pod !== undefined && !pod.isTerminating && pod.uid === replaces && !claimed.has(pod.uid);
+  };
+  const said = new Map(kept.map((promotion) => [promotion.ordinal, isUndone(promotion) ? withoutLast(promotion) : promotion]));
   for (const [ordinal, { revision, uid, isTerminating }] of pods) {
     const known = said.get(ordinal);
     const isPlaced = known !== undefined && known.revision === revision && !isTerminating && known.replaces !== uid;
@@ -61,6 +83,11 @@ function promotionsOfZone(group: GroupDefinition, view: ZoneView, ledger: Ledger
     if (isForeign || (isPlaced && known.placements > 0)) said.set(ordinal, { zone: zone.name, ordinal, revision, placements: 0 });
   }
   return [...said.values()].sort((a, b) => a.ordinal - b.ordinal);
+}
+
+/** The promotion as it was before the pod was to be taken away for the last time. */
+function withoutLast({ replaces: _replaces, ...promotion }: Promotion): Promotion {
+  return { ...promotion, placements: promotion.placements - 1 };
 }
 
 /** The ledger with the promotion of every pod that these actions take away, so that its successor is made at the revision which it is to have. */
@@ -76,7 +103,9 @@ export function withPromotions(
     return [{ zone, ordinal, revision: promoteTo, placements: before + 1, replaces: uid, atMs: snapshot.nowMs }];
   });
   // After a change of the engine: what is left to the StatefulSet controller must stay as it makes it, or it would be taken away for ever.
-  const released = actions.flatMap((action) => (action.kind === 'setPartition' ? action.pods.map((pod) => ({ ...pod, zone: action.zone })) : []));
+  const released = actions.flatMap((action) =>
+    action.kind === 'setPartition' ? action.pods.map((pod) => ({ ...pod, zone: action.zone })) : [],
+  );
   const places = new Set([...promoted, ...released].map(placeOf));
   const others = (ledger.promotions ?? []).filter((promotion) => !places.has(placeOf(promotion)));
   if (promoted.length === 0 && others.length === (ledger.promotions ?? []).length) return ledger;

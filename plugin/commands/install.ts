@@ -18,6 +18,8 @@ export interface InstallFlags extends InstallationFlags, Omit<ConnectionFlags, '
   readonly createNamespace?: boolean;
   readonly enforce?: boolean;
   readonly membersOnly?: boolean;
+  /** False with --no-admission-policies. */
+  readonly admissionPolicies?: boolean;
 }
 
 /** Each answers while another is replaced and a third one's node is drained. */
@@ -38,6 +40,7 @@ export async function run(context: CommandContext, flags: InstallFlags): Promise
     hasNamespace: flags.createNamespace === true,
     isEnforced: flags.enforce === true,
     isMembersOnly: flags.membersOnly === true,
+    hasAdmissionPolicies: flags.admissionPolicies !== false,
   };
   refuseUnnamed(options);
   const objects = installation(options);
@@ -51,6 +54,7 @@ export async function run(context: CommandContext, flags: InstallFlags): Promise
     applyInstallation(cluster, objects, {
       dryRun: flags.dryRun,
       onApplied: (object) => context.stdout.write(`${object} applied${suffix}\n`),
+      onSkipped: (object) => context.stdout.write(`${object} left out: this API server does not serve it\n`),
     }),
   );
   context.stdout.write(`${plural(done, 'object')} ${flags.dryRun === undefined ? 'applied.' : 'would be applied. Nothing was changed.'}\n`);

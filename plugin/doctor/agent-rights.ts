@@ -11,11 +11,14 @@ export interface AgentRight {
   readonly weight: 'required' | 'optional';
   /** `namespace`: in each that is looked after. `agent`: in the agent's own. `cluster`: of no namespace. */
   readonly scope: 'namespace' | 'agent' | 'cluster';
+  /** Only where there is a group of this engine. */
+  readonly engine?: 'promote';
 }
 
 interface RightOptions {
   readonly weight?: AgentRight['weight'];
   readonly scope?: AgentRight['scope'];
+  readonly engine?: 'promote';
 }
 
 function rights(
@@ -23,9 +26,9 @@ function rights(
   resource: string,
   verbs: readonly string[],
   without: string,
-  { weight = 'optional', scope = 'namespace' }: RightOptions = {},
+  { weight = 'optional', scope = 'namespace', engine }: RightOptions = {},
 ): readonly AgentRight[] {
-  return verbs.map((verb) => ({ group, resource, verb, without, weight, scope }));
+  return verbs.map((verb) => ({ group, resource, verb, without, weight, scope, ...(engine === undefined ? {} : { engine }) }));
 }
 
 const look = ['list', 'watch'] as const;
@@ -43,6 +46,7 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('apps', 'statefulsets', lookAndRead, 'no group can be looked after', required),
   ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
   ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete sets stays behind'),
+  ...rights('apps', 'controllerrevisions', ['get'], 'no pod is promoted to another revision', { ...required, engine: 'promote' }),
   ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
   ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
   ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
@@ -69,5 +73,6 @@ export const webhookRights: readonly AgentRight[] = agentRights.filter(
   ({ resource, verb }) =>
     resource === 'configmaps' ||
     resource === 'events' ||
+    resource === 'controllerrevisions' ||
     (look.some((one) => one === verb) && resource !== 'replicatemplates' && resource !== 'rolloutruns'),
 );

@@ -12,6 +12,8 @@ import { readRights, whoAmI } from './gather-rights.ts';
 export interface AccountsQuestion {
   /** Namespaces of the groups. */
   readonly watched: readonly string[];
+  /** Namespaces with groups whose pods are promoted. */
+  readonly promoting: readonly string[];
   readonly leases: Known<readonly LeaseFact[]>;
   readonly published: Known<readonly PublishedFact[]>;
   /** `namespace/name`, when somebody says so: for every namespace. */
@@ -44,7 +46,10 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     const account = question.serviceAccount ?? (await accountOf(cluster, agent));
     const { agentNamespace, namespaces } = agent;
     if (typeof account !== 'string') facts.push({ name: agentNamespace, rights: account });
-    else facts.push({ name: account, rights: await readRights(cluster, { account, agentNamespace, namespaces }) });
+    else {
+      const { promoting } = question;
+      facts.push({ name: account, rights: await readRights(cluster, { account, agentNamespace, namespaces, promoting }) });
+    }
   }
   if (undecided.length > 0) {
     const unknown = `several agents are there, and which one decides in ${undecided.join(', ')} is not known; ${tellUs}`;

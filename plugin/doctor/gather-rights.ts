@@ -12,6 +12,8 @@ export interface RightsQuestion {
   readonly agentNamespace: string;
   /** That the agent looks after. */
   readonly namespaces: readonly string[];
+  /** Those of them with groups whose pods are promoted. */
+  readonly promoting: readonly string[];
   /** Every right of the agent when left out. */
   readonly rights?: readonly AgentRight[];
 }
@@ -26,10 +28,11 @@ const atOnce = 16;
 
 /** Every right in every namespace. Unknown when nobody may be asked about the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
-  const { account, agentNamespace, namespaces, rights = agentRights } = question;
+  const { account, agentNamespace, namespaces, promoting, rights = agentRights } = question;
   const asked = rights.flatMap((right): readonly Asked[] => {
     if (right.scope === 'cluster') return [{ right }];
-    return (right.scope === 'agent' ? [agentNamespace] : namespaces).map((namespace) => ({ right, namespace }));
+    const watched = right.engine === 'promote' ? namespaces.filter((one) => promoting.includes(one)) : namespaces;
+    return (right.scope === 'agent' ? [agentNamespace] : watched).map((namespace) => ({ right, namespace }));
   });
   const [namespace = '', name = ''] = account.split('/');
   const user = `system:serviceaccount:${namespace}:${name}`;

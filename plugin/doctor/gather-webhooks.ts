@@ -7,8 +7,7 @@ import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { enforceLabel } from '../../policies/install/object.ts';
-import { type Registered, registrationProblems } from '../../policies/install/registered.ts';
-import { configurationName } from '../../policies/install/webhooks.ts';
+import { ownNames, type Registered, registrationProblems } from '../../policies/install/registered.ts';
 import type { Cluster } from '../connection.ts';
 import { webhookRights } from './agent-rights.ts';
 import type { AccountFact, RegistrationFact } from './check.ts';
@@ -29,9 +28,11 @@ export async function readRegistration(
 ): Promise<Known<RegistrationFact>> {
   const stored: Registered[] = [];
   for (const resource of configurations) {
-    const found = await read(cluster, resource, configurationName({ namespace: agentNamespace }));
-    if (isUnknown(found)) return found;
-    if (found !== undefined) stored.push(found);
+    for (const name of ownNames({ namespace: agentNamespace })) {
+      const found = await read(cluster, resource, name);
+      if (isUnknown(found)) return found;
+      if (found !== undefined) stored.push(found);
+    }
   }
   const namespaces: { readonly name: string; readonly isOptedIn: boolean }[] = [];
   for (const name of [...new Set(groups.map(({ namespace }) => namespace))].sort()) {
@@ -40,11 +41,13 @@ export async function readRegistration(
     namespaces.push({ name, isOptedIn: labels['labels'][enforceLabel] === 'true' });
   }
   const optedIn = new Set(namespaces.filter(({ isOptedIn }) => isOptedIn).map(({ name }) => name));
-  const members = groups
-    .filter(({ namespace }) => optedIn.has(namespace))
-    .flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+  const membersOf = (some: readonly GroupDefinition[]) =>
+    some.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+  const members = membersOf(groups.filter(({ namespace }) => optedIn.has(namespace)));
+  const promoted = membersOf(groups.filter(({ rollout }) => rollout.engine === 'promote'));
   const areThere = stored.length > 0;
-  const problems = areThere || optedIn.size > 0 ? registrationProblems(stored, { namespace: agentNamespace, members }) : [];
+  const isPromotionOnly = !areThere && optedIn.size === 0;
+  const problems = registrationProblems(stored, { namespace: agentNamespace, members, promoted }, { isPromotionOnly });
   return { areThere, problems, namespaces, services: servicesOf(stored) };
 }
 
@@ -67,7 +70,11 @@ const services: Resource = { group: '', version: 'v1', plural: 'services', kind:
 export async function readWebhookAccounts(
   cluster: Cluster,
   registration: Known<RegistrationFact>,
-  { agentNamespace, known }: { readonly agentNamespace: string; readonly known: readonly AccountFact[] },
+  {
+    agentNamespace,
+    promoting,
+    known,
+  }: { readonly agentNamespace: string; readonly promoting: readonly string[]; readonly known: readonly AccountFact[] },
 ): Promise<readonly AccountFact[]> {
   if (isUnknown(registration)) return [];
   const accounts = new Set<string>();
@@ -76,7 +83,10 @@ export async function readWebhookAccounts(
   const namespaces = registration.namespaces.map(({ name }) => name);
   for (const account of accounts) {
     if (known.some(({ name }) => name === account)) continue;
-    facts.push({ name: account, rights: await readRights(cluster, { account, agentNamespace, namespaces, rights: webhookRights }) });
+    facts.push({
+      name: account,
+      rights: await readRights(cluster, { account, agentNamespace, namespaces, promoting, rights: webhookRights }),
+    });
   }
   return facts;
 }

@@ -59,7 +59,8 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const groups = resolution.bundle.groups;
   const registration = await readRegistration(cluster, { agentNamespace, groups });
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
-  const accounts = await readAccounts(cluster, { ...scope, watched, leases, published, usualNamespace: agentNamespace });
+  const promoting = groups.filter(({ rollout }) => rollout.engine === 'promote').map(({ namespace }) => namespace);
+  const accounts = await readAccounts(cluster, { ...scope, watched, promoting, leases, published, usualNamespace: agentNamespace });
   return {
     ...clock,
     agentNamespace,
@@ -67,7 +68,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     published,
     kinds: installed,
     registration,
-    accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, known: accounts }))],
+    accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, promoting, known: accounts }))],
     operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
     autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...(isUnknown(scaled) ? [] : scaled)].flatMap(autoscalerOf),
     groups,

@@ -12,7 +12,7 @@ export const webhookRegistration: Check = ({ registration }) => {
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
   const { areThere, problems, namespaces } = registration;
   const open = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
-  if (!areThere && open.length === namespaces.length) {
+  if (!areThere && open.length === namespaces.length && problems.length === 0) {
     return [{ check: 'webhooks', verdict: 'ok', message: 'none is registered, and no namespace of a group asks for any' }];
   }
   const results: CheckResult[] = problems

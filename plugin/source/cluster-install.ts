@@ -3,8 +3,10 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../cluster/request/write.ts';
+import { admissionPolicyKinds } from '../../policies/install/admission-policy.ts';
 import { removal } from '../../policies/install/installation.ts';
 import { type InstallObject, type InstallOptions, installLabel } from '../../policies/install/object.ts';
+import { everywhere } from '../../policies/install/scope.ts';
 import type { Cluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -39,6 +41,8 @@ const installed: readonly Resource[] = [
   resource('apps', 'deployments', 'Deployment'),
   resource(admission, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration', false),
   resource(admission, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration', false),
+  resource(admission, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy', false),
+  resource(admission, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding', false),
 ];
 
 function resourceOf({ kind }: InstallObject): Resource {
@@ -51,23 +55,31 @@ export interface ApplyInstallation {
   readonly dryRun: DryRun;
   /** Hears of each object, as `kind namespace/name`. */
   readonly onApplied: (object: string) => void;
+  /** Hears of each that the API server is too old for. */
+  readonly onSkipped: (object: string) => void;
 }
 
 /**
  * Applies the objects in their order under our field manager, and stops at the first one that fails: what comes after rests on it, and applying
- * again goes on. How many there were. @throws Failure
+ * again goes on. How many there were; what an older API server does not know is left out. @throws Failure
  */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
   objects: readonly InstallObject[],
-  { dryRun, onApplied }: ApplyInstallation,
+  { dryRun, onApplied, onSkipped }: ApplyInstallation,
 ): Promise<number> {
+  let skipped = 0;
   for (const [index, object] of objects.entries()) {
     if (dryRun !== 'client') {
       try {
         const options = { fieldManager, dryRun: dryRun === 'server', site: 'install.apply', timeoutMs };
         await applyObject(env, resourceOf(object), object, options);
       } catch (error) {
+        if (isNotServed(error, object)) {
+          skipped += 1;
+          onSkipped(nameOf(object));
+          continue;
+        }
         // A namespace that would have been made is not there for what would have been in it.
         const isOfDryRun = dryRun === 'server' && isStatus(error, 404) && isMadeHere(objects, object);
         if (!isOfDryRun) throw installFailure(error, object, { done: index, of: objects.length, server, isDryRun: dryRun === 'server' });
@@ -75,7 +87,12 @@ export async function applyInstallation(
     }
     onApplied(nameOf(object));
   }
-  return objects.length;
+  return objects.length - skipped;
+}
+
+/** Of kinds that are not in every version of Kubernetes, and that are of no namespace. */
+function isNotServed(error: unknown, { kind }: Pick<InstallObject, 'kind'>): boolean {
+  return admissionPolicyKinds.includes(kind) && isStatus(error, 404);
 }
 
 function isMadeHere(objects: readonly InstallObject[], { metadata: { namespace } }: InstallObject): boolean {
@@ -156,7 +173,8 @@ export async function deleteInstallation(
 }
 
 function inOrder(options: InstallOptions, hasDefinitions: boolean): readonly Resource[] {
-  const kinds = new Set(removal(options, { hasDefinitions }).map(({ kind }) => kind));
+  // Whatever engines there were: what their groups needed goes although none of them is left.
+  const kinds = new Set(removal({ ...options, scope: everywhere }, { hasDefinitions }).map(({ kind }) => kind));
   return [...kinds].flatMap((kind) => installed.filter((one) => one.kind === kind));
 }
 
@@ -164,7 +182,12 @@ async function objectsOf({ env, timeoutMs }: Cluster, one: Resource, options: In
   const site = 'uninstall.list';
   if (one.kind !== 'CustomResourceDefinition') {
     const labelSelector = `${installLabel}=${options.namespace}`;
-    return (await listObjects(env, one, { labelSelector, site, timeoutMs })).items;
+    try {
+      return (await listObjects(env, one, { labelSelector, site, timeoutMs })).items;
+    } catch (error) {
+      if (isNotServed(error, one)) return [];
+      throw error;
+    }
   }
   const names = removal(options, { hasDefinitions: true }).flatMap(({ kind, metadata }) => (kind === one.kind ? [metadata.name] : []));
   return (await Promise.all(names.map((name) => getObject(env, one, { name }, { site, timeoutMs })))).flatMap((object) => object ?? []);

@@ -54,12 +54,16 @@ export function writePolicyErrors({ stderr }: Pick<CommandContext, 'stderr'>, er
 }
 
 /** What does not matter to what is taken away. */
-export const anyWorkload: Pick<InstallOptions, 'image' | 'replicas' | 'hasNamespace' | 'isEnforced' | 'isMembersOnly'> = {
+export const anyWorkload: Pick<
+  InstallOptions,
+  'image' | 'replicas' | 'hasNamespace' | 'isEnforced' | 'isMembersOnly' | 'hasAdmissionPolicies'
+> = {
   image: 'rollout-group-agent',
   replicas: 2,
   hasNamespace: false,
   isEnforced: false,
   isMembersOnly: false,
+  hasAdmissionPolicies: true,
 };
 
 function refuseNoNamespace(name: string): void {

@@ -41,6 +41,10 @@ const install: Verb = {
       flags: '--members-only',
       description: 'Webhooks hear only of the StatefulSets that the policies name now; install again when a group is added.',
     },
+    {
+      flags: '--no-admission-policies',
+      description: 'Without the ValidatingAdmissionPolicy that guards update strategies; for Kubernetes before 1.30.',
+    },
     { flags: '--apply', description: 'Apply it to the cluster instead of printing it.' },
     dryRun,
   ],

@@ -1,6 +1,7 @@
 // A whole installation: every object in the order in which it is applied, and in that in which it is taken away.
 import { customResourceDefinition } from '../schema/crd.ts';
 import { apiGroup, type Kind, kinds } from '../schema/kinds.ts';
+import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
 import { agentName, certificateSecret, enforceLabel, type InstallObject, type InstallOptions } from './object.ts';
 import { rightsOf } from './rights.ts';
@@ -20,6 +21,7 @@ export function installation(options: InstallOptions): readonly InstallObject[] 
     ...rightsOf(options, { validating: named('ValidatingWebhookConfiguration'), mutating: named('MutatingWebhookConfiguration') }),
     ...workloadOf(options),
     ...webhooks,
+    ...admissionPoliciesOf(options),
     ...(options.isEnforced ? options.scope.namespaces.map(enforcedNamespace) : []),
   ];
 }
@@ -34,7 +36,7 @@ export interface RemovalOptions {
  * in between. Namespaces stay: data lives there.
  */
 export function removal(options: InstallOptions, { hasDefinitions }: RemovalOptions): readonly InstallObject[] {
-  const isWebhook = ({ kind }: InstallObject) => kind.endsWith('WebhookConfiguration');
+  const isWebhook = ({ kind }: InstallObject) => kind.endsWith('WebhookConfiguration') || admissionPolicyKinds.includes(kind);
   const goes = installation(options).filter(({ kind }) => kind !== 'Namespace' && (hasDefinitions || kind !== 'CustomResourceDefinition'));
   const reversed = goes.toReversed();
   return [...reversed.filter(isWebhook), ...reversed.filter((one) => !isWebhook(one))];

@@ -1,5 +1,5 @@
 // Which StatefulSets are protected now, as conditions that the agent keeps in its own webhook configuration: what is nobody's passes while nobody answers.
-import type { MatchCondition } from './conditions.ts';
+import { isMadeForOneOf, type MatchCondition } from './conditions.ts';
 import { endpointPaths } from './paths.ts';
 import type { Member } from './scope.ts';
 
@@ -16,6 +16,9 @@ const subjects: Readonly<Record<string, string>> = {
   'pod-eviction': "request.namespace + '/' + request.name.substring(0, request.name.lastIndexOf('-'))",
 };
 
+/** The row that hears of pods about to be made. It refuses nothing, so that what it does not hear of needs no row of its own. */
+const placing = 'promote.rollout-group.dev';
+
 const of = '.enforce.rollout-group.dev';
 const ofOthers = `-of-others${of}`;
 
@@ -27,7 +30,7 @@ type Row = Readonly<Record<string, unknown>>;
 
 /**
  * The rows as they should be. Each that refuses without an answer is narrowed to the members, and stands beside one that hears of everything else
- * and refuses nothing without one. Rows that an installation has narrowed for good, and those of others, stay as they are.
+ * and refuses nothing without one. The row by which pods are promoted is narrowed alone; its members are those of groups of that engine. Rows that an installation has narrowed for good, and those of others, stay as they are.
  */
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
   const installed = rows.filter((row) => !nameOf(row).endsWith(ofOthers));
@@ -35,12 +38,13 @@ export function narrowed(rows: readonly Row[], members: readonly Member[]): read
   const list = `[${members.map(keyOf).sort().map(quoted).join(', ')}]`;
   const others: Row[] = [];
   const own = installed.map((row): Row => {
-    const subject = subjectOf(row);
+    const membership = membershipOf(row);
     const conditions = conditionsOf(row);
-    if (subject === undefined || conditions.some(isForGood)) return row;
+    if (membership === undefined || conditions.some(isForGood)) return row;
     const rest = conditions.filter(({ name }) => name !== memberCondition);
     if (isTooMany) return { ...row, matchConditions: rest };
-    const isMember = members.length === 0 ? 'false' : `(${subject}) in ${list}`;
+    const isMember = members.length === 0 ? 'false' : membership(list);
+    if (nameOf(row) === placing) return { ...row, matchConditions: [...rest, { name: memberCondition, expression: isMember }] };
     others.push({
       ...row,
       name: nameOf(row).replace(of, ofOthers),
@@ -84,9 +88,12 @@ export function isForGood({ name }: MatchCondition): boolean {
   return name === 'is-a-member' || name === 'is-a-pod-of-a-member';
 }
 
-function subjectOf(row: Row): string | undefined {
+/** Says in CEL that what the row hears of is in a list; undefined for rows that are not narrowed. */
+function membershipOf(row: Row): ((list: string) => string) | undefined {
   const name = nameOf(row);
-  return name.endsWith(of) ? subjects[name.slice(0, -of.length)] : undefined;
+  if (name === placing) return isMadeForOneOf;
+  const subject = name.endsWith(of) ? subjects[name.slice(0, -of.length)] : undefined;
+  return subject === undefined ? undefined : (list) => `(${subject}) in ${list}`;
 }
 
 function nameOf({ name }: Row): string {

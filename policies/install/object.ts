@@ -31,6 +31,8 @@ export interface InstallOptions {
   readonly isEnforced: boolean;
   /** Whether webhooks hear only of the StatefulSets that the scope names. */
   readonly isMembersOnly: boolean;
+  /** With what the API server refuses by itself. Kubernetes before 1.30 knows no such kinds. */
+  readonly hasAdmissionPolicies: boolean;
 }
 
 /** ServiceAccount, Deployment, Service, Lease and most of the rest. */

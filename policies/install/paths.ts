@@ -4,4 +4,5 @@ export const endpointPaths = {
   enforceOthers: '/admission/enforce-others',
   validate: '/admission/validate',
   stamp: '/admission/stamp',
+  promotePod: '/admission/promote-pod',
 } as const;

@@ -1,10 +1,10 @@
 // Whether what is registered is what an installation registers: everything that was changed, one sentence each.
 import { canonicalJson } from '../canonical-json.ts';
-import { isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
+import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
 import { conditionsOf, isForGood, memberCondition, membersIn, narrowed } from './narrowing.ts';
 import type { InstallOptions } from './object.ts';
 import { everywhere, type Member } from './scope.ts';
-import { configurationName, webhooksOf } from './webhooks.ts';
+import { configurationName, promoteConfigurationName, webhooksOf } from './webhooks.ts';
 
 /** As far as it is read here, of `webhooks` of a configuration. */
 type Row = Readonly<Record<string, unknown>>;
@@ -20,6 +20,8 @@ export interface RegistrationQuestion {
   readonly namespace: string;
   /** Every StatefulSet that is protected now; absent when nobody knows. */
   readonly members?: readonly Member[] | undefined;
+  /** Every StatefulSet of a group of the engine `promote`, enforced or not; absent when nobody knows. */
+  readonly promoted?: readonly Member[] | undefined;
 }
 
 /** What the API server fills in where nothing is said. */
@@ -38,21 +40,44 @@ const compared = [
 /** What makes no difference to our own configurations. */
 const anyOptions: InstallOptions = {
   ...{ namespace: '', image: '', replicas: 1, scope: everywhere },
-  ...{ hasCompat: false, hasNamespace: false, isEnforced: false, isMembersOnly: false },
+  ...{ hasCompat: false, hasNamespace: false, isEnforced: false, isMembersOnly: false, hasAdmissionPolicies: false },
 };
 
-/** Empty when our own configurations are as they were installed. Those that are missing altogether are named as such. */
-export function registrationProblems(stored: readonly Registered[], question: RegistrationQuestion): readonly string[] {
-  const { namespace } = question;
-  const name = configurationName({ namespace });
-  return webhooksOf({ ...anyOptions, namespace }).flatMap(({ kind, webhooks }) => {
+/**
+ * Empty when our own configurations are as they were installed. Those that are missing altogether are named as such; the one that promotes pods is
+ * missed where a group needs it, and the others unless `isPromotionOnly`.
+ */
+export function registrationProblems(
+  stored: readonly Registered[],
+  question: RegistrationQuestion,
+  { isPromotionOnly = false }: { readonly isPromotionOnly?: boolean } = {},
+): readonly string[] {
+  const { namespace, members, promoted } = question;
+  return webhooksOf({ ...anyOptions, namespace }).flatMap(({ kind, metadata: { name }, webhooks }) => {
+    const isPromotion = name === promoteConfigurationName({ namespace });
+    if (isPromotionOnly && !isPromotion) return [];
     const found = stored.find((one) => one.kind === kind && one.name === name);
-    if (found === undefined) return [`${kind} ${name} is not there`];
-    return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, question));
+    if (found !== undefined) {
+      const heard = isPromotion ? promoted : members;
+      return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, heard));
+    }
+    if (!isPromotion) return [`${kind} ${name} is not there`];
+    const lost = listed((promoted ?? []).map(keyOf));
+    return lost === '' ? [] : [`${kind} ${name} is not there, so that no pod of ${lost} is made at the revision that it is promoted to`];
   });
 }
 
-function problemsOf(where: string, wanted: Row, rows: readonly Row[], { members }: RegistrationQuestion): readonly string[] {
+/** Names of all configurations of our own, whether they are there or not. */
+export function ownNames({ namespace }: Pick<RegistrationQuestion, 'namespace'>): readonly string[] {
+  return [configurationName({ namespace }), promoteConfigurationName({ namespace })];
+}
+
+/** At most three of them; empty for none. */
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? '' : `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
+}
+
+function problemsOf(where: string, wanted: Row, rows: readonly Row[], members: readonly Member[] | undefined): readonly string[] {
   const name = String(wanted['name']);
   const row = rows.find((one) => one['name'] === name);
   if (row === undefined) return [`${where} has no webhook ${name}`];
@@ -77,7 +102,7 @@ function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | u
   return [
     ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
     ...foreign.map(({ name }) => `matchCondition ${name} was added`),
-    ...(unheard.length === 0 ? [] : [`${unheard.slice(0, 3).join(', ')}${unheard.length > 3 ? ' and others' : ''} is not heard`]),
+    ...(unheard.length === 0 ? [] : [`${listed(unheard)} is not heard`]),
   ];
 }
 
@@ -89,9 +114,10 @@ function isSameCondition(a: MatchCondition, b: MatchCondition): boolean {
 function isNarrowing(row: Row, condition: MatchCondition): boolean {
   const members = membersIn(condition.expression);
   if (isForGood(condition)) {
-    const named = { ...anyOptions, scope: { ...everywhere, members }, isMembersOnly: true };
+    const scope = { ...everywhere, members, promote: { namespaces: [], members } };
+    const named = { ...anyOptions, scope, isMembersOnly: true };
     const names = ['request.name', 'oldObject.metadata.name'] as const;
-    const written = names.flatMap((name) => [...isMember(named, name), ...isPodOfMember(named, name)]);
+    const written = [...names.flatMap((name) => [...isMember(named, name), ...isPodOfMember(named, name)]), ...isMadeForMember(named)];
     return written.some((one) => isSameCondition(one, condition));
   }
   if (condition.name !== memberCondition) return false;

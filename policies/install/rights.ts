@@ -1,7 +1,7 @@
 // The account of the agent and what it may do: named resources and verbs, namespace by namespace where the namespaces are known.
 import { apiGroup } from '../schema/kinds.ts';
 import { agentName, certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
-import type { MirrorSource } from './scope.ts';
+import { hasEngine, type MirrorSource } from './scope.ts';
 
 /** As in `rbac.authorization.k8s.io/v1`. */
 export interface PolicyRule {
@@ -23,10 +23,15 @@ export function rightsOf(options: InstallOptions, configurations: Configurations
   const own = { name: `${agentName}-own`, namespace };
   const watched =
     scope.namespaces.length === 0
-      ? roleAndBinding(options, { name: clusterName(agentName, namespace) }, [...groupRules(options), ...mirrorRules(undefined)])
+      ? roleAndBinding(options, { name: clusterName(agentName, namespace) }, [
+          ...groupRules(options),
+          ...revisionRules(hasEngine(scope.promote)),
+          ...mirrorRules(undefined),
+        ])
       : scope.namespaces.flatMap((one) =>
           roleAndBinding(options, { name: clusterName(agentName, namespace), namespace: one }, [
             ...groupRules(options),
+            ...revisionRules(scope.promote.namespaces?.includes(one) ?? true),
             ...mirrorRules(scope.mirrors.filter((mirror) => mirror.namespace === one)),
           ]),
         );
@@ -80,6 +85,11 @@ function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
     // The scale of these two is judged by the labels of the object itself.
     ...(hasCompat ? [rule('apps', ['deployments', 'replicasets'], ['get'])] : []),
   ];
+}
+
+/** Pods are promoted to the templates of revisions. Their names are not known beforehand. */
+function revisionRules(isNeeded: boolean): readonly PolicyRule[] {
+  return isNeeded ? [rule('apps', ['controllerrevisions'], ['get'])] : [];
 }
 
 /** Exactly what groups mirror; ReplicaTemplates where nobody has said. */

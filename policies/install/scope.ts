@@ -1,7 +1,7 @@
 // What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
 
 import { channelSecrets } from '../channel.ts';
-import type { PolicyBundle, ReplicasDefinition } from '../definition.ts';
+import type { GroupDefinition, PolicyBundle, ReplicasDefinition } from '../definition.ts';
 import type { LoadedDocument } from '../load.ts';
 import { secretsOf } from '../metric-source.ts';
 
@@ -23,6 +23,14 @@ export interface Member {
   readonly statefulSet: string;
 }
 
+/** Groups of one engine. */
+export interface EngineScope {
+  /** Namespaces that have such a group, or may have one that nobody has named here, sorted; undefined: every one may. */
+  readonly namespaces: readonly string[] | undefined;
+  /** Their StatefulSets, sorted, but for those that are only known by labels. */
+  readonly members: readonly Member[];
+}
+
 export interface InstallScope {
   /** Namespaces whose groups are looked after, sorted; empty stands for every namespace. */
   readonly namespaces: readonly string[];
@@ -32,10 +40,24 @@ export interface InstallScope {
   readonly secrets: readonly string[];
   /** Every StatefulSet of a group, sorted; undefined when some are only known by labels, or nothing is known. */
   readonly members: readonly Member[] | undefined;
+  /** Groups whose pods are placed by the webhook on their creation. */
+  readonly promote: EngineScope;
+  /** Groups whose partition the agent moves. */
+  readonly partition: EngineScope;
 }
 
+const anyGroup: EngineScope = { namespaces: undefined, members: [] };
+
 /** Nothing is known: every namespace. */
-export const everywhere: InstallScope = { namespaces: [], mirrors: [], secrets: [], members: undefined };
+export const everywhere: InstallScope = {
+  ...{ namespaces: [], mirrors: [], secrets: [], members: undefined },
+  ...{ promote: anyGroup, partition: anyGroup },
+};
+
+/** Whether there is a group of the engine, or may be one. */
+export function hasEngine({ namespaces }: EngineScope): boolean {
+  return namespaces === undefined || namespaces.length > 0;
+}
 
 /**
  * What these policies name, together with namespaces that somebody names besides. A group whose members are found by labels is known by its
@@ -62,13 +84,27 @@ export function installScope(
   const isEveryGroupKnown = documents.every(
     (one) => one.kind !== 'RolloutGroup' || groups.some(({ namespace, name }) => namespace === one.namespace && name === one.name),
   );
-  const members = groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+  const declared = documents.flatMap((one) =>
+    one.kind === 'RolloutGroup' ? [{ namespace: one.namespace, engine: one.value.spec.rollout.engine }] : [],
+  );
+  // What groups there are in a namespace that somebody names besides, nobody has said.
+  const unknown = namespaces.filter((one) => !declared.some(({ namespace }) => namespace === one));
+  const engineScope = (engine: GroupDefinition['rollout']['engine']): EngineScope => ({
+    namespaces: sorted([...unknown, ...declared.filter((one) => one.engine === engine).map(({ namespace }) => namespace)]),
+    members: byKey(membersOf(groups.filter(({ rollout }) => rollout.engine === engine)), memberKey),
+  });
+  const members = membersOf(groups);
   return {
     namespaces: all,
     mirrors: mirrorsOf(groups),
     secrets: sorted(documents.flatMap((document) => secretNames(document, agentNamespace))),
     members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
+    ...{ promote: engineScope('promote'), partition: engineScope('partition') },
   };
+}
+
+function membersOf(groups: PolicyBundle['groups']): readonly Member[] {
+  return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
 }
 
 /** Sources and channels of other namespaces are never used, so what they name is nobody's to be read. */

@@ -3,6 +3,8 @@ import { apiGroup, apiVersion } from '../schema/kinds.ts';
 import {
   changesWhatIsGuarded,
   hasOrdinal,
+  isMadeForMember,
+  isMadeForStatefulSet,
   isMember,
   isNoController,
   isNoNamespaceDeletion,
@@ -21,6 +23,7 @@ import {
 } from './conditions.ts';
 import { agentName, clusterName, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { endpointPaths } from './paths.ts';
+import { hasEngine } from './scope.ts';
 
 export interface WebhookRule {
   readonly apiGroups: readonly string[];
@@ -54,28 +57,45 @@ export function injectionLabels(namespace: string): Readonly<Record<string, stri
   return { 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': namespace };
 }
 
+/** The one that promotes pods only where there is a group of that engine, or may be one. */
 export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
+  const name = configurationName(options);
   return [
     configuration(
-      'ValidatingWebhookConfiguration',
+      ['ValidatingWebhookConfiguration', name],
       options,
       validating(options).map((entry) => webhookOf(entry, options)),
     ),
-    configuration('MutatingWebhookConfiguration', options, [
+    configuration(['MutatingWebhookConfiguration', name], options, [
       // Whoever changes the object afterwards has it stamped again.
       { ...webhookOf(stampEntry, options), reinvocationPolicy: 'IfNeeded' },
     ]),
+    ...(hasEngine(options.scope.promote)
+      ? [configuration(['MutatingWebhookConfiguration', promoteConfigurationName(options)], options, [promoteWebhook(options)])]
+      : []),
   ];
 }
 
-/** The name of both configurations. */
+/** The name of both configurations that enforce, check and stamp. */
 export function configurationName({ namespace }: Pick<InstallOptions, 'namespace'>): string {
   return clusterName('rollout-group', namespace);
 }
 
-function configuration(kind: string, options: InstallOptions, webhooks: readonly object[]): InstallObject {
+/**
+ * The name of the configuration by which pods are promoted. API servers ask mutating webhooks in the order of these names, and whoever adds containers
+ * is to add them to the pod as it will be: nothing that is named like its product comes before a digit and a hyphen.
+ */
+export function promoteConfigurationName({ namespace }: Pick<InstallOptions, 'namespace'>): string {
+  return clusterName('0-rollout-group-promote', namespace);
+}
+
+function configuration(
+  [kind, name]: readonly [kind: string, name: string],
+  options: InstallOptions,
+  webhooks: readonly object[],
+): InstallObject {
   const { namespace } = options;
-  const object = installObject([admissionVersion, kind], { name: configurationName(options) }, namespace, { webhooks });
+  const object = installObject([admissionVersion, kind], { name }, namespace, { webhooks });
   return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...injectionLabels(namespace) } } };
 }
 
@@ -149,6 +169,29 @@ function validating(options: InstallOptions): readonly Entry[] {
     // Who asked must be true, or it counts for nothing.
     validated('requests', 'Fail', 'rolloutexceptions', 'rolloutintents'),
   ];
+}
+
+/** In every namespace, enforced or not: it refuses nothing, and without it pods of such a group come back at the old version. */
+function promoteWebhook(options: InstallOptions): object {
+  const entry: Entry = {
+    name: 'promote',
+    path: endpointPaths.promotePod,
+    rule: ruleOf('', 'v1', 'CREATE', 'pods'),
+    conditions: [isMadeForStatefulSet, ...isMadeForMember(options)],
+    // Nobody waits for us to make a pod: without an answer it has the version that it had.
+    failurePolicy: 'Ignore',
+    isReserving: false,
+    isOptedIn: false,
+  };
+  return {
+    ...webhookOf(entry, options),
+    // Whoever changes the pod afterwards changes one that is promoted; it is looked at once more and stays.
+    reinvocationPolicy: 'IfNeeded',
+    // Both are on every pod that the StatefulSet controller makes, and together on no other.
+    objectSelector: {
+      matchExpressions: ['statefulset.kubernetes.io/pod-name', 'controller-revision-hash'].map((key) => ({ key, operator: 'Exists' })),
+    },
+  };
 }
 
 const stampEntry: Entry = {

@@ -124,6 +124,19 @@ describe('install --apply', () => {
     expect(stdout).toContain('Deployment rollout-group/rollout-group-agent applied\n');
   });
 
+  it('leaves out what an older API server does not serve, and says so; uninstall does not mind', async () => {
+    const server = await fakeApiServer([], { missing: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'] });
+    const { status, stdout } = await runInProcess(['install', '--apply', '--server', server.url]);
+    expect(status).toBe(0);
+    for (const kind of ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']) {
+      expect(stdout).toContain(`${kind} rollout-group-update-strategy left out: this API server does not serve it\n`);
+    }
+    expect(stdout.trim().split('\n').at(-1)).toBe(`${server.objects().length} objects applied.`);
+    expect((await runInProcess(['uninstall', '--apply', '--server', server.url])).status).toBe(0);
+    const without = await runInProcess(['install', '--no-admission-policies']);
+    expect(without.stdout).not.toContain('kind: ValidatingAdmissionPolicy');
+  });
+
   it('does the same again', async () => {
     const server = await fakeApiServer([]);
     for (const _time of [1, 2]) expect((await runInProcess(['install', '--apply', '--server', server.url])).status).toBe(0);
@@ -152,11 +165,14 @@ describe('uninstall', () => {
     const { status, stdout, stderr } = await runInProcess(['uninstall', '--groups-in', 'mimir', '--compat']);
     expect(status).toBe(0);
     const names = parseAllDocuments(stdout).map((document) => document.toJS());
-    expect(names.map(({ kind }) => kind).slice(0, 6)).toEqual([
+    expect(names.map(({ kind }) => kind).slice(0, 9)).toEqual([
+      'ValidatingAdmissionPolicyBinding',
+      'ValidatingAdmissionPolicy',
       'ValidatingWebhookConfiguration',
       'ValidatingWebhookConfiguration',
       'MutatingWebhookConfiguration',
       'ValidatingWebhookConfiguration',
+      'MutatingWebhookConfiguration',
       'MutatingWebhookConfiguration',
       'ValidatingWebhookConfiguration',
     ]);

@@ -37,8 +37,11 @@ export function rightStamp(review: Review, nowMs: number): unknown {
   const oldSpec = specOf(review.oldObject);
   const isAsked = review.operation !== 'UPDATE' || !isSameJson(withoutStamp(spec), withoutStamp(oldSpec));
   if (!isAsked) return oldSpec[stampField];
-  const now = { ...identityOf(review.user), at: new Date(nowMs).toISOString() };
-  return isStampOf(spec[stampField], review.user, nowMs) ? spec[stampField] : now;
+  const stampAt = (atMs: number): JsonObject => ({ ...identityOf(review.user), at: new Date(atMs).toISOString() });
+  // Two requests of one instant have two stamps: what stood there before is of another request, and whoever asks again asks later.
+  const now = isSameJson(stampAt(nowMs), oldSpec[stampField]) ? stampAt(nowMs + 1) : stampAt(nowMs);
+  const isOfBefore = review.operation === 'UPDATE' && isSameJson(spec[stampField], oldSpec[stampField]);
+  return !isOfBefore && isStampOf(spec[stampField], review.user, nowMs) ? spec[stampField] : now;
 }
 
 /** Whether a stamp says that this user asked just now. */

@@ -25,6 +25,33 @@ function silence({ api, env }: MemoryCluster): void {
   );
 }
 
+describe('what pods are placed by', () => {
+  it('is groups and UIDs as they are known, and ledgers as they are stored', async () => {
+    const world = enforceWorld({ spec: { rollout: { engine: 'promote' } } });
+    const process = await world.start();
+    const { guard } = process.admission;
+    expect(guard.groups('mimir')).toMatchObject([{ name: 'ingester', rollout: { engine: 'promote' } }]);
+    expect(guard.groups('loki')).toEqual([]);
+    expect(guard.promoted()).toEqual(['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` })));
+    expect([guard.uidOf('mimir', 'ingester-zone-a'), guard.uidOf('mimir', 'other')]).toEqual([world.set('a').metadata.uid, undefined]);
+    world.api.put('/v1/configmaps', { metadata: { name: 'rollout-group-ingester', namespace: 'mimir' }, data: { ledger: 'garbage' } });
+    await expect(world.env.finish(guard.ledger(group))).rejects.toThrow('the ledger of mimir/ingester is no JSON');
+    world.dropLedger();
+    expect(await world.env.finish(guard.ledger(group))).toMatchObject({ group: 'ingester', claims: [] });
+    process.cutOff();
+    await expect(world.env.finish(guard.ledger(group), 60_000)).rejects.toThrow();
+  });
+
+  it('is nothing of other engines, and unknown until everything was read', async () => {
+    const world = enforceWorld();
+    expect((await world.start()).admission.guard.promoted()).toEqual([]);
+    const { agent } = startProcess({ env: world.env });
+    expect([agent.guard.groups('mimir'), agent.guard.promoted()]).toEqual([{ unknown: expect.any(String) }, undefined]);
+    await world.env.until(() => agent.isReady());
+    await world.env.finish(agent.stop());
+  });
+});
+
 describe('a snapshot of the guard', () => {
   const claim = (uid: string, atMs: number): Claim => ({ verb: 'evictPod', zone: 'a', uid, ordinal: 1, atMs });
 
@@ -278,6 +305,26 @@ describe('departures', () => {
     await cluster.env.finish(other.keep('mimir', [{ ...departure, uid: 'u3', untilMs: untilMs + 900_000 }]));
     const data = cluster.api.get('configmaps', 'mimir', departuresName)?.['data'] as { readonly departures: string };
     expect(JSON.parse(data.departures)).toHaveLength(1);
+  });
+
+  it('keep what there was before the first of several changes, and begin anew once that is over', async () => {
+    const cluster = newCluster();
+    const store = departureStore(agentEnv(cluster), { timeoutMs: 1000 });
+    const label = 'grafana.com/min-time-between-zones-downscale';
+    const keep = (value: string) => {
+      const untilMs = cluster.env.clock.nowMs() + 600_000;
+      return cluster.env.finish(store.keep('mimir', [{ statefulSet: 'db', uid: 'u1', label, value, untilMs }]));
+    };
+    const kept = async () => (await cluster.env.finish(store.read('mimir'))).map(({ value }) => value);
+    await keep('12h');
+    await cluster.env.advance(300_000);
+    await keep('6h');
+    await cluster.env.advance(400_000);
+    expect(await kept()).toEqual(['12h']);
+    await cluster.env.advance(220_000);
+    expect(await kept()).toEqual([]);
+    await keep('5h');
+    expect(await kept()).toEqual(['5h']);
   });
 
   it('that cannot be understood are an error, and so are too many', async () => {

@@ -93,6 +93,8 @@ describe('a pod that is about to be made', () => {
     ['its name ends in no ordinal', { name: 'ingester-zone-a-01' }],
     ['pod-index 2 disagree', { labels: { 'apps.kubernetes.io/pod-index': '2' } }],
     ['no label controller-revision-hash', { labels: { 'controller-revision-hash': undefined } }],
+    ['no name of a ControllerRevision', { labels: { 'controller-revision-hash': '.' } }],
+    ['no name of a ControllerRevision', { labels: { 'controller-revision-hash': '../pods/a' } }],
     ['its owner has no UID', { owners: [{ ...owner, uid: undefined }] }],
   ])('is unknown: %s', (why, changes) => {
     const pod = newPod('mimir', content(changes));
@@ -154,6 +156,7 @@ describe('where a pod is placed', () => {
 
   it.each<[string, Partial<PlacementQuestion>]>([
     ['the ledger cannot be read', { ledger: { unknown: 'the ledger cannot be read' } }],
+    ['no name of a ControllerRevision', { ledger: ledgerOf({ promotions: [promotion({ revision: '..' })] }) }],
     ['ControllerRevision r2 is not there any more', { revisions: new Map([...read([1]), ['r2', { kind: 'missing' } as const]]) }],
     ['ControllerRevision r1 is not there any more', { revisions: new Map([...read([2]), ['r1', { kind: 'missing' } as const]]) }],
     [

@@ -53,9 +53,11 @@ describe('a write to a StatefulSet of the engine promote', () => {
     ['is refused from OnDelete without a partition that holds', 'deny update-strategy no', { partition: 0 }, onDelete, noted(2)],
     ['is refused from OnDelete with a template', 'deny update-strategy no', { partition: 2, isTemplateChanged: true }, onDelete, noted(2)],
   ];
-  it.each(cases)('%s', (_, expected, request, set, more) => {
-    expect(answer(request, set, more)).toBe(expected);
-  });
+  for (const [name, expected, request, set, more] of cases) {
+    it(name, () => {
+      expect(answer(request, set, more)).toBe(expected);
+    });
+  }
 
   it('is unknown while its pods cannot be read', () => {
     const unread = { podChanges: {}, pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] };

@@ -97,6 +97,11 @@ describe('what a ledger says of promoted pods', () => {
     ['keeps one whose eviction may be under way', { ledger: { run, promotions: [placed(3)], claims: [claim(3)] } }, ['3 rev-2 x1']],
     ['drops one whose eviction never came', { ledger: { run: { ...run, outcome: 'failed', failure: 'x' }, promotions: [placed(3)] } }, []],
     [
+      'counts the attempts before one that never came',
+      { ledger: { run: { ...run, outcome: 'failed', failure: 'x' }, promotions: [placed(3, { placements: 2 })] } },
+      ['3 rev-2 x1'],
+    ],
+    [
       'drops what the StatefulSet controller does by itself',
       {
         pods: { 0: isNew, 1: isNew, 2: isNew, 3: isNew },

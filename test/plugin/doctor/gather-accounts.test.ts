@@ -21,7 +21,7 @@ interface Seen {
 /** Account by account: the namespaces that it was asked about, or why it was not. */
 async function accounts(answers: ClusterAnswers, { leases = [lease()], published = [], watched = ['mimir'] }: Seen = {}) {
   const cluster = clusterOf({ reviews: () => ({ status: { allowed: true } }), ...answers });
-  const facts = await readAccounts(cluster, { watched, leases, published, usualNamespace: 'rollout-group' });
+  const facts = await readAccounts(cluster, { watched, promoting: [], leases, published, usualNamespace: 'rollout-group' });
   return facts.map(({ name, rights }) =>
     isUnknown(rights)
       ? [name, rights.unknown]

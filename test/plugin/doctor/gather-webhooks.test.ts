@@ -55,7 +55,7 @@ describe('what is registered of the webhooks', () => {
     const reviews = () => ({ status: { allowed: false } });
     const cluster = clusterOf({ objects, reviews });
     const registration = await readRegistration(cluster, { agentNamespace: 'rollout-group', groups });
-    const [one, ...more] = await readWebhookAccounts(cluster, registration, { agentNamespace: 'rollout-group', known: [] });
+    const [one, ...more] = await readWebhookAccounts(cluster, registration, { agentNamespace: 'rollout-group', promoting: [], known: [] });
     expect([one?.name, more]).toEqual(['rollout-group/webhook', []]);
     const rights = one === undefined || isUnknown(one.rights) ? [] : one.rights;
     const named = rights.map(({ right }) => `${right.verb} ${right.resource}`);
@@ -64,8 +64,8 @@ describe('what is registered of the webhooks', () => {
     );
     expect(named).not.toContain('delete pods');
     const known = [{ name: 'rollout-group/webhook', rights: [] }];
-    expect(await readWebhookAccounts(cluster, registration, { agentNamespace: 'rollout-group', known })).toEqual([]);
+    expect(await readWebhookAccounts(cluster, registration, { agentNamespace: 'rollout-group', promoting: [], known })).toEqual([]);
     const hidden = clusterOf({ objects, reviews, forbidden: ['services'] });
-    expect(await readWebhookAccounts(hidden, registration, { agentNamespace: 'rollout-group', known: [] })).toEqual([]);
+    expect(await readWebhookAccounts(hidden, registration, { agentNamespace: 'rollout-group', promoting: [], known: [] })).toEqual([]);
   });
 });

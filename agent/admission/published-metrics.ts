@@ -1,0 +1,64 @@
+// Readings of metric inputs for whoever judges requests: its own where this process leads and reads them, else those that were published.
+import { isJsonObject } from '../../cluster/request/json.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { readPublished } from '../../engine/publish/decision.ts';
+import { boundInputs, metricsOf, newestMetrics, readingOf } from '../../engine/publish/metrics.ts';
+import { statusMapName } from '../../engine/publish/status-map.ts';
+import { isUnknown, type MetricView } from '../../engine/snapshot.ts';
+import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import type { AgentEnv } from '../env.ts';
+import type { MetricReader } from '../gates/metric-reader.ts';
+import { GroupObjects } from '../published/group-objects.ts';
+
+export interface JudgedMetrics {
+  /**
+   * What is known of the inputs that rules read which bind these groups. Never rejects: what cannot be read has no reading, so it is unknown, and
+   * the rules say what follows. Reads nothing where no rule reads any.
+   */
+  readonly read: (
+    groups: readonly GroupDefinition[],
+    policies: readonly PolicyDefinition[],
+    timeoutMs: number,
+  ) => Promise<readonly MetricView[]>;
+}
+
+export interface JudgedMetricsParts {
+  readonly env: AgentEnv;
+  readonly agentNamespace: string;
+  /** Of this process; absent where it reads none. */
+  readonly own?: Pick<MetricReader, 'readings'> | undefined;
+}
+
+/** Over what is published of each group: in the status of its RolloutGroup, or in a ConfigMap where there is none. */
+export function judgedMetrics({ env, agentNamespace, own }: JudgedMetricsParts): JudgedMetrics {
+  const published = async (group: GroupDefinition, timeoutMs: number): Promise<unknown> => {
+    const object = await new GroupObjects(env, timeoutMs).read(group, 'admission.getPublished');
+    const status = object?.['status'];
+    if (object !== undefined) return isJsonObject(status) ? status['decision'] : undefined;
+    const target = { namespace: group.namespace, name: statusMapName(group.name) };
+    const map = await getObject(env, resources.configMaps, target, { site: 'admission.getPublished', timeoutMs });
+    const data = map?.['data'];
+    return isJsonObject(data) ? data['decision'] : undefined;
+  };
+
+  return {
+    read: async (groups, policies, timeoutMs) => {
+      const known = own?.readings() ?? [];
+      const found = await Promise.all(
+        groups.map(async (group): Promise<readonly MetricView[]> => {
+          const bound = boundInputs(policies, group, agentNamespace);
+          const missing = bound.filter((one) => readingOf(known, one) === undefined);
+          if (missing.length === 0) return [];
+          try {
+            const decision = readPublished(await published(group, timeoutMs));
+            return isUnknown(decision) ? [] : metricsOf(decision, missing, env.clock.nowMs());
+          } catch {
+            return [];
+          }
+        }),
+      );
+      return [...known, ...newestMetrics(found.flat())];
+    },
+  };
+}

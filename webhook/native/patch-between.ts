@@ -1,0 +1,41 @@
+// The JSON patch that makes one object of another: as fine as the number of its operations allows.
+import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import type { PatchOperation } from '../review/review.ts';
+
+/** Deeper than fields of pods are. */
+const deepest = 12;
+
+/**
+ * Operations from `before` to `after`, at most `most` of them, which is at least the number of fields that both have at the top: where single values
+ * would be too many, what is around them is replaced as a whole. A list whose length changes is replaced as a whole, too. Empty when both are the same.
+ */
+export function patchBetween(before: JsonObject, after: JsonObject, most: number): readonly PatchOperation[] {
+  for (let depth = deepest; depth > 1; depth -= 1) {
+    const operations = changes('', before, after, depth);
+    if (operations.length <= most) return operations;
+  }
+  return changes('', before, after, 1);
+}
+
+function changes(path: string, before: unknown, after: unknown, depth: number): readonly PatchOperation[] {
+  if (isSameJson(before, after)) return [];
+  if (depth > 0 && isJsonObject(before) && isJsonObject(after)) {
+    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    return keys.flatMap((key) => fieldChanges(`${path}/${escaped(key)}`, before[key], after[key], depth - 1));
+  }
+  if (depth > 0 && Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return before.flatMap((item, index) => changes(`${path}/${index}`, item, after[index], depth - 1));
+  }
+  return [{ op: 'replace', path, value: after }];
+}
+
+/** `undefined` stands for a field that is not there. */
+function fieldChanges(path: string, before: unknown, after: unknown, depth: number): readonly PatchOperation[] {
+  if (before === undefined) return after === undefined ? [] : [{ op: 'add', path, value: after }];
+  return after === undefined ? [{ op: 'remove', path }] : changes(path, before, after, depth);
+}
+
+/** A key as a part of a JSON pointer (RFC 6901). */
+function escaped(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
