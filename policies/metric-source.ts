@@ -13,7 +13,7 @@ export interface MetricSourceDefinition {
   /** Of one question, until its whole answer is there. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** A gate that asks more often is not read. */
+  /** A gate, and an input of a policy, that asks more often is not read. */
   readonly minIntervalMs: number;
 }
 

@@ -52,6 +52,8 @@ export const wavesAndSchedule: LintCheck = eachGroup((group) => {
   if (schedule?.kind === 'linear' && schedule.step === undefined) return [finding('RG2011', place, 'a linear schedule needs step')];
   if (schedule !== undefined && schedule.kind !== 'linear' && schedule.factor === undefined)
     return [finding('RG2011', place, `${schedule.kind === 'geometric' ? 'a geometric' : 'an exponential'} schedule needs factor`)];
+  if (schedule?.factor !== undefined && !Number.isInteger(Math.round(schedule.factor * 1e6) / 1e5))
+    return [finding('RG2011', place, `the factor ${schedule.factor} has more than one decimal`)];
   return [];
 });
 

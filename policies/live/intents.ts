@@ -14,6 +14,7 @@ export interface LiveIntent {
   readonly wave?: string;
   readonly rule?: string;
   readonly gate?: string;
+  readonly digest?: string;
   readonly replicas?: number;
   readonly ordinals?: readonly number[];
   readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
@@ -25,7 +26,8 @@ export interface LiveIntent {
 
 /** The intent of a document. `isStamped`: a webhook writes `requestedBy` from the API server's own identity, and nobody else can. */
 export function intentOf(document: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
-  const { group, action, zone, wave, rule, gate, replicas, ordinals, undone, runId, reason, expires, requestedBy } = document.value.spec;
+  const { group, action, zone, wave, rule, gate, digest, replicas, ordinals, undone, runId, reason, expires, requestedBy } =
+    document.value.spec;
   const atMs = requestedBy && instantMs(requestedBy.at);
   return compact({
     namespace: document.namespace,
@@ -36,6 +38,7 @@ export function intentOf(document: Loaded<'RolloutIntent'>, isStamped: boolean):
     wave,
     rule,
     gate,
+    digest,
     replicas,
     ordinals,
     undone,

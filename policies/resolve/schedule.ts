@@ -1,7 +1,7 @@
 // The waves that a schedule is the short form of.
 import type { ScheduleDefinition, WaveDefinition, ZoneDefinition } from '../definition.ts';
 import { durationMs } from '../duration.ts';
-import type { ScheduleSpec } from '../schema/rollout-group.ts';
+import type { ScheduleSpec } from '../schema/schedule.ts';
 
 /** More than a zone has stages for; those beyond have nothing to add and are passed at once. */
 const mostStages = 40;

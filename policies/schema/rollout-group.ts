@@ -1,6 +1,7 @@
 // The kind RolloutGroup: the members of a group, where their replica counts come from, how they scale, roll and are protected.
 import { z } from 'zod';
 import { condition, countOrPercent, duration, instant, labelSelector, objectName, port, shortName } from './scalars.ts';
+import { schedule } from './schedule.ts';
 
 const endpoint = z
   .strictObject({
@@ -141,24 +142,6 @@ const wave = z
       .describe('What must hold after the last pod of the wave is available.'),
   })
   .meta({ 'x-rollout-group-one-of': ['pods', 'percent'] });
-
-const schedule = z
-  .strictObject({
-    kind: z.enum(['linear', 'geometric', 'exponential']),
-    start: countOrPercent.default(1).describe('Pods of the first wave, or a share of the zone, rounded up.'),
-    step: countOrPercent.optional().describe('Pods added per wave when linear, or a share of the zone, rounded up.'),
-    factor: z
-      .number()
-      .min(1.1)
-      .max(10)
-      .multipleOf(0.1)
-      .optional()
-      .describe(
-        'When geometric each wave adds this many times as many pods as the one before; when exponential it ends at this many times as many.',
-      ),
-    soak: duration.optional().describe('Soak after each wave of the first zone.'),
-  })
-  .describe('A short form that expands to waves: the first zone in growing steps, then the other zones whole, one after the other.');
 
 const gate = z
   .strictObject({
@@ -392,7 +375,6 @@ export const rolloutGroupStatus = z.strictObject({
 export type RolloutGroupSpec = z.infer<typeof rolloutGroupSpec>;
 export type ZoneSpec = z.infer<typeof zone>;
 export type WaveSpec = z.infer<typeof wave>;
-export type ScheduleSpec = z.infer<typeof schedule>;
 export type ApprovalSpec = z.infer<typeof approval>;
 export type GateSpec = z.infer<typeof gate>;
 export type ReplicasSpec = z.infer<typeof replicas>;

@@ -42,7 +42,7 @@ export const metricSourceSpec = z
       .strictObject({
         timeout: duration.default('5s').describe('Until the whole answer is there, the Secrets included.'),
         maxResponseBytes: z.int().min(1024).max(16_777_216).default(1_048_576).describe('A longer answer is an error.'),
-        minInterval: duration.default('15s').describe('A gate that asks more often than this is not read at all.'),
+        minInterval: duration.default('15s').describe('A gate or an input that asks more often than this is not read at all.'),
       })
       .prefault({}),
   })

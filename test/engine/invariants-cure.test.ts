@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { adopted, group, type ZoneOverrides } from '../kit/groups.ts';
 import { podsIn, replace, violated } from '../kit/hand-made.ts';
-import { kitNowMs, type PodChanges } from '../kit/objects.ts';
+import { kitNowMs, type PodChanges, pod, statefulSet } from '../kit/objects.ts';
 import { ago, hourMs, ledgerOf, minuteMs, outdatedSets, runOf } from '../kit/questions.ts';
 
 const down = { isReady: false, readyChangedMs: ago(hourMs) };
@@ -27,6 +27,20 @@ describe('a cure beside other zones', () => {
     expect(violated([replace('a', 2, 'stuck')], { ...two, ledgers: [ledgerOf({ claims })] })).toContain(s1);
     const broken = podsIn({ a: { 2: { containersReady: false } }, b: { 1: { containersReady: false } } });
     expect(violated([replace('a', 2, 'stuck')], broken, adopted())).toContain(s1);
+  });
+});
+
+describe('S15, a cure while a zone shrinks', () => {
+  it('is not violated by the stuck pod that surplus pods wait for under OrderedReady', () => {
+    const sets = outdatedSets(['a'], { podManagementPolicy: 'OrderedReady' });
+    const [owner = statefulSet()] = sets;
+    const pods = [0, 1, 2, 3].map((ordinal) => pod(owner, ordinal, ordinal === 0 ? down : {}));
+    const shrinking = { statefulSets: sets, pods: [{ namespace: 'mimir', statefulSet: owner.name, pods }] };
+    const alone = group({ zones: [{ name: 'a', maxUnavailable: 2 }] });
+    expect(violated([replace('a', 0, 'stuck')], shrinking, alone)).toEqual([]);
+    expect(violated([replace('a', 1)], shrinking, alone)).toEqual(['S15: pods are replaced while zone a shrinks']);
+    const parallel = { ...shrinking, statefulSets: outdatedSets(['a']) };
+    expect(violated([replace('a', 0, 'stuck')], parallel, alone)).toEqual(['S15: pods are replaced while zone a shrinks']);
   });
 });
 

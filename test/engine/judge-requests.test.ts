@@ -194,6 +194,14 @@ describe('a restart', () => {
     expect(ask(restart, native, denying('rollout')).outcome).toBe('allow');
   });
 
+  it('disturbs all of its pods, so that an exception for fewer does not allow it', () => {
+    const upTo = (podsAtMost: number) => ({ ...denying('restart'), exceptions: [exception('safety/rule', { allow: { podsAtMost } })] });
+    expect(ask(restart, native, upTo(1)).outcome).toBe('deny');
+    expect(ask(restart, native, upTo(2)).outcome).toBe('deny');
+    expect(ask(restart, native, upTo(3)).outcome).toBe('allow');
+    expect(ask(restart, native, { ...upTo(3), statefulSets: [statefulSet({ replicas: 4 })] }).outcome).toBe('deny');
+  });
+
   it('is allowed once it is approved', () => {
     const reviewed = denying('restart', { effect: 'requireApproval' });
     expect(ask(restart, native, reviewed)).toMatchObject({ outcome: 'deny', effect: 'requireApproval' });

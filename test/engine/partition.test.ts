@@ -154,6 +154,23 @@ describe('a pod that never becomes ready', () => {
   });
 });
 
+describe('a pod that a run in between has left below the partition', () => {
+  const left = { ...broken, revision: 'rev-between' };
+  const previous = { a: oldRevision, b: oldRevision };
+
+  it('is deleted, since it comes back at the current revision, and no other pod is let go for it', () => {
+    expect(decided({ pods: { 2: left } }).actions).toMatchObject([{ kind: 'deletePod', pod: 'ingester-zone-a-2', because: 'stuck' }]);
+  });
+
+  it('in whatever zone it is, before the zone that is open goes on', () => {
+    const sets = outdatedSets(['a', 'b'], { replicas: 3, updateStrategy: 'RollingUpdate', partition: holdingPartition });
+    const both = partitioned({ zones: ['a', 'b'], rollout: { waves: [wave('first', ['a']), wave('second', ['b'])] } });
+    const stored = runOf({ target: { a: newRevision, b: newRevision }, previous, openZone: 'a' });
+    const decision = roll(both, stored, { statefulSets: sets, ...podsIn({ b: { 1: left } }) });
+    expect(decision.actions).toMatchObject([{ kind: 'deletePod', pod: 'ingester-zone-b-1', because: 'stuck' }]);
+  });
+});
+
 describe('a write by which no pod goes', () => {
   const all = { 0: isNew, 1: isNew, 2: isNew, 3: isNew, 4: isNew };
   const complete = { status: { currentRevision: newRevision } };

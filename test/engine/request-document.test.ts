@@ -17,6 +17,7 @@ const requests: readonly AdmissionRequest[] = [
   { kind: 'scale', ...set, from: undefined, to: 2, via: 'patch' },
   update,
   { kind: 'update', ...set, from: 3, to: 3, isTemplateChanged: false, strategy: 'OnDelete', via: 'update' },
+  { ...update, betweenZones: '12h' },
   { kind: 'deleteStatefulSet', ...set },
   { kind: 'deleteStatefulSet', ...set, pods: 3 },
   { kind: 'restart', ...set },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { digestOfRule, digestOfWaves } from '../../engine/people.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { gate, group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision } from '../kit/objects.ts';
@@ -15,10 +16,19 @@ describe('a wave', () => {
     sources: {},
   });
 
-  it('asks before its first pod, and not again before the second', () => {
+  it('asks before its first pod, and before the next one only when the waves have changed since', () => {
     expect(holding(roll(approved, runOf()))).toEqual(['roll/a wait: approval']);
-    const begun = runOf({ openZone: 'a', lastDisruptionMs: ago(30 * minuteMs) });
-    expect(going(roll(approved, begun, podsIn({ a: { 2: { revision: newRevision } } })))).toBe('a-1');
+    const digest = digestOfWaves(approved);
+    const given = roll(approved, runOf(), { intents: [intent({ wave: 'canary', digest })] });
+    expect([going(given), given.run?.waves]).toEqual(['a-2', digest]);
+    const begun = runOf({ openZone: 'a', lastDisruptionMs: ago(30 * minuteMs), waves: digest });
+    const next = podsIn({ a: { 2: { revision: newRevision } } });
+    expect(going(roll(approved, begun, next))).toBe('a-1');
+    const changed = { ...begun, waves: 'd'.repeat(32) };
+    expect(holding(roll(approved, changed, next))).toEqual(['roll/a wait: approval']);
+    const again = roll(approved, changed, { ...next, intents: [intent({ wave: 'canary', digest })] });
+    expect([going(again), again.run?.waves]).toEqual(['a-1', digest]);
+    expect(roll(group(), runOf()).run?.waves).toBeUndefined();
     const before = runOf({ lastDisruptionMs: ago(hourMs) - 1, startedMs: ago(2 * hourMs) });
     expect(holding(roll(approved, before))).toEqual(['roll/a wait: approval']);
   });
@@ -114,7 +124,9 @@ describe('a run that fails', () => {
 describe('the time in which a run may move', () => {
   const run = runOf({ movableMs: hourMs, movableAsOfMs: ago(10 * minuteMs), isMovable: true, openZone: 'a' });
   const closed = { policies: [policy({ windows: [freeze()] })] };
-  const requiring = { policies: [policy({ rules: [policyRule({ effect: 'requireApproval' })] })] };
+  const asking = policyRule({ effect: 'requireApproval' });
+  const requiring = { policies: [policy({ rules: [asking] })] };
+  const ofRule = digestOfRule(policy(), asking);
   const approval = group({
     rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval: { count: 1, from: [] }, gates: [] } })] },
   });
@@ -126,7 +138,7 @@ describe('the time in which a run may move', () => {
     ['stands still while somebody paused it', native, { intents: [intent({ action: 'pause' })] }, false],
     ['stands still while a wave waits for approval', approval, {}, false],
     ['stands still while a policy waits for approval', native, requiring, false],
-    ['goes on once a policy has its approval', native, { ...requiring, intents: [intent({ rule: 'safety/rule' })] }, true],
+    ['goes on once a policy has its approval', native, { ...requiring, intents: [intent({ rule: 'safety/rule', digest: ofRule })] }, true],
   ])('%s', (_name, definition, overrides, isMovable) => {
     expect(roll(definition, run, overrides).run).toMatchObject({ movableMs: hourMs + 10 * minuteMs, movableAsOfMs: kitNowMs, isMovable });
   });

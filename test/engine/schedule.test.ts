@@ -3,7 +3,7 @@ import { stageTarget } from '../../engine/amount.ts';
 import { decideGroup } from '../../engine/decide.ts';
 import type { ScheduleDefinition } from '../../policies/definition.ts';
 import { scheduledWaves } from '../../policies/resolve/schedule.ts';
-import type { ScheduleSpec } from '../../policies/schema/rollout-group.ts';
+import type { ScheduleSpec } from '../../policies/schema/schedule.ts';
 import { type GroupOverrides, group } from '../kit/groups.ts';
 import { ago, hourMs, ledgerOf, outdatedSets, runOf, updatedPods } from '../kit/questions.ts';
 import { podsIn } from '../kit/rolls.ts';

@@ -74,6 +74,14 @@ describe('an intent', () => {
     expect(decided(row, [saying(row, { requestedBy: vouched(['dev']) })])).toBe(row.without);
   });
 
+  it('to approve counts for what is defined as it was then alone', () => {
+    const [row] = intentRows.filter(({ action }) => action === 'approve');
+    if (row === undefined) throw new Error('there is a row for approve');
+    expect(decided(row, [saying(row, { digest: '0'.repeat(32) })])).toBe(row.without);
+    const { digest: _none, ...bare } = saying(row);
+    expect(decided(row, [bare])).toBe(row.without);
+  });
+
   it.each(intentRows.filter(({ isPermit, action }) => !isPermit && action !== 'reject' && action !== 'abort'))(
     'to $action holds, whoever says it',
     (row) => {

@@ -1,4 +1,5 @@
 // What the engine makes of every kind of intent, as rows: without it, and with it.
+import { digestOfWaves } from '../../../engine/people.ts';
 import type { IntentView, RunState } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../../policies/definition.ts';
 import { group, wave } from '../../kit/groups.ts';
@@ -40,7 +41,7 @@ export const intentRows: readonly IntentRow[] = [
     does: 'lets a wave begin',
     definition: approved,
     run: runOf(),
-    says: { wave: 'rest' },
+    says: { wave: 'rest', digest: digestOfWaves(approved) },
     without: 'roll/a wait: approval',
     with: 'a-2',
     isPermit: true,

@@ -1,9 +1,13 @@
 // What becomes of a rollout when something changes in the middle of a wave: every row is an input of the test, with its exact outcome.
+import { wave } from '../../kit/groups.ts';
 import { all, everyZone, type MidWaveRow } from './mid-wave.ts';
 
+const canary = wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 600_000, gates: [] } });
+
 /**
- * Zones a, b and c of three pods that drain in 30 s and start in 60 s, under the engine onDelete. Wave `canary`: one pod of a, ten minutes of soak.
- * Wave `rest`: everything. Undisturbed, a-2 goes at 0, and from 690 on every 90 s one pod, b-2 at 870 and c-2 at 1140, until 1410.
+ * Zones a, b and c of three pods that drain in 30 s and start in 60 s. Wave `canary`: one pod of a, ten minutes of soak.
+ * Wave `rest`: everything. Undisturbed, a-2 goes at 0, and from 690 on every 90 s one pod, b-2 at 870 and c-2 at 1140, until 1410. Under the
+ * engine partition the pod in flight is made anew at the template of the moment, since it is not below the partition.
  */
 export const clusterRows: readonly MidWaveRow[] = [
   {
@@ -21,6 +25,7 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 13,
       runs: ['rollout running', 'rollout completed'],
     },
+    differs: { partition: { seconds: 2310, replaced: 12 } },
   },
   {
     name: 'two new templates, one after the other: only the last one is rolled, and no pod twice for one of them',
@@ -35,6 +40,7 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 14,
       runs: ['rollout running', 'rollout running', 'rollout completed'],
     },
+    differs: { partition: { seconds: 2320, replaced: 12 } },
   },
   {
     name: 'the template of before is a rollback, which does not soak',
@@ -46,6 +52,7 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 8,
       runs: ['rollout running', 'rollback completed'],
     },
+    differs: { partition: { seconds: 1260, replaced: 7 } },
   },
   {
     name: 'back and forth again: what came back once soaks again',
@@ -54,6 +61,7 @@ export const clusterRows: readonly MidWaveRow[] = [
       { at: 1000, kind: 'template', revision: 'rev-2' },
     ],
     outcome: { end: 'done', seconds: 2190, zones: all, replaced: 11, runs: ['rollout running', 'rollback running', 'rollout completed'] },
+    differs: { partition: { seconds: 2220 } },
   },
   {
     name: 'the template of one zone alone changes',
@@ -67,14 +75,15 @@ export const clusterRows: readonly MidWaveRow[] = [
     },
   },
   {
-    name: 'the open zone grows: the new pod has the new revision, as under OnDelete',
+    name: 'the open zone grows: the new pod has the new revision',
     happens: [{ at: 900, kind: 'replicas', zones: ['b'], replicas: 4 }],
     outcome: { end: 'done', seconds: 1410, zones: { a: '2 2 2', b: '2 2 2 2', c: '2 2 2' }, replaced: 9, runs: ['rollout completed'] },
   },
   {
-    name: 'a zone that has not begun grows',
+    name: 'a zone that has not begun grows: the new pod is new under onDelete, and has its turn with the others elsewhere',
     happens: [{ at: 900, kind: 'replicas', zones: ['c'], replicas: 4 }],
     outcome: { end: 'done', seconds: 1410, zones: { a: '2 2 2', b: '2 2 2', c: '2 2 2 2' }, replaced: 9, runs: ['rollout completed'] },
+    differs: { partition: { seconds: 1500, replaced: 10 } },
   },
   {
     name: 'a zone that has not begun shrinks',
@@ -101,7 +110,7 @@ export const clusterRows: readonly MidWaveRow[] = [
   },
   {
     name: 'the strategy of a zone changes: nothing more goes until it is put back',
-    happens: [{ at: 900, kind: 'strategy', zones: ['c'], type: 'RollingUpdate' }],
+    happens: [{ at: 900, kind: 'strategy', zones: ['c'], type: 'other' }],
     outcome: {
       end: 'update-strategy: ingester-zone-c has the update strategy RollingUpdate',
       seconds: 1140,
@@ -109,18 +118,35 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 6,
       runs: ['rollout running'],
     },
+    differs: { partition: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete' } },
   },
   {
     name: 'the strategy of a zone changes and is put back',
     happens: [
-      { at: 900, kind: 'strategy', zones: ['c'], type: 'RollingUpdate' },
-      { at: 3000, kind: 'strategy', zones: ['c'], type: 'OnDelete' },
+      { at: 900, kind: 'strategy', zones: ['c'], type: 'other' },
+      { at: 3000, kind: 'strategy', zones: ['c'], type: 'own' },
     ],
     outcome: { end: 'done', seconds: 3270, zones: all, replaced: 9, runs: ['rollout completed'] },
   },
   {
-    name: 'a partition means nothing under OnDelete',
+    name: 'the strategy of a zone becomes RollingUpdate past the webhooks: the controller rolls the zone, and the agent the rest',
+    happens: [{ at: 900, kind: 'strategy', zones: ['c'], type: 'bare' }],
+    outcome: { end: 'done', seconds: 1350, zones: all, replaced: 6, runs: ['rollout completed'] },
+  },
+  {
+    name: 'somebody sets the partition past the webhooks: it means nothing under onDelete, elsewhere what is not below it goes at once',
     happens: [{ at: 900, kind: 'partition', zones: everyZone, partition: 2 }],
+    outcome: { end: 'done', seconds: 1410, zones: all, replaced: 9, runs: ['rollout completed'] },
+    differs: { partition: { seconds: 1350, replaced: 8 } },
+  },
+  {
+    name: 'the waves before the one under way are taken out of the policy',
+    happens: [{ at: 900, kind: 'waves', waves: [wave('rest', everyZone)] }],
+    outcome: { end: 'done', seconds: 1410, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'a wave is put before the one under way',
+    happens: [{ at: 900, kind: 'waves', waves: [canary, wave('half', ['c'], { amount: { pods: 1 } }), wave('rest', everyZone)] }],
     outcome: { end: 'done', seconds: 1410, zones: all, replaced: 9, runs: ['rollout completed'] },
   },
   {
@@ -137,9 +163,10 @@ export const clusterRows: readonly MidWaveRow[] = [
     outcome: { end: 'done', seconds: 5450, zones: all, replaced: 9, runs: ['rollout completed'] },
   },
   {
-    name: 'an old pod dies: under OnDelete it comes back new, and is not replaced again',
+    name: 'an old pod dies: under onDelete it comes back new and is not replaced again, elsewhere it comes back old and has its turn',
     happens: [{ at: 900, kind: 'podDies', pod: 'c-0' }],
     outcome: { end: 'done', seconds: 1320, zones: all, replaced: 8, runs: ['rollout completed'] },
+    differs: { partition: { seconds: 1410, replaced: 9 } },
   },
   {
     name: 'a new pod breaks: the run waits for it',
@@ -165,6 +192,7 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 13,
       runs: ['rollout running', 'rollout completed'],
     },
+    differs: { partition: { replaced: 12 } },
   },
   {
     name: 'a new pod breaks: the template of before cures it first',
@@ -179,6 +207,7 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 8,
       runs: ['rollout running', 'rollback completed'],
     },
+    differs: { partition: { replaced: 7 } },
   },
   {
     name: 'an old pod breaks: its own cure does not wait for it',
@@ -211,6 +240,7 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 13,
       runs: ['rollout failed', 'rollout completed'],
     },
+    differs: { partition: { replaced: 12 } },
   },
   {
     name: 'the deadline of the run fails it',

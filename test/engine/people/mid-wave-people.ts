@@ -1,4 +1,5 @@
 // What becomes of a rollout when people say something in the middle of a wave: every row is an input of the test, with its exact outcome.
+import { wave } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
 import { all, everyZone, type MidWaveRow } from './mid-wave.ts';
 
@@ -6,6 +7,12 @@ const undoneRevisions = everyZone.map((zone) => ({ zone, revision: 'rev-2' }));
 
 /** An hour after the template changed. */
 const untilMs = kitNowMs + 3_600_000;
+
+const canary = (soakMs: number) => wave('canary', ['a'], { amount: { pods: 1 }, before: { gates: [] }, after: { soakMs, gates: [] } });
+const rest = wave('rest', everyZone, { before: { gates: [], approval: { count: 1, from: ['oncall'] } } });
+const approved = [canary(600_000), rest];
+/** The same without the soak. */
+const hurried = [canary(0), rest];
 
 /** Of the group of `mid-wave-cluster.ts`. */
 export const peopleRows: readonly MidWaveRow[] = [
@@ -41,6 +48,7 @@ export const peopleRows: readonly MidWaveRow[] = [
       replaced: 8,
       runs: ['rollout failed', 'rollback completed'],
     },
+    differs: { partition: { replaced: 7 } },
   },
   {
     name: 'an abort that nobody vouches for holds until it is taken back',
@@ -67,6 +75,13 @@ export const peopleRows: readonly MidWaveRow[] = [
       replaced: 5,
       runs: ['rollout running', 'rollback running', 'rollout running'],
     },
+    differs: {
+      partition: {
+        end: 'undone: kim took back rev-2, which zone b asks for again',
+        seconds: 1681,
+        zones: { a: '2 2 2', b: '1 1 1', c: '1 1 1' },
+      },
+    },
   },
   {
     name: 'an undo lets another template pass',
@@ -82,6 +97,7 @@ export const peopleRows: readonly MidWaveRow[] = [
       replaced: 14,
       runs: ['rollout running', 'rollback running', 'rollout completed'],
     },
+    differs: { partition: { seconds: 2401, replaced: 13 } },
   },
   {
     name: 'an undo that is taken back lets the revision pass again',
@@ -102,6 +118,52 @@ export const peopleRows: readonly MidWaveRow[] = [
     outcome: { end: 'done', seconds: 1410, zones: all, replaced: 9, runs: ['rollout completed'] },
   },
   {
+    name: 'an approval lets its wave begin',
+    rollout: { waves: approved },
+    happens: [{ at: 800, kind: 'person', says: { action: 'approve', wave: 'rest' } }],
+    outcome: { end: 'done', seconds: 1520, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
+    name: 'an approval is void when a wave changes: the next pod waits until somebody approves what stands written then',
+    rollout: { waves: approved },
+    happens: [
+      { at: 100, kind: 'person', says: { action: 'approve', wave: 'rest' } },
+      { at: 900, kind: 'waves', waves: hurried },
+    ],
+    outcome: {
+      end: 'approval: 0 of 1 approvals from oncall; kim approved what has been changed since',
+      seconds: 960,
+      zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' },
+      replaced: 4,
+      runs: ['rollout running'],
+    },
+  },
+  {
+    name: 'an approval is void also when the waves before are taken out',
+    rollout: { waves: approved },
+    happens: [
+      { at: 100, kind: 'person', says: { action: 'approve', wave: 'rest' } },
+      { at: 900, kind: 'waves', waves: [rest] },
+    ],
+    outcome: {
+      end: 'approval: 0 of 1 approvals from oncall; kim approved what has been changed since',
+      seconds: 960,
+      zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' },
+      replaced: 4,
+      runs: ['rollout running'],
+    },
+  },
+  {
+    name: 'what somebody approves anew goes on where it was',
+    rollout: { waves: approved },
+    happens: [
+      { at: 100, kind: 'person', says: { action: 'approve', wave: 'rest' } },
+      { at: 900, kind: 'waves', waves: hurried },
+      { at: 2000, kind: 'person', says: { action: 'approve', wave: 'rest' } },
+    ],
+    outcome: { end: 'done', seconds: 2450, zones: all, replaced: 9, runs: ['rollout completed'] },
+  },
+  {
     name: 'a pause holds from the next pod on, until it is taken back',
     happens: [
       { at: 900, kind: 'person', says: { action: 'pause' } },
@@ -110,9 +172,10 @@ export const peopleRows: readonly MidWaveRow[] = [
     outcome: { end: 'done', seconds: 2450, zones: all, replaced: 9, runs: ['rollout completed'] },
   },
   {
-    name: 'a protected pod goes last in its zone, and the zones after it wait',
+    name: 'a protected pod goes last in its zone, or holds those below it, and the zones after it wait',
     happens: [{ at: 900, kind: 'person', says: { action: 'protect', zone: 'b', ordinals: [1], expiresMs: untilMs } }],
     outcome: { end: 'done', seconds: 3960, zones: all, replaced: 9, runs: ['rollout completed'] },
+    differs: { partition: { seconds: 4050 } },
   },
   {
     name: 'a protected zone waits until its end',

@@ -1,16 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { replacedBy } from '../../../engine/decision.ts';
+import { type Action, replacedBy } from '../../../engine/decision.ts';
+import { digestOfWaves } from '../../../engine/people.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
-import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
-import { isUnknown } from '../../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type Snapshot, type StatefulSetView } from '../../../engine/snapshot.ts';
 import type { World } from '../../../engine/world/model.ts';
 import { step } from '../../../engine/world/world.ts';
-import type { GroupDefinition } from '../../../policies/definition.ts';
+import type { GroupDefinition, RolloutDefinition } from '../../../policies/definition.ts';
+import { holdingPartition } from '../../../policies/engines.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, knownPods } from '../../kit/objects.ts';
 import { outdatedSets } from '../../kit/questions.ts';
 import { worldOf } from '../../kit/worlds.ts';
-import type { Happening, MidWaveRow } from './mid-wave.ts';
+import { type Happening, type MidWaveEngine, type MidWaveOutcome, type MidWaveRow, midWaveEngines, outcomeUnder } from './mid-wave.ts';
 import { clusterRows } from './mid-wave-cluster.ts';
 import { peopleRows } from './mid-wave-people.ts';
 
@@ -18,10 +19,10 @@ const midWaveRows: readonly MidWaveRow[] = [...clusterRows, ...peopleRows];
 
 const zones = ['a', 'b', 'c'] as const;
 
-function definitionOf({ rollout }: MidWaveRow): GroupDefinition {
+function definitionOf({ rollout }: MidWaveRow, engine: MidWaveEngine): GroupDefinition {
   const soak = { before: { gates: [] }, after: { soakMs: 600_000, gates: [] } };
   const waves = [wave('canary', ['a'], { amount: { pods: 1 }, ...soak }), wave('rest', zones)];
-  return group({ rollout: { waves, ...rollout } });
+  return group({ rollout: { engine, waves, ...rollout } });
 }
 
 const instant = (seconds: number): number => kitNowMs + seconds * 1000;
@@ -35,9 +36,29 @@ function intentsOf({ snapshot }: World): readonly IntentView[] {
   return isUnknown(snapshot.intents) ? [] : snapshot.intents;
 }
 
-function changeSets(world: World, names: readonly string[], change: Partial<Snapshot['statefulSets'][number]>): World {
+/** What the StatefulSets of a group are like under its engine. */
+function strategyOf(engine: RolloutDefinition['engine']): Pick<StatefulSetView, 'updateStrategy' | 'partition'> {
+  return engine === 'onDelete'
+    ? { updateStrategy: 'OnDelete', partition: 0 }
+    : { updateStrategy: 'RollingUpdate', partition: holdingPartition };
+}
+
+/** Somebody writes the update strategy of StatefulSets, and the controller sees it. */
+function changeSets(world: World, names: readonly string[], change: Partial<ReturnType<typeof strategyOf>>): World {
   const isMeant = (name: string): boolean => names.some((zone) => setOf(zone) === name);
-  return withSnapshot(world, { statefulSets: world.snapshot.statefulSets.map((set) => (isMeant(set.name) ? { ...set, ...change } : set)) });
+  const { statefulSets } = world.snapshot;
+  const to = change.partition ?? 0;
+  // The model looks at a StatefulSet when something of it changes by one of its inputs: so the partition comes last, by itself.
+  const others = { ...change, partition: to + 1 };
+  const changed = withSnapshot(world, { statefulSets: statefulSets.map((set) => (isMeant(set.name) ? { ...set, ...others } : set)) });
+  return names.reduce((now, zone) => {
+    const set = now.snapshot.statefulSets.find(({ name }) => name === setOf(zone));
+    if (set === undefined) return now;
+    const { namespace, name: statefulSet, uid, resourceVersion } = set;
+    const target = { namespace, zone, statefulSet, uid, resourceVersion };
+    const action: Action = { kind: 'setPartition', ...target, from: to + 1, to, because: 'outdated', pods: [] };
+    return step(now, { kind: 'action', action });
+  }, changed);
 }
 
 function happen(world: World, happening: Happening, definition: GroupDefinition): World {
@@ -61,6 +82,7 @@ function happen(world: World, happening: Happening, definition: GroupDefinition)
         group: definition.name,
         ...(run === undefined ? {} : { runId: run.id }),
         ...(happening.isAnonymous === true ? {} : { requestedBy: { user: 'kim', groups: ['oncall'], atMs: world.snapshot.nowMs } }),
+        ...(happening.says.action === 'approve' ? { digest: digestOfWaves(definition) } : {}),
         ...happening.says,
       };
       return withSnapshot(world, { intents: [...intentsOf(world), intent] });
@@ -71,10 +93,15 @@ function happen(world: World, happening: Happening, definition: GroupDefinition)
       return step(world, { kind: 'podFails', namespace, pod: `ingester-zone-${happening.pod}`, reason: 'CrashLoopBackOff' });
     case 'podDies':
       return step(world, { kind: 'podDies', namespace, pod: `ingester-zone-${happening.pod}` });
-    case 'strategy':
-      return changeSets(world, happening.zones, { updateStrategy: happening.type });
+    case 'strategy': {
+      const { engine } = definition.rollout;
+      const other = strategyOf(engine === 'onDelete' ? 'partition' : 'onDelete');
+      const types = { other, bare: { updateStrategy: 'RollingUpdate', partition: 0 }, own: strategyOf(engine) } as const;
+      return changeSets(world, happening.zones, types[happening.type]);
+    }
     case 'partition':
       return changeSets(world, happening.zones, { partition: happening.partition });
+    case 'waves':
     case 'policyGone':
     case 'policyBack':
       return world;
@@ -88,9 +115,9 @@ function podsIn({ snapshot }: World, zone: string): string {
 }
 
 /** Runs forward from one happening to the next. Without a policy nobody decides, and time passes alone. */
-function play(row: MidWaveRow): MidWaveRow['outcome'] {
-  const definition = definitionOf(row);
-  let world = worldOf({ groups: [definition], statefulSets: outdatedSets(zones) });
+function play(row: MidWaveRow, engine: MidWaveEngine): MidWaveOutcome {
+  let definition = definitionOf(row, engine);
+  let world = worldOf({ groups: [definition], statefulSets: outdatedSets(zones, strategyOf(engine)) }, { approvals: 'missing' });
   const runs = new Map<string, string>();
   let replaced = 0;
   let end = 'nobody decides';
@@ -118,6 +145,10 @@ function play(row: MidWaveRow): MidWaveRow['outcome'] {
     forward(instant(happening.at) - 1);
     world = step(world, { kind: 'elapse', toMs: instant(happening.at) });
     world = happen(world, happening, definition);
+    if (happening.kind === 'waves') {
+      definition = { ...definition, rollout: { ...definition.rollout, waves: happening.waves } };
+      world = withSnapshot(world, { groups: [definition] });
+    }
     if (happening.kind === 'policyGone') hasPolicy = false;
     if (happening.kind === 'policyBack') hasPolicy = true;
   }
@@ -127,14 +158,28 @@ function play(row: MidWaveRow): MidWaveRow['outcome'] {
 }
 
 describe('in the middle of a wave', () => {
-  it.each(midWaveRows)('$name', (row) => {
-    expect(play(row)).toEqual(row.outcome);
+  describe.each(midWaveEngines)('under the engine %s', (engine) => {
+    it.each(midWaveRows)('$name', (row) => {
+      expect(play(row, engine)).toEqual(outcomeUnder(row, engine));
+    });
   });
 
   it('has a row for everything that may happen', () => {
     const kinds = new Set(midWaveRows.flatMap(({ happens }) => happens.map(({ kind }) => kind)));
     expect([...kinds].sort()).toEqual(
-      ['partition', 'person', 'podBreaks', 'podDies', 'policyBack', 'policyGone', 'replicas', 'strategy', 'takesBack', 'template'].sort(),
+      [
+        'partition',
+        'person',
+        'podBreaks',
+        'podDies',
+        'policyBack',
+        'policyGone',
+        'replicas',
+        'strategy',
+        'takesBack',
+        'template',
+        'waves',
+      ].sort(),
     );
   });
 });

@@ -1,6 +1,6 @@
 // What a row of the table says: what happens in the middle of a wave, and what becomes of it.
 import type { IntentView } from '../../../engine/snapshot.ts';
-import type { RolloutDefinition } from '../../../policies/definition.ts';
+import type { RolloutDefinition, WaveDefinition } from '../../../policies/definition.ts';
 
 /** Something that happens at an instant, in seconds after the template changed to `rev-2` in all zones. */
 export type Happening = { readonly at: number } & (
@@ -12,8 +12,11 @@ export type Happening = { readonly at: number } & (
   | { readonly kind: 'takesBack'; readonly action: IntentView['action'] }
   | { readonly kind: 'podBreaks'; readonly pod: string }
   | { readonly kind: 'podDies'; readonly pod: string }
-  | { readonly kind: 'strategy'; readonly zones: readonly string[]; readonly type: 'OnDelete' | 'RollingUpdate' }
+  /** `other`: that of another engine, which replaces nothing by itself; `bare`: RollingUpdate without a partition; `own`: it is put back. */
+  | { readonly kind: 'strategy'; readonly zones: readonly string[]; readonly type: 'other' | 'bare' | 'own' }
   | { readonly kind: 'partition'; readonly zones: readonly string[]; readonly partition: number }
+  /** The policy is edited. */
+  | { readonly kind: 'waves'; readonly waves: readonly WaveDefinition[] }
   | { readonly kind: 'policyGone' }
   | { readonly kind: 'policyBack' }
 );
@@ -22,18 +25,33 @@ export interface MidWaveRow {
   readonly name: string;
   readonly rollout?: Partial<RolloutDefinition>;
   readonly happens: readonly Happening[];
-  readonly outcome: {
-    /** `done`; or what holds it for good. */
-    readonly end: string;
-    /** The last turn, in seconds. */
-    readonly seconds: number;
-    /** What each zone runs, by ordinal: the number of the revision, `!` when the pod is not ready. */
-    readonly zones: Readonly<Record<string, string>>;
-    /** How many pods went in all, whoever took them. */
-    readonly replaced: number;
-    /** Kind and outcome of every run, in their order. */
-    readonly runs: readonly string[];
-  };
+  /** Under the engine onDelete. */
+  readonly outcome: MidWaveOutcome;
+  /** What is another one under another engine. */
+  readonly differs?: Readonly<Partial<Record<Exclude<MidWaveEngine, 'onDelete'>, Partial<MidWaveOutcome>>>>;
+}
+
+export interface MidWaveOutcome {
+  /** `done`; or what holds it for good. */
+  readonly end: string;
+  /** The last turn, in seconds. */
+  readonly seconds: number;
+  /** What each zone runs, by ordinal: the number of the revision, `!` when the pod is not ready. */
+  readonly zones: Readonly<Record<string, string>>;
+  /** How many pods went in all, whoever took them. */
+  readonly replaced: number;
+  /** Kind and outcome of every run, in their order. */
+  readonly runs: readonly string[];
+}
+
+/** Every row is played under each of them. */
+export const midWaveEngines = ['onDelete', 'partition'] as const satisfies readonly RolloutDefinition['engine'][];
+
+export type MidWaveEngine = (typeof midWaveEngines)[number];
+
+/** What becomes of the row under an engine. */
+export function outcomeUnder({ outcome, differs }: MidWaveRow, engine: MidWaveEngine): MidWaveOutcome {
+  return engine === 'onDelete' ? outcome : { ...outcome, ...differs?.[engine] };
 }
 
 export const all = { a: '2 2 2', b: '2 2 2', c: '2 2 2' } as const;

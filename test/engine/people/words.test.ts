@@ -2,17 +2,32 @@ import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide.ts';
 import type { AdmissionRequest } from '../../../engine/decision.ts';
 import { judge } from '../../../engine/judge.ts';
-import { isHold } from '../../../engine/people.ts';
+import { digestOfRule, digestOfWaves, isHold } from '../../../engine/people.ts';
 import { runRecord } from '../../../engine/publish/run-record.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { withException } from '../../../engine/rules/exception.ts';
 import { afterWave } from '../../../engine/rules/wave.ts';
 import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
+import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
 import type { RolloutRun } from '../../../policies/schema/kinds.ts';
 import { unyieldingRules } from '../../../policies/unyielding.ts';
 import { adopted, gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { ago, contextWith, exception, hourMs, intent, ledgerOf, minuteMs, outdatedSets, preparation, runOf } from '../../kit/questions.ts';
+import {
+  ago,
+  contextWith,
+  exception,
+  hourMs,
+  intent,
+  ledgerOf,
+  line,
+  minuteMs,
+  outdatedSets,
+  policy,
+  policyRule,
+  preparation,
+  runOf,
+} from '../../kit/questions.ts';
 import { going, holding, roll } from '../../kit/rolls.ts';
 
 const vouched = (user: string, atMs: number, groups: readonly string[] = ['oncall']): IntentView['requestedBy'] & object => ({
@@ -64,7 +79,7 @@ describe('an approval', () => {
     return going(decided) || (holding(decided)[0] ?? '');
   };
   const yes = (atMs: number, more: Partial<IntentView> = {}): IntentView =>
-    intent({ wave: 'all', requestedBy: vouched('kim', atMs), ...more });
+    intent({ wave: 'all', digest: digestOfWaves(approved), requestedBy: vouched('kim', atMs), ...more });
   const no = (atMs: number): IntentView => ({ ...yes(atMs), action: 'reject' });
 
   it('of who rejected before takes the rejection back, and not that of another', () => {
@@ -76,6 +91,52 @@ describe('an approval', () => {
   it('says when it ends, by the first of both ends', () => {
     const results = roll(approved, runOf(), { intents: [yes(ago(1000), { expiresMs: kitNowMs + minuteMs })] }).steps[0]?.results;
     expect(results?.find(({ rule }) => rule === 'approval')?.earliestMs).toBe(kitNowMs + minuteMs);
+  });
+});
+
+describe('the digest of what is approved', () => {
+  const [canary, rest] = [
+    wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: ['errors'] } }),
+    wave('rest', ['a', 'b', 'c'], { before: { approval: { count: 1, from: ['oncall'] }, gates: [] } }),
+  ];
+  const of = (waves: readonly WaveDefinition[], gates: readonly GateDefinition[] = [gate(), gate({ name: 'other' })]): string =>
+    digestOfWaves(group({ gates, rollout: { waves } }));
+  const base = of([canary, rest]);
+
+  it('of waves is the same whatever else the group says, and wherever it is written', () => {
+    const elsewhere = group({
+      ...{ name: 'store', gates: [gate({ name: 'third' }), gate()], sources: { 'gates.errors': line(3) } },
+      rollout: { waves: [canary, rest], engine: 'partition', minIntervalMs: 5 },
+    });
+    expect([base, digestOfWaves(elsewhere)]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), base]);
+  });
+
+  it.each<[string, string]>([
+    ['an amount', of([{ ...canary, amount: { pods: 2 } }, rest])],
+    ['a zone', of([{ ...canary, zones: ['b'] }, rest])],
+    ['the order', of([rest, canary])],
+    ['a wave more', of([canary, rest, wave('last', ['c'])])],
+    ['a soak', of([{ ...canary, after: { ...canary.after, soakMs: 0 } }, rest])],
+    ['who approves', of([canary, { ...rest, before: { gates: [], approval: { count: 1, from: ['dev'] } } }])],
+    ['a gate that a wave names', of([canary, rest], [gate({ pass: { '<=': [{ var: 'value' }, 9] } })])],
+    ['a gate that is gone', of([canary, rest], [])],
+  ])('of waves is another one with %s', (_what, other) => {
+    expect(other).not.toBe(base);
+  });
+
+  it('of a rule is another one with whatever it judges by, and the same wherever it is written', () => {
+    const metric = { source: 'prod', query: 'max(queue)', noData: 'unknown', maxAgeMs: minuteMs } as const;
+    const rule = policyRule({ effect: 'requireApproval', when: { '>': [{ var: 'inputs.metrics.queue' }, 100] } });
+    const safety = policy({ metrics: { queue: metric, idle: metric }, rules: [rule] });
+    const digest = digestOfRule(safety, rule);
+    expect(digestOfRule({ metrics: { queue: metric } }, { ...rule, source: line(99) })).toBe(digest);
+    const others = [
+      digestOfRule(safety, { ...rule, when: { '>': [{ var: 'inputs.metrics.queue' }, 1000] } }),
+      digestOfRule(safety, { ...rule, approval: { count: 2, from: [] } }),
+      digestOfRule(safety, { ...rule, actions: ['evict'] }),
+      digestOfRule({ metrics: { queue: { ...metric, query: 'min(queue)' } } }, rule),
+    ];
+    expect(new Set([digest, ...others]).size).toBe(5);
   });
 });
 

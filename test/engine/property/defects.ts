@@ -5,8 +5,8 @@ export interface Defect {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** Which of the two properties finds it. */
-  readonly by: 'decisions' | 'runs' | 'partitions';
+  /** Which of the properties finds it. */
+  readonly by: 'decisions' | 'runs' | 'partitions' | 'promotions';
 }
 
 export const defects: readonly Defect[] = [
@@ -163,5 +163,47 @@ export const defects: readonly Defect[] = [
     find: 'const isCurrent = set.status.currentRevision === set.status.updateRevision;',
     replace: 'const isCurrent = set.status.currentRevision !== undefined;',
     by: 'partitions',
+  },
+  {
+    name: 'a promotion is written without the pod that goes',
+    file: 'engine/promote/promotions.ts',
+    find: 'placements: before + 1, replaces: uid, atMs',
+    replace: 'placements: before + 1, atMs',
+    by: 'promotions',
+  },
+  {
+    name: 'a pod is taken away a third time so that it comes back at its revision',
+    file: 'engine/rules/promote.ts',
+    find: 'export const mostPlacements = 2;',
+    replace: 'export const mostPlacements = 3;',
+    by: 'promotions',
+  },
+  {
+    name: 'what pods come back at is not noted of those that nobody promoted',
+    file: 'engine/promote/promotions.ts',
+    find: 'const isForeign = known === undefined && isPromoted(group)',
+    replace: 'const isForeign = known !== undefined && isPromoted(group)',
+    by: 'promotions',
+  },
+  {
+    name: 'a pod comes back at a revision that it has not, and nobody wants',
+    file: 'engine/promote/promotions.ts',
+    find: 'return revision === target && isPromoted(group);',
+    replace: 'return target.length > 0 && isPromoted(group);',
+    by: 'promotions',
+  },
+  {
+    name: 'others go while a pod has not come back as it should',
+    file: 'engine/rules/budget.ts',
+    find: 'return again.length === 0 ? picked : picked.filter(({ pod }) => again.includes(pod));',
+    replace: 'return again.length === 0 ? picked : [...picked];',
+    by: 'promotions',
+  },
+  {
+    name: 'pods go while the StatefulSet controller replaces others by itself',
+    file: 'engine/rules/partition.ts',
+    find: 'if (isPromoted(context.group)) return heldByPartition(view, set);',
+    replace: 'if (isPromoted(context.group)) return undefined;',
+    by: 'promotions',
   },
 ];

@@ -4,12 +4,15 @@ import { decideGroup } from '../../../engine/decide.ts';
 import { type AdmissionRequest, type GroupDecision, type RuleOutcome, type RuleResult, replacedBy } from '../../../engine/decision.ts';
 import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants.ts';
 import { judge } from '../../../engine/judge.ts';
+import { decidedLedger } from '../../../engine/ledger.ts';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
 import type { Snapshot } from '../../../engine/snapshot.ts';
 import { createWorld } from '../../../engine/world/world.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
 import { judgeDecision } from '../../kit/oracle.ts';
 import { judgePartitions, partitionedCase } from '../../kit/partition-cases.ts';
+import { judgePromotions, promotedCase } from '../../kit/promote-cases.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
 
 export interface Found {
@@ -82,6 +85,68 @@ export function checkPartitions(firstSeed: number, groups: number, most = 5): Pr
     });
   }
   return { groups: seed - firstSeed, found, answers, replacements, scales: 0 };
+}
+
+export interface PromotionReport extends PropertyReport {
+  /** Whole runs that came to their end, with every pod at the update revision. */
+  readonly ended: number;
+}
+
+/** One decision per seed for a group of the engine `promote`, and a whole run for one seed in ten. */
+export function checkPromotions(firstSeed: number, groups: number, most = 5): PromotionReport {
+  const found: Found[] = [];
+  const answers = new Map<string, number>();
+  let replacements = 0;
+  let ended = 0;
+  let seed = firstSeed;
+  for (; seed < firstSeed + groups && found.length < most; seed += 1) {
+    const one = promotedCase(seed);
+    if (one === undefined) continue;
+    const judged = (seen: RandomCase, decision: GroupDecision): void => {
+      replacements += decision.actions.flatMap(replacedBy).length;
+      // A run that goes back goes away from what the StatefulSets ask for, which is all that is looked at here.
+      if (decision.run?.rolledBack !== undefined) return;
+      const { snapshot, group } = seen;
+      const [before] = snapshot.ledgers;
+      const after = before === undefined ? [] : judgePromotions(seen, decision, decidedLedger(before, decision, { snapshot, group }));
+      for (const what of [...after, ...judgeDecision(snapshot, group, decision)]) found.push({ seed, what });
+    };
+    const decision = decideGroup(one.snapshot, one.group);
+    countAnswers(
+      answers,
+      decision.steps.flatMap((step) => step.results),
+    );
+    countAnswers(answers, decision.warnings);
+    for (const request of templatesFor(one)) countAnswers(answers, judge(one.snapshot, request).results);
+    judged(one, decision);
+    for (const what of violationsOf({ ...one, decision })) found.push({ seed, what });
+    if (seed % 10 !== 0) continue;
+    const run = runForward(createWorld(one.snapshot, defaultAssumptions, 'p50'), one.group, {
+      untilMs: one.snapshot.nowMs + 48 * 3_600_000,
+      onTurn: (turn, { snapshot }) => judged({ ...one, snapshot }, turn.decision),
+    });
+    if (run.end !== 'done' || run.last.decision.run?.rolledBack !== undefined) continue;
+    ended += 1;
+    for (const what of leftAtTheEnd(run.world.snapshot, one.group)) found.push({ seed, what });
+  }
+  return { groups: seed - firstSeed, found, answers, replacements, scales: 0, ended };
+}
+
+/** A run is over when every pod runs what its StatefulSet asks for. Nothing is said of pods then, for the StatefulSet controller makes them so by itself. */
+function leftAtTheEnd({ statefulSets, pods, ledgers }: Snapshot, { zones }: GroupDefinition): readonly string[] {
+  const promoted = ledgers.flatMap(({ promotions = [] }) => promotions);
+  return statefulSets.flatMap(({ name, replicas, status, updateStrategy }) => {
+    const listed = pods.find(({ statefulSet }) => statefulSet === name)?.pods ?? [];
+    const own = 'unknown' in listed ? [] : listed;
+    const behind = own.filter(({ ordinal, revision }) => ordinal < replicas && revision !== status.updateRevision);
+    const zone = zones.find(({ statefulSet }) => statefulSet === name)?.name;
+    // Under OnDelete the current revision never moves on, and what pods run is noted for the day on which that ends.
+    const said = updateStrategy === 'OnDelete' ? [] : promoted.filter((one) => one.zone === zone);
+    return [
+      ...behind.map((pod) => `L1: ${pod.name} is behind at the end`),
+      ...said.map(({ ordinal, revision }) => `L4: pod ${ordinal} of zone ${zone} is promoted to ${revision} at the end`),
+    ];
+  });
 }
 
 /** A new template for each member. */

@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { type Defect, defects } from './defects.ts';
-import { answerKey, checkDecisions, checkPartitions, checkRuns, type PropertyReport } from './harness.ts';
+import { answerKey, checkDecisions, checkPartitions, checkPromotions, checkRuns, type PropertyReport } from './harness.ts';
 
 const groups = 3000;
 const runs = 150;
@@ -16,7 +16,9 @@ const firstSeed = Number(process.env['SEED'] ?? 1);
 describe('decisions over random groups', () => {
   const report = checkDecisions(firstSeed, groups);
   const partitions = checkPartitions(firstSeed, groups);
-  const timesSeen = (key: string): number => (report.answers.get(key) ?? 0) + (partitions.answers.get(key) ?? 0);
+  const promotions = checkPromotions(firstSeed, groups);
+  const reports: readonly PropertyReport[] = [report, partitions, promotions];
+  const timesSeen = (key: string): number => reports.reduce((sum, { answers }) => sum + (answers.get(key) ?? 0), 0);
 
   it(`keep every invariant under the engine partition, over ${groups} groups and a whole run for each tenth of them`, () => {
     process.stdout.write(
@@ -25,6 +27,16 @@ describe('decisions over random groups', () => {
     expect(partitions.found).toEqual([]);
     expect(partitions.groups).toBe(groups);
     expect(partitions.replacements).toBeGreaterThan(100);
+  });
+
+  it(`keep every invariant under the engine promote, over ${groups} groups and a whole run for each tenth of them`, () => {
+    process.stdout.write(
+      `seeds ${firstSeed} to ${firstSeed + promotions.groups - 1}: ${promotions.replacements} replacements of promoted pods, ${promotions.ended} whole runs that ended\n`,
+    );
+    expect(promotions.found).toEqual([]);
+    expect(promotions.groups).toBe(groups);
+    expect(promotions.replacements).toBeGreaterThan(100);
+    expect(promotions.ended).toBeGreaterThan(10);
   });
 
   it(`keep every invariant, over ${groups} groups`, () => {
@@ -50,9 +62,8 @@ describe('decisions over random groups', () => {
 
   it('see no answer that the list of rules does not name', () => {
     const listed = new Set(ruleCatalog.flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome))));
-    expect(
-      [...report.answers.keys(), ...partitions.answers.keys()].filter((key) => !key.startsWith('policy/rule ') && !listed.has(key)),
-    ).toEqual([]);
+    const seen = reports.flatMap(({ answers }) => [...answers.keys()]);
+    expect(seen.filter((key) => !key.startsWith('policy/rule ') && !listed.has(key))).toEqual([]);
   });
 });
 
@@ -83,10 +94,12 @@ describe('the property tests themselves', () => {
 
 function checkedBy(harness: Harness, { by }: Defect): PropertyReport {
   if (by === 'partitions') return harness.checkPartitions(1, groups, 1);
+  if (by === 'promotions') return harness.checkPromotions(1, groups, 1);
   return by === 'decisions' ? harness.checkDecisions(1, groups, 1) : harness.checkRuns(1, runs, 1);
 }
 
 interface Harness {
+  readonly checkPromotions: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkPartitions: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkDecisions: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkRuns: (firstSeed: number, groups: number, most: number) => PropertyReport;

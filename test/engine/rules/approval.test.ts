@@ -6,6 +6,7 @@ import { group } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, intent, line, minuteMs } from '../../kit/questions.ts';
 
+const digest = 'd'.repeat(32);
 const run = { id: 'run-1', startedMs: ago(hourMs) };
 
 function ask(
@@ -18,7 +19,7 @@ function ask(
     rule: 'approval',
     approval: { count: 1, from: ['oncall'], ...approval },
     subject: { wave: 'canary' },
-    source: line(1),
+    ...{ digest, source: line(1) },
     ...asked,
   });
 }
@@ -26,7 +27,7 @@ function ask(
 const by = (user: string, overrides: Partial<IntentView> = {}) =>
   intent({
     name: `by-${user}`,
-    wave: 'canary',
+    ...{ wave: 'canary', digest },
     requestedBy: { user, groups: ['oncall'], atMs: ago(minuteMs) },
     ...overrides,
   });
@@ -35,18 +36,25 @@ const anonymous = (name: string): IntentView => {
   return rest;
 };
 const one = { limit: '1 from oncall', source: line(1) };
-const none = { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', ...one };
+const none = { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', ...one, digest };
 
 describe('an approval', () => {
   it('is waited for', () => {
     expect(ask({}, [])).toEqual(none);
-    expect(ask({ from: [] }, [])).toEqual({ rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals', limit: '1', source: line(1) });
+    expect(ask({ from: [] }, [])).toEqual({
+      rule: 'approval',
+      outcome: 'wait',
+      fact: '0 of 1 approvals',
+      limit: '1',
+      source: line(1),
+      digest,
+    });
     expect(ask({ count: 2, from: ['oncall', 'lead'] }, [by('kim')])).toEqual({
       rule: 'approval',
       outcome: 'wait',
       fact: '1 of 2 approvals from oncall or lead',
       limit: '2 from oncall or lead',
-      source: line(1),
+      ...{ source: line(1), digest },
     });
   });
 
@@ -79,6 +87,16 @@ describe('an approval', () => {
     expect(ask({}, [by('kim', overrides)])).toEqual(none);
   });
 
+  it('of another definition does not count, nor one that names none, and it says whose', () => {
+    const { digest: _none, ...bare } = by('ben');
+    const asked = ask({ count: 2 }, [by('kim', { digest: 'e'.repeat(32) }), by('zoe'), by('zoe', { digest: 'e'.repeat(32) }), bare]);
+    expect(asked).toMatchObject({
+      outcome: 'wait',
+      fact: '1 of 2 approvals from oncall; kim approved what has been changed since; the approval of ben names no digest',
+      digest,
+    });
+  });
+
   it('that names the run counts, whenever it was given; without a run any age does', () => {
     const early = { requestedBy: { user: 'kim', groups: ['oncall'], atMs: run.startedMs - 1 } };
     expect(ask({}, [by('kim', { ...early, runId: 'run-1' })])).toMatchObject({ outcome: 'ok' });
@@ -103,7 +121,7 @@ describe('an approval', () => {
       outcome: 'unknown',
       fact: '0 of 1 approvals, and 2 without an identity, which only the webhook can stamp',
       limit: '1',
-      source: line(1),
+      ...{ source: line(1), digest },
     });
     expect(ask({}, [anonymous('x'), by('kim')])).toMatchObject({ outcome: 'ok' });
   });

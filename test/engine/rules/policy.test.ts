@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { digestOfRule } from '../../../engine/people.ts';
 import { type PolicyQuestion, policyAnswer } from '../../../engine/rules/policy.ts';
 import { conditionData } from '../../../engine/rules/policy-data.ts';
 import type { MetricView } from '../../../engine/snapshot.ts';
@@ -63,6 +64,7 @@ describe('a rule of a policy', () => {
 
   it('that requires approval answers as the approval does, under its own name', () => {
     const asked: Partial<PolicyRuleDefinition> = { effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } };
+    const digest = digestOfRule({ metrics: { queue } }, policyRule(asked));
     expect(ask([asked])).toEqual({
       results: [
         {
@@ -70,13 +72,13 @@ describe('a rule of a policy', () => {
           outcome: 'wait',
           fact: 'its condition holds; 0 of 1 approvals from oncall',
           limit: '1 from oncall',
-          source,
+          ...{ source, digest },
         },
       ],
       warnings: [],
       effects: ['requireApproval'],
     });
-    const given = { intents: [intent({ rule: 'safety/rule' })] };
+    const given = { intents: [intent({ rule: 'safety/rule', digest })] };
     expect(ask([asked], given).results).toEqual([
       { rule: 'safety/rule', outcome: 'ok', fact: 'approved by kim', limit: '1 from oncall', source },
     ]);
@@ -211,7 +213,20 @@ describe('the variables of a condition', () => {
   it.each<[string, readonly MetricView[], 'unknown' | 'zero', unknown]>([
     ['the value', [metric], 'unknown', 200],
     ['the value, as old as may be', [{ ...metric, atMs: ago(5 * minuteMs) }], 'unknown', 200],
-    ['unknown when it is older', [{ ...metric, atMs: ago(5 * minuteMs) - 1 }], 'unknown', { unknown: 'the reading is too old' }],
+    ['unknown when it is older', [{ ...metric, atMs: ago(5 * minuteMs) - 1 }], 'unknown', { unknown: 'the reading is older than 5m' }],
+    [
+      'why there is nothing newer',
+      [{ ...metric, atMs: ago(5 * minuteMs) - 1, problem: 'the provider refuses connections' }],
+      'unknown',
+      { unknown: 'the reading is older than 5m: the provider refuses connections' },
+    ],
+    ['the value before a failure, while it may count', [{ ...metric, problem: 'the provider refuses connections' }], 'unknown', 200],
+    [
+      'no zero by a reading without data that is too old',
+      [{ ...metric, value: { unknown: 'no data' }, atMs: ago(5 * minuteMs) - 1 }],
+      'zero',
+      { unknown: 'the reading is older than 5m' },
+    ],
     ['unknown without a reading', [], 'zero', { unknown: 'no reading' }],
     ['unknown with the reason', [{ ...metric, value: { unknown: 'timeout' } }], 'zero', { unknown: 'timeout' }],
     ['unknown without data', [{ ...metric, value: { unknown: 'no data' } }], 'unknown', { unknown: 'no data' }],

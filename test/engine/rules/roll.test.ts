@@ -4,7 +4,7 @@ import { pausedByPerson, type RollQuestion, rollRules } from '../../../engine/ru
 import type { Claim } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, RolloutDefinition } from '../../../policies/definition.ts';
 import { adopted, group } from '../../kit/groups.ts';
-import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
+import { kitNowMs, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
 import { ago, contextWith, intent, ledgerOf, line, minuteMs, outdatedSets, policy, rollQuestion, runOf } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
@@ -24,6 +24,7 @@ function ask(
 const native = group({ sources });
 const rolled = (rollout: Partial<RolloutDefinition>) => group({ sources, rollout });
 const down = { 'ingester-zone-b': { 1: { isReady: false } } };
+const broken = { isReady: false, waitingReasons: ['CrashLoopBackOff'] };
 
 describe('the rules of a roll', () => {
   it('are asked in the order in which people read them', () => {
@@ -192,6 +193,23 @@ describe('replica-write-in-flight', () => {
   it('waits while surplus pods are left, in any zone', () => {
     expect(ask(rule, native, surplus(native))).toEqual({ rule, outcome: 'wait', fact: 'zone b is shrinking, 2 surplus pods are left' });
     expect(ask(rule, adopted(), surplus(adopted()))).toMatchObject({ outcome: 'ok' });
+  });
+
+  it('lets stuck pods go that surplus pods wait for, which is so under OrderedReady', () => {
+    const ordered = (changes: StatefulSetOverrides, pods: Readonly<Record<number, object>> = { 1: broken }, from = native) => ({
+      statefulSets: outdatedSets(['a', 'b', 'c'], { podManagementPolicy: 'OrderedReady', ...changes }),
+      pods: contextWith(from, {
+        statefulSets: outdatedSets(['a', 'b', 'c']).map((set) => (set.name === 'ingester-zone-b' ? { ...set, replicas: 5 } : set)),
+        podChanges: { 'ingester-zone-b': pods },
+      }).snapshot.pods,
+    });
+    const waits = { outcome: 'wait', fact: 'zone b is shrinking, 2 surplus pods are left' };
+    expect(ask(rule, native, ordered({}))).toEqual({ rule, outcome: 'ok', fact: 'zone b shrinks when its stuck pods are replaced' });
+    expect(ask(rule, native, ordered({ podManagementPolicy: 'Parallel' }))).toMatchObject(waits);
+    expect(ask(rule, native, ordered({}, {}))).toMatchObject(waits);
+    expect(ask(rule, native, ordered({}, { 4: broken }))).toMatchObject(waits);
+    expect(ask(rule, native, ordered({}, { 1: broken, 4: { isTerminating: true } }))).toMatchObject(waits);
+    expect(ask(rule, native, { ...ordered({}), ledgers: [ledgerOf({ claims: [shrinking] })] })).toMatchObject({ outcome: 'wait' });
   });
 
   it('waits while a decrease is announced, which a disruption is not', () => {

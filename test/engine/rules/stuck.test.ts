@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { isStuck, stuckInstants } from '../../../engine/rules/stuck.ts';
 import type { PodView } from '../../../engine/snapshot.ts';
+import { holdingPartition } from '../../../policies/engines.ts';
 import { adopted, group } from '../../kit/groups.ts';
-import { kitNowMs, pod, statefulSet } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision, pod, statefulSet } from '../../kit/objects.ts';
 import { ago, contextWith, minuteMs, zoneIn } from '../../kit/questions.ts';
+import { podsIn } from '../../kit/rolls.ts';
 
 const when = (rule: 'any' | 'crashing' | 'none') =>
   group({ zones: ['a'], rollout: { replaceUnready: { when: rule, afterMs: 5 * minuteMs } } });
@@ -33,6 +35,28 @@ describe('a pod is stuck', () => {
     const waiting = { waitingReasons: ['ErrImagePull'], isReady: true };
     expect(isStuck(context, zoneIn(context), pod(set, 0, { ...waiting, containersReady: false }))).toBe(true);
     expect(isStuck(context, zoneIn(context), pod(set, 0, { ...waiting, containersReady: true }))).toBe(false);
+  });
+});
+
+describe('below the partition a pod is stuck', () => {
+  const partitioned = group({ zones: ['a'], rollout: { engine: 'partition' } });
+  const held = statefulSet({ updateStrategy: 'RollingUpdate', partition: holdingPartition, status: { updateRevision: newRevision } });
+  const isStuckAt = (ordinal: number, revision: string): boolean => {
+    const changes = { [ordinal]: { ...crashing, revision } };
+    const context = contextWith(partitioned, { statefulSets: [held], ...podsIn({ a: changes }) });
+    return isStuck(context, zoneIn(context), pod(held, ordinal, changes[ordinal]));
+  };
+
+  it('when it is the next one down', () => {
+    expect(isStuckAt(2, oldRevision)).toBe(true);
+  });
+
+  it('not when it would come back as it is, behind pods that are not its own', () => {
+    expect(isStuckAt(1, oldRevision)).toBe(false);
+  });
+
+  it('when it is of a run in between, and would come back at the current revision', () => {
+    expect(isStuckAt(1, 'between')).toBe(true);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { digestOfWaves } from '../../../engine/people.ts';
 import { afterWave, beforeWave } from '../../../engine/rules/wave.ts';
 import type { GateReading } from '../../../engine/snapshot.ts';
 import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
@@ -30,6 +31,7 @@ const readings = (...list: GateReading[]) => ({
   gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings: list }],
 });
 const context = (overrides: SnapshotOverrides = {}, of = given(true)) => contextWith(of, overrides);
+const digest = digestOfWaves(given(true));
 const nothing = { results: [], observations: [], wantedReadings: [] };
 
 describe('before a wave', () => {
@@ -39,9 +41,9 @@ describe('before a wave', () => {
 
   it('somebody approves this wave of this run', () => {
     expect(beforeWave(context(), peopled, runOf()).results).toEqual([
-      { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(1) },
+      { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(1), digest },
     ]);
-    const approved = context({ intents: [intent({ wave: 'canary' })] });
+    const approved = context({ intents: [intent({ wave: 'canary', digest })] });
     expect(beforeWave(approved, peopled, runOf()).results).toEqual([
       { rule: 'approval', outcome: 'ok', fact: 'approved by kim', limit: '1 from oncall', source: line(1) },
     ]);
@@ -100,7 +102,7 @@ describe('after a wave', () => {
         source: line(3),
         earliestMs: kitNowMs + 50 * minuteMs,
       },
-      { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(2) },
+      { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall', limit: '1 from oncall', source: line(2), digest },
     ]);
   });
 

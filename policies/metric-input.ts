@@ -1,0 +1,25 @@
+// Metric inputs of RolloutPolicies: how often one is asked for, and whether any rule reads it.
+import type { PolicyDefinition } from './definition.ts';
+
+const longestMs = 60_000;
+const usualMs = 15_000;
+const shortestMs = 1_000;
+
+/**
+ * How often an input of this `maxAge` is asked for, both in milliseconds: four times in the age that it may have, so that one answer may fail, and
+ * every minute at least. More often than every 15 s only where half of the age is less.
+ */
+export function inputEveryMs(maxAgeMs: number): number {
+  return Math.max(shortestMs, Math.min(longestMs, Math.max(maxAgeMs / 4, Math.min(usualMs, maxAgeMs / 2))));
+}
+
+/**
+ * Names of the inputs that a rule of the policy may read, in its condition or in what it says. By the text alone: one that is named without being
+ * read is asked for in vain, and never the other way round.
+ */
+export function inputsRead({ metrics, rules }: Pick<PolicyDefinition, 'metrics' | 'rules'>): readonly string[] {
+  const texts = rules.map(({ when, message }) => JSON.stringify([when ?? null, message ?? ''])).filter((text) => text.includes('inputs'));
+  return Object.keys(metrics)
+    .filter((name) => texts.some((text) => text.includes(name)))
+    .sort();
+}
