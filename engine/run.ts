@@ -62,7 +62,9 @@ export function waveProgress(
     const target = wave.zones.includes(name) ? waveTarget(wave.amount, view.replicas) : 0;
     // What the StatefulSet controller may replace is replaced, whether the wave asks for it or not.
     const going = wave.zones.includes(name) ? view.released.length : 0;
-    return [{ view, target, remaining: Math.max(0, stuckIn(view), going, Math.min(target - view.updated, view.outdated.length)) }];
+    // A pod that has gone, and whose successor is not made yet, is one of those that the wave has taken.
+    const left = Math.min(target - view.updated - view.coming, view.outdated.length);
+    return [{ view, target, remaining: Math.max(0, stuckIn(view), going, left) }];
   });
   const isFilled = zones.every((zone) => zone.remaining === 0 && zone.view.unknown === undefined);
   return { wave, zones, isFilled, isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };

@@ -26,6 +26,8 @@ export interface ZoneView {
   readonly released: readonly PodView[];
   /** Pods within `spec.replicas` at `target`. */
   readonly updated: number;
+  /** Places within `spec.replicas` that have no pod now, and whose next one is made at `target`. */
+  readonly coming: number;
   /** Ordinals within `spec.replicas` that have no available pod, or whose disruption is announced, or that the controller may replace. */
   readonly unavailable: ReadonlySet<number>;
   /** How many pods count against the budget of the zone. */
@@ -118,6 +120,7 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     outdated: [],
     released: [],
     updated: 0,
+    coming: 0,
     unavailable: new Set<number>(),
     unavailableCount: 0,
     inFlight: 0,
@@ -146,12 +149,13 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
   }
   const target = targetRevision(ledger, zone, set);
   const remembered = views.get(known);
-  const isKept = remembered?.view.target === target && claims.length === 0 && isStillTrue(remembered, group, zone, set, snapshot.nowMs);
-  if (remembered !== undefined && isKept) return remembered.view;
+  const isSame = remembered?.view.target === target && remembered.promotions === ledger.promotions;
+  const isKept = remembered !== undefined && isSame && claims.length === 0 && isStillTrue(remembered, group, zone, set, snapshot.nowMs);
+  if (isKept) return remembered.view;
   const pods = membersInOrder(known, group, set);
-  const counted = countPods({ nowMs: snapshot.nowMs, group, set, target, pods, claims });
+  const counted = countPods({ nowMs: snapshot.nowMs, group, set, target, pods, claims, promotions: promotionsOf(ledger, zone) });
   const view: ZoneView = { zone, set, target, claims, replicas: set.replicas, pods, ...counted };
-  if (claims.length === 0) views.set(known, { group, fromMs: snapshot.nowMs, view });
+  if (claims.length === 0) views.set(known, { group, fromMs: snapshot.nowMs, view, promotions: ledger.promotions });
   return view;
 }
 
@@ -189,6 +193,7 @@ interface RememberedView {
   readonly group: GroupDefinition;
   readonly fromMs: number;
   readonly view: ZoneView;
+  readonly promotions: Ledger['promotions'];
 }
 
 /**
@@ -236,9 +241,24 @@ interface CountedPods {
   readonly target: string;
   readonly pods: readonly PodView[];
   readonly claims: readonly Claim[];
+  readonly promotions: NonNullable<Ledger['promotions']>;
 }
 
-function countPods({ nowMs, group, set, target, pods, claims }: CountedPods) {
+function promotionsOf({ promotions = [] }: Ledger, { name }: ZoneDefinition): NonNullable<Ledger['promotions']> {
+  return promotions.filter(({ zone }) => zone === name);
+}
+
+/** The revision at which a pod of the ordinal is made. */
+function madeAt({ group, set, claims, promotions }: Omit<CountedPods, 'nowMs' | 'target' | 'pods'>, ordinal: number): string {
+  const { currentRevision, updateRevision } = set.status;
+  if (set.updateStrategy !== 'RollingUpdate') return updateRevision;
+  const promoted = group.rollout.engine === 'promote' ? promotions.find((one) => one.ordinal === ordinal) : undefined;
+  if (promoted !== undefined) return promoted.revision;
+  const heldBelow = group.rollout.engine === 'partition' ? heldBelowOrdinal(group, set, claims) : set.firstOrdinal + set.partition;
+  return ordinal < heldBelow ? currentRevision : updateRevision;
+}
+
+function countPods({ nowMs, group, set, target, pods, claims, promotions }: CountedPods) {
   const end = set.firstOrdinal + set.replicas;
   const claimed = new Set(claims.map((claim) => claim.uid));
   const heldBelow = heldBelowOrdinal(group, set, claims);
@@ -248,7 +268,7 @@ function countPods({ nowMs, group, set, target, pods, claims }: CountedPods) {
   const available = new Set<number>();
   const waking: number[] = [];
   let updated = 0;
-  let present = 0;
+  const present = new Set<number>();
   let starting = 0;
   let notReadyPods = 0;
   for (const pod of pods) {
@@ -258,7 +278,7 @@ function countPods({ nowMs, group, set, target, pods, claims }: CountedPods) {
       surplus.push(pod);
       continue;
     }
-    present += 1;
+    present.add(pod.ordinal);
     const isReleased = pod.revision !== target && pod.ordinal >= heldBelow;
     if (pod.revision !== target) outdated.push(pod);
     else updated += 1;
@@ -269,7 +289,11 @@ function countPods({ nowMs, group, set, target, pods, claims }: CountedPods) {
     if (!isUp && pod.isReady && !pod.isTerminating) waking.push(pod.readyChangedMs + set.minReadySeconds * 1000);
   }
   const unavailable = new Set<number>();
-  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) if (!available.has(ordinal)) unavailable.add(ordinal);
+  let coming = 0;
+  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
+    if (!available.has(ordinal)) unavailable.add(ordinal);
+    if (!present.has(ordinal) && madeAt({ group, set, claims, promotions }, ordinal) === target) coming += 1;
+  }
   const gap = statusGap(group, set, pods.length, notReadyPods);
   const availableAtMs = group.compatibility.readiness === 'condition' ? earliest(waking.filter((instant) => instant > nowMs)) : undefined;
   return {
@@ -277,9 +301,10 @@ function countPods({ nowMs, group, set, target, pods, claims }: CountedPods) {
     outdated,
     released,
     updated,
+    coming,
     unavailable,
     unavailableCount: Math.max(unavailable.size, gap),
-    inFlight: starting + (set.replicas - present),
+    inFlight: starting + (set.replicas - present.size),
     isReady: unavailable.size === 0 && surplus.length === 0 && gap === 0,
     ...(availableAtMs === undefined ? {} : { availableAtMs }),
   };

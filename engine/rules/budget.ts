@@ -15,7 +15,7 @@ import { type Allowance, pickFromTop, queueFromTop, withoutGap } from './partiti
 import { misplacedPods } from './promote.ts';
 import { isProtected, protectedResult } from './protected.ts';
 import type { RollQuestion } from './roll.ts';
-import { inFlightBefore, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
+import { inFlightBefore, isShrinkHeld, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface ChosenPod {
   readonly pod: PodView;
@@ -64,7 +64,8 @@ export function choosePods(question: RollQuestion): PodChoice {
   const { context } = question;
   const free = Math.max(0, limit - view.unavailableCount);
   const allowed = pick(question, queue, { free, cap: Math.max(1, limit) });
-  const candidates = mayCureBeside(question.context, view) ? allowed.filter(({ because }) => because === 'stuck').slice(0, 1) : allowed;
+  const isCure = mayCureBeside(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
+  const candidates = isCure ? allowed.filter(({ because }) => because === 'stuck').slice(0, 1) : allowed;
   // Every replacement is announced first, so no more go at once than the ledger has room for.
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
@@ -128,15 +129,17 @@ function rollQueue(question: RollQuestion): readonly PodView[] {
   const again = new Set(misplacedPods(context, zone.view));
   const rank = (pod: PodView): number => {
     if (context.group.compatibility.podChoice === 'ordinal') return 0;
-    if (again.has(pod)) return -1;
-    if (isStuck(context, zone.view, pod)) return 0;
-    if (isUp(question, pod)) return leaving.has(pod.uid) ? 3 : 2;
-    return pod.nodeReady ? 1 : 4;
+    if (again.has(pod)) return 0;
+    if (isStuck(context, zone.view, pod)) return 1;
+    // What goes already keeps its place in the wave, also on a node where it does not get away.
+    if (pod.isTerminating || isClaimed(question, pod)) return 2;
+    if (isUp(question, pod)) return leaving.has(pod.uid) ? 5 : 4;
+    return pod.nodeReady ? 3 : 6;
   };
   const isOrdered = context.group.compatibility.podChoice !== 'ordinal' && zone.view.set?.podManagementPolicy === 'OrderedReady';
   // A protected pod is left for last, so that a wave of some pods takes others.
   const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) + (isProtected(context, zone.view, pod.ordinal) ? 10 : 0) }));
-  ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 0 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
+  ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 1 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
   return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
 }
 
