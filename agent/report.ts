@@ -34,6 +34,15 @@ export interface TurnReport {
   readonly error?: string;
 }
 
+/**
+ * Whether the run of the decision is the one that is remembered. One that was decided on and not stored, since the turn ended before, never was: the
+ * next turn, or the next leader, begins another in its place.
+ */
+export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
+  if (decision?.run === undefined) return true;
+  return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;
+}
+
 /** Something that the agent would use and cannot: an absent CRD, a missing permission, an unreachable server. */
 export interface Degradation {
   /** Stable, such as `watch/rolloutgroups` or `lease`. */

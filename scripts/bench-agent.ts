@@ -2,11 +2,21 @@
 import { findBinaries } from '../test/control-plane/binaries.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { Figure } from './bench-figure.ts';
+import { largeRunFigures } from './bench-large-run.ts';
 import { watchingFigures } from './bench-memory.ts';
 import { reactionFigures, rollingFigures } from './bench-rollout.ts';
 
 /** Measures, in less than four minutes; or answers why there is nothing to measure on. */
-export async function measureAgent(progress: (line: string) => void): Promise<readonly Figure[] | string> {
+export function measureAgent(progress: (line: string) => void): Promise<readonly Figure[] | string> {
+  return measure(parts, progress);
+}
+
+/** The run of 1,000 pods, on a control plane of its own; or why there is none. */
+export function measureLargeRun(progress: (line: string) => void): Promise<readonly Figure[] | string> {
+  return measure([{ what: 'a run over 1,000 pods', measure: largeRunFigures }], progress);
+}
+
+async function measure(wanted: readonly Part[], progress: (line: string) => void): Promise<readonly Figure[] | string> {
   const binaries = await findBinaries(progress);
   if (binaries.kind === 'missing') return binaries.reason;
   const controlPlane = await startControlPlane({ binaries: binaries.folder });
@@ -15,10 +25,10 @@ export async function measureAgent(progress: (line: string) => void): Promise<re
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, leave);
   try {
     const figures: Figure[] = [];
-    for (const { what, measure } of parts) {
+    for (const part of wanted) {
       const startedAt = Date.now();
-      figures.push(...(await measure(controlPlane)));
-      progress(`measured ${what} in ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
+      figures.push(...(await part.measure(controlPlane)));
+      progress(`measured ${part.what} in ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
     }
     return figures;
   } finally {
@@ -26,8 +36,13 @@ export async function measureAgent(progress: (line: string) => void): Promise<re
   }
 }
 
+interface Part {
+  readonly what: string;
+  readonly measure: (controlPlane: ControlPlane) => Promise<readonly Figure[]>;
+}
+
 /** The many pods come last: the audit log, which the others read, grows by each of them. */
-const parts: readonly { readonly what: string; readonly measure: (controlPlane: ControlPlane) => Promise<readonly Figure[]> }[] = [
+const parts: readonly Part[] = [
   { what: 'the reaction to a pod that becomes Ready', measure: reactionFigures },
   { what: 'the time of a rollout', measure: rollingFigures },
   { what: 'memory and processor with many pods', measure: watchingFigures },

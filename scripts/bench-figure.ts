@@ -5,7 +5,7 @@ export interface Figure {
   readonly value: number;
   /** At most this; undefined for what is only shown. */
   readonly bar?: number;
-  readonly unit: 'ms' | 'x' | 'MiB' | 'MiB/min' | '%' | 'requests';
+  readonly unit: 'ms' | 'x' | 'MiB' | 'MiB/min' | '%' | 'requests' | 'pods' | 'waves' | 'times' | 'KiB' | 'characters';
   /** What cannot be gone below, or what the figure is made of. */
   readonly floor: string;
 }
@@ -51,7 +51,9 @@ export function figureTable(figures: readonly Figure[], slack: number): readonly
   );
 }
 
+const counts: ReadonlySet<Figure['unit']> = new Set(['requests', 'pods', 'waves', 'times', 'characters']);
+
 function amount({ unit }: Figure, value: number): string {
-  const digits = unit !== 'requests' && (unit === 'x' || Math.abs(value) < 10) ? 2 : 0;
+  const digits = !counts.has(unit) && (unit === 'x' || Math.abs(value) < 10) ? 2 : 0;
   return unit === '%' ? `${value.toFixed(1)} %` : `${value.toFixed(digits)} ${unit}`;
 }

@@ -1,6 +1,6 @@
 // Measures the figures that are promised, prints each beside its bar and its floor, and judges them.
 // `--slack N` multiplies the bars, for busy machines; `--offline` leaves out what needs a control plane, `--agent` all else; `--webhook [SECONDS]`
-// measures the webhook alone, for as long; `--long` loads it for ten minutes.
+// measures the webhook alone, for as long; `--long` loads it for ten minutes, and rolls 1,000 pods; `--large` does that alone.
 import { cpus } from 'node:os';
 import { type Figure, figureTable, isKept } from './bench-figure.ts';
 import { offlineFigures } from './bench-offline.ts';
@@ -24,8 +24,12 @@ function progress(line: string): void {
 async function agentFigures(): Promise<readonly Figure[] | string> {
   const leftOut = ['--offline', '--webhook'].find((word) => words.includes(word));
   if (leftOut !== undefined) return leftOut;
-  const { measureAgent } = await import('./bench-agent.ts');
-  return await measureAgent(progress);
+  const { measureAgent, measureLargeRun } = await import('./bench-agent.ts');
+  if (words.includes('--large')) return await measureLargeRun(progress);
+  const usual = await measureAgent(progress);
+  if (!words.includes('--long') || typeof usual === 'string') return usual;
+  const large = await measureLargeRun(progress);
+  return typeof large === 'string' ? large : [...usual, ...large];
 }
 
 /** Those of the webhook, which needs nothing but loopback. */
@@ -41,7 +45,7 @@ async function bench(): Promise<boolean> {
     if (more.length > 0) say([...(figures.length > 0 ? [''] : []), ...figureTable(more, slack)]);
     figures.push(...more);
   };
-  const [isAgentOnly, isWebhookOnly] = [words.includes('--agent'), words.includes('--webhook')];
+  const [isAgentOnly, isWebhookOnly] = [words.includes('--agent') || words.includes('--large'), words.includes('--webhook')];
   if (!isAgentOnly && !isWebhookOnly) show([...offlineFigures(), ...(await simulationFigures())]);
   if (!isAgentOnly) show(await loadedFigures());
   const agent = await agentFigures();

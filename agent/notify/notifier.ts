@@ -1,7 +1,7 @@
 // Tells people of runs, through the channels that groups name: a listener of turns with a queue for each channel. Nothing waits for it.
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { TurnListener } from '../report.ts';
+import { isRunRemembered, type TurnListener } from '../report.ts';
 import { groupKey } from '../wake-index.ts';
 import { ChannelQueue } from './channel-queue.ts';
 import { channelSource } from './channels.ts';
@@ -108,7 +108,7 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
   const listener: TurnListener = {
     turnEnded: (report) => {
       // The last turns of a hand-over are still to be stored.
-      if (isClosed || !(isLeader || isHandingOver)) return;
+      if (isClosed || !(isLeader || isHandingOver) || !isRunRemembered(report)) return;
       const { namespace, name, notify } = report.group;
       const key = groupKey(report.group);
       if (notify === undefined) forget(key);

@@ -1,5 +1,6 @@
 // RolloutRun objects where the kind is installed: one per rollout and per change of replicas, kept up while it goes on, bounded in number.
 import { isStatus } from '../../cluster/request/failure.ts';
+import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { createObject, deleteObject, patchObject, type Target } from '../../cluster/request/write.ts';
@@ -7,7 +8,7 @@ import { runRecord } from '../../engine/publish/run-record.ts';
 import { apiGroup, type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { TurnListener, TurnReport } from '../report.ts';
+import { isRunRemembered, type TurnListener, type TurnReport } from '../report.ts';
 import { mergePatch } from './publisher.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -119,6 +120,11 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
   };
 
   const record = (key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void => {
+    // An earlier leader may have ended between the last word of a record and what was to go for it.
+    if (runs.historyLimit === undefined) {
+      for (const { metadata, spec } of [runs.rollout, runs.scale].filter((one) => one !== undefined))
+        if (spec.outcome !== 'running') queue.want(`${key.split('/')[0]}/${metadata.name}`);
+    }
     runs.historyLimit = group.rollout.historyLimit;
     const turn = { group, snapshot, performed, startedMs, ...(decision === undefined ? {} : { decision }) };
     for (const lane of ['rollout', 'scale'] as const) {
@@ -140,11 +146,14 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
     const one = kept.get(key);
     if (one === undefined) return 'unchanged';
     const { record: wanted } = one;
-    const object = one.written === undefined ? await create(wanted) : await update(wanted, one.written);
-    const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
-    one.written = { target: { namespace, name, uid, resourceVersion }, spec: wanted.spec };
-    if (wanted.spec.outcome !== 'running') await prune(namespace, wanted.spec.group);
-    return 'written';
+    const isWritten = one.written !== undefined && isSameJson(one.written.spec, wanted.spec);
+    if (!isWritten) {
+      const object = one.written === undefined ? await create(wanted) : await update(wanted, one.written);
+      const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
+      one.written = { target: { namespace, name, uid, resourceVersion }, spec: wanted.spec };
+    }
+    if (wanted.spec.outcome !== 'running') await prune(wanted.metadata.namespace ?? '', wanted.spec.group);
+    return isWritten ? 'unchanged' : 'written';
   };
 
   const create = async (record: RolloutRun): Promise<KubernetesObject> => {
@@ -214,7 +223,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
 
   const listener: TurnListener = {
     turnEnded: (report) => {
-      if (!isLeader || report.decision === undefined) return;
+      if (!isLeader || report.decision === undefined || !isRunRemembered(report)) return;
       const { namespace, name } = report.group;
       const key = `${namespace}/${name}`;
       const runs: GroupRuns = groups.get(key) ?? { turns: [] };

@@ -52,20 +52,34 @@ export function value(
   return vector([{ metric: {}, value: [(env.clock.nowMs() - ageMs) / 1000, text] }], more);
 }
 
+/** One number without a series. */
+export function scalar(env: VirtualEnv, number: string): Told {
+  return { status: 200, body: single(env, 'scalar', number) };
+}
+
+/** One text, as the query `"..."` has it. */
+export function text(env: VirtualEnv, said: string): Told {
+  return { status: 200, body: single(env, 'string', said) };
+}
+
+function single(env: VirtualEnv, resultType: string, said: string): string {
+  return JSON.stringify({ status: 'success', data: { resultType, result: [env.clock.nowMs() / 1000, said] } });
+}
+
 /** Any number of samples. */
 export function vector(result: readonly unknown[], more: object = {}): Told {
   return { status: 200, body: JSON.stringify({ status: 'success', data: { resultType: 'vector', result }, ...more }) };
 }
 
-/** Zone a, then b and c, with a gate after zone a: every 10 s, three in a row, at most 0.5. What `gate` says comes on top. */
-export function gatedGroup(cluster: MemoryCluster, gate: Readonly<Record<string, unknown>> = {}): void {
+/** Zone a, then b and c, with a gate after zone a: every 10 s, three in a row, at most 0.5. What `gate` and `after` say comes on top. */
+export function gatedGroup(cluster: MemoryCluster, gate: Readonly<Record<string, unknown>> = {}, after: object = {}): void {
   const definition = {
     ...{ name: 'errors', prometheus: { source: 'prod', query: 'sum(rate(errors_total[1m]))' } },
     ...{ every: '10s', consecutive: 3, failureLimit: 0, noData: 'hold', onError: 'hold', pass: { '<=': [{ var: 'value' }, 0.5] } },
     ...gate,
   };
   const waves = [
-    { name: 'first', zones: ['a'], percent: 100, after: { gates: ['errors'] } },
+    { name: 'first', zones: ['a'], percent: 100, after: { gates: ['errors'], ...after } },
     { name: 'rest', zones: ['b', 'c'], percent: 100 },
   ];
   nativeGroup(cluster, { gates: [definition], rollout: { engine: 'onDelete', rotateBy: 'delete', waves } });

@@ -35,7 +35,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
   beforeAll(async () => {
     if (executable === undefined) throw new Error('there is no executable prometheus: install it, or name it in PROMETHEUS_BINARY');
     const { client, authority } = controlPlane();
-    for (const kind of ['RolloutGroup', 'MetricSource', 'RolloutRun'] as const)
+    for (const kind of ['RolloutGroup', 'RolloutPolicy', 'MetricSource', 'RolloutRun'] as const)
       await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition(kind) ?? {});
     recorder = await recordHistory(controlPlane());
     prometheus = await createPrometheus(executable, authority.issueForServer());
@@ -166,6 +166,59 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
     expect(agent.log()).not.toMatch(/password|Z2F0ZXM6dGVzdA/);
     await prometheus.kill();
   });
+
+  it(
+    'and a rule of a policy that reads a metric holds by its value, its age and its absence, and lets go when it is good',
+    async () => {
+      await prometheus.start();
+      prometheus.expose(['queue_length 250']);
+      const { patch, arena: open } = await gated('metric-input', patient);
+      await patch('rolloutgroups', 'ingester', { spec: { gates: [gateOf('vector(0)', patient)] } });
+      const { client } = controlPlane();
+      await client.create(`${ours}/metric-input/rolloutpolicies`, {
+        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutPolicy', metadata: { name: 'safety' } },
+        spec: {
+          targets: { all: true },
+          inputs: { metrics: { queue: { source: 'prod', query: 'max(queue_length)', maxAge: '6s' } } },
+          rules: [
+            {
+              ...{ name: 'drained', actions: ['rollout'], effect: 'hold', message: 'queue is ${inputs.metrics.queue}' },
+              when: { '>': [{ var: 'inputs.metrics.queue' }, 100] },
+            },
+          ],
+        },
+      });
+      const agent = await open.startInside({ name: 'agent' });
+      const before = new Set((await open.group.pods()).map(({ metadata }) => metadata.uid));
+      await open.group.setImage('example.com/server:2');
+      const ruleSays = (): string =>
+        agent
+          .turns()
+          .at(-1)
+          ?.decision?.waits.find(({ rule }) => rule === 'safety/drained')?.fact ?? '';
+      const states: readonly (readonly [what: string, make: () => unknown, fact: string])[] = [
+        ['too long', () => undefined, 'queue is 250'],
+        ['another value', () => prometheus.expose(['queue_length 101']), 'queue is 101'],
+        ['NaN', () => prometheus.expose(['queue_length NaN']), 'inputs.metrics.queue is unknown (the value is NaN)'],
+        ['empty', () => prometheus.expose([]), 'inputs.metrics.queue is unknown (no data)'],
+        ['nobody there', () => prometheus.kill(), 'older than 6s: the provider refuses connections'],
+      ];
+      for (const [what, make, fact] of states) {
+        await make();
+        await until(what, () => ruleSays().includes(fact), ruleSays);
+        expect({ what, gone: (await open.group.pods()).filter(({ metadata }) => !before.has(metadata.uid)).length }).toEqual({
+          what,
+          gone: 0,
+        });
+      }
+      await prometheus.start();
+      prometheus.expose(['queue_length 100']);
+      await patch('metricsources', 'prod', { spec: { prometheus: { url: prometheus.url() } } });
+      await open.group.untilRolled(longestMs, { isAdopted: false });
+      await prometheus.kill();
+    },
+    longestMs,
+  );
 }
 
 /** Holds, whatever comes, until three in a row are good. */

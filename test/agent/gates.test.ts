@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 import type { VirtualEnv } from '../kit/virtual-env.ts';
-import { gatedGroup, type MetricServer, metricServer, type Told, value, vector } from './gate-kit.ts';
+import { gatedGroup, type MetricServer, metricServer, scalar, type Told, text, value, vector } from './gate-kit.ts';
 
 interface World {
   readonly cluster: MemoryCluster;
@@ -63,6 +63,10 @@ describe('a gate that enforces', () => {
     ['empty', () => vector([]), 'errors has no data'],
     ['NaN', (env) => value(env, 'NaN'), 'errors is NaN'],
     ['infinite', (env) => value(env, '-Inf'), 'errors is -Inf'],
+    ['infinite the other way', (env) => value(env, '+Inf'), 'errors is +Inf'],
+    ['a scalar that is too much', (env) => scalar(env, '3'), 'errors is 3'],
+    ['a string', (env) => text(env, '0'), 'answers with a string'],
+    ['an error with status 200', () => ({ status: 200, body: '{"status":"error","errorType":"execution","error":"x"}' }), 'execution'],
     ['of the past', (env) => value(env, '0', { ageMs: 600_000 }), 'the sample is 10m old'],
     ['partial', (env) => value(env, '0', { warnings: ['a store is missing'] }), 'may be partial'],
     [
@@ -177,6 +181,32 @@ describe('a gate that enforces', () => {
     await env.advance(600_000);
     expect(count).toBeLessThanOrEqual(21);
     expect(cluster.deletedPods()).toHaveLength(3);
+  });
+
+  it.each<[string, Readonly<Record<string, unknown>>, (env: VirtualEnv) => Told]>([
+    ['a value', {}, (env) => value(env, '1.5')],
+    ['a scalar', {}, (env) => scalar(env, '1.5')],
+    ['nothing', { noData: 'fail' }, () => vector([])],
+    ['NaN', { noData: 'fail' }, (env) => value(env, 'NaN')],
+    ['an error', { onError: 'fail' }, () => ({ status: 503, body: '' })],
+    ['silence', { onError: 'fail' }, () => 'hang'],
+  ])('that turns bad while its wave soaks stops the run within its period: %s', async (_what, gate, bad) => {
+    const cluster = newCluster();
+    gatedGroup(cluster, { failureLimit: 1, ...gate }, { soak: '10m' });
+    const given = { cluster, env: cluster.env, metrics: metricServer(cluster.env) };
+    const { env, metrics } = given;
+    const process = startProcess({ env, gates: metrics.gates });
+    await rollFirstZone(given);
+    await env.advance(120_000);
+    expect(process.reports.at(-1)?.decision?.phase).not.toBe('Failed');
+    metrics.tell = () => bad(env);
+    // Its period, and the longest that a question may take.
+    await env.advance(20_500);
+    expect(process.reports.at(-1)?.decision?.phase).toBe('Failed');
+    metrics.tell = () => value(env, '0');
+    await env.advance(1_200_000);
+    expect(cluster.deletedPods()).toHaveLength(3);
+    expect(process.reports.at(-1)?.decision?.phase).toBe('Failed');
   });
 
   it('holds without a port, and the group is quiet', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRunRecords } from '../../agent/published/run-records.ts';
+import { ledgerOf } from '../kit/questions.ts';
 import { status } from '../kit/virtual-env.ts';
 import { type Turning, writersWorld } from './writers-kit.ts';
 
@@ -99,6 +100,33 @@ describe('records of runs', () => {
     };
     await turn({ updated: [3, 3], target: 'r0' });
     expect([await runs(4, 3), await runs(1, 1), await runs(3, 3)]).toEqual([3, 1, 3]);
+  });
+
+  it('go beyond what the group keeps also when a leader died before they did', async () => {
+    const { turn, all, server, start, records } = setup();
+    await turn({ updated: [3, 3], target: 'r0' });
+    for (const target of ['r1', 'r2']) {
+      await turn({ updated: [0, 0], target });
+      // Every deletion is lost with the leader.
+      server.fault = ({ method }) => (method === 'DELETE' ? status(503, 'ServiceUnavailable') : undefined);
+      await turn({ updated: [3, 3], target }, 10_000, 1);
+    }
+    records.listener.leadershipChanged?.({ isLeader: false });
+    server.fault = undefined;
+    expect(all()).toHaveLength(2);
+    const writes = server.writes().length;
+    await start().turn({ updated: [3, 3], target: 'r2' }, 10_000, 1);
+    expect(all()).toHaveLength(1);
+    expect(server.writes()).toHaveLength(writes + 1);
+  });
+
+  it('are not made for a run that was decided on and never stored', async () => {
+    const { env, server, report, records } = setup();
+    const { decision, ...rest } = report({ updated: [0, 0] });
+    records.listener.turnEnded({ ...rest, ...(decision === undefined ? {} : { decision }), ledger: ledgerOf() });
+    await env.advance(10_000);
+    expect(decision?.run?.outcome).toBe('running');
+    expect(server.writes()).toEqual([]);
   });
 
   it('are no concern where the kind is not installed, and are looked for again', async () => {

@@ -114,6 +114,30 @@ describe('a turn', () => {
     expect(isSent('act.deletePod')()).toBe(true);
   });
 
+  it('adds no replicas by what it saw before a look at the group was slow', async () => {
+    const cluster = newCluster();
+    mirroringGroup(cluster);
+    const { serve } = cluster.api;
+    let isSlow = true;
+    cluster.env.replaceServer((request) => {
+      const answer = serve(request);
+      const isLook = request.method === 'GET' && request.pathname.endsWith('/statefulsets/ingester-zone-b');
+      return isSlow && isLook && 'status' in answer ? { ...answer, delayMs: 15_000 } : answer;
+    });
+    const ask = (replicas: number) => cluster.api.change(template, 'mimir', 'store', { spec: { replicas } });
+    ask(5);
+    startProcess({ env: cluster.env });
+    await cluster.env.until(() => cluster.env.requests.some(({ site }) => site === 'fresh.statefulSet'));
+    await cluster.env.advance(5000);
+    ask(3);
+    await cluster.env.advance(25_000);
+    isSlow = false;
+    await cluster.env.advance(60_000);
+    expect(cluster.env.requests.filter(({ site }) => site === 'act.scaleStatefulSet')).toEqual([]);
+    ask(5);
+    await cluster.env.until(() => sizes(cluster).every((size) => size === 5));
+  });
+
   it('takes no pod away by a cache whose watch has said nothing for a while', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);

@@ -2,11 +2,13 @@
 
 import { type Agent, startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
-import type { PolicyDirectory } from '../../agent/env.ts';
+import type { AgentEnv, PolicyDirectory } from '../../agent/env.ts';
 import { sourceHttp } from '../../agent/gates/source-http.ts';
 import { createExchanges } from '../../agent/process/http-exchange.ts';
 import { createLog } from '../../agent/process/log.ts';
+import { createNotifyHttp } from '../../agent/process/notify-http.ts';
 import { createPodHttp } from '../../agent/process/pod-http.ts';
+import { createWriters, handOver } from '../../agent/published/writers.ts';
 import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
 import { loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../cluster/connection/process-env.ts';
@@ -27,6 +29,8 @@ export interface InProcessOptions {
   /** Text of a policy file. */
   readonly policies?: string;
   readonly config?: Partial<AgentConfig>;
+  /** Whether it also tells what it does, as the executable: decisions, Events, records of runs, notifications. */
+  readonly isTelling?: boolean;
 }
 
 export interface InProcessAgent {
@@ -61,7 +65,7 @@ export function scaledConfig(namespace: string, identity: string): AgentConfig {
 
 /** Starts the agent with the real clock and connections of its own. */
 export async function startInProcess(options: InProcessOptions): Promise<InProcessAgent> {
-  const { url, identity, namespace, name, diesAt = () => false, podProxy, policies, config = {} } = options;
+  const { url, identity, namespace, name, diesAt = () => false, podProxy, policies, config = {}, isTelling = false } = options;
   const connection = await loadConnection({ kubeconfig: identity.kubeconfig, server: url }, { ...connectionProcess(), env: {} });
   const http = createKubernetesHttp(connection, { userAgent: `rollout-group-agent/${name}` });
   const clockAndMore = processEnv(http);
@@ -81,15 +85,26 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
     },
   });
   const exchanges = createExchanges({ env: {}, mostSockets: 8 });
-  const gates = sourceHttp({
-    ...{ kubernetes: http, clock: clockAndMore.clock, log, userAgent: 'rollout-group-agent', exchange: exchanges.exchange },
-    ...{ agentNamespace: namespace, policySources: ['directory', 'objects'] },
-  });
   const close = () => {
     for (const one of [http, pods, exchanges]) one.close();
   };
   const directory = policies === undefined ? {} : { policyDirectory: directoryOf(policies) };
-  const env = mortal({ ...clockAndMore, pods, gates, log, ...directory }, diesAt, close);
+  const env = mortal({ ...clockAndMore, pods, log, ...directory }, diesAt, close);
+  const gates = sourceHttp({
+    ...{ kubernetes: env.env.kubernetes, clock: clockAndMore.clock, log, userAgent: 'rollout-group-agent', exchange: exchanges.exchange },
+    ...{ agentNamespace: namespace, policySources: ['directory', 'objects'] },
+  });
+  const notify = createNotifyHttp({ exchanges, userAgent: 'rollout-group-agent' });
+  const whole: AgentEnv = {
+    ...env.env,
+    gates: {
+      query: (question) => env.around(question.site, () => gates.query(question)),
+      health: (question) => env.around(question.site, () => gates.health(question)),
+    },
+    notify: { call: (request) => env.around(request.site, () => notify.call(request)) },
+  };
+  const agentConfig = { ...scaledConfig(namespace, name), ...config };
+  const writers = isTelling ? createWriters({ env: whole, config: agentConfig }) : undefined;
   const turns: TurnReport[] = [];
   let isLeader = false;
   let degradations: readonly Degradation[] = [];
@@ -102,7 +117,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
       isLeader = state.isLeader;
     },
   };
-  const agent = startAgent(env.env, { ...scaledConfig(namespace, name), ...config }, [listener]);
+  const agent = startAgent(whole, agentConfig, [listener, ...(writers?.listeners ?? [])]);
   return {
     agent,
     mortal: env,
@@ -111,7 +126,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
     degradations: () => degradations,
     log: () => said,
     stop: async () => {
-      if (!env.isDead()) await agent.stop();
+      if (!env.isDead()) await (writers === undefined ? agent.stop() : handOver(whole, agent, writers));
       close();
     },
   };

@@ -11,6 +11,8 @@ export interface Call {
 
 export interface MortalEnv {
   readonly env: AgentEnv;
+  /** Any other call of the process: it never returns when the process has died. */
+  readonly around: <Value>(site: string, send: () => Promise<Value>) => Promise<Value>;
   /** Every site that was reached, with how often. */
   readonly reached: () => ReadonlyMap<string, number>;
   readonly isDead: () => boolean;
@@ -65,5 +67,5 @@ export function mortal(inner: AgentEnv, diesAt: (call: Call) => boolean, onDeath
     },
     pods: { call: (request) => around(request.site, () => inner.pods.call(request)) },
   };
-  return { env, reached: () => reached, isDead: () => isDead, die };
+  return { env, around, reached: () => reached, isDead: () => isDead, die };
 }

@@ -59,7 +59,7 @@ export class TestGroup {
   }
 
   /** Creates the namespace and the StatefulSets, and waits until every pod is Ready. */
-  async create(): Promise<void> {
+  async create(timeoutMs = podTimeoutMs): Promise<void> {
     await this.#client.ask('POST', '/api/v1/namespaces', { metadata: { name: this.namespace } });
     let count = 0;
     for (const set of this.sets) {
@@ -83,7 +83,7 @@ export class TestGroup {
       });
       await this.#client.create(this.setsPath, object);
     }
-    await this.untilReady(count);
+    await this.untilReady(count, timeoutMs);
   }
 
   /** Gives every StatefulSet the image, and waits until each has another update revision. */

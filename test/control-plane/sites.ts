@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * The sites of the given parts, such as `act` or `lease`. What several parts share (cluster/shared/shared-object.ts) takes the first word from
- * its caller, as in `site: 'ledger'`, and adds the second.
+ * The sites of the given parts, such as `act` or `lease`; of every part when none is given. Who keeps a shared object
+ * (cluster/shared/shared-object.ts) names what comes before its verbs, as in `site: 'ledger'`. Those of watches are named by what is watched.
  */
-export function callSites(parts: readonly string[]): readonly string[] {
+export function callSites(parts?: readonly string[]): readonly string[] {
   const sources = ['agent', 'cluster'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
@@ -13,9 +13,12 @@ export function callSites(parts: readonly string[]): readonly string[] {
   );
   const shared = sources.find(({ file }) => file === 'shared/shared-object.ts')?.text ?? '';
   const verbs = [...shared.matchAll(/`\$\{site\}\.(\w+)`/g)].map(([, verb = '']) => verb);
-  const lines = sources.flatMap(({ text }) => text.split('\n')).filter((line) => /\bsite\b/.test(line));
-  const whole = lines.flatMap((line) => [...line.matchAll(/'([a-z]\w*\.\w+)'/g)].map(([, site = '']) => site));
-  const first = lines.flatMap((line) => [...line.matchAll(/\bsite(?::| =) '([a-z]\w*)'/g)].map(([, part = '']) => part));
-  const all = [...whole, ...first.flatMap((part) => verbs.map((verb) => `${part}.${verb}`))];
-  return [...new Set(all)].filter((site) => parts.includes(site.split('.')[0] ?? '')).sort();
+  const all = sources.flatMap(({ text }) => {
+    const lines = text.split('\n').filter((line) => /\bsite\b|\w+Site\b/.test(line));
+    const named = lines.flatMap((line) => [...line.matchAll(/'([a-z]\w*(?:\.\w+)+)'/g)].map(([, site = '']) => site));
+    if (!text.includes('new SharedObject')) return named;
+    const first = lines.flatMap((line) => [...line.matchAll(/\bsite(?::| =) '([a-z][\w.]*)'/g)].map(([, part = '']) => part));
+    return first.flatMap((part) => verbs.map((verb) => `${part}.${verb}`));
+  });
+  return [...new Set(all)].filter((site) => parts === undefined || parts.includes(site.split('.')[0] ?? '')).sort();
 }

@@ -139,7 +139,7 @@ describe('a question to a Prometheus', () => {
   it('is not asked by a group of another namespace, nor too often', async () => {
     const { ask, seen } = await prometheus();
     expect(await refused(ask({ namespace: 'loki' }))).toBe('the metric source prod is not there for the namespace loki');
-    expect(await refused(ask({ everyMs: 5_000 }))).toBe('the metric source prod may be asked every 15s, and the gate asks every 5s');
+    expect(await refused(ask({ everyMs: 5_000 }))).toBe('the metric source prod may be asked every 15s, and this asks every 5s');
     expect(seen).toEqual([]);
     expect(await ask({ everyMs: 15_000 })).toMatchObject({ status: 200 });
   });
