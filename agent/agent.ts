@@ -4,6 +4,7 @@ import { type AdmissionGuard, admissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
 import { gateReader } from './gates/gate-reader.ts';
+import { metricReader } from './gates/metric-reader.ts';
 import { seenPods } from './gates/seen-pods.ts';
 import { startLeadership } from './leadership.ts';
 import { startLoop } from './loop.ts';
@@ -90,6 +91,7 @@ export function startAgent(
       sources.follow(now.groups);
       ledgers.keep(now.groups);
       gates.keep(now.groups);
+      metrics.follow(now.groups, now.policies);
       tellGroups();
       loop.setGroups(now.groups.map(groupKey));
       wake(changed);
@@ -101,6 +103,9 @@ export function startAgent(
       // A new leader begins from what is stored, never from memory; so does one that comes back.
       memories.clear();
       gates.clear();
+      metrics.clear();
+      const now = policies.current();
+      if (isLeader && now !== undefined) metrics.follow(now.groups, now.policies);
       loop.setPaused(!isLeader);
       if (isLeader) loop.wakeAll();
     },
@@ -115,14 +120,17 @@ export function startAgent(
     mayWrite: () => leadership.mayAct(actTimeoutMs),
     onDegraded: () => tellDegradations(),
   });
+  const isLeading = (): boolean => !isStopping && leadership.epoch() !== undefined;
+  const written = (source: string) => policies.current()?.metricSources.find(({ name }) => name === source);
   const gates = gateReader({
     env,
     clusterDomain: config.clusterDomain,
     seen: (group) => seenPods(group, { ...{ clock: env.clock, config, caches }, policies: policies.current() }),
-    written: (source) => policies.current()?.metricSources.find(({ name }) => name === source),
-    isLeading: () => !isStopping && leadership.epoch() !== undefined,
+    written,
+    isLeading,
     onReading: (key) => loop.wake(key),
   });
+  const metrics = metricReader({ env, agentNamespace: config.agentNamespace, written, isLeading, onReading: wake });
   const parts: TurnParts = {
     env: changes.env,
     config: { ...config, kubernetesTimeoutMs: readTimeoutMs },
@@ -131,6 +139,7 @@ export function startAgent(
     sources,
     ledgers,
     gates,
+    metrics,
     leadership,
     actTimeoutMs,
     isStopping: () => isStopping,
@@ -174,6 +183,7 @@ export function startAgent(
   const stop = async (guarded: Promise<unknown> | undefined): Promise<void> => {
     isStopping = true;
     gates.stop();
+    metrics.stop();
     const patience = new AbortController();
     const limit = sleep(env, longestEndMs, patience.signal);
     await Promise.race([loop.stop(), limit]);
@@ -188,7 +198,7 @@ export function startAgent(
   };
   policies.refresh();
   return {
-    guard: admissionGuard({ env: admissionEnv, config, caches, policies: policies.upToDate }),
+    guard: admissionGuard({ env: admissionEnv, config, caches, policies: policies.upToDate, metrics }),
     followed: caches.shared,
     isReady: () => {
       isReady ||= caches.isSettled() && policies.current() !== undefined;

@@ -55,7 +55,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),
-    ...(isPromoted(group) || context.view.ledger.promotions !== undefined ? { promoted: observedPromotions(context) } : {}),
+    ...(isPromoted(group) || context.view.ledger.promotions !== undefined ? { promoted: observedPromotions(context, roll.run) } : {}),
   };
 }
 

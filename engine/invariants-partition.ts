@@ -1,10 +1,12 @@
 // What must hold of every write of a partition, beside what holds of every disruption.
 import { contextOf, zoneNamed } from './context.ts';
 import type { Invariant } from './invariants.ts';
+import { isPromoted } from './promote/promotions.ts';
 
 export const rightPartition: Invariant = {
   id: 'S6p',
-  title: 'a partition lets go exactly the pods that were chosen, and is raised only when every pod runs the update revision',
+  title:
+    'a partition lets go exactly the pods that were chosen, and is raised only when every pod runs the update revision, or is promoted',
   scope: 'native',
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
@@ -18,7 +20,9 @@ export const rightPartition: Invariant = {
         .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
         .map((pod) => `${pod.name} would go unchosen`);
       const isRaised = action.to > set.partition;
-      const isPartial = view.updated < view.replicas || set.status.currentRevision !== set.status.updateRevision;
+      // Promoted pods come back at the revision that they run, wherever the partition is.
+      const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
+      const isPartial = !isPromoted(decided.group) && !isHeld;
       return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised in the middle of a rollout`] : [])];
     });
   },

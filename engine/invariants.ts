@@ -8,7 +8,7 @@ import { rightPartition } from './invariants-partition.ts';
 import { isNewAnswer } from './preparations.ts';
 import { boundedReplicas } from './replicas.ts';
 import { withRollback } from './rollback.ts';
-import { inFlightBefore } from './rules/stuck.ts';
+import { inFlightBefore, isMixed } from './rules/stuck.ts';
 import type { Snapshot } from './snapshot.ts';
 import { isCrashing, type ZoneView } from './view.ts';
 
@@ -303,8 +303,8 @@ const noMixing: Invariant = {
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
     const both = replacements(decided).length > 0 && decided.decision.actions.some((action) => action.kind === 'scaleStatefulSet');
-    const isRolling = replacements(decided).some(({ zone }) => !isExcepted(context, zone, 'replica-write-in-flight'));
-    const shrinking = isRolling ? context.view.zones.filter((view) => view.surplus.length > 0) : [];
+    const bound = replacements(decided).filter(({ zone }) => !isExcepted(context, zone, 'replica-write-in-flight'));
+    const shrinking = context.view.zones.filter((view) => bound.some((going) => isMixed(context, view, going)));
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const { run } = decided.decision;
     const rolling = decreases(decided).filter(

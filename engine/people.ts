@@ -1,5 +1,9 @@
 // What people said about a run. A word that lets a run go on counts only from somebody whom the API server vouches for; one that holds, from anybody.
+import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../policies/definition.ts';
+import { inputsRead } from '../policies/metric-input.ts';
+import { sha256 } from '../policies/sha256.ts';
 import type { GroupContext } from './context.ts';
+import { canonicalJson } from './hash.ts';
 import { type IntentView, isUnknown, type RunState } from './snapshot.ts';
 
 /** An intent with the identity that the webhook wrote into it. */
@@ -7,6 +11,27 @@ export type VouchedIntent = IntentView & { readonly requestedBy: NonNullable<Int
 
 function isVouched(intent: IntentView): intent is VouchedIntent {
   return intent.requestedBy !== undefined;
+}
+
+/**
+ * What an approval of a wave names beside it: a digest of the group's waves and of the gates that they name. Whoever approves one wave approves
+ * it as the one after those before it, and with what is asked after it.
+ */
+export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinition, 'rollout' | 'gates'>): string {
+  const named = new Set(waves.flatMap(({ before, after }) => [...before.gates, ...after.gates]));
+  const asked = gates.filter(({ name }) => named.has(name)).map((gate) => [gate.name, canonicalJson(gate)] as const);
+  return digestOf([waves, asked.sort(([a], [b]) => (a < b ? -1 : 1))]);
+}
+
+/** The same for a rule of a policy, with the metrics that it may read. Where it is written does not matter. */
+export function digestOfRule({ metrics }: Pick<PolicyDefinition, 'metrics'>, rule: PolicyRuleDefinition): string {
+  const { source: _source, ...asked } = rule;
+  return digestOf([asked, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]])]);
+}
+
+/** Nobody can write another definition with the same digest, as they could with a hash that is only short. */
+function digestOf(value: unknown): string {
+  return sha256(canonicalJson(value)).slice(0, 32);
 }
 
 /** Whether it is about this run: it names it, or names none and came when this run had begun. */
@@ -32,14 +57,11 @@ export function objectOf({ namespace, name }: IntentView): { readonly object: st
 }
 
 /**
- * Why a person stopped this run, since it began or was last retried; undefined when nobody did. It must name the run: what names none only
+ * The word by which a person stopped this run, since it began or was last retried; undefined when nobody did. It must name the run: what names none only
  * holds, as a pause does.
  */
-export function abortOf(context: GroupContext, run: RunState): string | undefined {
-  const abort = wordsOn(context, run, 'abort').find(
-    ({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),
-  );
-  return abort === undefined ? undefined : `aborted by ${saidBy(abort)}`;
+export function abortOf(context: GroupContext, run: RunState): VouchedIntent | undefined {
+  return wordsOn(context, run, 'abort').find(({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0));
 }
 
 /**

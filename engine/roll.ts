@@ -14,11 +14,11 @@ import { type PolicyAnswer, policyAnswer } from './rules/policy.ts';
 import { promotionResults } from './rules/promote.ts';
 import { protectedResult } from './rules/protected.ts';
 import { type RollQuestion, rollRules } from './rules/roll.ts';
-import { isBelowPartition, mayCureBeside, stuckInstants } from './rules/stuck.ts';
+import { isBelowPartition, isNextDown, mayCureBeside, stuckInstants } from './rules/stuck.ts';
 import { undoneResult } from './rules/undone.ts';
 import { beforeWave, goneUnder, underWay } from './rules/wave.ts';
 import { windowResult } from './rules/window.ts';
-import { type AdvancedRun, fail, type WaveProgress, type ZoneProgress } from './run.ts';
+import { type AdvancedRun, fail, isUnbegun, type WaveProgress, type ZoneProgress } from './run.ts';
 import type { PodView, RunState } from './snapshot.ts';
 import { describeReadiness, type ZoneView } from './view.ts';
 
@@ -75,8 +75,9 @@ function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, aft
   return { steps: [step], run: measured(context, current, !results.some(isPersonOrCalendar)) };
 }
 
-function unavailableZones(context: GroupContext, { openZone }: RunState): readonly RuleResult[] {
-  const stuck = (view: ZoneView): readonly number[] => (view.zone.name === openZone ? stuckInstants(context, view, view.outdated) : []);
+function unavailableZones(context: GroupContext, run: RunState): readonly RuleResult[] {
+  const mayOpen = ({ zone }: ZoneView): boolean => zone.name === run.openZone || (run.openZone === undefined && isUnbegun(run));
+  const stuck = (view: ZoneView): readonly number[] => (mayOpen(view) ? stuckInstants(context, view, view.outdated) : []);
   return context.view.zones
     .filter((view) => !view.isReady)
     .map((view) =>
@@ -231,8 +232,10 @@ function measured(context: GroupContext, run: RunState, isMovable: boolean): Run
 function replacements(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
   const { set } = view;
   const lowest = chosen.at(-1)?.pod.ordinal;
-  const isReleased = ({ pod, because }: ChosenPod): boolean => because === 'stuck' && set !== undefined && !isBelowPartition(set, pod);
-  if (!isPartitioned(context.group) || lowest === undefined || chosen.some(isReleased)) {
+  // Below the partition and not the next one down: it comes back at the current revision, and no other pod is let go for it.
+  const isDeleted = ({ pod, because }: ChosenPod): boolean =>
+    because === 'stuck' && set !== undefined && !(isBelowPartition(set, pod) && isNextDown(view, pod));
+  if (!isPartitioned(context.group) || lowest === undefined || chosen.some(isDeleted)) {
     return chosen.map((one) => replacement(context, view, one));
   }
   const to = lowest - (set?.firstOrdinal ?? 0);

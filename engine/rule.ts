@@ -16,6 +16,7 @@ export interface ResultDetails {
   readonly limit?: string | undefined;
   readonly source?: Source | undefined;
   readonly earliestMs?: number | undefined;
+  readonly digest?: string | undefined;
 }
 
 /** A result with only those details that are there. */
@@ -27,6 +28,7 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
     ...(details.limit === undefined ? {} : { limit: details.limit }),
     ...(details.source === undefined ? {} : { source: details.source }),
     ...(details.earliestMs === undefined ? {} : { earliestMs: details.earliestMs }),
+    ...(details.digest === undefined ? {} : { digest: details.digest }),
   };
 }
 

@@ -33,7 +33,7 @@ export async function findSource(parts: SourceParts, question: GateQuestion): Pr
   if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not there for the namespace ${namespace}`);
   if (everyMs < source.minIntervalMs) {
     const allowed = formatDuration(source.minIntervalMs);
-    throw new Error(`the metric source ${name} may be asked every ${allowed}, and the gate asks every ${formatDuration(everyMs)}`);
+    throw new Error(`the metric source ${name} may be asked every ${allowed}, and this asks every ${formatDuration(everyMs)}`);
   }
   return source;
 }

@@ -1,5 +1,6 @@
 // The readings of gates: asked for while a decision wants them and this process leads, kept as long as they count, and never stored.
 import { canonicalJson } from '../../engine/hash.ts';
+import { countedReadings } from '../../engine/rules/gate.ts';
 import type { GateReadingsView, RunState } from '../../engine/snapshot.ts';
 import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
 import type { MetricSourceDefinition } from '../../policies/metric-source.ts';
@@ -105,7 +106,8 @@ export function gateReader(options: GateReaderOptions): GateReader {
           known.get(name)?.gate ??
           readGate({
             env,
-            gate,
+            everyMs: gate.everyMs,
+            counted: (readings) => countedReadings(gate, readings),
             asker: {
               ...asker,
               ask: async (asked) => {

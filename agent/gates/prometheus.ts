@@ -1,11 +1,15 @@
-// Gates that ask a Prometheus: one number, evaluated now.
+// Gates and inputs that ask a Prometheus: one number, evaluated now.
 import { readPrometheus } from '../../engine/observe/prometheus.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp, GateQuestion } from '../env.ts';
 import type { GateAsker } from './ask.ts';
 
 /** What a question to a metric source says of its gate. */
-export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & { readonly written: () => GateQuestion['written'] };
+export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & {
+  readonly written: () => GateQuestion['written'];
+  /** `gate.read` when left out. */
+  readonly site?: string;
+};
 
 const longestMs = 10_000;
 /** One number with a few labels. What is longer has more series than a gate can use. */
@@ -17,13 +21,13 @@ const toleranceMs = 30_000;
 export function prometheusAsker(
   gates: GateHttp,
   { source, query }: NonNullable<GateDefinition['provider']['prometheus']>,
-  { namespace, everyMs, written }: GateOfSource,
+  { namespace, everyMs, written, site = 'gate.read' }: GateOfSource,
 ): GateAsker {
   let evaluatedMs: number | undefined;
   return {
     longestMs,
     ask: async ({ atMs, timeoutMs }) => {
-      const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes, site: 'gate.read' };
+      const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes, site };
       const answer = await gates.query({ ...question, query });
       const read = readPrometheus(answer, { atMs, toleranceMs, beforeMs: evaluatedMs });
       evaluatedMs = read.evaluatedMs ?? evaluatedMs;

@@ -1,7 +1,5 @@
-// One gate that is being read: when it is asked next, and which of its readings still count.
-import { countedReadings } from '../../engine/rules/gate.ts';
+// One gate or input that is being read: when it is asked next, and which of its readings still count.
 import type { GateReading } from '../../engine/snapshot.ts';
-import type { GateDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { AgentEnv } from '../env.ts';
 import type { GateAsker } from './ask.ts';
@@ -19,7 +17,9 @@ export interface ReadGate {
 
 export interface ReadGateOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'timers'>;
-  readonly gate: GateDefinition;
+  readonly everyMs: number;
+  /** Those of the readings, oldest first, that are worth keeping. */
+  readonly counted: (readings: readonly GateReading[]) => readonly GateReading[];
   readonly asker: GateAsker;
   /** Whether a question may be asked now. When it becomes so, somebody calls `look`. */
   readonly mayAsk: () => boolean;
@@ -33,9 +33,9 @@ const longestSleepMs = 180_000;
 const longestMessage = 256;
 
 /** A gate that nothing has been asked of. Nothing is until `readFrom`. */
-export function readGate({ env, gate, asker, mayAsk, onReading }: ReadGateOptions): ReadGate {
+export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: ReadGateOptions): ReadGate {
   const { clock, timers } = env;
-  const periodMs = Math.max(gate.everyMs, shortestPauseMs);
+  const periodMs = Math.max(everyMs, shortestPauseMs);
   const timeoutMs = Math.min(periodMs, asker.longestMs);
   let fromMs = Number.POSITIVE_INFINITY;
   let readings: readonly GateReading[] = [];
@@ -68,7 +68,7 @@ export function readGate({ env, gate, asker, mayAsk, onReading }: ReadGateOption
     if (isOver) return;
     // What was asked before the readings began anew says nothing about what came after.
     if (atMs >= fromMs) {
-      readings = countedReadings(gate, [...upTo(readings, atMs), reading]);
+      readings = counted([...upTo(readings, atMs), reading]);
       onReading();
     }
     look();

@@ -27,7 +27,7 @@ export interface PerformOptions {
   readonly mayAct: () => boolean;
   /** How long a call to a pod may take that is sent now, in milliseconds; 0 or less when none may be. */
   readonly leftMs: () => number;
-  /** Asked before each request by which pods go: whether the rest of the decision still holds by what is known now. */
+  /** Asked before each request by which pods go or replicas change: whether the rest of the decision still holds by what is known now. */
   readonly mayDisrupt: (remaining: readonly Action[]) => boolean;
   /** Called once, before the first request leaves. */
   readonly onFirst: () => void;
@@ -44,7 +44,7 @@ export type Outcome = PerformedAction & Pick<Acted, 'status' | 'retryAfterMs' | 
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const [index, action] of actions.entries()) {
-    if (!options.mayAct() || (isDestructive(action) && !options.mayDisrupt(actions.slice(index)))) break;
+    if (!options.mayAct() || (isBoundByAge(action) && !options.mayDisrupt(actions.slice(index)))) break;
     if (outcomes.length === 0) options.onFirst();
     const outcome = action.kind === 'callPods' ? await callPods(action, options) : await onObject(action, options);
     outcomes.push(outcome);
@@ -56,6 +56,14 @@ export async function perform(actions: readonly Action[], options: PerformOption
 /** Whether pods go, or will go, by the action. */
 export function isDestructive(action: Action): boolean {
   return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
+}
+
+/**
+ * Whether the action is not to be decided from what was seen long ago. More replicas take nothing from anybody; but what they follow may have
+ * changed since, and then they are taken back.
+ */
+export function isBoundByAge(action: Action): boolean {
+  return isDestructive(action) || action.kind === 'scaleStatefulSet';
 }
 
 async function onObject(action: Exclude<Action, CallPods>, { env, timeoutMs, mayAct, references }: PerformOptions): Promise<Outcome> {

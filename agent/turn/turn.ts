@@ -17,7 +17,7 @@ import type { ReplicaSources } from '../watched/replica-sources.ts';
 import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import { nextTurn } from './next-turn.ts';
-import { calledPods, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
+import { calledPods, isBoundByAge, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
 import type { RefusalPorts } from './refusals.ts';
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './remember.ts';
 import { openRevocations, revoke } from './revoke.ts';
@@ -114,7 +114,7 @@ class Turn {
 
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
-    if (decision.actions.some(isDestructive) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
+    if (decision.actions.some(isBoundByAge) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
       // A watch that is silent may be quiet, or dead without anybody having noticed; one that was may just have begun to tell of it.
       this.#memory.isFreshWanted = true;
       return await this.run();
@@ -215,6 +215,8 @@ class Turn {
   #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
     const { env } = this.#parts;
     if (!this.#isRecent(gathered) || isUnknown(gathered.ledger)) return false;
+    // More replicas are as right as they were a moment ago: nothing that happens to pods makes them wrong.
+    if (remaining[0] !== undefined && !isDestructive(remaining[0])) return true;
     const seen = observeAgain(this.#parts, this.#group, this.#memory, gathered);
     const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);
     const ledger = openClaims(gathered.ledger, claimsOf(taken, seen.nowMs, gathered.epoch)) ?? gathered.ledger;

@@ -154,7 +154,7 @@ export function observeIntent(raw: unknown): Known<IntentView> {
   const user = fields.text('spec.requestedBy.user');
   const atMs = fields.instant('spec.requestedBy.at');
   const groups = fields.list('spec.requestedBy.groups').filter((group): group is string => typeof group === 'string');
-  const optional = (['zone', 'wave', 'rule', 'gate', 'runId', 'reason'] as const).flatMap((key) => {
+  const optional = (['zone', 'wave', 'rule', 'gate', 'digest', 'runId', 'reason'] as const).flatMap((key) => {
     const text = fields.text(`spec.${key}`);
     return text === undefined ? [] : [[key, text]];
   });
@@ -178,8 +178,9 @@ export function observeIntent(raw: unknown): Known<IntentView> {
 }
 
 /** What an intent names beside texts. */
-function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'ordinals' | 'undone'> {
+function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'rollback' | 'ordinals' | 'undone'> {
   const replicas = fields.whole('spec.replicas');
+  const rollback = fields.flag('spec.rollback');
   const ordinals = fields.list('spec.ordinals').filter((ordinal): ordinal is number => Number.isInteger(ordinal));
   const undone = fields.list('spec.undone').flatMap((entry) => {
     const zone = reader(entry).text('zone');
@@ -189,6 +190,7 @@ function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'ordinals' | 'un
   });
   return {
     ...(replicas === undefined ? {} : { replicas }),
+    ...(rollback === undefined ? {} : { rollback }),
     ...(fields.has('spec.ordinals') ? { ordinals } : {}),
     ...(fields.has('spec.undone') ? { undone } : {}),
   };

@@ -2,6 +2,7 @@
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { toldSources } from '../observe/manifests.ts';
+import { digestOfRule, digestOfWaves } from '../people.ts';
 import type { GateReading, GateReadingsView, IntentView, MetricView, ReplicaSourceView, Snapshot } from '../snapshot.ts';
 
 export interface InputsGiven {
@@ -66,7 +67,17 @@ function approvalsGiven(snapshot: Snapshot, group: GroupDefinition, given: Given
       problems.push(`the group ${group.name} has no wave ${wave}`);
     if (rule !== undefined && !snapshot.policies.some((policy) => policy.rules.some((one) => `${policy.name}/${one.name}` === rule)))
       problems.push(`no policy has the rule ${rule}; rules are named as policy/rule`);
-    const about = { ...(wave === undefined ? {} : { wave }), ...(rule === undefined ? {} : { rule }) };
+    const [digest] =
+      rule === undefined
+        ? [digestOfWaves(group)]
+        : snapshot.policies.flatMap((policy) =>
+            policy.rules.filter((one) => `${policy.name}/${one.name}` === rule).map((one) => digestOfRule(policy, one)),
+          );
+    const about = {
+      ...(wave === undefined ? {} : { wave }),
+      ...(rule === undefined ? {} : { rule }),
+      ...(digest === undefined ? {} : { digest }),
+    };
     const requestedBy = { user, groups, atMs: snapshot.nowMs };
     return { namespace: group.namespace, name: `approval-${index + 1}`, group: group.name, action: 'approve', ...about, requestedBy };
   });

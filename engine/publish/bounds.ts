@@ -32,12 +32,13 @@ const reductions: readonly ((value: PublishedDecision) => {
   (value) => shorten(value, 'waits', 3),
   (value) => shorten(value, 'steps', 0),
   (value) => shorten(value, 'zones', 20),
+  (value) => ({ value: withoutMetrics(value), omitted: value.metrics?.length ?? 0, part: 'metrics' }),
 ];
 
 /**
  * The decision with at most `publishedByteLimit` bytes of JSON. Long texts are cut. Then go, as far as needed: rule results of steps that hold
  * nothing; all rule results of steps; actions and pods beyond ten; warnings beyond five; gates and waits beyond ten; what pods run; steps
- * beyond ten; the revisions of the run; the rest of actions, pods, gates and warnings; waits beyond three; steps; zones beyond twenty.
+ * beyond ten; the revisions of the run; the rest of actions, pods, gates and warnings; waits beyond three; steps; zones beyond twenty; metrics.
  */
 export function bounded(decision: PublishedDecision): PublishedDecision {
   let value = cutTexts(decision);
@@ -78,6 +79,10 @@ function shorten(value: PublishedDecision, part: 'actions' | 'pods' | 'warnings'
 
 function withoutRevisionsOfRun(value: PublishedDecision): PublishedDecision {
   return value.run === undefined ? value : { ...value, run: { ...value.run, target: {}, previous: {} } };
+}
+
+function withoutMetrics({ metrics: _metrics, ...value }: PublishedDecision): PublishedDecision {
+  return value;
 }
 
 /** Every text that is longer than `textLimit` is cut, with a sign that it was; ranges of ordinals are data and stay. */

@@ -1,5 +1,7 @@
 // A decision as it is published: bounded, with the instants since which things are as they are.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { holdingPartition } from '../../policies/engines.ts';
+import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import type { Claim, GateReading, Ledger, RunState, Snapshot } from '../snapshot.ts';
 import { viewGroup } from '../view.ts';
@@ -15,6 +17,7 @@ import {
   type PublishedReservation,
   type PublishedRun,
   type PublishedWait,
+  type PublishedZone,
   publishedFormat,
   publishedPodLimit,
   publishedReservationLimit,
@@ -63,8 +66,9 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     phase: decision.phase,
     phaseSinceMs: previous?.phase === decision.phase ? previous.phaseSinceMs : atMs,
     outcome: decision.outcome,
+    engine: group.rollout.engine,
     ...(decision.wave === undefined ? {} : { wave: decision.wave }),
-    zones: decision.zones,
+    zones: decision.zones.map((zone) => ({ ...zone, ...heldOf(zone, group, snapshot, ledger) })),
     pods: pods.slice(0, publishedPodLimit),
     waits: waitsOf(decision, previous, atMs),
     steps: decision.steps.map(({ id, kind, zone, from, to, outcome, pods: named, results }) => ({
@@ -92,6 +96,20 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     ...(decision.wakeAtMs === undefined ? {} : { wakeAtMs: decision.wakeAtMs }),
     omitted: pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : [],
   });
+}
+
+/** How far the engine of the group has let a zone go. */
+function heldOf(
+  { zone, statefulSet }: PublishedZone,
+  { namespace, rollout: { engine } }: GroupDefinition,
+  { statefulSets }: Snapshot,
+  { promotions = [] }: Ledger,
+): Pick<PublishedZone, 'partition' | 'promoted'> {
+  const set = statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
+  if (engine === 'partition' && set?.updateStrategy === 'RollingUpdate' && set.partition < holdingPartition)
+    return { partition: set.partition };
+  const ordinals = promotions.filter((promotion) => promotion.zone === zone).map(({ ordinal }) => ordinal);
+  return engine === 'promote' && ordinals.length > 0 ? { promoted: ordinalRanges(ordinals) } : {};
 }
 
 /** Nobody asked for what the agent itself has announced. */

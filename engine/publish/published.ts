@@ -1,4 +1,5 @@
 // What the agent publishes of a decision: who reads it needs neither the agent nor the right to read pods.
+import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
 import type { GateReading, RunState } from '../snapshot.ts';
 
@@ -30,7 +31,12 @@ export interface PublishedAction {
 }
 
 /** A zone as the decision saw it. */
-export type PublishedZone = ZoneDecision;
+export interface PublishedZone extends ZoneDecision {
+  /** Under the engine `partition`, while it is lowered: pods of this ordinal and above are the StatefulSet controller's to replace. */
+  readonly partition?: number;
+  /** Under the engine `promote`: ordinals whose pods come back at another revision than the current one. */
+  readonly promoted?: string;
+}
 
 /** The worst first, which is also the order in which pods are named. */
 export const podStates = ['crashing', 'nodeDown', 'unready', 'missing', 'terminating', 'announced', 'starting', 'leaving'] as const;
@@ -78,6 +84,30 @@ export interface PublishedGate {
   readonly readings: number;
 }
 
+/** A metric input that a rule reads which binds the group. */
+export interface PublishedMetric {
+  /** Of the policy. */
+  readonly namespace: string;
+  readonly policy: string;
+  readonly input: string;
+  /** Name of the metric source. */
+  readonly source: string;
+  /** A hash of source and query. */
+  readonly question: string;
+  /** The reading; without one while nothing was read. */
+  readonly value?: number;
+  /** Why there is no value. */
+  readonly unknown?: string;
+  readonly atMs?: number;
+  /** Why there is nothing newer. */
+  readonly problem?: string;
+  /** A reading that is older is unknown. */
+  readonly maxAgeMs: number;
+}
+
+/** The most metric inputs that are published. */
+export const publishedMetricLimit = 50;
+
 export type PublishedRun = Pick<
   RunState,
   | 'id'
@@ -93,6 +123,7 @@ export type PublishedRun = Pick<
   | 'failure'
   | 'failedMs'
   | 'completedMs'
+  | 'rolledBack'
 >;
 
 /** `major.minor` of what this program publishes. A newer minor adds fields; another major is not read. */
@@ -120,6 +151,8 @@ export interface PublishedDecision {
   /** Since when the phase has been this one. */
   readonly phaseSinceMs: number;
   readonly outcome: GroupDecision['outcome'];
+  /** By which engine the group rolls; absent in what former versions have published. */
+  readonly engine?: GroupDefinition['rollout']['engine'];
   readonly wave?: { readonly name: string; readonly index: number; readonly count: number };
   readonly zones: readonly PublishedZone[];
   readonly pods: readonly PublishedPod[];
@@ -127,6 +160,8 @@ export interface PublishedDecision {
   readonly steps: readonly PublishedStep[];
   readonly warnings: readonly RuleResult[];
   readonly gates: readonly PublishedGate[];
+  /** Absent when no rule that binds the group reads any. */
+  readonly metrics?: readonly PublishedMetric[];
   readonly run?: PublishedRun;
   /** Disruptions that are announced and not yet seen to be over. */
   readonly openClaims: number;

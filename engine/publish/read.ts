@@ -24,6 +24,7 @@ const result = z.object({
   limit: text.optional(),
   source: source.optional(),
   earliestMs: instant.optional(),
+  digest: text.optional(),
 });
 
 const revisions = z.record(z.string(), text);
@@ -36,6 +37,7 @@ const published = z.object({
   phase: z.enum(['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed']),
   phaseSinceMs: instant,
   outcome: z.enum(['act', 'wait', 'blocked', 'done']),
+  engine: z.enum(['promote', 'partition', 'onDelete']).optional(),
   wave: z.object({ name: text, index: count, count }).optional(),
   zones: z.array(
     z.object({
@@ -46,6 +48,8 @@ const published = z.object({
       available: z.int(),
       isReady: z.boolean(),
       revisions: z.array(z.object({ revision: text, ordinals: text })),
+      partition: count.optional(),
+      promoted: text.optional(),
     }),
   ),
   pods: z.array(
@@ -86,6 +90,22 @@ const published = z.object({
         .optional(),
     }),
   ),
+  metrics: z
+    .array(
+      z.object({
+        namespace: text,
+        policy: text,
+        input: text,
+        source: text,
+        question: text,
+        value: z.number().optional(),
+        unknown: text.optional(),
+        atMs: instant.optional(),
+        problem: text.optional(),
+        maxAgeMs: count,
+      }),
+    )
+    .optional(),
   run: z
     .object({
       id: text,
@@ -101,6 +121,7 @@ const published = z.object({
       failure: text.optional(),
       failedMs: instant.optional(),
       completedMs: instant.optional(),
+      rolledBack: z.object({ revisions, because: text }).optional(),
     })
     .optional(),
   openClaims: count,

@@ -12,10 +12,18 @@ const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h
 
 /**
  * Whether nothing but time passed between the two: when they were decided, ages in facts, new readings of the same value, actions that were
- * repeated with the same result, and earliest instants that moved by no more than 15 minutes.
+ * repeated with the same result, and earliest instants that moved by no more than 15 minutes. Readings of metric inputs that others judge by must
+ * not grow too old where they are published: `b` is another one when it has a reading that is newer by a third of the age that it may have.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
-  return isSameButAges(a, b) && isSameEarliest(earliestOf(a), earliestOf(b));
+  return isSameButAges(a, b) && isSameEarliest(earliestOf(a), earliestOf(b)) && areMetricsFresh(a, b);
+}
+
+function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics = [] }: PublishedDecision): boolean {
+  return metrics.every(({ atMs, maxAgeMs }, index) => {
+    const beforeMs = before[index]?.atMs;
+    return atMs === undefined || (beforeMs !== undefined && atMs - beforeMs < maxAgeMs / 3);
+  });
 }
 
 /** Asked after every turn of every group, so nothing is copied for it. A member without a value is none, as in JSON. */

@@ -12,6 +12,8 @@ export interface ApprovalQuestion {
   readonly approval: ApprovalDefinition;
   /** The wave or the policy's rule that is to be approved. */
   readonly subject: { readonly wave?: string; readonly rule?: string };
+  /** Of what is to be approved, as it is now: an approval that names another definition, or none, does not count. */
+  readonly digest: string;
   /** Approvals of another run do not count: those that name it, and those that name none and are older than this run. */
   readonly run?: Pick<RunState, 'id' | 'startedMs'>;
   /** What was said before this instant does not count: whoever approves the end of a wave has seen its last pod go. */
@@ -20,7 +22,7 @@ export interface ApprovalQuestion {
 }
 
 /** Whether enough different people of the right groups approved, and nobody rejected. */
-export function approvalResult({ context, rule, approval, subject, run, sinceMs, source }: ApprovalQuestion): RuleResult {
+export function approvalResult({ context, rule, approval, subject, digest, run, sinceMs, source }: ApprovalQuestion): RuleResult {
   if (isUnknown(context.intents)) return result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source });
   const isRecent = ({ requestedBy }: IntentView): boolean =>
     sinceMs === undefined || requestedBy === undefined || requestedBy.atMs >= sinceMs;
@@ -36,7 +38,8 @@ export function approvalResult({ context, rule, approval, subject, run, sinceMs,
     });
   }
   const approvals = about.filter((intent) => intent.action === 'approve');
-  const counted = approvals.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
+  const valid = approvals.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
+  const counted = valid.filter((intent) => intent.digest === digest);
   const users = [...new Set(counted.map((intent) => intent.requestedBy?.user ?? ''))].sort();
   const anonymous = approvals.filter((intent) => intent.requestedBy === undefined).length;
   if (users.length >= approval.count) {
@@ -46,9 +49,24 @@ export function approvalResult({ context, rule, approval, subject, run, sinceMs,
       earliestMs: earliest(counted.map((intent) => expiryOf(intent, approval))),
     });
   }
-  const fact = `${users.length} of ${approval.count} approvals${from}`;
-  if (anonymous === 0) return result(rule, 'wait', fact, { limit, source });
-  return result(rule, 'unknown', `${fact}, and ${anonymous} without an identity, which only the webhook can stamp`, { limit, source });
+  const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
+  if (anonymous === 0) return result(rule, 'wait', fact, { limit, source, digest });
+  return result(rule, 'unknown', `${fact}, and ${anonymous} without an identity, which only the webhook can stamp`, {
+    ...{ limit, source, digest },
+  });
+}
+
+/** Whose approvals would count, were they of what is asked now. */
+function voidText(valid: readonly IntentView[], users: readonly string[], digest: string): string {
+  const others = valid.filter((intent) => intent.digest !== digest && !users.includes(intent.requestedBy?.user ?? ''));
+  const named = (which: readonly IntentView[]): string =>
+    [...new Set(which.map((intent) => intent.requestedBy?.user ?? ''))].sort().join(', ');
+  const changed = named(others.filter((intent) => intent.digest !== undefined));
+  const unnamed = named(others.filter((intent) => intent.digest === undefined));
+  return [
+    ...(changed === '' ? [] : [`; ${changed} approved what has been changed since`]),
+    ...(unnamed === '' ? [] : [`; the approval of ${unnamed} names no digest`]),
+  ].join('');
 }
 
 /** Who rejected may approve afterwards. */

@@ -29,9 +29,10 @@ export function queueFromTop({ context, zone }: RollQuestion): readonly PodView[
 }
 
 /**
- * A stuck pod that is the next one down is let go, and one that was let go is deleted, lowest first: under OrderedReady the controller waits for it for ever (kubernetes.io, StatefulSet,
- * "Forced rollback"). Otherwise the next pods below the partition, as many as the budget leaves, and under OrderedReady one, since more would
- * only be down for longer. Pods that are unready themselves cost nothing.
+ * A stuck pod that is the next one down is let go, and one that was let go, or that comes back at the current revision, is deleted, lowest first:
+ * under OrderedReady the controller waits for it for ever (kubernetes.io, StatefulSet, "Forced rollback"). Otherwise the next pods below the
+ * partition, as many as the budget leaves, and under OrderedReady one, since more would only be down for longer. Pods that are unready themselves
+ * cost nothing.
  */
 export function pickFromTop(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
   const { context, zone } = question;

@@ -1,7 +1,9 @@
 // The variables that conditions of RolloutPolicies read (docs/conditions.md), taken from a group and the action that is asked about.
 import type { PolicyDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
 import type { GroupContext } from '../context.ts';
-import { isUnknown, type Unknown } from '../snapshot.ts';
+import { noData as noDataReason } from '../observe/metrics.ts';
+import { isUnknown, type MetricView, type Unknown } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
 import type { PolicyQuestion } from './policy.ts';
 import { downscaleTimes } from './zone-gap.ts';
@@ -77,12 +79,21 @@ function metricData(context: GroupContext, policy: PolicyDefinition): Readonly<R
     const reading = context.snapshot.metrics.find(
       (metric) => metric.namespace === policy.namespace && metric.policy === policy.name && metric.input === input,
     );
-    if (reading === undefined) values[input] = { unknown: 'no reading' };
-    else if (isUnknown(reading.value)) values[input] = noData === 'zero' && reading.value.unknown === 'no data' ? 0 : reading.value;
-    else if (context.nowMs - reading.atMs > maxAgeMs) values[input] = { unknown: 'the reading is too old' };
-    else values[input] = reading.value;
+    values[input] = reading === undefined ? { unknown: 'no reading' } : inputValue(reading, context.nowMs, { maxAgeMs, noData });
   }
   return values;
+}
+
+/** What a condition reads of an input. Whatever it said, a reading that is too old says nothing any more. */
+function inputValue(
+  { value, atMs, problem }: MetricView,
+  nowMs: number,
+  { maxAgeMs, noData }: Pick<PolicyDefinition['metrics'][string], 'maxAgeMs' | 'noData'>,
+): number | Unknown {
+  if (nowMs - atMs > maxAgeMs) {
+    return { unknown: `the reading is older than ${formatDuration(maxAgeMs)}${problem === undefined ? '' : `: ${problem}`}` };
+  }
+  return isUnknown(value) && value.unknown === noDataReason && noData === 'zero' ? 0 : value;
 }
 
 /** When the zone last shrank; absent when no downscale is on record. */

@@ -5,6 +5,7 @@ import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/defi
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
+import { digestOfRule } from '../people.ts';
 import { result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
@@ -88,6 +89,7 @@ function askRule(
         rule: id,
         approval: rule.approval,
         subject: { rule: id },
+        digest: digestOfRule(policy, rule),
         source,
         ...(run === undefined ? {} : { run }),
       });

@@ -8,7 +8,7 @@ import { earliest, type Rule, result } from '../rule.ts';
 import type { ZoneProgress } from '../run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
 import { describeReadiness, type ZoneView } from '../view.ts';
-import { mayCureBeside, stuckInstants } from './stuck.ts';
+import { isShrinkHeld, mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface RollQuestion {
   readonly context: GroupContext;
@@ -100,8 +100,12 @@ const noReplicaWrite: Rule<RollQuestion> = {
   evaluate: ({ context, isScaling }) => {
     if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
     if (context.group.compatibility.readiness === 'containers') return result('replica-write-in-flight', 'ok', 'no replicas change');
-    const shrinking = context.view.zones.find((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
-    if (shrinking === undefined) return result('replica-write-in-flight', 'ok', 'no zone is shrinking');
+    const all = context.view.zones.filter((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
+    const shrinking = all.find((view) => !isShrinkHeld(context, view));
+    if (shrinking === undefined) {
+      const held = all.map((view) => `zone ${view.zone.name} shrinks when its stuck pods are replaced`);
+      return result('replica-write-in-flight', 'ok', held.length === 0 ? 'no zone is shrinking' : held.join(', '));
+    }
     return result(
       'replica-write-in-flight',
       'wait',

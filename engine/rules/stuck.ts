@@ -7,18 +7,25 @@ type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
 /**
  * Whether an outdated pod may be replaced outside the budget. Never on a node that is not ready itself: the pod is not what is broken. Below the
- * partition of the engine `partition` only the next one down, which is let go with the partition: any other would come back as it is.
+ * partition of the engine `partition` the next one down, which is let go with the partition, and one that the StatefulSet controller would make
+ * at the current revision instead of its own, as a run in between leaves it: any other would come back as it is.
  */
 export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   const { when, afterMs } = group.rollout.replaceUnready;
-  if (!mayComeBackUpdated(group, view, pod)) return false;
+  if (wouldComeBackAsItIs(group, view, pod)) return false;
   if (when === 'none' || pod.isTerminating || !pod.nodeReady || isUp({ group, nowMs }, view, pod)) return false;
   return isCrashing(pod) || (when === 'any' && !pod.isReady && nowMs - pod.readyChangedMs >= afterMs);
 }
 
-function mayComeBackUpdated(group: Moment['group'], { set, outdated }: ZoneView, pod: PodView): boolean {
-  if (group.rollout.engine !== 'partition' || set === undefined) return true;
-  return !isBelowPartition(set, pod) || outdated.every(({ ordinal }) => ordinal <= pod.ordinal);
+function wouldComeBackAsItIs(group: Moment['group'], view: ZoneView, pod: PodView): boolean {
+  const { set } = view;
+  if (group.rollout.engine !== 'partition' || set === undefined || !isBelowPartition(set, pod) || isNextDown(view, pod)) return false;
+  return set.status.currentRevision === '' || set.status.currentRevision === pod.revision;
+}
+
+/** Whether the outdated pod is the one that the next lowering of the partition lets go. */
+export function isNextDown({ outdated }: ZoneView, pod: PodView): boolean {
+  return outdated.every(({ ordinal }) => ordinal <= pod.ordinal);
 }
 
 /** Whether the StatefulSet controller would make the pod at the current revision, whatever the update revision is. */
@@ -40,6 +47,28 @@ export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext
     others.every((other) => other.unknown === undefined && other.claims.length === 0) &&
     zone.outdated.some((pod) => isStuck({ group, nowMs }, zone, pod))
   );
+}
+
+/**
+ * Whether the pods that a smaller zone has left over stay until a stuck pod is cured: under OrderedReady the StatefulSet controller takes none away
+ * before every lower ordinal is ready (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). A rollout that waited for them would wait
+ * for ever. Only stuck pods are replaced meanwhile, one at a time, and nothing in adopted groups, which do not wait.
+ */
+export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean {
+  const { set, surplus, claims, outdated } = view;
+  return (
+    group.compatibility.podChoice !== 'ordinal' &&
+    set?.podManagementPolicy === 'OrderedReady' &&
+    surplus.length > 0 &&
+    surplus.every(({ isTerminating }) => !isTerminating) &&
+    claims.every(({ verb }) => verb !== 'scaleDown') &&
+    outdated.some((pod) => isStuck({ group, nowMs }, view, pod))
+  );
+}
+
+/** Whether a replacement mixes with the shrinking of the zone. */
+export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly because: 'outdated' | 'stuck' }): boolean {
+  return view.surplus.length > 0 && !(because === 'stuck' && isShrinkHeld(moment, view));
 }
 
 /**

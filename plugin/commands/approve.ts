@@ -1,6 +1,7 @@
 // The verbs approve and reject: the word of a person about what waits for one.
+import { digestOfRule, digestOfWaves } from '../../engine/people.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
-import type { ApprovalDefinition } from '../../policies/definition.ts';
+import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -23,6 +24,10 @@ export interface Approvable {
   readonly wave?: string;
   readonly rule?: string;
   readonly approval?: ApprovalDefinition;
+  /** Of its definition, as the agent has published it where it waits, else as it stands; absent where only the agent reads it. */
+  readonly digest?: string;
+  /** Asked of a rule that holds something else than a rollout, or while nothing rolls. */
+  readonly isOfNoRun?: boolean;
 }
 
 export function answer(context: CommandContext, options: ApproveOptions, action: 'approve' | 'reject'): Promise<ExitCode> {
@@ -30,17 +35,21 @@ export function answer(context: CommandContext, options: ApproveOptions, action:
     const { name } = asked;
     const subject = subjectOf(asked, options, action);
     const { wave, rule, approval } = subject;
-    const run = runningRun(asked);
-    const what = wave === undefined ? `rule ${rule}` : `wave ${wave}`;
+    const digest = action === 'approve' ? digestIn(subject, name) : undefined;
     const expiresMs = options.for === undefined ? undefined : asked.cluster.env.clock.nowMs() + durationFlag('--for', options.for);
+    const run = subject.isOfNoRun === true ? undefined : runningRun(asked);
+    if (run === undefined && expiresMs === undefined && action === 'approve')
+      throw usageFailure(`an approval of rule ${rule} is for no run and ends with none`, 'say until when: --for 1h');
+    const what = wave === undefined ? `rule ${rule}` : `wave ${wave}`;
     return {
       isPermit: true,
-      key: `${run} ${what}`,
+      key: `${run ?? ''} ${what}`,
       spec: {
         action,
-        runId: run,
+        ...(run === undefined ? {} : { runId: run }),
         ...(wave === undefined ? {} : { wave }),
         ...(rule === undefined ? {} : { rule }),
+        ...(digest === undefined ? {} : { digest }),
         ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
       },
       check: (stamped) => refuseStranger(stamped, approval, `${what} of ${name}`),
@@ -50,11 +59,22 @@ export function answer(context: CommandContext, options: ApproveOptions, action:
         const said = action === 'approve' ? 'approved' : 'rejected';
         const next =
           action === 'approve'
-            ? `counts for run ${run} alone${needText(approval)}`
-            : `nothing of it begins in run ${run}, until ${by} approves or the intent is taken back`;
+            ? `counts for ${run === undefined ? '' : `run ${run} and `}${wave === undefined ? 'this rule' : 'these waves'} as defined now${needText(approval)}`
+            : `nothing of it begins${run === undefined ? '' : ` in run ${run}`}, until ${by} approves or the intent is taken back`;
         return `${name}: ${what} ${said} by ${by}${until}${why}\n  ${next}\n`;
       },
     };
+  });
+}
+
+/** @throws Failure where it is not known what would be approved. */
+function digestIn({ wave, rule, digest }: Approvable, name: string): string {
+  if (digest !== undefined) return digest;
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `nothing was asked of ${name}`,
+    why: `${wave === undefined ? `rule ${rule}` : `wave ${wave}`} is defined where only the agent reads, which says what is to be approved once it waits`,
+    todo: `approve it when it waits: kubectl rollout-group explain ${name}`,
   });
 }
 
@@ -63,10 +83,15 @@ function needText(approval: ApprovalDefinition | undefined): string {
   return `; ${approval.count} different people must approve`;
 }
 
+function runUnderWay(asked: Asked): string | undefined {
+  const run = publishedRun(asked);
+  return run === undefined || run.outcome === 'completed' ? undefined : run.id;
+}
+
 /** The run that is under way. @throws Failure when there is none. */
 function runningRun(asked: Asked): string {
-  const run = publishedRun(asked);
-  if (run !== undefined && run.outcome !== 'completed') return run.id;
+  const run = runUnderWay(asked);
+  if (run !== undefined) return run;
   throw new Failure({ exitCode: exitCodes.refused, what: `${asked.name} does not roll, so that there is nothing to approve` });
 }
 
@@ -98,26 +123,44 @@ export function waitingFor(asked: Asked): readonly Approvable[] {
       .filter(
         (rule) => rules.has(`${policy.name}/${rule.name}`) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'),
       )
-      .map((rule) => ({ rule: `${policy.name}/${rule.name}`, approval: rule.approval })),
+      .map((rule) => ruleOf(asked, policy, rule)),
   );
   return [...wave, ...ofPolicies];
 }
 
-function waveNamed({ definition, name }: Asked, wanted: string): Approvable {
-  if (definition === undefined) return { wave: wanted };
+function waveNamed(asked: Asked, wanted: string): Approvable {
+  const { definition, name } = asked;
+  const published = asked.live.decision.wave?.name === wanted ? digestOfWait(asked, 'approval') : undefined;
+  if (definition === undefined) return { wave: wanted, ...(published === undefined ? {} : { digest: published }) };
   const wave = definition.rollout.waves.find((one) => one.name === wanted);
   if (wave === undefined)
     throw usageFailure(`${name} has no wave ${wanted}`, `its waves: ${definition.rollout.waves.map((one) => one.name).join(', ')}`);
   const approval = wave.before.approval ?? wave.after.approval;
   if (approval === undefined) throw usageFailure(`wave ${wanted} of ${name} asks for no approval`, `kubectl rollout-group explain ${name}`);
-  return { wave: wanted, approval };
+  return { wave: wanted, approval, digest: published ?? digestOfWaves(definition) };
 }
 
-function ruleNamed({ read, name }: Asked, wanted: string): Approvable {
-  const rule = read.world.policies.policies.flatMap((policy) => policy.rules.filter((one) => `${policy.name}/${one.name}` === wanted))[0];
-  if (rule === undefined) return { rule: wanted };
-  if (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval') return { rule: wanted, approval: rule.approval };
+function ruleNamed(asked: Asked, wanted: string): Approvable {
+  const { read, name } = asked;
+  const [found] = read.world.policies.policies.flatMap((policy) =>
+    policy.rules.filter((one) => `${policy.name}/${one.name}` === wanted).map((rule) => ({ policy, rule })),
+  );
+  const digest = digestOfWait(asked, wanted);
+  if (found === undefined) return { rule: wanted, ...(digest === undefined ? {} : { digest }) };
+  const { policy, rule } = found;
+  if (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval') return ruleOf(asked, policy, rule);
   throw usageFailure(`rule ${wanted} asks for no approval`, `kubectl rollout-group explain ${name}`);
+}
+
+function ruleOf(asked: Asked, policy: PolicyDefinition, rule: PolicyRuleDefinition): Approvable {
+  const id = `${policy.name}/${rule.name}`;
+  const isOfNoRun = !rule.actions.includes('rollout') || runUnderWay(asked) === undefined;
+  return { rule: id, approval: rule.approval, digest: digestOfWait(asked, id) ?? digestOfRule(policy, rule), isOfNoRun };
+}
+
+/** What the agent asks of people is what they have seen, whatever stands written meanwhile. */
+function digestOfWait({ live }: Asked, rule: string): string | undefined {
+  return live.decision.waits.find((wait) => wait.rule === rule)?.digest;
 }
 
 /** @throws Failure when the API server knows the person as a member of none of the groups that may approve. */

@@ -3,6 +3,7 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
+import { listedChannelLines } from '../live/channels.ts';
 import { follow } from '../live/follow.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { notesOn } from '../live/notes.ts';
@@ -82,7 +83,7 @@ async function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: Re
   const { lines } = await notesOn(cluster, read);
   const nowMs = cluster.env.clock.nowMs();
   const outdated = read.groups.flatMap((live) => outdatedLines(live, read.listing, nowMs));
-  for (const line of [...lines, ...outdated]) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
+  for (const line of [...lines, ...outdated, ...listedChannelLines(read)]) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
 }
 
 async function watch(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {

@@ -8,6 +8,8 @@ import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import type { ChannelFact } from '../doctor/check.ts';
+import type { ReadGroups } from './read.ts';
+import { itemsOf } from './snapshot.ts';
 
 /** What a ConfigMap says of channels that fail; nothing when it is no such notes. */
 export function failingChannels(object: KubernetesObject): readonly ChannelFact[] {
@@ -19,6 +21,15 @@ export function failingChannels(object: KubernetesObject): readonly ChannelFact[
   const notes = decodeNotes(text, { namespace, group });
   if (isUnknown(notes)) return [];
   return Object.entries(notes.problems ?? {}).map(([channel, { text: problem }]) => ({ namespace, group, channel, problem }));
+}
+
+/** A sentence for each channel of these groups that fails, from what was listed beside them. */
+export function listedChannelLines({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>): readonly string[] {
+  const shown = new Set(groups.map(({ decision }) => `${decision.namespace}/${decision.group}`));
+  return itemsOf(listing.documents)
+    .flatMap(failingChannels)
+    .filter(({ namespace, group }) => shown.has(`${namespace}/${group}`))
+    .map(({ group, channel, problem }) => `the channel ${channel} of ${group} fails: ${problem}`);
 }
 
 /** A sentence for each; none when the notes may not be read. */

@@ -4,13 +4,25 @@ import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-documen
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
+import { boundInputs, metricsOf, newestMetrics } from '../../engine/publish/metrics.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known, type Ledger, type ReplicaSourceView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { LivePolicies } from '../../policies/live/sources.ts';
 import type { ListedName, Listing } from './listing.ts';
 
-/** Gate readings and metrics are the agent's: here there are none, so that what needs them is unknown. */
+export interface LiveSources {
+  readonly policies: LivePolicies;
+  readonly agentNamespace: string;
+  /** What was published of groups, by `namespace/group`. */
+  readonly published?: ReadonlyMap<string, PublishedDecision>;
+}
+
+/**
+ * Gate readings are the agent's: here there are none, so that what needs them is unknown. Readings of metric inputs are those that the agent has
+ * published, as long as they count.
+ */
 export function liveSnapshot(
-  { policies, agentNamespace }: { readonly policies: LivePolicies; readonly agentNamespace: string },
+  { policies, agentNamespace, published }: LiveSources,
   listing: Listing,
   { nowMs, replicaSources }: { readonly nowMs: number; readonly replicaSources: readonly ReplicaSourceView[] },
 ): Snapshot {
@@ -47,7 +59,12 @@ export function liveSnapshot(
     podBudgets: known(listing.podBudgets, (items) => allOf(items, observePodBudget)),
     replicaSources,
     gateReadings: [],
-    metrics: [],
+    metrics: newestMetrics(
+      policies.groups.flatMap((group) => {
+        const decision = published?.get(`${group.namespace}/${group.name}`);
+        return decision === undefined ? [] : metricsOf(decision, boundInputs(policies.policies, group, agentNamespace), nowMs);
+      }),
+    ),
     ledgers,
     unread,
   });

@@ -5,7 +5,7 @@ import type { Subject } from '../live/subject.ts';
 import { ageText } from '../live/when.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import { readingText } from './group-tree.ts';
-import { podTrouble, shortRevision, troubledPods, unreadZones } from './group-words.ts';
+import { metricText, podTrouble, shortRevision, troubledPods, unreadZones } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
 import { shortDigest } from './plan-words.ts';
 
@@ -31,7 +31,9 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
     ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
     facts: [
       ...podFacts(decision, subject, nowMs),
+      ...engineFacts(decision),
       ...gateFacts(decision, nowMs),
+      ...metricFacts(decision, nowMs),
       ...reservedFacts(decision, nowMs),
       ...(decision.unenforced === undefined ? [] : [['webhooks', decision.unenforced] as const]),
       ...lastFacts(decision),
@@ -87,11 +89,26 @@ function isWithin(ordinal: number, range: string): boolean {
   return ordinal >= first && ordinal <= last;
 }
 
+/** Nothing of the engine onDelete: it holds no pod back. */
+function engineFacts({ engine, zones }: PublishedDecision): readonly Fact[] {
+  if (engine === undefined || engine === 'onDelete') return [];
+  const parts = zones.flatMap(({ zone, partition, promoted }) => [
+    ...(partition === undefined ? [] : [`${zone} at partition ${partition}`]),
+    ...(promoted === undefined ? [] : [`${zone} promoted ${promoted}`]),
+  ]);
+  return [['engine', `${engine}${parts.length === 0 ? '' : `: ${parts.join('; ')}`}`]];
+}
+
 function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[] {
   return gates.map(({ gate, latest, mode }) => {
     const reading = latest === undefined ? 'no reading yet' : `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
     return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (only observed)' : ''}`];
   });
+}
+
+/** What rules of policies read. */
+function metricFacts({ metrics = [] }: PublishedDecision, nowMs: number): readonly Fact[] {
+  return metrics.map((metric) => ['metric', metricText(metric, nowMs)]);
 }
 
 /** What somebody may do at any moment, and holds others by it. */

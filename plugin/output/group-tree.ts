@@ -3,7 +3,7 @@ import type { PublishedDecision, PublishedPod, PublishedReading, PublishedWait, 
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
 import { marks } from './explain.ts';
-import { goalText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-words.ts';
+import { goalText, metricText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import type { ZoneProgress } from './live.ts';
 import type { TableLook } from './plan-table.ts';
 import { alignRows, type Column, paragraph, type Row, shorten } from './plan-table-layout.ts';
@@ -35,6 +35,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TableLook): rea
       look,
     ),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
+    ...section('metrics', decision.outcome === 'done' ? [] : metricLines(decision, nowMs), look),
     ...(decision.omitted.length === 0 ? [] : [look.paint('dim', `  not shown: ${decision.omitted.join(', ')}`)]),
   ];
 }
@@ -53,6 +54,7 @@ function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook
     decided,
     ...(decision.leader === undefined ? [] : [`by ${decision.leader}`]),
     ...(decision.origin === undefined ? [] : [`defined by ${decision.origin}`]),
+    ...(decision.engine === undefined || decision.engine === 'onDelete' ? [] : [`engine ${decision.engine}`]),
     `policy ${shortDigest(decision.policyDigest) || '-'}`,
     ...(decision.openClaims === 0 ? [] : [plural(decision.openClaims, 'open claim')]),
   ];
@@ -89,13 +91,19 @@ function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
 
 function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { waits }: PublishedDecision): string {
   const holding = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
-  if (inFlight === 0 && done === 0 && toDo > 0 && holding === undefined) return 'waits for its turn';
+  if (inFlight === 0 && done === 0 && toDo > 0 && holding === undefined) return ['waits for its turn', ...heldText(zone)].join(', ');
   const parts = [
     ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
     ...(toDo > 0 && (inFlight > 0 || done > 0) ? [`${toDo} to go`] : []),
     ...(inFlight === 0 && toDo > 0 && holding !== undefined ? [`waits: ${holding.rule}`] : []),
+    ...heldText(zone),
   ];
   return parts.join(', ');
+}
+
+/** How far the engine has let the zone go. */
+function heldText({ partition, promoted }: PublishedZone): readonly string[] {
+  return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(promoted === undefined ? [] : [`promoted ${promoted}`])];
 }
 
 function podRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number): Row {
@@ -127,6 +135,10 @@ function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string
     if (latest === undefined) return `  ${gate}: no reading yet${watched}`;
     return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${plural(readings, 'reading')}${watched}`;
   });
+}
+
+function metricLines({ metrics = [] }: PublishedDecision, nowMs: number): readonly string[] {
+  return metrics.map((metric) => `  ${metricText(metric, nowMs)}`);
 }
 
 /** `0.21`, `no data`, or what went wrong. */

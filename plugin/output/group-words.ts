@@ -1,5 +1,7 @@
 // How a live group is put into words: counts, revisions, what moves and what holds it, the same in every display.
-import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
+import { formatDuration } from '../../policies/duration.ts';
+import { ageText } from '../live/when.ts';
 import type { Style } from './colour.ts';
 import type { ZoneProgress } from './live.ts';
 import { factText } from './plan-words.ts';
@@ -69,6 +71,20 @@ export function waveText({ wave }: Pick<PublishedDecision, 'wave'>, { isShort = 
   if (wave === undefined) return '';
   const number = `${Math.min(wave.index + 1, wave.count)}/${wave.count}`;
   return isShort ? number : `${number} ${wave.name}`;
+}
+
+/** `stateful-safety/queue: 12, 20s ago, from prod`; with why there is nothing newer, and whether it is too old to count. */
+export function metricText({ policy, input, source, value, unknown, atMs, problem, maxAgeMs }: PublishedMetric, nowMs: number): string {
+  const from = `from ${source}`;
+  if (atMs === undefined) return `${policy}/${input}: no reading yet, ${from}`;
+  const reading = value === undefined ? (unknown ?? 'unknown') : String(value);
+  const isOld = nowMs - atMs > maxAgeMs;
+  const parts = [
+    `${reading}, ${ageText(atMs, nowMs)} ago, ${from}`,
+    ...(isOld ? [`older than ${formatDuration(maxAgeMs)}, so it is unknown`] : []),
+    ...(problem === undefined ? [] : [`since then ${problem}`]),
+  ];
+  return `${policy}/${input}: ${parts.join('; ')}`;
 }
 
 export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = {

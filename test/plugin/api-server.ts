@@ -71,6 +71,8 @@ const plurals: Readonly<Record<string, string>> = {
   Deployment: 'deployments',
   ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
   MutatingWebhookConfiguration: 'mutatingwebhookconfigurations',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
+  ValidatingAdmissionPolicyBinding: 'validatingadmissionpolicybindings',
 };
 
 export async function fakeApiServer(

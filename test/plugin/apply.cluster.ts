@@ -157,6 +157,33 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
+  it('takes over what restart has written to a template, says so before and after, and nothing of a third manager', async () => {
+    const key = 'kubectl.kubernetes.io/restartedAt';
+    const field = `.spec.template.metadata.annotations.${key}`;
+    const template = (at: string) => ({ template: { metadata: { annotations: { [key]: at } } } });
+    expect((await writer.run(['restart', 'ingester'])).status).toBe(0);
+    expect((await setOf('a')).metadata.managedFields?.map(({ manager }) => manager)).toContain('kubectl-rollout_group');
+    const cwd = filesOf({ 'a.json': asked('a', template('2026-01-01T00:00:00Z')) });
+    const tried = await writer.run(['apply', '-f', 'a.json', '--dry-run', 'server'], { cwd });
+    expect({ status: tried.status, isSaid: tried.stdout.includes(field) }).toEqual({ status: 0, isSaid: true });
+    const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--auto-approve'], { cwd });
+    expect(status).toBe(0);
+    const said = `what undo or restart had written is the manifest's again: ${field}`;
+    expect(stderr).toContain(`note: StatefulSet ${namespace}/ingester-zone-a: ${said}`);
+    expect(stdout).toContain(`StatefulSet ${namespace}/ingester-zone-a configured; ${said}`);
+    // Ours and somebody else's at once: the field is not taken.
+    expect((await writer.run(['restart', 'ingester'])).status).toBe(0);
+    const { client } = controlPlane();
+    const platform = { ...asked('a'), metadata: { name: 'ingester-zone-a', annotations: { team: 'storage', tier: 'gold' } } };
+    await client.patch(`${group.setsPath}/ingester-zone-a?fieldManager=platform&force=true`, 'apply', platform);
+    const both = { ...(asked('a', template('2026-02-01T00:00:00Z')) as { readonly metadata: object }) };
+    const more = { ...both, metadata: { ...both.metadata, annotations: { tier: 'silver' } } };
+    const refused = await writer.run(['apply', '-f', 'b.json', '--auto-approve'], { cwd: filesOf({ 'b.json': more }) });
+    expect(refused.status).toBe(5);
+    expect(refused.stderr).toContain('.metadata.annotations.tier (platform)');
+    expect(JSON.stringify(await setOf('a'))).not.toContain('2026-02-01T00:00:00Z');
+  });
+
   it('refuses objects that another tool keeps as Git has them', async () => {
     await group.annotate('ingester-zone-a', { 'argocd.argoproj.io/tracking-id': 'mimir:apps/StatefulSet:x/ingester-zone-a' });
     const cwd = filesOf({ 'a.json': asked('a') });

@@ -1,5 +1,6 @@
 // Groups as an agent would have published them, decided by the engine from built snapshots.
 import { decideGroup } from '../../engine/decide.ts';
+import { digestOfWaves } from '../../engine/people.ts';
 import { type PublishInput, publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
@@ -101,7 +102,16 @@ export const done: PublishedDecision = publish({ statefulSets: [] });
 
 function approvalOf(runId: string): IntentView {
   const requestedBy = { user: 'anna', groups: ['oncall'], atMs: kitNowMs - 660_000 };
-  return { namespace: 'mimir', name: 'ok', group: 'ingester', action: 'approve', wave: 'rest', runId, requestedBy };
+  return {
+    namespace: 'mimir',
+    name: 'ok',
+    group: 'ingester',
+    action: 'approve',
+    wave: 'rest',
+    digest: digestOfWaves(definition),
+    runId,
+    requestedBy,
+  };
 }
 
 /** As the agent published it. */

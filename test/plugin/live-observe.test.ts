@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { emptyNotes } from '../../engine/notify/notes.ts';
+import { notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type FakeApiServer, type FakeObject, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, type InProcess, runInProcess } from './in-process.ts';
@@ -66,6 +68,21 @@ describe('get', () => {
       status: { decision: now(paused) },
     };
     expect((await ask([object], 'get -o jsonl', {})).stdout).toContain('"phase":"Paused"');
+  });
+
+  it('says which channels of the groups that it shows fail', async () => {
+    const notesOf = (group: string): FakeObject => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: notesName(group), namespace: 'mimir', labels: { 'rollout-group.dev/document': notesLabelValue } },
+      data: {
+        [notesKey]: JSON.stringify({ format: '1', ...emptyNotes('mimir', group), problems: { sre: { text: 'HTTP 403', sinceMs: 1 } } }),
+      },
+    });
+    const objects = [publishedObject(now(rolling)), notesOf('ingester'), notesOf('store')];
+    const { stderr } = await ask(objects, 'get ingester');
+    expect(stderr).toContain('note: the channel sre of ingester fails: HTTP 403\n');
+    expect(stderr).not.toContain('of store');
   });
 
   it('decides here what no agent has published, and says so', async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { digestOfWaves } from '../../engine/people.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type FakeObject, fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
-import { rolling, waiting } from './live-kit.ts';
+import { definition, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-words-kit.ts';
 
@@ -16,12 +17,13 @@ describe('approve', () => {
         action: 'approve',
         runId: '4f1c9a02',
         wave: 'rest',
+        digest: digestOfWaves(definition),
         reason: 'canary is fine',
         expires: expect.stringMatching(/Z$/),
       },
     ]);
     expect(acted.stdout).toMatch(
-      /^mimir\/ingester: wave rest approved by anna until .* UTC \(canary is fine\)\n {2}counts for run 4f1c9a02 alone; 2 different people must approve\n$/,
+      /^mimir\/ingester: wave rest approved by anna until .* UTC \(canary is fine\)\n {2}counts for run 4f1c9a02 and these waves as defined now; 2 different people must approve\n$/,
     );
   });
 
@@ -61,8 +63,36 @@ describe('approve', () => {
     };
     const waits = [{ rule: 'freeze/change', outcome: 'wait', fact: '0 of 1 approvals', sinceMs: 0, zones: ['b'] } as const];
     expect(asked(await act('approve ingester', { decision: { ...waiting, waits }, extra: [policy] }))).toEqual([
-      { group: 'ingester', action: 'approve', runId: '4f1c9a02', rule: 'freeze/change' },
+      { group: 'ingester', action: 'approve', runId: '4f1c9a02', rule: 'freeze/change', digest: expect.stringMatching(/^[0-9a-f]{32}$/) },
     ]);
+  });
+
+  it('of a rule that speaks of no rollout is for no run, and needs an end', async () => {
+    const rule = { name: 'drained', actions: ['scaleDown'], effect: 'requireApproval' };
+    const policy: FakeObject = {
+      apiVersion,
+      kind: 'RolloutPolicy',
+      metadata: { name: 'safety', namespace: 'mimir' },
+      spec: { targets: { all: true }, rules: [rule] },
+    };
+    const acted = await act('approve ingester --rule safety/drained --for 1h', { decision: waiting, extra: [policy] });
+    expect(asked(acted)).toEqual([
+      {
+        ...{ group: 'ingester', action: 'approve', rule: 'safety/drained', digest: expect.stringMatching(/^[0-9a-f]{32}$/) },
+        expires: expect.stringMatching(/Z$/),
+      },
+    ]);
+    const endless = await act('approve ingester --rule safety/drained', { decision: waiting, extra: [policy] });
+    expect([endless.status, endless.kept, endless.stderr]).toEqual([3, [], expect.stringContaining('say until when: --for 1h')]);
+  });
+
+  it('names what the agent asks for, whatever stands written meanwhile; and what stands written where it does not ask yet', async () => {
+    const digests = async (decision: PublishedDecision): Promise<readonly unknown[]> =>
+      asked(await act('approve ingester --wave rest', { decision })).map((spec) => Object(spec).digest);
+    const [published] = await digests(waiting);
+    const [written] = await digests(rolling);
+    expect([published, written]).toEqual([digestOfWaves(definition), expect.stringMatching(/^[0-9a-f]{32}$/)]);
+    expect(written).not.toBe(published);
   });
 
   it.each([

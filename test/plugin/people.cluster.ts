@@ -193,6 +193,38 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] approval +0 of 1 approvals from oncall/);
   });
 
+  it('an approval is void when the waves are edited after it, and one that names no definition never counts', async () => {
+    const before = await images();
+    const id = runId(await untilHeld('approval'));
+    const [canary, rest] = groupObject.spec.rollout.waves;
+    const waves = (count: number, soak: string): Promise<unknown> =>
+      controlPlane().client.patch(`${path}/rolloutgroups/ingester`, 'merge', {
+        spec: {
+          rollout: {
+            waves: [
+              { ...canary, after: { soak } },
+              { ...rest, before: { approval: { count, from: ['oncall'] } } },
+            ],
+          },
+        },
+      });
+    const says = (fact: string): Promise<Published> =>
+      until(fact, (decision) => decision.waits.some((wait) => wait.rule === 'approval' && wait.fact === fact));
+    await waves(2, '1h');
+    await says('0 of 2 approvals from oncall');
+    await write(anna, 'bare', { action: 'approve', runId: id, wave: 'rest' });
+    await says('0 of 2 approvals from oncall; the approval of anna names no digest');
+    await ok(anna, 'approve', 'ingester');
+    await says('1 of 2 approvals from oncall');
+    await waves(2, '30m');
+    await says('0 of 2 approvals from oncall; anna approved what has been changed since; the approval of anna names no digest');
+    expect((await anna.run(['explain', 'ingester'])).stdout).toContain('anna approved what has been changed since');
+    await waves(1, '1h');
+    await forget('bare');
+    await says('0 of 1 approvals from oncall; anna approved what has been changed since');
+    expect(await images()).toBe(before);
+  });
+
   it('a rejection stops it, and who rejected may approve', async () => {
     await ok(anna, 'reject', 'ingester', '--reason', 'errors');
     await until('rejected', ({ waits }) => waits.some(({ rule, fact }) => rule === 'approval' && fact === 'anna rejected it: errors'));

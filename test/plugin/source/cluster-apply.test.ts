@@ -111,17 +111,77 @@ describe('a template that undo has patched', () => {
   it('is taken over, in the state that was looked at', async () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
-    expect(applied).toMatchObject([{ result: 'configured' }]);
+    expect(applied).toEqual([
+      { object: 'StatefulSet m/a', result: 'configured', taken: ['.spec.template.spec.containers[name="x"].image'] },
+    ]);
     expect(asked.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
-    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata.resourceVersion).toBe('1');
+    expect(JSON.parse(asked.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
+  });
+
+  it('is said to be taken over before anything is applied', async () => {
+    const { cluster, asked } = serverWith(refusing(ours));
+    const { troubles, taken } = await tryAll(cluster, [ready('a', { spec: {} })]);
+    expect(troubles).toEqual([]);
+    expect([...taken]).toEqual([['StatefulSet m/a', ['.spec.template.spec.containers[name="x"].image']]]);
+    expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
+  });
+
+  it('is taken over in the state of the last look alone: what became newer meanwhile is asked about first', async () => {
+    const now = { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' }, spec: {} };
+    // Somebody else owns the field by then, too.
+    const { cluster, asked } = serverWith(({ method, path, body = '' }) => {
+      if (method === 'GET') return { ...ok, body: JSON.stringify(now) };
+      if (path.includes('force=true')) return status(409);
+      const isLate = body.includes('"resourceVersion":"2"');
+      return status(409, { details: { causes: isLate ? [ours, owned('helm', ours.field)] : [ours] } });
+    });
+    const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    expect(applied).toMatchObject([{ result: 'failed' }]);
+    expect(error).toMatchObject({ status: 409 });
+    expect(asked.map(({ method, path }) => /force=\w+/.exec(path)?.[0] ?? method)).toEqual([
+      'force=false',
+      'force=true',
+      'GET',
+      'force=false',
+    ]);
+  });
+
+  it('of an object that never stands still is given up', async () => {
+    let version = 1;
+    const { cluster, asked } = serverWith(({ method, path }) => {
+      if (method === 'GET') {
+        version += 1;
+        const metadata = { name: 'a', namespace: 'm', uid: 'u', resourceVersion: `${version}` };
+        return { ...ok, body: JSON.stringify({ kind: 'StatefulSet', metadata, spec: {} }) };
+      }
+      return path.includes('force=true') ? status(409) : status(409, { details: { causes: [ours] } });
+    });
+    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    expect(applied).toMatchObject([{ result: 'failed' }]);
+    expect(asked.length).toBeLessThan(8);
   });
 
   it.each([
     ['others own something, too', [ours, owned('helm', '.spec.template.spec.x')]],
     ['it is about something else', [owned('kubectl-rollout_group', '.spec.replicas')]],
+    ['a field only begins like the template', [owned('kubectl-rollout_group', '.spec.templateX')]],
+    ['somebody else owns the same field, too', [ours, { ...ours, message: 'conflict with "helm" with subresource "scale" using apps/v1' }]],
+    ['another manager begins like ours', [owned('kubectl-rollout_group\\" or not', '.spec.template.spec.x')]],
+    ['a cause cannot be understood', [ours, { reason: 'Unknown', message: 'no' }]],
   ])('is left alone where %s', async (_name, causes) => {
     const { cluster, asked } = serverWith(refusing(...causes));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], 'abc');
+    expect(applied).toMatchObject([{ result: 'failed' }]);
+    expect(asked.some(({ path }) => path.includes('force=true'))).toBe(false);
+  });
+
+  it.each([
+    ['of an object that was not there', ready('a')],
+    ['of one whose version nobody knows', ready('a', { metadata: { name: 'a', namespace: 'm', uid: 'u' } })],
+    ['of another kind', { ...ready('a', { spec: {} }), object: { ...ready('a').object, kind: 'Deployment' } }],
+  ])('is not taken over: %s', async (_what, one) => {
+    const { cluster, asked } = serverWith(refusing(ours));
+    const { applied } = await applyAll(cluster, [one], 'abc');
     expect(applied).toMatchObject([{ result: 'failed' }]);
     expect(asked.some(({ path }) => path.includes('force=true'))).toBe(false);
   });
@@ -132,7 +192,8 @@ describe('trying', () => {
     const { cluster, asked } = serverWith(({ path }) =>
       path.includes('/a?') ? conflict : path.includes('/b?') ? status(422, { reason: 'Invalid' }) : ok,
     );
-    const troubles = await tryAll(cluster, [ready('a'), ready('b'), ready('c')]);
+    const { troubles, taken } = await tryAll(cluster, [ready('a'), ready('b'), ready('c')]);
+    expect(taken.size).toBe(0);
     expect(troubles.map(({ object, conflicts, error }) => ({ object, conflicts, status: error.status }))).toEqual([
       { object: 'StatefulSet m/a', conflicts: [{ object: 'StatefulSet m/a', manager: 'helm', field: '.spec.replicas' }], status: 409 },
       { object: 'StatefulSet m/b', conflicts: [], status: 422 },

@@ -1,0 +1,88 @@
+// Readings of metric inputs as they are published, and back: whoever judges without asking metric sources takes them from there.
+import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { policiesFor } from '../../policies/join.ts';
+import { inputsRead } from '../../policies/metric-input.ts';
+import { isBelievable } from '../believable.ts';
+import { canonicalJson, hashText } from '../hash.ts';
+import { isUnknown, type MetricView, type Snapshot } from '../snapshot.ts';
+import { type PublishedDecision, type PublishedMetric, publishedMetricLimit } from './published.ts';
+
+/** Of one input that a rule reads which binds a group. */
+interface BoundInput {
+  readonly policy: PolicyDefinition;
+  readonly input: string;
+  readonly metric: PolicyDefinition['metrics'][string];
+}
+
+/** The inputs that rules read which bind the group, by policy and name. */
+export function boundInputs(
+  policies: readonly PolicyDefinition[],
+  group: GroupDefinition,
+  agentNamespace: string | undefined,
+): readonly BoundInput[] {
+  return policiesFor(policies, group, agentNamespace).flatMap((policy) =>
+    inputsRead(policy).flatMap((input) => {
+      const metric = policy.metrics[input];
+      return metric === undefined ? [] : [{ policy, input, metric }];
+    }),
+  );
+}
+
+/** What is published of the inputs that bind the group; absent without any. At most `publishedMetricLimit`. */
+export function publishedMetrics(group: GroupDefinition, snapshot: Snapshot): { readonly metrics?: readonly PublishedMetric[] } {
+  const metrics = boundInputs(snapshot.policies, group, snapshot.agentNamespace).map((bound): PublishedMetric => {
+    const { policy, input, metric } = bound;
+    const reading = readingOf(snapshot.metrics, bound);
+    const common = { namespace: policy.namespace, policy: policy.name, input, source: metric.source, question: questionOf(metric) };
+    const { maxAgeMs } = metric;
+    if (reading === undefined) return { ...common, maxAgeMs };
+    const { value, atMs, problem } = reading;
+    return {
+      ...common,
+      maxAgeMs,
+      ...(isUnknown(value) ? { unknown: value.unknown } : { value }),
+      atMs,
+      ...(problem === undefined ? {} : { problem }),
+    };
+  });
+  return metrics.length === 0 ? {} : { metrics: metrics.slice(0, publishedMetricLimit) };
+}
+
+/**
+ * The readings of a published decision that answer what the policies ask now. How old they may be the rules say; those of the future are not
+ * believed.
+ */
+export function metricsOf(
+  { metrics = [] }: Pick<PublishedDecision, 'metrics'>,
+  bound: readonly BoundInput[],
+  nowMs: number,
+): readonly MetricView[] {
+  return bound.flatMap(({ policy: { namespace, name: policy }, input, metric }): MetricView[] => {
+    const found = metrics.find((one) => one.namespace === namespace && one.policy === policy && one.input === input);
+    if (found?.atMs === undefined || found.question !== questionOf(metric) || !isBelievable({ nowMs }, found.atMs)) return [];
+    const { atMs, problem } = found;
+    const value = found.value ?? { unknown: found.unknown ?? 'no reading' };
+    return [{ namespace, policy, input, value, atMs, ...(problem === undefined ? {} : { problem }) }];
+  });
+}
+
+/** The latest reading of each input: what is published of one group may be older than what is of another one. */
+export function newestMetrics(metrics: readonly MetricView[]): readonly MetricView[] {
+  const byInput = new Map<string, MetricView>();
+  for (const metric of metrics) {
+    const key = `${metric.namespace}/${metric.policy}/${metric.input}`;
+    const other = byInput.get(key);
+    if (other === undefined || metric.atMs > other.atMs) byInput.set(key, metric);
+  }
+  return [...byInput.values()];
+}
+
+/** The reading of an input. */
+export function readingOf(metrics: readonly MetricView[], { policy, input }: BoundInput): MetricView | undefined {
+  return metrics.find((one) => one.namespace === policy.namespace && one.policy === policy.name && one.input === input);
+}
+
+/** Tells one question from another: a reading of what a policy asked before says nothing about what it asks now. */
+function questionOf({ source, query }: BoundInput['metric']): string {
+  return hashText(canonicalJson([source, query]));
+}
