@@ -1,10 +1,11 @@
 // The engine `promote`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
+import { isBelievable } from '../believable.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { wordsOn } from '../people.ts';
 import { isPromoted, templateOf } from '../promote/promotions.ts';
 import { result } from '../rule.ts';
-import { isUnknown, type PodView, type Promotion } from '../snapshot.ts';
+import { isUnknown, type PodView, type Promotion, type RunState } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';
 import type { RollQuestion } from './roll.ts';
 
@@ -37,29 +38,31 @@ export function misplacedPods(context: Pick<GroupContext, 'group' | 'view'>, zon
 }
 
 /**
- * The StatefulSet controller makes every pod at the current revision, and the webhook on its creation changes that. Where the webhook is missing each
- * further attempt would be a restart for nothing, so after two of them somebody has to look. A `retry` that came later lets them go again.
+ * The StatefulSet controller makes every pod at the current revision, and the webhook on its creation changes that. Where the webhook is missing each further attempt
+ * would be a restart for nothing, in every zone, so after two of one pod somebody has to look. A `retry` that came later lets them go again.
  */
 function promotionPlaced({ context, run, zone }: RollQuestion): RuleResult {
   const limit = `${mostPlacements} attempts`;
+  const describe = (found: readonly Misplaced[]): string => found.map(({ pod }) => `${pod.name} at ${pod.revision}`).join(', ');
+  const lasting = context.view.zones.flatMap((view) => misplaced(context, view)).filter((one) => isLasting(context, run, one));
+  if (lasting.length > 0) {
+    const wanted = [...new Set(lasting.map(({ promotion }) => promotion.revision))];
+    const fact = `${describe(lasting)} came back ${mostPlacements} times and not at ${wanted.join(', ')}: the webhook on the creation of pods was not asked, or did not answer`;
+    const source = { object: `ControllerRevision ${context.group.namespace}/${wanted[0]}` };
+    return result('promotion-placed', 'wait', fact, { limit, source });
+  }
   const wrong = misplaced(context, zone.view);
   if (wrong.length === 0) return result('promotion-placed', 'ok', 'every promoted pod runs its revision');
-  const wanted = zone.view.target;
-  const describe = (found: readonly Misplaced[]): string => found.map(({ pod }) => `${pod.name} at ${pod.revision}`).join(', ');
-  const retries = wordsOn(context, run, 'retry').map(({ requestedBy }) => requestedBy.atMs);
-  const lasting = wrong.filter(
-    ({ promotion }) => promotion.placements >= mostPlacements && !retries.some((atMs) => atMs > (promotion.atMs ?? 0)),
-  );
-  if (lasting.length === 0) {
-    return result(
-      'promotion-placed',
-      'ok',
-      `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'goes' : 'go'} again`,
-      { limit },
-    );
-  }
-  const fact = `${describe(lasting)} came back ${mostPlacements} times and not at ${wanted}: the webhook on the creation of pods was not asked, or did not answer`;
-  return result('promotion-placed', 'wait', fact, { limit, source: { object: `ControllerRevision ${context.group.namespace}/${wanted}` } });
+  const fact = `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'goes' : 'go'} again`;
+  return result('promotion-placed', 'ok', fact, { limit });
+}
+
+/** An attempt that a fast clock has dated ahead was before every word that was said since. */
+function isLasting(context: GroupContext, run: RunState, { promotion }: Misplaced): boolean {
+  const { placements, atMs = 0 } = promotion;
+  if (placements < mostPlacements) return false;
+  const sinceMs = isBelievable(context, atMs) ? atMs : 0;
+  return !wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
 }
 
 /** A pod is taken away only when what it is to become can be made. Nobody has to know it where nobody looks, as in a plan from manifests. */

@@ -75,15 +75,16 @@ export const clusterRows: readonly MidWaveRow[] = [
     },
   },
   {
-    name: 'the open zone grows: the new pod has the new revision',
+    name: 'the open zone grows: the new pod has the new revision, under promote the old one, and its turn',
     happens: [{ at: 900, kind: 'replicas', zones: ['b'], replicas: 4 }],
     outcome: { end: 'done', seconds: 1410, zones: { a: '2 2 2', b: '2 2 2 2', c: '2 2 2' }, replaced: 9, runs: ['rollout completed'] },
+    differs: { promote: { seconds: 1500, replaced: 10 } },
   },
   {
     name: 'a zone that has not begun grows: the new pod is new under onDelete, and has its turn with the others elsewhere',
     happens: [{ at: 900, kind: 'replicas', zones: ['c'], replicas: 4 }],
     outcome: { end: 'done', seconds: 1410, zones: { a: '2 2 2', b: '2 2 2', c: '2 2 2 2' }, replaced: 9, runs: ['rollout completed'] },
-    differs: { partition: { seconds: 1500, replaced: 10 } },
+    differs: { partition: { seconds: 1500, replaced: 10 }, promote: { seconds: 1500, replaced: 10 } },
   },
   {
     name: 'a zone that has not begun shrinks',
@@ -118,7 +119,10 @@ export const clusterRows: readonly MidWaveRow[] = [
       replaced: 6,
       runs: ['rollout running'],
     },
-    differs: { partition: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete' } },
+    differs: {
+      partition: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete' },
+      promote: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete' },
+    },
   },
   {
     name: 'the strategy of a zone changes and is put back',
@@ -129,15 +133,16 @@ export const clusterRows: readonly MidWaveRow[] = [
     outcome: { end: 'done', seconds: 3270, zones: all, replaced: 9, runs: ['rollout completed'] },
   },
   {
-    name: 'the strategy of a zone becomes RollingUpdate past the webhooks: the controller rolls the zone, and the agent the rest',
+    name: 'the strategy of a zone becomes RollingUpdate past the webhooks: the controller rolls the zone, and the agent the rest; under promote the agent holds it again',
     happens: [{ at: 900, kind: 'strategy', zones: ['c'], type: 'bare' }],
     outcome: { end: 'done', seconds: 1350, zones: all, replaced: 6, runs: ['rollout completed'] },
+    differs: { promote: { seconds: 1440, replaced: 9 } },
   },
   {
-    name: 'somebody sets the partition past the webhooks: it means nothing under onDelete, elsewhere what is not below it goes at once',
+    name: 'somebody sets the partition past the webhooks: it means nothing under onDelete, under partition what is not below it goes at once, under promote it is raised again',
     happens: [{ at: 900, kind: 'partition', zones: everyZone, partition: 2 }],
     outcome: { end: 'done', seconds: 1410, zones: all, replaced: 9, runs: ['rollout completed'] },
-    differs: { partition: { seconds: 1350, replaced: 8 } },
+    differs: { partition: { seconds: 1350, replaced: 8 }, promote: { seconds: 1440 } },
   },
   {
     name: 'the waves before the one under way are taken out of the policy',
@@ -166,7 +171,7 @@ export const clusterRows: readonly MidWaveRow[] = [
     name: 'an old pod dies: under onDelete it comes back new and is not replaced again, elsewhere it comes back old and has its turn',
     happens: [{ at: 900, kind: 'podDies', pod: 'c-0' }],
     outcome: { end: 'done', seconds: 1320, zones: all, replaced: 8, runs: ['rollout completed'] },
-    differs: { partition: { seconds: 1410, replaced: 9 } },
+    differs: { partition: { seconds: 1410, replaced: 9 }, promote: { seconds: 1410, replaced: 9 } },
   },
   {
     name: 'a new pod breaks: the run waits for it',

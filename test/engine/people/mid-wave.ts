@@ -45,7 +45,7 @@ export interface MidWaveOutcome {
 }
 
 /** Every row is played under each of them. */
-export const midWaveEngines = ['onDelete', 'partition'] as const satisfies readonly RolloutDefinition['engine'][];
+export const midWaveEngines = ['onDelete', 'partition', 'promote'] as const satisfies readonly RolloutDefinition['engine'][];
 
 export type MidWaveEngine = (typeof midWaveEngines)[number];
 
