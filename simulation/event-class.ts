@@ -24,6 +24,7 @@ const classOfKind: Readonly<Record<Kind, FaultClass | undefined>> = {
   nodeDrained: 'F17',
   controllerLags: 'F16',
   controllerIsStale: 'F16',
+  webhookAway: 'F20',
   crash: 'F11',
   stop: undefined,
   pauseProcess: 'F12',

@@ -52,7 +52,7 @@ export interface GroupShape {
   readonly drainMs: number;
   readonly startMs: number;
   /** Of native groups; `onDelete` when left out. */
-  readonly engine?: 'partition';
+  readonly engine?: 'partition' | 'promote';
   /** Of native groups: a gate enforces after each zone. Its metric is good, or (`flipping`) now and then bad as long as things go wrong. */
   readonly gate?: 'passing' | 'flipping';
 }
@@ -92,7 +92,7 @@ export type PeopleEvent =
   | { readonly kind: 'leaveGroup'; readonly zone: string; readonly forMs: number }
   | { readonly kind: 'setStrategy'; readonly zone: string; readonly type: 'OnDelete' | 'RollingUpdate'; readonly forMs: number };
 
-/** What happens to pods, nodes and controllers (F15, F16, F17). */
+/** What happens to pods, nodes, controllers and the webhook (F15, F16, F17, F20). */
 export type ClusterEvent =
   | { readonly kind: 'podFails'; readonly zone: string; readonly ordinal: number; readonly forMs: number }
   | { readonly kind: 'podFlaps'; readonly zone: string; readonly ordinal: number; readonly times: number }
@@ -105,7 +105,9 @@ export type ClusterEvent =
   | { readonly kind: 'nodeDrained'; readonly zone: string }
   | { readonly kind: 'controllerLags'; readonly delayMs: number; readonly forMs: number }
   /** The StatefulSet controller works with a cache of the past, so that it makes pods of the old revision. */
-  | { readonly kind: 'controllerIsStale'; readonly forMs: number };
+  | { readonly kind: 'controllerIsStale'; readonly forMs: number }
+  /** The webhook on the creation of pods does not answer, so that they are made as the StatefulSet controller asks for them. */
+  | { readonly kind: 'webhookAway'; readonly forMs: number };
 
 /** What happens to the agents, their servers and their clocks (F10 to F14). `process` is a letter, whatever life it is in. */
 export type ProcessEvent =

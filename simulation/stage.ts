@@ -79,7 +79,10 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
 
   const kinds = kindsOf(scenario.given?.objects ?? []);
   const server = new ModelServer({ scheduler, wallMs, seed: scenario.seed, frontEnds, kinds });
-  const cluster = startCluster({ server, scheduler, wallMs, scenario });
+  const cluster = startCluster({
+    ...{ server, scheduler, wallMs, scenario },
+    admitted: (pod) => judged((oracle) => oracle.podAdmitted?.(pod)),
+  });
   const { namespace, statefulSets } = cluster;
   const scene: Scene = {
     nowMs,

@@ -1,10 +1,11 @@
-// What goes wrong with pods, nodes and controllers, for how long, and how all of it ends at once when the group is to heal.
+// What goes wrong with pods, nodes, controllers and the webhook, for how long, and how all of it ends at once when the group is to heal.
 import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { DisruptionController } from './budgets.ts';
 import type { Kubelets } from './kubelet.ts';
 import type { Nodes } from './nodes.ts';
+import type { PromotionWebhook } from './promotion-webhook.ts';
 import type { StatefulSetController } from './statefulset-controller.ts';
 
 export interface AccidentsOptions {
@@ -17,6 +18,8 @@ export interface AccidentsOptions {
   readonly nodes: Nodes;
   readonly controller: StatefulSetController;
   readonly disruptions: DisruptionController;
+  /** Absent: the group needs none. */
+  readonly webhook?: PromotionWebhook | undefined;
   readonly told: (what: string) => void;
 }
 
@@ -28,7 +31,7 @@ export interface Accidents {
 }
 
 export function createAccidents(options: AccidentsOptions): Accidents {
-  const { scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, told } = options;
+  const { scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, webhook, told } = options;
   const random: Random = streamOf(seed, 'accidents');
   /** What ends it, of each accident that is not over. */
   const endings = new Set<() => void>();
@@ -104,6 +107,11 @@ export function createAccidents(options: AccidentsOptions): Accidents {
         told(`the StatefulSet controller works with the past for ${seconds(event.forMs)}`);
         controller.goStale();
         return setting('stale', event.forMs, () => controller.goFresh());
+      case 'webhookAway':
+        if (webhook === undefined) return false;
+        told(`the webhook on the creation of pods is away for ${seconds(event.forMs)}`);
+        webhook.setAway(true);
+        return setting('webhook', event.forMs, () => webhook.setAway(false));
       default:
         event satisfies never;
         return false;
@@ -118,6 +126,7 @@ export function createAccidents(options: AccidentsOptions): Accidents {
       kubelets.setPace(1, 1);
       lag(0);
       controller.goFresh();
+      webhook?.setAway(false);
     },
   };
 }

@@ -12,7 +12,9 @@ import { startKubelets } from './kubelet.ts';
 import { startNodes } from './nodes.ts';
 import { createPeople } from './people.ts';
 import { createPodEndpoints } from './pod-endpoints.ts';
+import { createPromotionWebhook, type PodAdmitted } from './promotion-webhook.ts';
 import { replicaSources, withReplicas } from './replica-origins.ts';
+import { startRetries } from './retries.ts';
 import { startStatefulSetController } from './statefulset-controller.ts';
 import { podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
 
@@ -22,6 +24,8 @@ export interface ClusterModelOptions {
   /** The wall clock of the cluster, in milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly scenario: Scenario;
+  /** Hears of each pod that the webhook on their creation is asked about, just before it is stored. */
+  readonly admitted?: (pod: PodAdmitted) => void;
 }
 
 /** A call of a pod on its way. */
@@ -76,7 +80,7 @@ export interface ClusterModel {
 }
 
 /** Puts the group into the server as it stands, with its pods running for an hour, and starts everything around it. */
-export function startCluster({ server, scheduler, wallMs, scenario }: ClusterModelOptions): ClusterModel {
+export function startCluster({ server, scheduler, wallMs, scenario, admitted }: ClusterModelOptions): ClusterModel {
   const { seed, group: shape, given } = scenario;
   const group: GroupObjects = given ?? groupObjects(shape);
   const { namespace, statefulSets } = group;
@@ -114,7 +118,11 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     ...{ server, wallMs, seed, namespace, objects: withReplicas(group, sources), adopt: kubelets.adopt },
     placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
   });
-  const controller = startStatefulSetController(common);
+  const webhook =
+    shape.engine === 'promote'
+      ? createPromotionWebhook({ server, namespace, group: group.name, admitted: (pod) => admitted?.(pod) })
+      : undefined;
+  const controller = startStatefulSetController({ ...common, ...(webhook === undefined ? {} : { admit: webhook.admit }) });
   const disruptions = startDisruptionController(common);
   server.observe({
     committed: (commit) => {
@@ -135,7 +143,7 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     told: told('people'),
   });
   const accidents = createAccidents({
-    ...{ scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, told: told('cluster') },
+    ...{ scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, webhook, told: told('cluster') },
   });
   if (given !== undefined) people.apply(given.changes);
 
@@ -148,6 +156,7 @@ export function startCluster({ server, scheduler, wallMs, scenario }: ClusterMod
     heal: () => {
       accidents.heal();
       people.heal();
+      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group: group.name, told: told('people') });
     },
     podAnswer: endpoints.answer,
     wanted: people.wanted,

@@ -132,7 +132,7 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       rollout: {
         engine: shape.engine ?? 'onDelete',
         // The StatefulSet controller does not ask, and lint says so.
-        ...(shape.engine === undefined ? { rotateBy } : {}),
+        ...(shape.engine === 'partition' ? {} : { rotateBy }),
         maxUnavailable,
         ...(waves === undefined ? {} : { waves }),
       },

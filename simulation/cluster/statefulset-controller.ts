@@ -25,6 +25,8 @@ export interface ControllerOptions {
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;
   readonly seed: number;
+  /** What the API server makes of a pod that it is asked to create, before it stores it; left out: nothing. */
+  readonly admit?: (pod: Json) => Json;
 }
 
 export interface StatefulSetController {
@@ -40,7 +42,7 @@ export interface StatefulSetController {
 const retry = { firstMs: 100, mostMs: 20_000 };
 
 /** Starts with what there is. */
-export function startStatefulSetController({ server, scheduler, wallMs, seed }: ControllerOptions): StatefulSetController {
+export function startStatefulSetController({ server, scheduler, wallMs, seed, admit }: ControllerOptions): StatefulSetController {
   const random: Random = streamOf(seed, 'statefulset controller');
   const due = new Set<string>();
   const failures = new Map<string, number>();
@@ -101,6 +103,7 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed }: 
 
   /** Whether everything could be done. */
   const reconcile = (set: ModelObject): boolean => {
+    adoptRevisions(set);
     const updateRevision = ensureRevision(set);
     const adopted = adopt(set);
     const input = (): TurnInput => ({
@@ -154,12 +157,24 @@ export function startStatefulSetController({ server, scheduler, wallMs, seed }: 
     return true;
   };
 
+  /** As with pods: those that the StatefulSet of the name had before it was made anew. */
+  const adoptRevisions = (set: ModelObject): void => {
+    const { namespace = '', name } = set.metadata;
+    if (set.metadata.deletionTimestamp !== undefined) return;
+    for (const { metadata } of server.list(revisionResource, namespace)) {
+      const isOrphan = (metadata.ownerReferences ?? []).length === 0 && metadata.deletionTimestamp === undefined;
+      if (!isOrphan || !metadata.name.startsWith(`${name}-`)) continue;
+      server.change(actor, revisionResource, namespace, metadata.name, { metadata: { ownerReferences: [ownerReference(set)] } });
+    }
+  };
+
   const create = (set: ModelObject, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): boolean => {
     const { namespace = '', name } = set.metadata;
     const template = templateOf(set, revision);
     // Its predecessor may still be there, unseen or controlled by another StatefulSet of the name.
     if (template === undefined || server.get('pods', namespace, `${name}-${ordinal}`) !== undefined) return false;
-    pods.learn(server.create(actor, 'pods', podOf(set, { ordinal, revision, template })));
+    const pod = podOf(set, { ordinal, revision, template });
+    pods.learn(server.create(actor, 'pods', admit === undefined ? pod : admit(pod)));
     return true;
   };
 

@@ -20,6 +20,7 @@ export const faultClasses = [
   'F16',
   'F17',
   'F18',
+  'F20',
   'F21',
   'F22',
 ] as const;

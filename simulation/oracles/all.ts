@@ -9,6 +9,7 @@ import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { judgePartitions } from './partitions.ts';
 import { type Book, createBook } from './places.ts';
 import { judgePreparations } from './preparations.ts';
+import { judgePromotions } from './promotions.ts';
 import { judgeReplicas } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
 import { judgeSettling } from './settling.ts';
@@ -22,6 +23,7 @@ export const bookJudges = {
   preparations: judgePreparations,
   ledgers: judgeLedgers,
   partitions: judgePartitions,
+  promotions: judgePromotions,
   decisions: judgeDecisions,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
@@ -55,6 +57,9 @@ function judgesWithBook(scene: Scene): Oracle {
     },
     podCalled: (call) => {
       for (const judge of judges) judge.podCalled?.(call);
+    },
+    podAdmitted: (admitted) => {
+      for (const judge of judges) judge.podAdmitted?.(admitted);
     },
     processChanged: (process, change) => {
       for (const judge of judges) judge.processChanged?.(process, change);

@@ -113,11 +113,14 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
       .of(zone.statefulSet)
       .since(moment.fromMs)
       .every((terms) => terms.isMember);
-  // A zone that is down comes before all others. Where a controller that is behind has made a successor of the old revision meanwhile, nothing is
-  // lacking, and only another disruption could settle it, which must wait for the zone that is down.
-  const comesFirst = wasDown(place, moment) || (lackingIn(book, place.zone, moment) ?? []).some((other) => other !== place);
+  // A zone that is down comes before all others, also when that was seen just now. Where a successor of the old revision was made meanwhile, by a
+  // controller that is behind or without our webhook, nothing is lacking, and only another disruption could settle it, which must wait for the
+  // zone that is down.
+  const comesFirst = [...place.zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
+  // A pod that came back without our webhook is one to be replaced again, when its zone's turn comes.
+  const isPassedBy = comesFirst || scene.group.engine === 'promote';
   const elsewhere = open.filter(
-    (other) => other.zone !== place.zone && isMember(other) && !(comesFirst && isReplaced(other, moment.atMs + moment.aheadMs)),
+    (other) => other.zone !== place.zone && isMember(other) && !(isPassedBy && isReplaced(other, moment.atMs + moment.aheadMs)),
   );
   if (elsewhere.length > 0) scene.violated('S8', `${by} takes ${name} away before ${named(elsewhere)} settled`);
   const limit = limitSince(book, place.zone, moment);
@@ -131,6 +134,12 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   if (inFlight.length + 1 > Math.max(1, limit)) {
     scene.violated('S9', `${by} takes ${name} away while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
   }
+}
+
+/** Whether the StatefulSet asks for a pod there. */
+function isAsked({ zone, ordinal }: Place): boolean {
+  const facts = zone.facts.latest();
+  return facts !== undefined && ordinal >= facts.first && ordinal < facts.first + facts.replicas;
 }
 
 function isStillOpen(place: Place, { atMs, aheadMs }: Moment): boolean {
@@ -150,11 +159,20 @@ function waitsForCure({ ordinal, pod }: Place, cured: Place, moment: Moment): bo
   return isOrdered && pod === undefined && ordinal > cured.ordinal && wasDown(cured, moment);
 }
 
-function checkShrinking({ book, name, by, moment }: Disruption): void {
-  for (const { statefulSet, surplus } of book.zones) {
+function checkShrinking({ book, place, name, by, moment }: Disruption): void {
+  for (const zone of book.zones) {
+    const { statefulSet, surplus } = zone;
     if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
+    // A pod that is down itself may be cured where nothing would leave before.
+    if (wasDown(place, moment) && isHeldUp(zone, moment)) continue;
     book.scene.violated('S15', `${by} takes ${name} away while pods of ${statefulSet} are on their way out`);
   }
+}
+
+/** Under OrderedReady the controller takes no pod away above one that is down. */
+function isHeldUp(zone: Zone, moment: Moment): boolean {
+  const isOrdered = textAt(zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
+  return isOrdered && [...zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
 }
 
 /** Names of the places, as their pods have them. */

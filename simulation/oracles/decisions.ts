@@ -105,15 +105,17 @@ class DecisionJudge {
   }
 
   /** S5: what is acted upon was decided at most 10 s before, by the process's own clock; the last of several disruptions as well as the first. */
-  #checkAge(process: string, { snapshot }: TurnReport): void {
+  #checkAge(process: string, { snapshot, durationMs }: TurnReport): void {
     const before = this.#clocks.get(process);
     const ages = (this.#sent.get(process) ?? []).flatMap(({ atMs, wallMs }) => {
-      if (before === undefined) return [wallMs - snapshot.nowMs];
+      const ageMs = wallMs - snapshot.nowMs;
+      // Of its first turn only the length is known, by a clock that nobody sets.
+      if (before === undefined) return ageMs > durationMs + 1_000 ? [] : [ageMs];
       // It was sent by the turn before, and has only now arrived.
       if (atMs < before.atMs) return [];
       const errorMs = before.wallErrorMs + (before.rate - 1) * (atMs - before.atMs);
       // A clock that has been set in between tells nothing.
-      return Math.abs(wallMs - runStartMs - atMs - errorMs) > 1_000 ? [] : [wallMs - snapshot.nowMs];
+      return Math.abs(wallMs - runStartMs - atMs - errorMs) > 1_000 ? [] : [ageMs];
     });
     const ageMs = Math.max(0, ...ages);
     if (ageMs > snapshotAgeMs + 1_000) this.#say('S5', process, `was ${Math.round(ageMs)} ms old when it was carried out`);

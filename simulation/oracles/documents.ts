@@ -1,4 +1,4 @@
-// The ledgers in the storage, read by the rules of docs alone: what is claimed there, under which leadership.
+// The ledgers in the storage, read by the rules of docs alone: what is claimed there, under which leadership, and which pods are promoted.
 import type { ModelObject } from '../server/request.ts';
 import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
@@ -20,6 +20,13 @@ export interface PreparedPod {
   readonly ordinal: number;
 }
 
+/** A pod of this ordinal is made at this revision. */
+export interface PromotedPod {
+  readonly zone: string;
+  readonly ordinal: number;
+  readonly revision: string;
+}
+
 export interface LedgerText {
   readonly group: string;
   readonly epoch: number | undefined;
@@ -27,6 +34,8 @@ export interface LedgerText {
   readonly claims: ReadonlyMap<string, Claimed>;
   /** Pods that may be prepared to leave. They outlive the pods, whose successors may be prepared too. */
   readonly prepared: readonly PreparedPod[];
+  /** By zone and ordinal (promotionKey). */
+  readonly promotions: ReadonlyMap<string, PromotedPod>;
 }
 
 /** Whether a ConfigMap holds the ledger of a group. */
@@ -44,7 +53,24 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
     // A pod that was told to stay after it failed is kept only so that it is not asked again at once.
     .filter((entry) => field(entry, 'isWithdrawn') !== true)
     .flatMap((entry) => ordinalsOf(textAt(entry, 'ordinals') ?? '').map((ordinal) => ({ zone: textAt(entry, 'zone') ?? '', ordinal })));
-  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared };
+  const promotions = new Map(
+    listAt(value, 'promotions')
+      .flatMap(promotedOf)
+      .map((one) => [promotionKey(one.zone, one.ordinal), one]),
+  );
+  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared, promotions };
+}
+
+export function promotionKey(zone: string, ordinal: number): string {
+  return `${zone} ${ordinal}`;
+}
+
+/** One row: of a pod on its way, or of all that stand at a revision. */
+function promotedOf(row: unknown): readonly PromotedPod[] {
+  const [zone, revision] = [textAt(row, 'zone') ?? '', textAt(row, 'revision') ?? ''];
+  const one = numberAt(row, 'ordinal');
+  const ordinals = one === undefined ? ordinalsOf(textAt(row, 'ordinals') ?? '') : [one];
+  return ordinals.map((ordinal) => ({ zone, ordinal, revision }));
 }
 
 /** The prepared pods of a ledger that nobody takes away: their ordinals are among those that their StatefulSet asks for. */

@@ -29,6 +29,8 @@ export function judgeLeadership(scene: Scene): Oracle {
   const holdings = new Map<string, Holding[]>();
   const running = new Set<string>();
   let healingMs = Number.POSITIVE_INFINITY;
+  /** When a process last began or ended: one that was being stopped when everything was mended ends later, and comes back later still. */
+  let turnoverMs = 0;
   let isFailoverChecked = false;
 
   const rateOf = (process: string): number => scene.clockOf?.(process).rate ?? slowestRate;
@@ -53,7 +55,7 @@ export function judgeLeadership(scene: Scene): Oracle {
   };
   const checkFailover = (): void => {
     const nowMs = scene.nowMs();
-    if (isFailoverChecked || nowMs < healingMs + failoverMs || running.size === 0) return;
+    if (isFailoverChecked || nowMs < Math.max(healingMs, turnoverMs) + failoverMs || running.size === 0) return;
     isFailoverChecked = true;
     const hasLeader = [...running].some((process) => {
       const last = holdings.get(process)?.at(-1);
@@ -73,6 +75,7 @@ export function judgeLeadership(scene: Scene): Oracle {
     },
     podCalled: ({ process, sentAtMs, method, pod }) => checkHolder(process, sentAtMs, `${method} to pod ${pod}`),
     processChanged: (process, change) => {
+      if (change !== 'paused' && change !== 'resumed') turnoverMs = scene.nowMs();
       if (change === 'crashed' || change === 'stopped') running.delete(process);
       else running.add(process);
     },

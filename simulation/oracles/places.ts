@@ -27,6 +27,7 @@ export interface SetFacts {
   readonly first: number;
   readonly minReadyMs: number;
   readonly updateRevision: string;
+  readonly currentRevision: string;
   /** The status is as new as the spec. */
   readonly isObserved: boolean;
 }
@@ -283,6 +284,7 @@ function factsOf(set: ModelObject): SetFacts {
     first: numberAt(set, 'spec', 'ordinals', 'start') ?? 0,
     minReadyMs: (numberAt(set, 'spec', 'minReadySeconds') ?? 0) * 1000,
     updateRevision: textAt(set, 'status', 'updateRevision') ?? '',
+    currentRevision: textAt(set, 'status', 'currentRevision') ?? '',
     isObserved: (numberAt(set, 'status', 'observedGeneration') ?? 0) >= (set.metadata.generation ?? 0),
   };
 }

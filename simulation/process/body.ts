@@ -72,6 +72,7 @@ function configOf(identity: string, namespace: string): AgentConfig {
   return {
     ...{ namespaces: [namespace], agentNamespace, identity, clusterDomain: 'cluster.local.' },
     policySources: ['directory', 'objects', 'adopted'],
+    areIntentsStamped: true,
     ...{ podTimeoutMs: 5_000, kubernetesTimeoutMs: 30_000, retryMs: 1_000, publishEveryMs: 5_000 },
     lease: { mode: 'required', name: leaseName, durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 },
   };

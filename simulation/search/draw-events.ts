@@ -10,6 +10,8 @@ type Maker = (random: Random, ground: Ground, atMs: number) => ScenarioEvent;
 /** The events of one class: between so many and so many of them, each made by one of the makers. */
 interface Kind {
   readonly class: FaultClass;
+  /** Of the only groups to which it can happen; left out: of all. */
+  readonly engine?: GroupShape['engine'];
   readonly fewest: number;
   readonly most: number;
   readonly makers: readonly Maker[];
@@ -183,6 +185,13 @@ const kinds: readonly Kind[] = [
       }),
     ],
   },
+  {
+    class: 'F20',
+    engine: 'promote',
+    fewest: 1,
+    most: 3,
+    makers: [(random, ground, atMs) => ({ atMs, kind: 'webhookAway', forMs: within(random, ground, atMs, 5000, 120_000) })],
+  },
 ];
 
 /** Everything that happens, in the order of its instants: what people want of the group, and the accidents of the classes that are drawn. */
@@ -202,7 +211,7 @@ export function drawnEvents(
 export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioEvent[] {
   const events: ScenarioEvent[] = [];
   for (const kind of kinds) {
-    if (!ground.isDrawn(kind.class)) continue;
+    if (!ground.isDrawn(kind.class) || (kind.engine !== undefined && kind.engine !== ground.group.engine)) continue;
     // A stream for each class: leaving one out does not change the others.
     const random = streamOf(seed, `events ${kind.class}`);
     const count = wholeBetween(random, kind.fewest, kind.most + 1);

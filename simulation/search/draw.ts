@@ -110,10 +110,14 @@ function drawnGroup(random: Random): GroupShape {
   };
 }
 
-/** Some native groups leave the deleting to the StatefulSet controller. Drawn apart, so that the rest of a seed is what it was before there were such. */
+/**
+ * Some native groups leave the deleting to the StatefulSet controller, and some have pods promoted when they are made. Drawn apart, so that the rest
+ * of a seed is what it was before there were such.
+ */
 function withEngine(seed: number, group: GroupShape): GroupShape {
-  if (group.kind === 'adopted' || draw(seed, 'engine') >= 0.15) return group;
-  return { ...group, engine: 'partition', rotateBy: 'delete' };
+  const lot = draw(seed, 'engine');
+  if (group.kind === 'adopted' || lot >= 0.3) return group;
+  return lot < 0.15 ? { ...group, engine: 'partition', rotateBy: 'delete' } : { ...group, engine: 'promote' };
 }
 
 function drawnRates(seed: number): Scenario['rates'] {

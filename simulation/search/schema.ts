@@ -21,7 +21,7 @@ const group = z.strictObject({
   betweenZonesSeconds: z.number().int().min(0),
   drainMs: ms,
   startMs: ms,
-  engine: z.literal('partition').optional(),
+  engine: z.enum(['partition', 'promote']).optional(),
   gate: z.enum(['passing', 'flipping']).optional(),
 });
 
@@ -66,6 +66,7 @@ const event = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('nodeDrained'), ...onZone }),
   z.strictObject({ kind: z.literal('controllerLags'), atMs, delayMs: ms, forMs: ms }),
   z.strictObject({ kind: z.literal('controllerIsStale'), atMs, forMs: ms }),
+  z.strictObject({ kind: z.literal('webhookAway'), atMs, forMs: ms }),
   z.strictObject({ kind: z.literal('crash'), ...onProcess, restartAfterMs: ms }),
   z.strictObject({ kind: z.literal('stop'), ...onProcess, restartAfterMs: ms }),
   z.strictObject({ kind: z.literal('pauseProcess'), ...onProcess, durationMs: ms }),

@@ -3,7 +3,7 @@ import { startAgent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, GateAnswer, GateQuery, LogFields, NotifyHttp, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
 import { createNotifier } from '../../agent/notify/notifier.ts';
-import type { Degradation, TurnReport } from '../../agent/report.ts';
+import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
 import type { KubernetesRequest, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
@@ -22,6 +22,8 @@ export interface ProcessOptions {
   readonly gates?: (query: GateQuery) => Promise<GateAnswer>;
   /** Answers for the services that people are told by; without it nobody is told. */
   readonly notify?: NotifyHttp['call'];
+  /** Whoever else hears of turns. */
+  readonly listeners?: (env: AgentEnv, config: AgentConfig) => readonly TurnListener[];
   /** Asked at each moment of each request; `crash` ends the process there, `lose` loses the reply after it was applied. */
   readonly fault?: (site: string, moment: Moment) => 'crash' | 'lose' | undefined;
 }
@@ -41,7 +43,7 @@ export const defaultConfig: AgentConfig = {
 
 /** Starts an agent in a process of its own. */
 export function startProcess(options: ProcessOptions) {
-  const { env, name = 'agent-1', config = {}, policyDirectory, pods, gates, notify, fault = () => undefined } = options;
+  const { env, name = 'agent-1', config = {}, policyDirectory, pods, gates, notify, listeners, fault = () => undefined } = options;
   const reports: TurnReport[] = [];
   const logs: string[] = [];
   const sites = new Set<string>();
@@ -125,6 +127,7 @@ export function startProcess(options: ProcessOptions) {
   const notifier = notify === undefined ? [] : [createNotifier({ env: agentEnv, config: settings }).listener];
   const agent = startAgent(agentEnv, settings, [
     ...notifier,
+    ...(listeners?.(agentEnv, settings) ?? []),
     {
       turnEnded: (report) => {
         if (isAlive) reports.push(report);

@@ -101,7 +101,9 @@ function checkReplacements(
     const isForgiven = isAdopted && zone.zone.paused && zones.filter((other) => !isWhole(other)).length <= 1;
     const isBeside = isCure && zone.pods !== undefined && !claimed.has(zone.zone.name);
     if (!touched.has(zone.zone.name) && !isWhole(zone) && !isForgiven && !isBeside) found.push(`S1: zone ${zone.zone.name} is not whole`);
-    if (!isAdopted && zone.surplus > 0) found.push(`S15: zone ${zone.zone.name} shrinks`);
+    // Under OrderedReady no surplus pod leaves while a pod below it is down.
+    const isHeldUp = isCure && zone.set?.podManagementPolicy === 'OrderedReady' && zone.down.size > 0;
+    if (!isAdopted && zone.surplus > 0 && !isHeldUp) found.push(`S15: zone ${zone.zone.name} shrinks`);
     found.push(
       ...checkBudget(
         snapshot,

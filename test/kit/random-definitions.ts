@@ -25,7 +25,6 @@ export function randomGroup(random: Random, chance: Chance): GroupDefinition {
     }),
   ];
   const build = chance(0.35) ? adopted : group;
-  const engine = chance(0.03) ? 'promote' : 'onDelete';
   const disruption = chance(0.25)
     ? {
         maxUnavailable: 1 + random.below(2),
@@ -37,7 +36,7 @@ export function randomGroup(random: Random, chance: Chance): GroupDefinition {
     zones,
     gates,
     rollout: {
-      engine,
+      engine: 'onDelete',
       waves: build === group && chance(0.6) ? randomWaves(random, chance, names) : [wave('all', names)],
       minIntervalMs: chance(0.15) ? 300_000 : 0,
       deadlines: { ...(chance(0.3) ? { progressMs: 1_200_000 } : {}), ...(chance(0.2) ? { runMs: 4 * hourMs } : {}) },

@@ -1,6 +1,18 @@
 // Random groups in random states, determined by a seed: the input of the property tests.
 
-import type { Claim, IntentView, Ledger, PodView, Preparation, RunState, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
+import { digestOfRule, digestOfWaves } from '../../engine/people.ts';
+import { goneUnder } from '../../engine/rules/wave.ts';
+import {
+  type Claim,
+  type IntentView,
+  isUnknown,
+  type Ledger,
+  type PodView,
+  type Preparation,
+  type RunState,
+  type Snapshot,
+  type StatefulSetView,
+} from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { kitNowMs, pod, statefulSet } from './objects.ts';
 import { type Random, randomFrom } from './random.ts';
@@ -52,7 +64,7 @@ export function randomCase(seed: number): RandomCase {
       : [],
     ledgers: [randomLedger(random, chance, now, definition, sets, known)],
   });
-  return { seed, group: definition, snapshot };
+  return { seed, group: definition, snapshot: { ...snapshot, intents: withDigests(snapshot, definition) } };
 }
 
 function randomSet(random: Random, chance: Chance, member: ZoneDefinition): StatefulSetView {
@@ -129,6 +141,16 @@ function randomIntents(random: Random, chance: Chance, definition: GroupDefiniti
   }
   if (chance(0.2)) add('approve-rule', 'approve', { rule: 'safety/queue', requestedBy });
   return random.next() < 0.5 ? intents : [...intents].reverse();
+}
+
+/** Approvals of what is defined here, as `approve` writes them. */
+function withDigests({ intents, policies }: Snapshot, definition: GroupDefinition): Snapshot['intents'] {
+  if (isUnknown(intents)) return intents;
+  const [ofRule] = policies.flatMap((policy) => policy.rules.map((rule) => digestOfRule(policy, rule)));
+  return intents.map((intent) => {
+    const digest = intent.rule === undefined ? digestOfWaves(definition) : ofRule;
+    return intent.action !== 'approve' || digest === undefined ? intent : { ...intent, digest };
+  });
 }
 
 /** Words that hold or let go, from chance of their own: they came after the other draws, which stay as they were. */
@@ -265,6 +287,7 @@ function randomRun(random: Random, chance: Chance, definition: GroupDefinition, 
     startedMs,
     wave: random.below(definition.rollout.waves.length),
     waveStartedMs: startedMs,
+    ...goneUnder(definition),
     ...(chance(0.5) ? { waveAvailableMs: kitNowMs - random.below(hourMs) } : {}),
     ...(chance(0.5) ? { openZone: random.pick(definition.zones)?.name ?? 'a' } : {}),
     ...(chance(0.6) ? { lastDisruptionMs: startedMs - (chance(0.2) ? hourMs : -random.below(hourMs)) } : {}),

@@ -51,22 +51,40 @@ describe('the scenario of a seed', () => {
     }
   });
 
+  it('takes the webhook away in some groups that need it, and in no other one', () => {
+    const isTaken = ({ events }: Scenario): boolean => events.some(({ kind }) => kind === 'webhookAway');
+    const promoted = scenarios.filter(({ group }) => group.engine === 'promote');
+    const without = 1 - promoted.filter(isTaken).length / promoted.length;
+    expect(without > 0.33 && without < 0.5).toBe(true);
+    expect(scenarios.filter((scenario) => scenario.group.engine !== 'promote' && isTaken(scenario))).toEqual([]);
+  });
+
   it('has every kind of event, group and number of agents', () => {
     const kinds = new Set(scenarios.flatMap(({ events }) => events.map(({ kind }) => kind)));
     expect([...kinds].sort()).toEqual(
       [
         ...['setImage', 'setReplicas', 'pause', 'resume', 'deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'],
         ...['podFails', 'podFlaps', 'podDies', 'slowKubelet', 'stuckTerminating', 'nodeLost', 'nodeDrained', 'controllerLags'],
-        ...['controllerIsStale', 'crash', 'stop', 'pauseProcess', 'jumpWallClock', 'deleteLease', 'editLease', 'frontEndLags'],
+        ...[
+          'controllerIsStale',
+          'webhookAway',
+          'crash',
+          'stop',
+          'pauseProcess',
+          'jumpWallClock',
+          'deleteLease',
+          'editLease',
+          'frontEndLags',
+        ],
         'frontEndRestarts',
       ].sort(),
     );
     const values = (of: (scenario: Scenario) => unknown): readonly unknown[] => [...new Set(scenarios.map(of))].sort();
     expect(values(({ agents }) => agents)).toEqual([1, 2, 3]);
     expect(share(({ group }) => group.engine === 'partition') > 0.07).toBe(true);
-    expect(scenarios.filter(({ group }) => group.engine !== undefined && (group.kind === 'adopted' || group.rotateBy === 'evict'))).toEqual(
-      [],
-    );
+    expect(share(({ group }) => group.engine === 'promote') > 0.07).toBe(true);
+    expect(scenarios.filter(({ group }) => group.engine !== undefined && group.kind === 'adopted')).toEqual([]);
+    expect(scenarios.filter(({ group }) => group.engine === 'partition' && group.rotateBy === 'evict')).toEqual([]);
     expect(values(({ group }) => group.zones)).toEqual([2, 3, 4]);
     expect(values(({ group }) => group.podsPerZone)).toEqual([1, 2, 3, 4, 5]);
     expect(values(({ group }) => group.replicas)).toEqual(['delayedMirror', 'leader', 'mirror', 'own']);

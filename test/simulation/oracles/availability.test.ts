@@ -292,6 +292,24 @@ describe('S15', () => {
     expect(byPeople.found('S15')).toHaveLength(1);
   });
 
+  it('lets a pod go that is down itself when nothing leaves before it is cured, as under OrderedReady', () => {
+    const shrunk = (podManagementPolicy: string) => {
+      const history = new History();
+      history.change('statefulsets.apps', 'ing-a', ({ spec }) => ({ spec: { ...(spec as object), podManagementPolicy } }));
+      history.ready('ing-a-0', false);
+      history.scale('ing-a', 2, history.agent());
+      return history.advance(11_000);
+    };
+    const ordered = shrunk('OrderedReady');
+    ordered.take('ing-a-0');
+    expect(ordered.found('S15')).toEqual([]);
+    ordered.take('ing-a-1');
+    expect(ordered.found('S15')).toHaveLength(1);
+    const parallel = shrunk('Parallel');
+    parallel.take('ing-a-0');
+    expect(parallel.found('S15')).toHaveLength(1);
+  });
+
   it('finds a zone that shrinks while pods of another are being replaced', () => {
     const history = new History();
     history.take('ing-a-2');

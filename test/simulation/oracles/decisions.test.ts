@@ -82,7 +82,7 @@ describe('S5', () => {
     const sent = { ...history.advance(afterMs).agent(), sentWallMs: seen.nowMs + clock.rate * afterMs };
     history.clocks.set('a1', ended);
     history.take('ing-a-2', sent);
-    history.turn({ ...reportOf(snapshot, 2), snapshot: seen });
+    history.turn({ ...reportOf(snapshot, 2), snapshot: seen, durationMs: clock.rate * afterMs });
     return history.found('S5');
   };
 
@@ -101,7 +101,7 @@ describe('S5', () => {
       history.advance(secondMs - 1_000);
       if (isDisruption) history.take('ing-a-1');
       else history.change('pods', 'ing-a-1', () => ({ metadata: { annotations: { touched: 'yes' } } }), history.agent());
-      history.turn(reportOf(snapshot, 2));
+      history.turn({ ...reportOf(snapshot, 2), durationMs: secondMs });
       return history.found('S5');
     };
     expect(twice(10_500, true)).toEqual([]);
@@ -113,6 +113,14 @@ describe('S5', () => {
     const slow = { rate: 0.9, wallErrorMs: -40_000 };
     expect(carriedOut(2_000, slow, right)).toEqual([]);
     expect(carriedOut(14_000, slow, right)).toHaveLength(1);
+  });
+
+  it('takes no clock that is set in the first turn of a process for a long turn', () => {
+    const history = new History();
+    const snapshot = viewOf(history);
+    history.take('ing-a-2', { ...history.advance(2_000).agent(), sentWallMs: snapshot.nowMs + 3_602_000 });
+    history.turn({ ...reportOf(snapshot, 2), durationMs: 4_000 });
+    expect(history.found('S5')).toEqual([]);
   });
 
   it('knows a clock that is slow from one that has been set', () => {

@@ -2,6 +2,7 @@
 import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import type { PodAdmitted } from '../../../simulation/cluster/promotion-webhook.ts';
 import { oracleFactories } from '../../../simulation/oracles/all.ts';
 import type { MachineState, Oracle, PodCalled, Scene } from '../../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
@@ -38,6 +39,12 @@ export interface ClaimText {
   readonly uid: string;
   readonly resourceVersion?: string;
   readonly to?: number;
+}
+
+export interface PromotionText {
+  readonly zone: string;
+  readonly ordinal: number;
+  readonly revision: string;
 }
 
 type Merge = (object: ModelObject) => Json;
@@ -181,6 +188,15 @@ export class History {
     this.write('pods', this.#podOf(set, Number(ordinal), revision, isReady), controller);
   }
 
+  /** Gone, and made again: the StatefulSet controller asks for the revision `asked`, and `revision` is stored. */
+  comeBack(
+    pod: string,
+    { asked = 'r1', revision = asked, isAway = false }: Partial<PodAdmitted> & { readonly revision?: string } = {},
+  ): void {
+    for (const oracle of this.#oracles) oracle.podAdmitted?.({ namespace, pod, asked, isAway });
+    this.replace(pod, revision);
+  }
+
   ready(pod: string, isReady: boolean, actor: Actor = { user: 'kubelet' }): void {
     this.change('pods', pod, () => ({ status: statusOf(isReady, this.time()) }), actor);
   }
@@ -190,13 +206,15 @@ export class History {
   }
 
   /** The whole ledger as an agent writes it. */
-  announce(claims: readonly ClaimText[], actor: Actor = this.agent(), epoch = 1): Commit {
+  announce(claims: readonly ClaimText[], actor: Actor = this.agent(), epoch = 1, promotions: readonly PromotionText[] = []): Commit {
     const entries = claims.map(({ uid, resourceVersion, ...rest }) =>
       rest.verb === 'scaleDown' || rest.verb === 'setPartition'
         ? { ...rest, uid, resourceVersion, atMs: 0 }
         : { ...rest, atMs: 0, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
     );
-    const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, downscales: [], preparations: [] });
+    const rows = promotions.map((row) => ({ ...row, placements: 1 }));
+    const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { promotions: rows }) };
+    const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, ...rest });
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
     return this.write('configmaps', { metadata, data: { ledger } }, actor);
   }

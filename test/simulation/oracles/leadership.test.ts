@@ -148,6 +148,18 @@ describe('L3', () => {
     expect(afterHealing((history) => history.renew('b1'))).toEqual([]);
   });
 
+  it('counts from when a process comes back that was being stopped', () => {
+    const history = new History();
+    history.process('a1', 'started');
+    history.heal();
+    history.process('a1', 'stopped');
+    history.advance(22_000).process('a2', 'started');
+    history.answer({ verb: 'get', name: 'ing-a-2', actor: history.agent('a2') });
+    expect(history.found('L3')).toEqual([]);
+    history.advance(21_000).end();
+    expect(history.found('L3')).toHaveLength(1);
+  });
+
   it('finds that nobody makes one where there is none', () => {
     const history = new History();
     history.process('a1', 'started');

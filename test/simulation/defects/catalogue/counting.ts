@@ -75,7 +75,7 @@ export const countingDefects: readonly Defect[] = [
       },
       {
         file: invariants,
-        find: 'const wrong = pod.revision === view?.set?.status.updateRevision ? [`${action.pod} is at the update revision`] : [];',
+        find: 'const wrong = pod.revision === view?.target ? [`${action.pod} is at the update revision`] : [];',
         replace: "const wrong = pod.revision === '' ? [`${action.pod} is at the update revision`] : [];",
       },
     ],

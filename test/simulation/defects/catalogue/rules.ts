@@ -113,9 +113,8 @@ export const ruleDefects: readonly Defect[] = [
     edits: [
       {
         file: roll,
-        find: "if (shrinking === undefined) return result('replica-write-in-flight', 'ok', 'no zone is shrinking');",
-        replace:
-          "if (shrinking === undefined || context.nowMs > 0) return result('replica-write-in-flight', 'ok', 'no zone is shrinking');",
+        find: 'const shrinking = all.find((view) => !isShrinkHeld(context, view));',
+        replace: 'const shrinking = all.find((view) => view.replicas < 0);',
       },
       {
         file: roll,

@@ -1,0 +1,67 @@
+// People who are asked to look: once everything is mended they say `retry` of pods that came back without the webhook as often as the agent tries.
+import type { Scheduler } from '../scheduler.ts';
+import type { Actor, Json } from '../server/request.ts';
+import type { ClusterApi } from './api.ts';
+import { instantText } from './workload.ts';
+
+export interface RetriesOptions {
+  readonly server: ClusterApi;
+  readonly scheduler: Scheduler;
+  readonly wallMs: () => number;
+  readonly namespace: string;
+  readonly group: string;
+  readonly told: (what: string) => void;
+}
+
+const actor: Actor = { user: 'kubernetes-admin' };
+const intentResource = 'rolloutintents.rollout-group.dev';
+/** Between two looks, and until the same pods are spoken of again. */
+const lookEveryMs = 20_000;
+const patienceMs = 120_000;
+/** Tries after which the agent asks. */
+const mostTries = 2;
+
+interface Promoted {
+  readonly zone: string;
+  readonly ordinal?: number;
+  readonly revision: string;
+  readonly placements?: number;
+}
+
+/** Looks at the ledger from now on. */
+export function startRetries({ server, scheduler, wallMs, namespace, group, told }: RetriesOptions): void {
+  let count = 0;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  let lastText = '';
+  const look = (): void => {
+    scheduler.after(lookEveryMs, look);
+    const { promotions = [], run } = ledgerOf(server, namespace, group);
+    const waiting = promotions.filter(({ placements = 0 }) => placements >= mostTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
+    const text = waiting.join(', ');
+    if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
+    // What was said before counts no more.
+    if (count > 0) server.remove(actor, intentResource, namespace, `retry-${group}-${count}`);
+    count += 1;
+    lastMs = scheduler.nowMs();
+    lastText = text;
+    told(`retry ${text}`);
+    const requestedBy = { user: actor.user, groups: [], at: instantText(wallMs()) };
+    server.create(actor, intentResource, {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutIntent',
+      metadata: { name: `retry-${group}-${count}`, namespace },
+      spec: { group, action: 'retry', runId: run.id, reason: 'the webhook is back', requestedBy },
+    });
+  };
+  look();
+}
+
+function ledgerOf(
+  server: ClusterApi,
+  namespace: string,
+  group: string,
+): { readonly promotions?: readonly Promoted[]; readonly run?: { readonly id: string } } {
+  const map = server.get('configmaps', namespace, `rollout-group-${group}`) as { readonly data?: Json } | undefined;
+  const text = map?.data?.['ledger'];
+  return typeof text === 'string' ? JSON.parse(text) : {};
+}
