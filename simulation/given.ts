@@ -74,6 +74,7 @@ export function shapeOf(
     minReadySeconds: Math.max(0, ...sets.map((spec) => (typeof spec['minReadySeconds'] === 'number' ? spec['minReadySeconds'] : 0))),
     podManagementPolicy: sets.every((spec) => spec['podManagementPolicy'] === 'Parallel') ? 'Parallel' : 'OrderedReady',
     rotateBy: group.rollout.rotateBy,
+    ...(group.rollout.engine === 'onDelete' ? {} : { engine: group.rollout.engine }),
     replicas: isLed ? 'leader' : 'own',
     ...{ delaySeconds: 0, betweenZonesSeconds: 0 },
     ...times,

@@ -4,6 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { waveTarget } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
+import { goneUnder } from '../rules/wave.ts';
 import { type WaveProgress, waveProgress } from '../run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { previousRevision } from './state.ts';
@@ -33,6 +34,7 @@ export function runGiven(snapshot: Snapshot, group: GroupDefinition, given: Give
     ...(isSoaking ? { waveAvailableMs: snapshot.nowMs - durationMs(given.waveAvailableFor ?? '0') } : {}),
     ...(openZone === undefined ? {} : { openZone }),
     lastDisruptionMs: lastMs,
+    ...goneUnder(group),
     // What is down in a case has been so since the last replacement; it is left out where nothing is.
     inFlightSinceMs: lastMs,
     movableMs: 0,

@@ -126,6 +126,7 @@ const named: Readonly<Record<string, NamedFaults>> = {
   pods: { classes: ['F15', 'F17', 'F21'], events: ['slowKubelet', 'stuckTerminating', 'podFlaps', 'podFails', 'podDies'] },
   nodes: { classes: ['F15', 'F17'], events: ['nodeLost', 'nodeDrained'] },
   controllers: { classes: ['F16'], events: ['controllerLags', 'controllerIsStale'] },
+  webhook: { classes: ['F20'], events: ['webhookAway'] },
   people: { classes: ['F17', 'F18'], events: ['deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'] },
 };
 

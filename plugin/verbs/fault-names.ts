@@ -2,7 +2,7 @@
 
 /** In the order in which docs/simulate.md tells what they are. */
 export const faultNames: readonly string[] = [
-  ...['network', 'conflicts', 'watch', 'server', 'crash', 'pause', 'clock', 'lease', 'pods', 'nodes', 'controllers', 'people'],
+  ...['network', 'conflicts', 'watch', 'server', 'crash', 'pause', 'clock', 'lease', 'pods', 'nodes', 'controllers', 'webhook', 'people'],
 ];
 
 /** What happens in any cluster in a week. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge.ts';
+import { digestOfRule } from '../../engine/people.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../kit/objects.ts';
@@ -205,7 +206,10 @@ describe('a restart', () => {
   it('is allowed once it is approved', () => {
     const reviewed = denying('restart', { effect: 'requireApproval' });
     expect(ask(restart, native, reviewed)).toMatchObject({ outcome: 'deny', effect: 'requireApproval' });
-    const approved = ask(restart, native, { ...reviewed, intents: [intent({ rule: 'safety/rule' })] });
+    const [asked] = reviewed.policies;
+    const [rule] = asked?.rules ?? [];
+    if (asked === undefined || rule === undefined) throw new Error('the test expected a rule');
+    const approved = ask(restart, native, { ...reviewed, intents: [intent({ rule: 'safety/rule', digest: digestOfRule(asked, rule) })] });
     expect(approved).toMatchObject({ outcome: 'allow', effect: 'allow' });
   });
 });

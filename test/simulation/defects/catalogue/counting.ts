@@ -55,10 +55,10 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: view,
-        find: 'for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) if (!available.has(ordinal)) unavailable.add(ordinal);',
-        replace: 'for (const { ordinal } of pods) if (ordinal < end && !available.has(ordinal)) unavailable.add(ordinal);',
+        find: 'if (!available.has(ordinal)) unavailable.add(ordinal);',
+        replace: 'if (!available.has(ordinal) && present.has(ordinal)) unavailable.add(ordinal);',
       },
-      { file: view, find: 'inFlight: starting + (set.replicas - present),', replace: 'inFlight: starting + 0 * present,' },
+      { file: view, find: 'inFlight: starting + (set.replicas - present.size),', replace: 'inFlight: starting,' },
       { file: 'engine/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' },
     ],
     alsoWithout: 'the claim that stays open until there is a successor',
