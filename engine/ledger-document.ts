@@ -103,6 +103,7 @@ const run = z.object({
   outcome: z.enum(['running', 'completed', 'failed']),
   failure: z.string().optional(),
   failedMs: instant.optional(),
+  onFailure: z.enum(['pause', 'rollback']).optional(),
   retriedMs: instant.optional(),
   completedMs: instant.optional(),
   restores: revisions.optional(),

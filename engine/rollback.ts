@@ -1,11 +1,13 @@
 // Back to what ran before when a run fails, without another template: whether a group does that, and which run follows.
+
+import { isBelievable } from './believable.ts';
 import { contextOf, type GroupContext } from './context.ts';
 import type { RuleResult } from './decision.ts';
-import { abortOf, wordsOn } from './people.ts';
+import { wordsOn } from './people.ts';
 import { isPromoted } from './promote/promotions.ts';
 import { result } from './rule.ts';
 import { newRun } from './run.ts';
-import type { RunState } from './snapshot.ts';
+import { isUnknown, type RunState } from './snapshot.ts';
 
 /** How long a failed run stands as such before it is rolled back, in milliseconds: long enough to be published and told. */
 export const standsFailedMs = 1_000;
@@ -28,28 +30,34 @@ export function withRollback(context: GroupContext): GroupContext {
 }
 
 function rolledBackRun(context: GroupContext, run: RunState): RunState | undefined {
-  if (!rollsBack(context, run) || context.nowMs - (run.failedMs ?? 0) < standsFailedMs) return undefined;
+  if (!rollsBack(context, run) || context.nowMs < rollbackMs(context, run)) return undefined;
   const revisions = Object.fromEntries(
     Object.entries(run.target).filter(([zone, revision]) => (run.previous[zone] ?? revision) !== revision),
   );
   if (Object.keys(revisions).length === 0) return undefined;
   const target = Object.fromEntries(Object.entries(run.target).map(([zone, revision]) => [zone, run.previous[zone] ?? revision]));
   const back = newRun(context, { kind: 'rollback', target, previous: run.target }, run);
-  return { ...back, rolledBack: { revisions, because: run.failure ?? 'the run failed' } };
+  return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because: run.failure ?? 'the run failed' } };
 }
 
-/** Whether a failed run is to be rolled back. Who aborts a run says whether; otherwise the group does. */
+/** When a failed run is rolled back; at once where a fast clock has dated the failure ahead. */
+function rollbackMs(context: GroupContext, { failedMs = 0 }: RunState): number {
+  return isBelievable(context, failedMs) ? failedMs + standsFailedMs : 0;
+}
+
+/** Whether a failed run is to be rolled back. Who has aborted it said whether; otherwise the group does. */
 function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!isPromoted(context.group) || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
+  // Somebody may have said that everything stays as it is.
+  if (isUnknown(context.intents)) return false;
   if (wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0))) return false;
-  const abort = abortOf(context, run);
-  return abort === undefined ? context.group.rollout.onFailure === 'rollback' : abort.rollback === true;
+  return (run.onFailure ?? context.group.rollout.onFailure) === 'rollback';
 }
 
 /** What failed once is tried again when somebody says so: a run of its own, from the first wave on. */
 function retriedRun(context: GroupContext, run: RunState): RunState | undefined {
-  if (run.rolledBack === undefined) return undefined;
-  if (!wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > run.startedMs)) return undefined;
+  if (run.rolledBack === undefined || run.outcome !== 'completed') return undefined;
+  if (!wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.completedMs ?? run.startedMs))) return undefined;
   const target = Object.fromEntries(
     context.view.zones.flatMap(({ zone, set }) => (set === undefined ? [] : [[zone.name, set.status.updateRevision] as const])),
   );
@@ -61,7 +69,7 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
   if (run === undefined) return [];
   if (rollsBack(context, run)) {
     const fact = 'the run has failed, and every pod goes back to what it ran before';
-    return [result('rolled-back', 'wait', fact, { earliestMs: (run.failedMs ?? context.nowMs) + standsFailedMs })];
+    return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }
   const { rolledBack } = run;
   return context.view.zones.flatMap(({ zone, set, target }) => {

@@ -132,15 +132,20 @@ function currentRun(context: GroupContext): RunState | undefined {
     if (!hasOutdated) return completed(context, { ...known, target });
     return superseding(context, known, target);
   }
-  if (known.outcome === 'completed' && hasOutdated) return newRun(context, { kind: 'rollout', target, previous: known.previous });
+  if (known.outcome === 'completed' && hasOutdated) {
+    // A pod that came at the revision which was rolled back, as by a scale-up, goes back like the others.
+    const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
+    return withRolledBack(context, newRun(context, { kind, target, previous: known.previous }), known);
+  }
   const current = known.outcome === 'failed' && isRetried(context, known) ? retried(known, context.nowMs) : known;
   const abort = current.outcome === 'running' ? abortOf(context, current) : undefined;
-  return abort === undefined ? current : fail(current, `aborted by ${saidBy(abort)}`, context.nowMs);
+  if (abort === undefined) return current;
+  return { ...fail(current, `aborted by ${saidBy(abort)}`, context.nowMs), onFailure: abort.rollback === true ? 'rollback' : 'pause' };
 }
 
 /** The run is over, whatever became of it before: every pod runs what is asked for. */
 function completed(context: GroupContext, run: RunState): RunState {
-  const { failure: _failure, failedMs: _failedMs, ...rest } = run;
+  const { failure: _failure, failedMs: _failedMs, onFailure: _onFailure, ...rest } = run;
   return { ...rest, outcome: 'completed', wave: context.group.rollout.waves.length, completedMs: context.nowMs };
 }
 
@@ -152,9 +157,26 @@ function superseding(context: GroupContext, known: RunState, target: RunState['t
   const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
   const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
-  const previous = known.outcome === 'completed' ? known.target : known.previous;
-  const next = newRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
+  // What a rollback goes back to is what ran before; what it takes away has failed.
+  const previous = known.outcome === 'completed' || isGoingBack(known) ? known.target : known.previous;
+  const next = withRolledBack(context, newRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known), known);
   return isBack ? { ...next, restores } : next;
+}
+
+/** Whether the run brings pods back from a template that failed and is still asked for. */
+export function isGoingBack({ kind, rolledBack }: RunState): boolean {
+  return kind === 'rollback' && rolledBack !== undefined;
+}
+
+/** The run with the revisions that were rolled back and are still asked for: another template of one zone is none of the others. */
+function withRolledBack({ view, group }: GroupContext, run: RunState, { rolledBack }: RunState): RunState {
+  // Other engines cannot make pods at another revision.
+  if (rolledBack === undefined || group.rollout.engine !== 'promote') return run;
+  const asked = view.zones.flatMap(({ zone, set }) => {
+    const failed = rolledBack.revisions[zone.name];
+    return failed !== undefined && (set === undefined || set.status.updateRevision === failed) ? [[zone.name, failed] as const] : [];
+  });
+  return asked.length === 0 ? run : { ...run, rolledBack: { ...rolledBack, revisions: Object.fromEntries(asked) } };
 }
 
 /**
@@ -168,7 +190,7 @@ export function isJoinOf(run: Pick<RunState, 'target'>, before: Pick<RunState, '
 
 /** What failed is asked anew: gates count, waves soak and deadlines run from now on. */
 function retried(run: RunState, nowMs: number): RunState {
-  const { failure: _failure, failedMs: _failedMs, waveAvailableMs: _waveAvailableMs, ...rest } = run;
+  const { failure: _failure, failedMs: _failedMs, onFailure: _onFailure, waveAvailableMs: _waveAvailableMs, ...rest } = run;
   return { ...rest, outcome: 'running', retriedMs: nowMs, movableMs: 0, movableAsOfMs: nowMs };
 }
 

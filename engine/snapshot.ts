@@ -164,9 +164,9 @@ export interface IntentView {
   readonly replicas?: number;
   /** With `protect`: the ordinals that are meant; absent: all. */
   readonly ordinals?: readonly number[];
-  /** With `undo`: revisions that are taken back, and held when somebody asks for them again. */
   /** With `abort`: pods go back to what they ran before. */
   readonly rollback?: boolean;
+  /** With `undo`: revisions that are taken back, and held when somebody asks for them again. */
   readonly undone?: readonly { readonly zone: string; readonly revision: string; readonly to?: string | undefined }[];
   readonly runId?: string;
   readonly reason?: string;
@@ -244,6 +244,8 @@ export interface RunState {
   readonly outcome: 'running' | 'completed' | 'failed';
   readonly failure?: string;
   readonly failedMs?: number;
+  /** What follows, when a person who ended the run has said so; otherwise what the group says. */
+  readonly onFailure?: 'pause' | 'rollback';
   /** When a person last asked to go on after a failure. */
   readonly retriedMs?: number;
   readonly completedMs?: number;

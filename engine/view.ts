@@ -147,7 +147,7 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
       unknown: `the pods of ${zone.statefulSet} could not be read${known ? `: ${known.unknown}` : ''}`,
     };
   }
-  const target = targetRevision(ledger, zone, set);
+  const target = targetRevision(group, ledger, zone, set);
   const remembered = views.get(known);
   const isSame = remembered?.view.target === target && remembered.promotions === ledger.promotions;
   const isKept = remembered !== undefined && isSame && claims.length === 0 && isStillTrue(remembered, group, zone, set, snapshot.nowMs);
@@ -229,8 +229,8 @@ function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: S
 }
 
 /** A revision that failed and was rolled back is asked for no more, for as long as the StatefulSet names it. */
-function targetRevision({ run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
-  const isRolledBack = run?.rolledBack?.revisions[name] === status.updateRevision;
+function targetRevision({ rollout }: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
+  const isRolledBack = rollout.engine === 'promote' && run?.rolledBack?.revisions[name] === status.updateRevision;
   return (isRolledBack ? run?.target[name] : undefined) ?? status.updateRevision;
 }
 
@@ -249,11 +249,14 @@ function promotionsOf({ promotions = [] }: Ledger, { name }: ZoneDefinition): No
 }
 
 /** The revision at which a pod of the ordinal is made. */
-function madeAt({ group, set, claims, promotions }: Omit<CountedPods, 'nowMs' | 'target' | 'pods'>, ordinal: number): string {
+function madeAt({ group, set, target, claims, promotions }: Omit<CountedPods, 'nowMs' | 'pods'>, ordinal: number): string {
   const { currentRevision, updateRevision } = set.status;
   if (set.updateStrategy !== 'RollingUpdate') return updateRevision;
-  const promoted = group.rollout.engine === 'promote' ? promotions.find((one) => one.ordinal === ordinal) : undefined;
-  if (promoted !== undefined) return promoted.revision;
+  if (group.rollout.engine === 'promote') {
+    const made = promotions.find((one) => one.ordinal === ordinal)?.revision ?? currentRevision;
+    // What was rolled back is not made, though Kubernetes may take it for the current revision.
+    return target !== updateRevision && made === updateRevision ? target : made;
+  }
   const heldBelow = group.rollout.engine === 'partition' ? heldBelowOrdinal(group, set, claims) : set.firstOrdinal + set.partition;
   return ordinal < heldBelow ? currentRevision : updateRevision;
 }
@@ -292,7 +295,7 @@ function countPods({ nowMs, group, set, target, pods, claims, promotions }: Coun
   let coming = 0;
   for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
     if (!available.has(ordinal)) unavailable.add(ordinal);
-    if (!present.has(ordinal) && madeAt({ group, set, claims, promotions }, ordinal) === target) coming += 1;
+    if (!present.has(ordinal) && madeAt({ group, set, target, claims, promotions }, ordinal) === target) coming += 1;
   }
   const gap = statusGap(group, set, pods.length, notReadyPods);
   const availableAtMs = group.compatibility.readiness === 'condition' ? earliest(waking.filter((instant) => instant > nowMs)) : undefined;

@@ -2,10 +2,11 @@
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
+import { contextOf } from '../../engine/context.ts';
 import { observeTemplate } from '../../engine/observe/revisions.ts';
 import { wantedRevisions } from '../../engine/promote/promotions.ts';
+import { withRollback } from '../../engine/rollback.ts';
 import type { RevisionView, Snapshot } from '../../engine/snapshot.ts';
-import { viewGroup } from '../../engine/view.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 
 export interface RevisionParts {
@@ -30,7 +31,8 @@ export async function withRevisions(
   snapshot: Snapshot,
 ): Promise<Snapshot> {
   const { namespace } = group;
-  const wanted = wantedRevisions(viewGroup(snapshot, group));
+  // A run that goes back begins in this very turn, and asks for what no pod may run any more.
+  const wanted = wantedRevisions(withRollback(contextOf(snapshot, group)).view);
   if (wanted.length === 0) {
     memory.revisions = new Map();
     return group.rollout.engine === 'promote' ? { ...snapshot, revisions: [] } : snapshot;

@@ -63,6 +63,8 @@ function promotionsOfZone(
     // Under another engine what the StatefulSet controller makes at the update revision stays so, or it would take it away again for ever.
     if (!isPromoted(group) && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
     const pod = pods.get(ordinal);
+    // What failed and is rolled back is not made once more.
+    if (pod === undefined && revision === ledger.run?.rolledBack?.revisions[zone.name] && revision !== target) return false;
     if (pod === undefined) return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
     if (pod.isTerminating) return true;
     if (pod.revision === revision) return revision !== currentRevision;
@@ -128,6 +130,14 @@ function placeOf({ zone, ordinal }: Pick<Promotion, 'zone' | 'ordinal'>): string
   return `${zone} ${ordinal}`;
 }
 
+/**
+ * What a zone goes back to if its run fails: while the run is not over a copy is kept, for once the whole zone has moved Kubernetes may forget that revision.
+ */
+function keptForRollback({ run }: Ledger, zone: string): readonly string[] {
+  const before = run === undefined || run.outcome === 'completed' ? undefined : run.previous[zone];
+  return before === undefined ? [] : [before];
+}
+
 /** A ControllerRevision by its StatefulSet. */
 export interface WantedRevision {
   readonly zone: string;
@@ -142,9 +152,19 @@ export function wantedRevisions({ group, ledger, zones }: GroupView): readonly W
     if (set === undefined || unknown !== undefined) return [];
     const { currentRevision } = set.status;
     const promoted = (ledger.promotions ?? []).filter((promotion) => promotion.zone === zone.name);
-    const names = new Set([target, ...pods.map(({ revision }) => revision), ...promoted.map(({ revision }) => revision)]);
+    const names = new Set([
+      target,
+      ...keptForRollback(ledger, zone.name),
+      ...pods.map(({ revision }) => revision),
+      ...promoted.map(({ revision }) => revision),
+    ]);
     return [...names]
-      .filter((name) => name !== '' && name !== currentRevision && copyOf(ledger, zone.name, name) === undefined)
+      .filter(
+        (name) =>
+          name !== '' &&
+          (name !== currentRevision || keptForRollback(ledger, zone.name).includes(name)) &&
+          copyOf(ledger, zone.name, name) === undefined,
+      )
       .sort()
       .map((name) => ({ zone: zone.name, statefulSet: set.name, name }));
   });
@@ -167,7 +187,10 @@ function copyOf({ templates = [] }: Ledger, zone: string, name: string): KeptTem
 
 /** The promotions with a copy of each template that they name, as far as one is known and there is room for it. */
 function withTemplates(promotions: readonly Promotion[], ledger: Ledger, group: GroupDefinition, snapshot: Snapshot): Promoted {
-  const named = new Map(promotions.map(({ zone, revision }) => [`${zone} ${revision}`, { zone, revision }]));
+  const before = isPromoted(group)
+    ? group.zones.flatMap(({ name: zone }) => keptForRollback(ledger, zone).map((revision) => ({ zone, revision })))
+    : [];
+  const named = new Map([...promotions, ...before].map(({ zone, revision }) => [`${zone} ${revision}`, { zone, revision }]));
   let room = keptTemplatesLimit;
   const templates = [...named]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -175,8 +198,10 @@ function withTemplates(promotions: readonly Promotion[], ledger: Ledger, group: 
       const statefulSet = group.zones.find(({ name }) => name === zone)?.statefulSet ?? '';
       const template = templateOf({ ledger, group }, snapshot, { zone, statefulSet, name: revision });
       if (template === undefined || isUnknown(template)) return [];
-      room -= canonicalJson(template).length;
-      return room < 0 ? [] : [{ zone, revision, template }];
+      const size = new TextEncoder().encode(canonicalJson(template)).length;
+      if (size > room) return [];
+      room -= size;
+      return [{ zone, revision, template }];
     });
   return { promotions, templates };
 }

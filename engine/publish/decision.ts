@@ -175,6 +175,6 @@ function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly P
 
 function publishedRun(run: RunState): PublishedRun {
   const { movableMs: _movableMs, movableAsOfMs: _asOf, isMovable: _isMovable, lastDisruptionMs: _last, ...rest } = run;
-  const { inFlightSinceMs: _inFlight, retriedMs: _retried, restores: _restores, waves: _waves, ...published } = rest;
+  const { inFlightSinceMs: _inFlight, retriedMs: _retried, restores: _restores, onFailure: _onFailure, waves: _waves, ...published } = rest;
   return published;
 }

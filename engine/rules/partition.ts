@@ -98,10 +98,10 @@ export function partitionKept({ context, run, zone }: RollQuestion): RuleResult 
 }
 
 /** Under the engine `promote` the StatefulSet controller replaces no pod at all; a partition that lets it is raised first. */
-function heldByPartition({ outdated }: ZoneView, set: StatefulSetView): RuleResult {
+function heldByPartition({ pods, surplus }: ZoneView, set: StatefulSetView): RuleResult {
   const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
   const details = { limit: `${holdingPartition}`, source };
-  const free = outdated.filter((pod) => !isBelowPartition(set, pod));
+  const free = pods.filter((pod) => pod.revision !== set.status.updateRevision && !surplus.includes(pod) && !isBelowPartition(set, pod));
   if (free.length === 0) return result('partition-kept', 'ok', `the partition is ${set.partition}`, details);
   const names = free.map(({ name }) => name).join(', ');
   return result('partition-kept', 'wait', `partition ${set.partition} lets the StatefulSet controller replace ${names}`, details);

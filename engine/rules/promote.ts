@@ -12,6 +12,9 @@ import type { RollQuestion } from './roll.ts';
 /** How often a pod is taken away so that it comes back at one revision; then a person is asked for. */
 export const mostPlacements = 2;
 
+/** When a revision that could not be read is asked for again, in milliseconds. */
+const askedAgainMs = 5_000;
+
 /** What both rules answer; nothing under the other engines. */
 export function promotionResults(question: RollQuestion): readonly RuleResult[] {
   return isPromoted(question.context.group) ? [revisionKnown(question), promotionPlaced(question)] : [];
@@ -73,8 +76,9 @@ function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
   if (name === set.status.currentRevision) return result('revision-known', 'ok', `${name} is the current revision of ${set.name}`);
   const template = templateOf(context.view, context.snapshot, { zone: zone.name, statefulSet: set.name, name });
   const source = { object: `ControllerRevision ${context.group.namespace}/${name}` };
-  if (template === undefined) return result('revision-known', 'unknown', `the ControllerRevision ${name} was not read yet`, { source });
+  const details = { source, earliestMs: context.nowMs + askedAgainMs };
+  if (template === undefined) return result('revision-known', 'unknown', `the ControllerRevision ${name} was not read yet`, details);
   if (isUnknown(template))
-    return result('revision-known', 'unknown', `the ControllerRevision ${name} could not be read: ${template.unknown}`, { source });
+    return result('revision-known', 'unknown', `the ControllerRevision ${name} could not be read: ${template.unknown}`, details);
   return result('revision-known', 'ok', `the template of ${name} is known`, { source });
 }

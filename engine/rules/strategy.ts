@@ -39,7 +39,7 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
   const beyond = isOther ? 0 : partition;
   const outdated = isTemplateChanged
     ? Math.max(0, zone.replicas - beyond)
-    : zone.outdated.filter((pod) => isPromoted(context.group) || pod.ordinal >= set.firstOrdinal + beyond).length;
+    : elsewhere(zone).filter((pod) => isPromoted(context.group) || pod.ordinal >= set.firstOrdinal + beyond).length;
   if (outdated === 0) return moved;
   const isLower = !isOther && partition < set.partition;
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
@@ -65,10 +65,10 @@ function promotionsNoted({ group, view }: GroupContext, { zone, set, pods: membe
 
 /** Under OnDelete a pod comes back at the update revision, whatever its turn; where a partition kept it, that would be a rollout by accident. */
 function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
-  const { set, outdated } = zone;
+  const { set } = zone;
   if (set === undefined || group.rollout.engine === 'onDelete' || set.updateStrategy === 'OnDelete') return [];
   if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
-  const count = isTemplateChanged ? zone.replicas : outdated.length;
+  const count = isTemplateChanged ? zone.replicas : elsewhere(zone).length;
   if (count === 0) return [];
   const fact = `under OnDelete ${pods(count)} of ${set.name} would come back at the update revision whenever they restart`;
   return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.engine'] })];
@@ -88,4 +88,9 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   if (set.updateStrategy !== request.strategy || isCure || partition !== set.partition || partition >= replicas) return undefined;
   const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
   return result('update-strategy', 'wait', fact, { limit: `partition ${holdingPartition}`, source: group.sources['rollout.engine'] });
+}
+
+/** Pods that the StatefulSet controller would make anew: also those of a revision that was rolled back to are not at the update revision. */
+function elsewhere({ set, pods: members, surplus }: ZoneView): readonly PodView[] {
+  return members.filter((pod) => pod.revision !== set?.status.updateRevision && !surplus.includes(pod));
 }

@@ -79,7 +79,9 @@ function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boole
   return wave.zones.every((name) => {
     const replicas = view.zones.find(({ zone }) => zone.name === name)?.replicas ?? 0;
     const target = waveTarget(wave.amount, replicas);
-    return earlier.some((one) => one.zones.includes(name) && waveTarget(one.amount, replicas) >= target);
+    return earlier.some(
+      (one) => one.zones.includes(name) && one.after.soakMs >= wave.after.soakMs && waveTarget(one.amount, replicas) >= target,
+    );
   });
 }
 
@@ -128,7 +130,7 @@ function withGates(
   const results = [...before];
   const observations: RuleResult[] = [];
   // What failed may be what the gates measure, and they would keep the cure from going on.
-  if (run.rolledBack !== undefined) return { results, observations, wantedReadings: [] };
+  if (run.kind === 'rollback' && run.rolledBack !== undefined) return { results, observations, wantedReadings: [] };
   const wantedReadings: { gate: string; fromMs: number }[] = [];
   let failure: string | undefined;
   for (const name of names) {

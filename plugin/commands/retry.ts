@@ -5,9 +5,12 @@ import { type AskFlags, ask, publishedRun } from '../live/asking.ts';
 
 export function run(context: CommandContext, options: AskFlags): Promise<ExitCode> {
   return ask(context, options, (asked) => {
-    const { name } = asked;
+    const { name, live } = asked;
     const run = publishedRun(asked);
-    if (run === undefined || (run.outcome !== 'failed' && run.rolledBack === undefined))
+    // Pods that did not come back as they should hold a run that has not failed.
+    const isHeld = live.decision.waits.some(({ rule }) => rule === 'promotion-placed');
+    const isBack = run?.rolledBack !== undefined && run.outcome === 'completed';
+    if (run === undefined || (run.outcome !== 'failed' && !isBack && !isHeld))
       return { text: () => `${name} has no run that failed; nothing is to be retried\n` };
     return {
       isPermit: true,
@@ -15,9 +18,11 @@ export function run(context: CommandContext, options: AskFlags): Promise<ExitCod
       key: `${run.id} ${asked.cluster.env.clock.nowMs()}`,
       spec: { action: 'retry', runId: run.id },
       text: (by) =>
-        run.rolledBack === undefined
-          ? `${name}: run ${run.id} goes on, as ${by} asks\n  it had ended: ${run.failure ?? 'it failed'}\n  soak, gates and deadlines begin anew\n`
-          : `${name}: the revision that was rolled back is rolled out once more, as ${by} asks\n  it had failed: ${run.rolledBack.because}\n  a new run begins with the first wave\n`,
+        isBack
+          ? `${name}: the revision that was rolled back is rolled out once more, as ${by} asks\n  it had failed: ${run.rolledBack?.because ?? ''}\n  a new run begins with the first wave\n`
+          : run.outcome === 'failed'
+            ? `${name}: run ${run.id} goes on, as ${by} asks\n  it had ended: ${run.failure ?? 'it failed'}\n  soak, gates and deadlines begin anew\n`
+            : `${name}: pods that did not come back as they should go once more, as ${by} asks\n`,
     };
   });
 }

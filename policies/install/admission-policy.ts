@@ -31,6 +31,8 @@ const isMoving = [
   'object.spec.template != oldObject.spec.template',
   `${statusOf('observedGeneration', '0')} != oldObject.metadata.generation`,
   `${statusOf('currentRevision', "''")} != ${statusOf('updateRevision', "''")}`,
+  // Pods may be elsewhere than both, as after a whole zone was brought back from a revision that is still asked for.
+  `${statusOf('updatedReplicas', '0')} != ${statusOf('replicas', '0')}`,
 ].join(' || ');
 
 const advice = `end the rollout first, or undo it; to pass this guard in an emergency: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;

@@ -4,13 +4,13 @@ import { durationMs } from '../duration.ts';
 import type { ScheduleSpec } from '../schema/schedule.ts';
 
 /** More than a zone has stages for; those beyond have nothing to add and are passed at once. */
-const mostStages = 40;
+const mostStages = 98;
 /** Zones have more pods than this seldom, and then the last stage is larger than the schedule says. */
 const manyPods = 1_000;
 
 /**
  * The first zone in stages that grow as the schedule says, each followed by its soak; then the other zones whole, one after the other. So a version that is bad
- * has reached one zone only. How many pods a stage is depends on the replicas of the moment; at most 40 stages, of which the last takes what is left.
+ * has reached one zone only. How many pods a stage is depends on the replicas of the moment; at most 98 stages, of which the last takes what is left.
  */
 export function scheduledWaves(spec: ScheduleSpec, zones: readonly ZoneDefinition[]): readonly WaveDefinition[] {
   const [first, ...others] = zones.map(({ name }) => name);
