@@ -7,7 +7,7 @@ import type { Action, RuleResult } from './decision.ts';
 import { isPromoted } from './promote/promotions.ts';
 import { result } from './rule.ts';
 import { oldStatusOf } from './rules/roll.ts';
-import type { Claim, PodView, RunState, StatefulSetView } from './snapshot.ts';
+import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from './snapshot.ts';
 import type { ZoneView } from './view.ts';
 
 type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
@@ -51,6 +51,22 @@ export function setPartition(
       pods: going.map((pod) => ({ pod: pod.name, ordinal: pod.ordinal, uid: pod.uid })),
     },
   ];
+}
+
+/** A snapshot of manifests as the agent would have it: they leave the partition out, for it writes it, and members at rest are held. */
+export function heldPartitions(snapshot: Snapshot): Snapshot {
+  const members = new Set(
+    snapshot.groups
+      .filter((group) => isPartitioned(group) || isPromoted(group))
+      .flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
+  );
+  if (members.size === 0) return snapshot;
+  const isHeld = ({ namespace, name, updateStrategy, partition }: StatefulSetView): boolean =>
+    members.has(`${namespace}/${name}`) && updateStrategy === 'RollingUpdate' && partition === 0;
+  return {
+    ...snapshot,
+    statefulSets: snapshot.statefulSets.map((set) => (isHeld(set) ? { ...set, partition: holdingPartition } : set)),
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 // Somebody's own group as a scenario has it: what runs, the policies over it, and what is asked for, as manifests and policy files say them.
 import { isAdopted } from '../engine/invariants.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
+import { holdingPartition } from '../policies/engines.ts';
 import type { GivenGroup, GroupShape } from './scenario.ts';
 import type { Json } from './server/request.ts';
 
@@ -31,10 +32,10 @@ export function givenGroup(input: GivenInput): GivenGroup {
     const key = keyOf(object);
     return isIn(object) && (sources.includes(key) || statefulSets.some((set) => key === `StatefulSet ${set}`));
   };
-  const now = running.filter(isNeeded);
+  const now = running.filter(isNeeded).map((object) => heldBy(group, object));
   const byKey = new Map(now.map((object) => [keyOf(object), object]));
   // Whoever mirrors an object that is created by the same change finds it there.
-  const wanted = asked.filter((object) => isNeeded(object) && !isRefused(object, input.refused));
+  const wanted = asked.filter((object) => isNeeded(object) && !isRefused(object, input.refused)).map((object) => heldBy(group, object));
   const isSource = (object: Json): boolean => sources.includes(keyOf(object));
   const created = wanted.filter((object) => isSource(object) && !byKey.has(keyOf(object)));
   return {
@@ -53,6 +54,16 @@ export function givenGroup(input: GivenInput): GivenGroup {
       return change === undefined ? [] : [change];
     }),
   };
+}
+
+/** Manifests leave the partition out that the agent writes; a group at rest is held by it. */
+function heldBy({ rollout }: GroupDefinition, object: Json): Json {
+  const strategy = partOf(partOf(object, 'spec'), 'updateStrategy');
+  const isRolling = object['kind'] === 'StatefulSet' && (strategy['type'] ?? 'RollingUpdate') === 'RollingUpdate';
+  const written = partOf(strategy, 'rollingUpdate');
+  if (rollout.engine === 'onDelete' || !isRolling || (written['partition'] ?? 0) !== 0) return object;
+  const held = { type: 'RollingUpdate', rollingUpdate: { ...written, partition: holdingPartition } };
+  return { ...object, spec: { ...partOf(object, 'spec'), updateStrategy: held } };
 }
 
 /** What the judges and accidents have to know of the group; the rest of a shape describes objects that are made up, and says nothing here. */

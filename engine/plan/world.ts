@@ -1,10 +1,8 @@
 // The state in which a plan begins: what runs, with everything that was asked for judged and, where it passed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { holdingPartition } from '../../policies/engines.ts';
 import { canonicalJson } from '../hash.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
-import { isPartitioned } from '../partition.ts';
-import { isPromoted } from '../promote/promotions.ts';
+import { heldPartitions } from '../partition.ts';
 import { readsTime } from '../rules/condition-time.ts';
 import { isUnknown, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
@@ -33,22 +31,6 @@ export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
   if (input.running !== undefined) return seenSnapshots(input, input.running, nowMs, after);
   const before = heldPartitions(snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot);
   return { usesCalendar, nowMs, before, after };
-}
-
-/** Manifests leave the partition out, for the agent writes it; members at rest are held. */
-function heldPartitions(snapshot: Snapshot): Snapshot {
-  const members = new Set(
-    snapshot.groups
-      .filter((group) => isPartitioned(group) || isPromoted(group))
-      .flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
-  );
-  if (members.size === 0) return snapshot;
-  const isHeld = ({ namespace, name, updateStrategy, partition }: Snapshot['statefulSets'][number]): boolean =>
-    members.has(`${namespace}/${name}`) && updateStrategy === 'RollingUpdate' && partition === 0;
-  return {
-    ...snapshot,
-    statefulSets: snapshot.statefulSets.map((set) => (isHeld(set) ? { ...set, partition: holdingPartition } : set)),
-  };
 }
 
 /** A cluster was seen; its objects as manifests only tell which sources are asked for with another number. */

@@ -1,8 +1,10 @@
 // The state that a case of a PolicyTest is asked in: the manifests as a healthy cluster, changed by what the case says is given.
 import type { GroupDefinition, PolicyBundle, ZoneDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
+import { holdingPartition } from '../../policies/engines.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { controllerLabels, snapshotFromManifests } from '../observe/manifests.ts';
+import { heldPartitions, isPartitioned } from '../partition.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { inputsGiven } from './inputs.ts';
 
@@ -35,7 +37,7 @@ export function caseState(question: StateQuestion): CaseState {
   const read = snapshotFromManifests(manifests, { nowMs, groups: bundle.groups, replicas });
   const problems = [...read.problems, ...unknownZones(question)];
   let snapshot: Snapshot = {
-    ...read.snapshot,
+    ...heldPartitions(read.snapshot),
     policies: bundle.policies,
     exceptions: bundle.exceptions,
     ...(agentNamespace === undefined ? {} : { agentNamespace }),
@@ -90,7 +92,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
   const isSame = (view: { readonly namespace: string; readonly statefulSet: string }): boolean =>
     view.namespace === set.namespace && view.statefulSet === set.name;
   const known = snapshot.pods.find(isSame)?.pods ?? [];
-  const revised = { ...set, status: { ...set.status, updateRevision: revisionAsked(set, state) } };
+  const revised = { ...set, ...partitionOf(group, state, set), status: { ...set.status, updateRevision: revisionAsked(set, state) } };
   const pods = isUnknown(known) ? known : podsGiven(revised, set.status.updateRevision, state, known, snapshot.nowMs);
   const counted = isUnknown(pods) ? revised : withCounters(revised, pods);
   const dated = group.compatibility.lastDownscale === 'ledger' ? counted : withDownscale(counted, state, snapshot.nowMs);
@@ -101,6 +103,16 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
       isSame(view) ? { ...view, pods: state.unknown === true ? { unknown: 'the case says so' } : pods } : view,
     ),
   };
+}
+
+/** Under the engine `partition` the pods that a case calls updated have been let go, from the top. */
+function partitionOf(
+  group: GroupDefinition,
+  { updated = 0 }: ZoneState,
+  { partition, replicas }: StatefulSetView,
+): Pick<StatefulSetView, 'partition'> {
+  const isMoved = isPartitioned(group) && partition === holdingPartition && updated > 0 && updated < replicas;
+  return { partition: isMoved ? replicas - updated : partition };
 }
 
 /** Ends the name of a revision that a case asks for; the manifests know only the one before it. */

@@ -231,11 +231,12 @@ describe('the revision at which a pod is to come back', () => {
   });
 
   it('is known from the copy in the ledger, and nobody has to read it then', () => {
-    const state = { more: { revisions: [] }, ledger: { run, templates: [{ zone: 'a', revision: newRevision, template }] } };
+    const copies = [newRevision, oldRevision].map((name) => ({ zone: 'a', revision: name, template }));
+    const state = { more: { revisions: [] }, ledger: { run, templates: copies } };
     expect(answer(decided(state), 'revision-known')?.outcome).toBe('ok');
     const { snapshot, group: of } = question(state);
     expect(wantedRevisions(contextOf(snapshot, of).view)).toEqual([]);
-    expect(wantedRevisions(contextOf(question({}).snapshot, of).view).map(({ name }) => name)).toEqual([newRevision]);
+    expect(wantedRevisions(contextOf(question({}).snapshot, of).view).map(({ name }) => name)).toEqual([oldRevision, newRevision]);
   });
 
   it('is copied with the promotion, unless it is longer than there is room for', () => {
