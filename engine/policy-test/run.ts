@@ -4,7 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { waveTarget } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
-import { goneUnder } from '../rules/wave.ts';
+import { addsNothing, goneUnder } from '../rules/wave.ts';
 import { type WaveProgress, waveProgress } from '../run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { previousRevision } from './state.ts';
@@ -21,7 +21,10 @@ export function runGiven(snapshot: Snapshot, group: GroupDefinition, given: Give
   const open = waves.findIndex((wave) => !wave.isFilled);
   const openZone = open < 0 ? undefined : begunZone(given, waves[open], waves.slice(0, open));
   const hasBegun = openZone !== undefined;
-  const wave = open < 0 ? waves.length - 1 : hasBegun ? open : open - 1;
+  const ahead = open < 0 ? waves.length - 1 : hasBegun ? open : open - 1;
+  // A wave without pods of its own is passed at once, so what soaks is the one before it.
+  const isOwn = (index: number): boolean => waves[index] === undefined || !addsNothing(context, waves[index].wave);
+  const wave = hasBegun ? ahead : (Array.from({ length: ahead + 1 }, (_, back) => ahead - back).find(isOwn) ?? ahead);
   if (wave < 0) return undefined;
   const isSoaking = !hasBegun && given.waveAvailableFor !== undefined;
   return {

@@ -74,7 +74,7 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
 }
 
 /** Whether every zone of the wave is as far after an earlier wave already, as in small zones and short ends of schedules. The same pods do not soak twice. */
-function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boolean {
+export function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boolean {
   const earlier = group.rollout.waves.slice(0, group.rollout.waves.indexOf(wave));
   return wave.zones.every((name) => {
     const replicas = view.zones.find(({ zone }) => zone.name === name)?.replicas ?? 0;

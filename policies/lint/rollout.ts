@@ -1,5 +1,5 @@
 // Settings of a group that exclude or need each other.
-import { type Finding, finding } from '../findings/finding.ts';
+import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { inspectPattern } from '../partition-pattern.ts';
 import type { ReplicasSpec } from '../schema/rollout-group.ts';
@@ -47,14 +47,23 @@ export const settingsOfTheController: LintCheck = eachGroup((group) => {
 
 export const wavesAndSchedule: LintCheck = eachGroup((group) => {
   const { waves, schedule } = group.value.spec.rollout;
-  const place = group.place(['spec', 'rollout', 'schedule'], 'key');
-  if (waves && schedule) return [finding('RG2011', place, 'a rollout has waves or a schedule that makes waves, not both')];
-  if (schedule?.kind === 'linear' && schedule.step === undefined) return [finding('RG2011', place, 'a linear schedule needs step')];
-  if (schedule !== undefined && schedule.kind !== 'linear' && schedule.factor === undefined)
-    return [finding('RG2011', place, `${schedule.kind === 'geometric' ? 'a geometric' : 'an exponential'} schedule needs factor`)];
-  if (schedule?.factor !== undefined && !Number.isInteger(Math.round(schedule.factor * 1e6) / 1e5))
-    return [finding('RG2011', place, `the factor ${schedule.factor} has more than one decimal`)];
-  return [];
+  if (schedule === undefined) return [];
+  const at = (field?: string): Place => group.place(['spec', 'rollout', 'schedule', ...(field === undefined ? [] : [field])], 'key');
+  const refuse = (message: string, field?: string): readonly Finding[] => [finding('RG2011', at(field), message)];
+  if (waves !== undefined) return refuse('a rollout has waves or a schedule that makes waves, not both');
+  const { kind, start, step, factor } = schedule;
+  const named = { linear: 'a linear', geometric: 'a geometric', exponential: 'an exponential' }[kind];
+  if (kind === 'linear' && step === undefined) return refuse('a linear schedule needs step');
+  if (kind !== 'linear' && factor === undefined) return refuse(`${named} schedule needs factor`);
+  return [
+    ...(kind === 'linear' && factor !== undefined ? refuse('factor has no effect in a linear schedule', 'factor') : []),
+    ...(kind !== 'linear' && step !== undefined ? refuse(`step has no effect in ${named} schedule`, 'step') : []),
+    ...(start === 0 ? refuse('a schedule starts with one pod at least', 'start') : []),
+    ...(step === 0 ? refuse('a step is one pod at least', 'step') : []),
+    ...(factor !== undefined && !Number.isInteger(Math.round(factor * 1e6) / 1e5)
+      ? refuse(`the factor ${factor} has more than one decimal`, 'factor')
+      : []),
+  ];
 });
 
 /** `fieldPath` and `read: fieldPath` come together. */
