@@ -1,4 +1,5 @@
 // The engine `promote`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
+import { formatDuration } from '../../policies/duration.ts';
 import { isBelievable } from '../believable.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -11,6 +12,9 @@ import type { RollQuestion } from './roll.ts';
 
 /** How often a pod is taken away so that it comes back at one revision; then a person is asked for. */
 export const mostPlacements = 2;
+
+/** How long after the first attempt the second one comes, in milliseconds: a webhook that was installed, or restarted, a moment ago is there by then. */
+const pauseMs = 30_000;
 
 /** When a revision that could not be read is asked for again, in milliseconds. */
 const askedAgainMs = 5_000;
@@ -57,7 +61,9 @@ function promotionPlaced({ context, run, zone }: RollQuestion): RuleResult {
   const wrong = misplaced(context, zone.view);
   if (wrong.length === 0) return result('promotion-placed', 'ok', 'every promoted pod runs its revision');
   const fact = `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'goes' : 'go'} again`;
-  return result('promotion-placed', 'ok', fact, { limit });
+  const againMs = Math.max(...wrong.map(({ promotion: { atMs = 0 } }) => (isBelievable(context, atMs) ? atMs + pauseMs : 0)));
+  if (againMs <= context.nowMs) return result('promotion-placed', 'ok', fact, { limit });
+  return result('promotion-placed', 'wait', fact, { limit: `${formatDuration(pauseMs)} later`, earliestMs: againMs });
 }
 
 /** An attempt that a fast clock has dated ahead was before every word that was said since. */

@@ -12,7 +12,7 @@ const holding = 1_000_000;
 /** Time for somebody to do what they should not: several times what a turn needs. */
 const temptationMs = 1500;
 const longestMs = 240_000;
-const namespaces = ['leaks', 'moves', 'fails'] as const;
+const namespaces = ['leaks', 'moves', 'fails', 'whole'] as const;
 
 interface Revision extends KubernetesObject {
   readonly data: {
@@ -83,8 +83,8 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
     return agent;
   }
 
-  async function setImage(namespace: string, version: string): Promise<void> {
-    for (const zone of ['a', 'b']) {
+  async function setImage(namespace: string, version: string, zones: readonly string[] = ['a', 'b']): Promise<void> {
+    for (const zone of zones) {
       const spec = { template: { spec: { containers: [{ name: 'server', image: `example.com/server:${version}` }] } } };
       const { isRefused, said } = await write(admin, 'PATCH', `${setsOf(namespace)}/server-zone-${zone}`, { spec }, strategic);
       expect([isRefused, said]).toEqual([false, expect.anything()]);
@@ -131,7 +131,7 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
           const run = agent.turns().at(-1)?.decision?.run;
           return run?.wave === index && run.waveAvailableMs !== undefined;
         },
-        { timeout: 60_000, interval: 50 },
+        { timeout: 120_000, interval: 50 },
       )
       .toBe(true);
   }
@@ -215,7 +215,7 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       const rollout = { waves: stoppedAt(), onFailure: 'rollback', deadlines: { progress: '6s' } };
       const agent = await open(namespace, { replicas: 3, rollout });
       await setImage(namespace, 'broken');
-      await expect.poll(() => agent.turns().some(({ decision }) => decision?.phase === 'Failed'), { timeout: 60_000 }).toBe(true);
+      await expect.poll(() => agent.turns().some(({ decision }) => decision?.phase === 'Failed'), { timeout: 120_000 }).toBe(true);
       await expect
         .poll(() => agent.turns().at(-1)?.decision?.run, { timeout: 90_000 })
         .toMatchObject({ kind: 'rollback', outcome: 'completed' });
@@ -230,6 +230,33 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       ).toContain('rolled-back');
       await setImage(namespace, '2');
       await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'brings back a zone that had moved as a whole, also what a scale-up makes there, and rolls the failed revision out with nobody else',
+    async () => {
+      const namespace = 'whole';
+      const waves = [
+        { name: 'first', zones: ['zone-a'], percent: 100 },
+        { name: 'second', zones: ['zone-b'], percent: 100 },
+      ];
+      const agent = await open(namespace, { replicas: 2, rollout: { waves, onFailure: 'rollback', deadlines: { progress: '6s' } } });
+      await setImage(namespace, '2', ['a']);
+      await setImage(namespace, 'broken', ['b']);
+      await expect
+        .poll(() => agent.turns().at(-1)?.decision?.run, { timeout: 120_000 })
+        .toMatchObject({ kind: 'rollback', outcome: 'completed' });
+      await untilVersions(namespace, [...split('a', 2, 2), ...split('b', 2, 2)]);
+      await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
+      await world.untilReady(namespace, 'server-zone-', 5);
+      await killTwice(namespace, [...split('a', 3, 3), ...split('b', 2, 2)]);
+      await setImage(namespace, '3', ['b']);
+      await untilVersions(namespace, [...split('a', 3, 3), 'b-0 3', 'b-1 3']);
+      await delay(temptationMs);
+      expect(await versions(namespace)).toEqual([...split('a', 3, 3), 'b-0 3', 'b-1 3']);
       await agent.stop();
     },
     longestMs,

@@ -193,6 +193,13 @@ describe('a pod that did not come back as it should', () => {
     expect(noted(wrong(1))).toEqual(['2 rev-2 x2']);
   });
 
+  it('does not go at once, since the webhook may have been installed a moment ago', () => {
+    const soon: State = { ledger: { run, promotions: [placed(2, { replaces: 'gone', atMs: ago(10_000) })] } };
+    const decision = decided(soon);
+    expect(decision.actions).toEqual([]);
+    expect(answer(decision, 'promotion-placed')).toMatchObject({ outcome: 'wait', earliestMs: ago(10_000) + 30_000 });
+  });
+
   it('holds everything after two attempts, until somebody says retry', () => {
     const held = decided(wrong(2));
     expect(held.actions).toEqual([]);
