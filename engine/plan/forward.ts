@@ -162,7 +162,8 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   const waiting = new Set(decision.waits.filter((answer) => answer.outcome === 'wait').map((answer) => answer.rule));
   const asked: AskedApproval[] = [];
   const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
-  for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
+  // While the wave soaks nobody is asked yet; so a plan shows both.
+  for (const approval of waiting.has('approval') && !waiting.has('soak') ? [wave?.before.approval, wave?.after.approval] : []) {
     if (approval !== undefined && wave !== undefined)
       asked.push({ wave: wave.name, digest: digestOfWaves(group), count: approval.count, from: approval.from });
   }
