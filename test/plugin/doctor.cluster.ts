@@ -9,6 +9,7 @@ import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { type Person, person, readerRules } from './live-people.ts';
 
 const namespace = 'mimir';
+const groups = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
 const account = 'rollout-group/rollout-group-agent';
 
 /** What doctor reads of a namespace besides what plan does. */
@@ -112,18 +113,43 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(checks.find(({ check }) => check === 'clock')?.verdict).toBe('ok');
   });
 
-  it.each(permissionsOf(agentRules()))('names "%s" when the agent may not do it', async (permission) => {
+  /** Of groups that promote pods alone; there is none here. */
+  const ofPromotion = 'get controllerrevisions.apps';
+
+  it('names the right to read revisions where a group promotes pods, and only there', async () => {
     const { client, identities } = controlPlane();
-    const [verb = '', target = ''] = permission.split(' ');
-    const [resource = '', ...group] = target.split('.');
-    await grantAgent(client, identities.agent, without(agentRules(), permission));
-    const right = `${account} may not ${verb} ${resource}${group.length === 0 ? '' : ` (${group.join('.')})`} in `;
+    const right = `${account} may not get controllerrevisions (apps) in mimir: no pod is promoted to another revision`;
+    await grantAgent(client, identities.agent, without(agentRules(), ofPromotion));
     try {
+      expect((await problems()).some((problem) => problem.includes(right))).toBe(false);
+      await client.create(groups, {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutGroup',
+        metadata: { name: 'ledger', namespace },
+        spec: { members: { zones: [{ name: 'a', statefulSet: 'ledger-a' }] }, replicas: { leader: true }, rollout: { engine: 'promote' } },
+      });
       await expect.poll(problems, { timeout: 10_000 }).toContainEqual(expect.stringContaining(right));
     } finally {
+      await client.ask('DELETE', `${groups}/ledger`);
       await grantAgent(client, identities.agent, agentRules());
     }
   });
+
+  it.each(permissionsOf(agentRules()).filter((permission) => permission !== ofPromotion))(
+    'names "%s" when the agent may not do it',
+    async (permission) => {
+      const { client, identities } = controlPlane();
+      const [verb = '', target = ''] = permission.split(' ');
+      const [resource = '', ...group] = target.split('.');
+      await grantAgent(client, identities.agent, without(agentRules(), permission));
+      const right = `${account} may not ${verb} ${resource}${group.length === 0 ? '' : ` (${group.join('.')})`} in `;
+      try {
+        await expect.poll(problems, { timeout: 10_000 }).toContainEqual(expect.stringContaining(right));
+      } finally {
+        await grantAgent(client, identities.agent, agentRules());
+      }
+    },
+  );
 
   it('names each right of the agent that is missing, and what follows', async () => {
     const { client, identities } = controlPlane();
