@@ -1,9 +1,11 @@
 // decide: what each group should do now, and why not more. The whole of a turn on one screen.
+
 import type { GroupDefinition } from '../policies/definition.ts';
+import { isPromoted } from '../policies/engines.ts';
 import { ordinalRanges, pods } from './amount.ts';
 import { contextOf, type GroupContext } from './context.ts';
 import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from './decision.ts';
-import { isPromoted, observedPromotions } from './promote/promotions.ts';
+import { observedPromotions } from './promote/promotions.ts';
 import { decideRoll } from './roll.ts';
 import { withRollback } from './rollback.ts';
 import { earliest, holds, result } from './rule.ts';

@@ -1,7 +1,7 @@
 // What must hold of every write of a partition, beside what holds of every disruption.
+import { isPromoted } from '../policies/engines.ts';
 import { contextOf, zoneNamed } from './context.ts';
 import type { Invariant } from './invariants.ts';
-import { isPromoted } from './promote/promotions.ts';
 
 export const rightPartition: Invariant = {
   id: 'S6p',

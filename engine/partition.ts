@@ -1,21 +1,14 @@
 // What is written of partitions without a pod going: the one that holds every pod back, and one that keeps pods at the revision they have.
-import type { GroupDefinition } from '../policies/definition.ts';
-import { holdingPartition } from '../policies/engines.ts';
+import { holdingPartition, isPartitioned, isPromoted } from '../policies/engines.ts';
 import { pods } from './amount.ts';
 import type { GroupContext } from './context.ts';
 import type { Action, RuleResult } from './decision.ts';
-import { isPromoted } from './promote/promotions.ts';
 import { result } from './rule.ts';
 import { oldStatusOf } from './rules/roll.ts';
 import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from './snapshot.ts';
 import type { ZoneView } from './view.ts';
 
 type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
-
-/** Whether the StatefulSet controller replaces the pods of the group, as far down as the partition lets it. */
-export function isPartitioned({ rollout }: GroupDefinition): boolean {
-  return rollout.engine === 'partition';
-}
 
 /** The lowest ordinal that the StatefulSet controller brings to the update revision: the partition counts from `spec.ordinals.start`. */
 export function partitionOrdinal({ firstOrdinal, partition }: StatefulSetView): number {

@@ -1,9 +1,9 @@
 // The decision to replace pods: which zone, which pods, or why none.
+import { isPartitioned, isPromoted } from '../policies/engines.ts';
 import { pods } from './amount.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
 import type { Action, RuleResult, Step } from './decision.ts';
-import { isPartitioned, partitionWarnings, setPartition, settlePartitions } from './partition.ts';
-import { isPromoted } from './promote/promotions.ts';
+import { partitionWarnings, setPartition, settlePartitions } from './partition.ts';
 import { rollbackWarnings } from './rollback.ts';
 import { earliest, holds, result, stepOutcome } from './rule.ts';
 import { type ChosenPod, choosePods } from './rules/budget.ts';

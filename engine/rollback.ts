@@ -1,10 +1,10 @@
 // Back to what ran before when a run fails, without another template: whether a group does that, and which run follows.
 
+import { isPromoted } from '../policies/engines.ts';
 import { isBelievable } from './believable.ts';
 import { contextOf, type GroupContext } from './context.ts';
 import type { RuleResult } from './decision.ts';
 import { wordsOn } from './people.ts';
-import { isPromoted } from './promote/promotions.ts';
 import { result } from './rule.ts';
 import { newRun } from './run.ts';
 import { isUnknown, type RunState } from './snapshot.ts';

@@ -1,5 +1,7 @@
 // The run: which revision the group moves to, which wave it is in, and since when. Moved forward by every decision.
+
 import type { WaveDefinition } from '../policies/definition.ts';
+import { isPromoted } from '../policies/engines.ts';
 import { waveTarget } from './amount.ts';
 import { isBelievable } from './believable.ts';
 import { type GroupContext, zoneNamed } from './context.ts';
@@ -171,7 +173,7 @@ export function isGoingBack({ kind, rolledBack }: RunState): boolean {
 /** The run with the revisions that were rolled back and are still asked for: another template of one zone is none of the others. */
 function withRolledBack({ view, group }: GroupContext, run: RunState, { rolledBack }: RunState): RunState {
   // Other engines cannot make pods at another revision.
-  if (rolledBack === undefined || group.rollout.engine !== 'promote') return run;
+  if (rolledBack === undefined || !isPromoted(group)) return run;
   const asked = view.zones.flatMap(({ zone, set }) => {
     const failed = rolledBack.revisions[zone.name];
     return failed !== undefined && (set === undefined || set.status.updateRevision === failed) ? [[zone.name, failed] as const] : [];

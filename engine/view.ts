@@ -1,5 +1,7 @@
 // One group as the rules see it: its zones with their pods sorted, what is outdated, what is unavailable, what is announced.
+
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
+import { isPartitioned, isPromoted } from '../policies/engines.ts';
 import { earliest } from './rule.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from './snapshot.ts';
 
@@ -229,8 +231,8 @@ function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: S
 }
 
 /** A revision that failed and was rolled back is asked for no more, for as long as the StatefulSet names it. */
-function targetRevision({ rollout }: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
-  const isRolledBack = rollout.engine === 'promote' && run?.rolledBack?.revisions[name] === status.updateRevision;
+function targetRevision(group: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
+  const isRolledBack = isPromoted(group) && run?.rolledBack?.revisions[name] === status.updateRevision;
   return (isRolledBack ? run?.target[name] : undefined) ?? status.updateRevision;
 }
 
@@ -252,12 +254,12 @@ function promotionsOf({ promotions = [] }: Ledger, { name }: ZoneDefinition): No
 function madeAt({ group, set, target, claims, promotions }: Omit<CountedPods, 'nowMs' | 'pods'>, ordinal: number): string {
   const { currentRevision, updateRevision } = set.status;
   if (set.updateStrategy !== 'RollingUpdate') return updateRevision;
-  if (group.rollout.engine === 'promote') {
+  if (isPromoted(group)) {
     const made = promotions.find((one) => one.ordinal === ordinal)?.revision ?? currentRevision;
     // What was rolled back is not made, though Kubernetes may take it for the current revision.
     return target !== updateRevision && made === updateRevision ? target : made;
   }
-  const heldBelow = group.rollout.engine === 'partition' ? heldBelowOrdinal(group, set, claims) : set.firstOrdinal + set.partition;
+  const heldBelow = isPartitioned(group) ? heldBelowOrdinal(group, set, claims) : set.firstOrdinal + set.partition;
   return ordinal < heldBelow ? currentRevision : updateRevision;
 }
 

@@ -8,6 +8,7 @@ import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
 import { protectiveLabels } from '../../engine/protection.ts';
 import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { isPromoted } from '../../policies/engines.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -174,10 +175,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
         );
       return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
     },
-    promoted: () =>
-      seenGroups()
-        ?.filter(({ rollout }) => rollout.engine === 'promote')
-        .flatMap(setsOf),
+    promoted: () => seenGroups()?.filter(isPromoted).flatMap(setsOf),
     groups: (namespace) => {
       const now = caches.isSettled() ? policies() : undefined;
       if (now === undefined) return { unknown: 'policies and objects are not known yet' };

@@ -1,4 +1,5 @@
 // ControllerRevisions that promotions need, read by name and kept: one of them never changes.
+
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -8,6 +9,7 @@ import { wantedRevisions } from '../../engine/promote/promotions.ts';
 import { withRollback } from '../../engine/rollback.ts';
 import type { RevisionView, Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { isPromoted } from '../../policies/engines.ts';
 
 export interface RevisionParts {
   readonly env: Pick<ClusterEnv, 'kubernetes'>;
@@ -30,12 +32,13 @@ export async function withRevisions(
   memory: RevisionMemory,
   snapshot: Snapshot,
 ): Promise<Snapshot> {
+  if (!isPromoted(group)) return snapshot;
   const { namespace } = group;
   // A run that goes back begins in this very turn, and asks for what no pod may run any more.
   const wanted = wantedRevisions(withRollback(contextOf(snapshot, group)).view);
   if (wanted.length === 0) {
     memory.revisions = new Map();
-    return group.rollout.engine === 'promote' ? { ...snapshot, revisions: [] } : snapshot;
+    return { ...snapshot, revisions: [] };
   }
   const uids = new Map(snapshot.statefulSets.filter((set) => set.namespace === namespace).map(({ name, uid }) => [name, uid]));
   const entries = await Promise.all(

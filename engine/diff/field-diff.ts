@@ -171,7 +171,8 @@ function isSame(before: unknown, after: unknown): boolean {
   return canonicalJson(before) === canonicalJson(after);
 }
 
-function isMap(value: unknown): value is ObjectContent {
+/** Whether a value is a map, and neither a list nor null. */
+export function isMap(value: unknown): value is ObjectContent {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

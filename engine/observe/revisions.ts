@@ -1,5 +1,5 @@
 // Which revision a manifest asks for when its StatefulSet runs already: what is asked for has no status, and names of revisions are not ours.
-import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
+import { fieldDiff, isMap, type ObjectContent } from '../diff/field-diff.ts';
 import type { Known } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
 
@@ -45,10 +45,6 @@ export function observeTemplate(revision: ObjectContent, controllerUid: string):
   if (!isMap(found)) return { unknown: 'it holds no template of a pod' };
   const { $patch: _patch, ...rest } = found;
   return rest;
-}
-
-function isMap(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function revisionOf(set: ObjectContent, asked: unknown, revisions: readonly unknown[]): string | undefined {

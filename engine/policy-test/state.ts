@@ -1,10 +1,10 @@
 // The state that a case of a PolicyTest is asked in: the manifests as a healthy cluster, changed by what the case says is given.
 import type { GroupDefinition, PolicyBundle, ZoneDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
-import { holdingPartition } from '../../policies/engines.ts';
+import { holdingPartition, isPartitioned } from '../../policies/engines.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { controllerLabels, snapshotFromManifests } from '../observe/manifests.ts';
-import { heldPartitions, isPartitioned } from '../partition.ts';
+import { heldPartitions } from '../partition.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { inputsGiven } from './inputs.ts';
 

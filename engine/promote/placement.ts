@@ -1,6 +1,6 @@
 // What becomes of a pod that is about to be made: it is made at the revision that the ledger promotes its ordinal to, or stays as it is, and why.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { ObjectContent } from '../diff/field-diff.ts';
+import { isMap, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { observeTemplate } from '../observe/revisions.ts';
 import { isUnknown, type Known, type Ledger } from '../snapshot.ts';
@@ -64,6 +64,11 @@ export function newPod(namespace: string, content: ObjectContent): Known<NewPod>
   return { namespace, name, statefulSet: owner.name, uid: owner.uid, ordinal: Number(digits), revision, content };
 }
 
+/** Whether pods of the group may be promoted, now or from the time before its engine was changed. */
+export function mayPromote({ rollout }: GroupDefinition): boolean {
+  return rollout.engine !== 'onDelete';
+}
+
 /**
  * The group that the pod's StatefulSet is a zone of, if its pods may be promoted. A group that has changed from the engine `promote` to `partition` in
  * the middle of a rollout still has promotions in its ledger.
@@ -72,8 +77,8 @@ export function promotingGroup(
   groups: readonly GroupDefinition[],
   pod: Pick<NewPod, 'namespace' | 'statefulSet'>,
 ): { readonly group: GroupDefinition; readonly zone: string } | undefined {
-  for (const group of groups) {
-    if (group.namespace !== pod.namespace || group.rollout.engine === 'onDelete') continue;
+  for (const group of groups.filter(mayPromote)) {
+    if (group.namespace !== pod.namespace) continue;
     const zone = group.zones.find(({ statefulSet }) => statefulSet === pod.statefulSet);
     if (zone !== undefined) return { group, zone: zone.name };
   }
@@ -179,8 +184,4 @@ function controllerOf(object: ObjectContent): Controller | undefined {
 function textAt(object: ObjectContent, ...path: readonly string[]): string | undefined {
   const value = fieldAt(object, path);
   return typeof value === 'string' ? value : undefined;
-}
-
-function isMap(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 // A pod that a StatefulSet controller makes at one revision, as it would have made it at another: what the target changes, with all that others have added.
-import { entryKey, keyOf, type ObjectContent } from '../diff/field-diff.ts';
+import { entryKey, isMap, keyOf, type ObjectContent } from '../diff/field-diff.ts';
 import { canonicalJson } from '../hash.ts';
 
 export interface Promotion {
@@ -143,10 +143,6 @@ function mergedList(key: string, made: readonly unknown[], own: readonly unknown
 
 function isSame(a: unknown, b: unknown): boolean {
   return a === b || (a !== undefined && b !== undefined && canonicalJson(a) === canonicalJson(b));
-}
-
-function isMap(value: unknown): value is ObjectContent {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function mapOf(value: unknown): ObjectContent {

@@ -1,5 +1,7 @@
 // At which revisions the pods of a group come back when they go: what its ledger says of it after a look at them, and after each decision.
+
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { isPromoted } from '../../policies/engines.ts';
 import type { GroupContext } from '../context.ts';
 import { type Action, isReplacement } from '../decision.ts';
 import { canonicalJson } from '../hash.ts';
@@ -24,11 +26,6 @@ export type Promoted = Pick<Ledger, 'promotions' | 'templates'>;
  * their revision for as long as Kubernetes keeps its ControllerRevision, which it does while a pod carries it.
  */
 export const keptTemplatesLimit = 96 * 1024;
-
-/** Whether pods are promoted one by one, by the webhook on their creation. */
-export function isPromoted({ rollout }: GroupDefinition): boolean {
-  return rollout.engine === 'promote';
-}
 
 /**
  * What the ledger of the group says after a look at its pods. Every pod that runs another revision than the current one of its StatefulSet comes

@@ -1,4 +1,5 @@
 // Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
+import { isPartitioned } from '../../policies/engines.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
@@ -6,7 +7,7 @@ import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor, desiredHealthy } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger.ts';
-import { isPartitioned, releasedClaims } from '../partition.ts';
+import { releasedClaims } from '../partition.ts';
 import { earliest, holds, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
 import { isAvailable, isCrashing } from '../view.ts';

@@ -1,9 +1,8 @@
 // The engine `partition`: which pods the next lowering of the partition lets go, and whether the partition stands where the run has put it.
-import { holdingPartition } from '../../policies/engines.ts';
+import { holdingPartition, isPartitioned, isPromoted } from '../../policies/engines.ts';
 import { waveTarget } from '../amount.ts';
 import type { RuleResult } from '../decision.ts';
-import { isPartitioned, partitionOrdinal } from '../partition.ts';
-import { isPromoted } from '../promote/promotions.ts';
+import { partitionOrdinal } from '../partition.ts';
 import { result } from '../rule.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
 import { isAvailable, type ZoneView } from '../view.ts';

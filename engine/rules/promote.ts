@@ -1,10 +1,12 @@
 // The engine `promote`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
+
 import { formatDuration } from '../../policies/duration.ts';
+import { isPromoted } from '../../policies/engines.ts';
 import { isBelievable } from '../believable.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { wordsOn } from '../people.ts';
-import { isPromoted, templateOf } from '../promote/promotions.ts';
+import { templateOf } from '../promote/promotions.ts';
 import { result } from '../rule.ts';
 import { isUnknown, type PodView, type Promotion, type RunState } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';

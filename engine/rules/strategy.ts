@@ -1,9 +1,8 @@
 // What a write of a StatefulSet may change of how its pods are replaced: strategy, partition, first ordinal, and a template in the same write.
-import { holdingPartition } from '../../policies/engines.ts';
+import { holdingPartition, isPromoted } from '../../policies/engines.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
-import { isPromoted } from '../promote/promotions.ts';
 import { result } from '../rule.ts';
 import type { PodView } from '../snapshot.ts';
 import type { ZoneView } from '../view.ts';

@@ -1,4 +1,5 @@
 // Our webhook configurations as they are registered, and whether the namespaces of groups ask for enforcement.
+
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
@@ -6,6 +7,7 @@ import { type Resource, resources } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { isPromoted } from '../../policies/engines.ts';
 import { enforceLabel } from '../../policies/install/object.ts';
 import { ownNames, type Registered, registrationProblems } from '../../policies/install/registered.ts';
 import type { Cluster } from '../connection.ts';
@@ -44,7 +46,7 @@ export async function readRegistration(
   const membersOf = (some: readonly GroupDefinition[]) =>
     some.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
   const members = membersOf(groups.filter(({ namespace }) => optedIn.has(namespace)));
-  const promoted = membersOf(groups.filter(({ rollout }) => rollout.engine === 'promote'));
+  const promoted = membersOf(groups.filter(isPromoted));
   const areThere = stored.length > 0;
   const isPromotionOnly = !areThere && optedIn.size === 0;
   const problems = registrationProblems(stored, { namespace: agentNamespace, members, promoted }, { isPromotionOnly });

@@ -1,4 +1,5 @@
 // Everything that doctor's checks look at, read from the cluster. What may not be read is unknown, and says what is missing.
+
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
@@ -9,6 +10,7 @@ import { observePod, observeStatefulSet } from '../../engine/observe/objects.ts'
 import { fieldAt, instantMs } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
+import { isPromoted } from '../../policies/engines.ts';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
@@ -59,7 +61,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const groups = resolution.bundle.groups;
   const registration = await readRegistration(cluster, { agentNamespace, groups });
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
-  const promoting = groups.filter(({ rollout }) => rollout.engine === 'promote').map(({ namespace }) => namespace);
+  const promoting = groups.filter(isPromoted).map(({ namespace }) => namespace);
   const accounts = await readAccounts(cluster, { ...scope, watched, promoting, leases, published, usualNamespace: agentNamespace });
   return {
     ...clock,

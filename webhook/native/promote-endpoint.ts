@@ -3,6 +3,7 @@ import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import {
+  mayPromote,
   newPod,
   placementOf,
   promotingGroup,
@@ -71,7 +72,7 @@ class PodPlacement {
     if (pod === undefined) return { allowed: true };
     const groups = this.#guard.groups(review.namespace);
     if (isUnknown(pod)) {
-      const mayBeMeant = isUnknown(groups) || groups.some(({ rollout }) => rollout.engine !== 'onDelete');
+      const mayBeMeant = isUnknown(groups) || groups.some(mayPromote);
       return mayBeMeant ? this.#unplaced(review, pod.unknown) : { allowed: true };
     }
     if (isUnknown(groups)) return this.#unplaced(review, unplaced(pod, groups.unknown));
