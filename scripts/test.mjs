@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 const configs = [];
 const reports = [];
@@ -39,10 +39,23 @@ function countsOf(report) {
     const result = JSON.parse(readFileSync(report, 'utf8'));
     // A file that cannot be loaded has no test to count, yet must not pass for a success.
     const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0).length;
-    return { passed: result.numPassedTests, failed: result.numFailedTests + broken, skipped: result.numPendingTests + result.numTodoTests };
+    const skipped = result.numPendingTests + result.numTodoTests;
+    return { passed: result.numPassedTests, failed: result.numFailedTests + broken, skipped, names: failedIn(result) };
   } catch {
-    return { passed: 0, failed: 1, skipped: 0 };
+    return { passed: 0, failed: 1, skipped: 0, names: [`no report: ${report}`] };
   }
+}
+
+/** A line for each: the file, the test and the first words of its error. Kept for the end, where a log that was cut still has it. */
+function failedIn({ testResults }) {
+  const line = (file, test, message = '') => `${relative('.', file)} > ${test}: ${message.split('\n')[0].slice(0, 200)}`;
+  return testResults.flatMap(({ name, status, message, assertionResults }) =>
+    status === 'failed' && assertionResults.length === 0
+      ? [line(name, 'could not be run', message)]
+      : assertionResults
+          .filter((test) => test.status === 'failed')
+          .map(({ fullName, failureMessages }) => line(name, fullName, failureMessages[0])),
+  );
 }
 
 /** What cannot be read has not passed. */
@@ -58,11 +71,13 @@ function alsoCounted(report) {
 
 const startedAt = Date.now();
 const sum = { passed: 0, failed: 0, skipped: 0 };
+const failed = [];
 try {
   for (const [index, config] of configs.entries()) {
     const beganAt = Date.now();
     const counts = run(config, join(folder, `report-${index}.json`));
     for (const key of Object.keys(sum)) sum[key] += counts[key];
+    failed.push(...counts.names);
     if (configs.length > 1) {
       const share = `${Math.round((Date.now() - beganAt) / 1000)} s of ${Math.round((Date.now() - startedAt) / 1000)} s`;
       process.stdout.write(`${config === '-' ? 'suites without a control plane' : config}: ${share}\n`);
@@ -76,5 +91,6 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
+for (const one of failed) process.stdout.write(`failed: ${one}\n`);
 process.stdout.write(`${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ''}\n`);
 process.exit(sum.failed > 0 ? 1 : 0);
