@@ -1,7 +1,7 @@
 // What the API server's audit log says of a large run: which pods left in which order, how many were down at once, and what the ledger held.
 import type { AuditEvent } from '../control-plane/audit.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { isReady, type Pod } from '../control-plane/workloads.ts';
+import { isReady, type Pod, revisionOf } from '../control-plane/workloads.ts';
 import type { LargeZone } from './large-run.ts';
 
 /** Pods of one zone that left in a row before one of another zone did. */
@@ -17,9 +17,21 @@ export interface LargeRunFacts {
   readonly mostDown: number;
   /** Times at which pods of more than one zone were down. */
   readonly zonesTogether: number;
-  /** Evictions that the API server refused for the budget. */
+  /** Evictions that the API server refused for the budget, whose controller may hear of a Ready pod after the agent has: they are asked for again. */
   readonly refused: number;
   readonly ledger: { readonly writes: number; readonly mostBytes: number; readonly mostClaims: number };
+  readonly placements: PlacementFacts;
+}
+
+export interface PlacementFacts {
+  /** Pods that left after the ledger had said at which revision their successors are to be made: under the engine promote all of them. */
+  readonly promised: number;
+  /** Of those, names of the pods whose successors were made at another revision. */
+  readonly broken: readonly string[];
+  /** How often one pod was taken away so that it comes back at one revision. */
+  readonly mostRepeated: number;
+  /** Of all successors, as they were made, each once. */
+  readonly images: readonly string[];
 }
 
 /**
@@ -53,7 +65,9 @@ export async function largeRunFacts(
     if (by > 0 && counts.length > 1) zonesTogether += 1;
   }
   const refused = asked.filter(({ responseStatus }) => responseStatus?.code === 429).length;
-  return { stretches: stretchesOf(left), mostDown, zonesTogether, refused, ledger: ledgerOf(events) };
+  const stored = ledgersIn(events);
+  const placements = placementsOf(events, left, stored);
+  return { stretches: stretchesOf(left), mostDown, zonesTogether, refused, ledger: ledgerOf(stored), placements };
 }
 
 /** What the waves ask for: zone after zone in each, the highest ordinals first, and only those that the wave before has left. */
@@ -111,23 +125,79 @@ interface ConfigMap {
   readonly data?: { readonly ledger?: string };
 }
 
-interface StoredLedger {
+/** As far as it is read here. */
+interface LedgerText {
   readonly claims?: readonly { readonly uids?: readonly string[] }[];
+  /** Those that have settled name neither what they replace nor how often. */
+  readonly promotions?: readonly { readonly revision: string; readonly replaces?: string; readonly placements?: number }[];
 }
 
-function ledgerOf(events: readonly AuditEvent[]): LargeRunFacts['ledger'] {
-  const texts = events
-    .filter((event) => event.objectRef?.resource === 'configmaps' && ['create', 'update', 'patch'].includes(event.verb) && isDone(event))
-    // The audit log holds what the server answered, which is the object as it was stored.
-    .flatMap(({ responseObject }) => (responseObject as ConfigMap | undefined)?.data?.ledger ?? []);
-  // Claims that differ in their pods alone are stored as one.
-  const claims = texts.map((text) =>
-    ((JSON.parse(text) as StoredLedger).claims ?? []).reduce((sum, { uids }) => sum + (uids?.length ?? 1), 0),
+interface StoredLedger {
+  /** When the write was answered. */
+  readonly at: string;
+  readonly bytes: number;
+  readonly ledger: LedgerText;
+}
+
+/** Every ledger that was stored, in the order of the log. */
+function ledgersIn(events: readonly AuditEvent[]): readonly StoredLedger[] {
+  return (
+    events
+      .filter((event) => event.objectRef?.resource === 'configmaps' && ['create', 'update', 'patch'].includes(event.verb) && isDone(event))
+      // The audit log holds what the server answered, which is the object as it was stored.
+      .flatMap(({ responseObject, stageTimestamp: at }) => {
+        const text = (responseObject as ConfigMap | undefined)?.data?.ledger;
+        return text === undefined ? [] : [{ at, bytes: Buffer.byteLength(text), ledger: JSON.parse(text) as LedgerText }];
+      })
   );
+}
+
+function ledgerOf(stored: readonly StoredLedger[]): LargeRunFacts['ledger'] {
+  // Claims that differ in their pods alone are stored as one.
+  const claims = stored.map(({ ledger }) => (ledger.claims ?? []).reduce((sum, { uids }) => sum + (uids?.length ?? 1), 0));
   return {
-    writes: texts.length,
-    mostBytes: Math.max(0, ...texts.map((text) => Buffer.byteLength(text))),
+    writes: stored.length,
+    mostBytes: Math.max(0, ...stored.map(({ bytes }) => bytes)),
     mostClaims: Math.max(0, ...claims),
+  };
+}
+
+type MadePod = Pod & { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+
+/** A promise counts that was stored before the pod was asked to leave; the successor is the next pod of that name, as the API server stored it. */
+function placementsOf(events: readonly AuditEvent[], left: readonly AuditEvent[], stored: readonly StoredLedger[]): PlacementFacts {
+  const promises = new Map<string, { readonly at: string; readonly revision: string }>();
+  for (const { at, ledger } of stored) {
+    for (const { replaces, revision } of ledger.promotions ?? [])
+      if (replaces !== undefined && !promises.has(replaces)) promises.set(replaces, { at, revision });
+  }
+  const made = new Map<string, { readonly at: string; readonly pod: MadePod }[]>();
+  for (const event of events) {
+    const { verb, objectRef, stageTimestamp: at, requestURI } = event;
+    const isMade = verb === 'create' && objectRef?.resource === 'pods' && objectRef.subresource === undefined && isDone(event);
+    const pod = podOf(event) as MadePod | undefined;
+    if (!isMade || pod === undefined || requestURI.includes('dryRun=')) continue;
+    const ofName = made.get(pod.metadata.name) ?? [];
+    made.set(
+      pod.metadata.name,
+      [...ofName, { at, pod }].sort((one, other) => before(one.at, other.at)),
+    );
+  }
+  const replaced = left.map(({ objectRef, requestReceivedTimestamp: at }) => {
+    const ofName = made.get(objectRef?.name ?? '') ?? [];
+    const gone = ofName.findLast((one) => before(one.at, at) < 0)?.pod;
+    const next = ofName.find((one) => before(one.at, at) > 0)?.pod;
+    const promise = promises.get(gone?.metadata.uid ?? '');
+    const isPromised = promise !== undefined && before(promise.at, at) < 0;
+    return { name: objectRef?.name ?? '', next, promise: isPromised ? promise.revision : undefined };
+  });
+  return {
+    promised: replaced.filter(({ promise }) => promise !== undefined).length,
+    broken: replaced.flatMap(({ name, next, promise }) =>
+      promise !== undefined && (next === undefined || revisionOf(next) !== promise) ? [name] : [],
+    ),
+    mostRepeated: Math.max(0, ...stored.flatMap(({ ledger }) => ledger.promotions ?? []).map(({ placements = 0 }) => placements)),
+    images: [...new Set(replaced.flatMap(({ next }) => next?.spec.containers.map(({ image }) => image) ?? ['none']))].sort(),
   };
 }
 

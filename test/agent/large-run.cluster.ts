@@ -1,4 +1,4 @@
-// The short form of the run of 1,000 pods (scripts/bench-large-run.ts): 90 pods in three zones, in waves of 1, 50 and 100 per cent.
+// The short form of the run of 1,000 pods (scripts/bench-large-run.ts): 90 pods in three zones, in waves of 1, 50 and 100 per cent, under both engines.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openClaimLimit } from '../../engine/ledger.ts';
 import { ledgerByteLimit } from '../../engine/ledger-document.ts';
@@ -6,12 +6,11 @@ import { podsPerPage } from '../../engine/notify/slack-text.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { checkHistory } from '../kit/watcher.ts';
-import { createKinds, playLargeRun, podLinesOf, wavePercents } from './large-run.ts';
+import { createKinds, largeRunEngines, newImage, playLargeRun, podLinesOf, wavePercents } from './large-run.ts';
 import { expectedStretches, largeRunFacts } from './large-run-audit.ts';
 
 const pods = 90;
 const atOnce = 10;
-const engine = 'onDelete';
 /** chat.update takes no more characters. */
 const longestMessage = 4000;
 
@@ -24,28 +23,34 @@ describeOnControlPlane('a run in waves over 90 pods with a PodDisruptionBudget',
   });
   afterAll(() => recorder.stop());
 
-  it('takes the right pods in the right number, within the budget, the ledger and the pages of Slack', async () => {
-    const namespace = 'large';
-    const run = await playLargeRun(controlPlane(), { namespace, pods, atOnce, engine, readyAfter: '700ms', timeoutMs: 90_000 });
-    process.stderr.write(`large run: ${pods} pods in ${run.wallMs} ms\n`);
+  it.each(largeRunEngines)(
+    'takes the right pods in the right number under the engine %s, within the budget, the ledger and the pages of Slack, and each comes back as the ledger says',
+    async (engine) => {
+      const namespace = `large-${engine.toLowerCase()}`;
+      const run = await playLargeRun(controlPlane(), { namespace, pods, atOnce, engine, readyAfter: '700ms', timeoutMs: 90_000 });
+      process.stderr.write(`large run: ${pods} pods in ${run.wallMs} ms by ${engine}\n`);
 
-    const facts = await largeRunFacts(controlPlane(), namespace);
-    expect(facts.stretches).toEqual(expectedStretches(run.zones, wavePercents));
-    expect(facts.stretches.flatMap(({ ordinals }) => ordinals)).toHaveLength(pods);
-    expect(facts.mostDown).toBeGreaterThan(1);
-    expect(facts.mostDown).toBeLessThanOrEqual(atOnce);
-    expect([facts.zonesTogether, facts.refused]).toEqual([0, 0]);
-    expect(facts.ledger.mostBytes).toBeLessThanOrEqual(ledgerByteLimit);
-    expect(facts.ledger.mostClaims).toBe(Math.min(openClaimLimit, atOnce));
-    const { requests, events } = await recorder.read();
-    const zones = run.zones.map(({ statefulSet }) => ({ statefulSet, maxUnavailable: atOnce }));
-    expect(checkHistory({ requests, events }, [controlPlane().identities.agent.user], [{ namespace, zones }])).toEqual([]);
+      const facts = await largeRunFacts(controlPlane(), namespace);
+      expect(facts.stretches).toEqual(expectedStretches(run.zones, wavePercents));
+      expect(facts.stretches.flatMap(({ ordinals }) => ordinals)).toHaveLength(pods);
+      expect(facts.mostDown).toBeGreaterThan(1);
+      expect(facts.mostDown).toBeLessThanOrEqual(atOnce);
+      expect(facts.zonesTogether).toBe(0);
+      expect(facts.ledger.mostBytes).toBeLessThanOrEqual(ledgerByteLimit);
+      expect(facts.ledger.mostClaims).toBe(Math.min(openClaimLimit, atOnce));
+      const [promised, mostRepeated] = engine === 'promote' ? [pods, 1] : [0, 0];
+      expect(facts.placements).toEqual({ promised, broken: [], mostRepeated, images: [newImage] });
+      const { requests, events } = await recorder.read();
+      const zones = run.zones.map(({ statefulSet }) => ({ statefulSet, maxUnavailable: atOnce }));
+      expect(checkHistory({ requests, events }, [controlPlane().identities.agent.user], [{ namespace, zones }])).toEqual([]);
 
-    const { sent, messages } = run.slack;
-    expect(sent.filter((text) => text.length > longestMessage || podLinesOf(text).length > podsPerPage)).toEqual([]);
-    const pages = messages.filter(({ text }) => text.startsWith('Pods '));
-    expect(pages.map(({ text }) => text.split('\n')[0])).toEqual(['Pods 1 to 50 of 90', 'Pods 51 to 90 of 90']);
-    expect(new Set(pages.flatMap(({ text }) => podLinesOf(text))).size).toBe(pods);
-    expect(messages.filter(({ isReply }) => !isReply)).toHaveLength(1);
-  }, 180_000);
+      const { sent, messages } = run.slack;
+      expect(sent.filter((text) => text.length > longestMessage || podLinesOf(text).length > podsPerPage)).toEqual([]);
+      const pages = messages.filter(({ text }) => text.startsWith('Pods '));
+      expect(pages.map(({ text }) => text.split('\n')[0])).toEqual(['Pods 1 to 50 of 90', 'Pods 51 to 90 of 90']);
+      expect(new Set(pages.flatMap(({ text }) => podLinesOf(text))).size).toBe(pods);
+      expect(messages.filter(({ isReply }) => !isReply)).toHaveLength(1);
+    },
+    180_000,
+  );
 });
