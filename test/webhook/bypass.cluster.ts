@@ -60,6 +60,7 @@ async function uidsOf(namespace: string, prefix: string): Promise<readonly strin
     .map(({ metadata }) => metadata.uid);
 }
 
+const missing = (before: readonly string[], now: readonly string[]): readonly string[] => before.filter((uid) => !now.includes(uid));
 const autoscalersOf = (namespace: string): string => `/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers`;
 
 function autoscalerOf(apiVersion: string, kind: string, name: string): object {
@@ -200,15 +201,17 @@ describeOnControlPlane(
         const [node] = nodes;
         if (node === undefined || nodes.length !== 1) throw new Error('one node is to be drained');
         try {
-          const drained = await drain(node.metadata.name, 'ingester', 8_000);
-          expect(drained.isRefused).toBe(true);
-          const [here, there] = [await uidsOf(form, 'ingester'), await uidsOf(other, 'ingester')];
+          // On a busy machine it may not come to everything in its time; nothing that left is Ready again while the node is closed.
+          let [here, there]: readonly [readonly string[], readonly string[]] = [[], []];
+          for (let attempt = 0; attempt < 6 && (here.length === 0 || there.length === 0); attempt++) {
+            expect(await drain(node.metadata.name, 'ingester', 8_000)).toMatchObject({ isRefused: true });
+            [here, there] = [missing(before.here, await uidsOf(form, 'ingester')), missing(before.there, await uidsOf(other, 'ingester'))];
+          }
           // The node has the pods of both forms: each of the two has lost what its budget lets go.
-          expect(before.here.filter((uid) => !here.includes(uid))).toHaveLength(1);
-          expect(before.there.filter((uid) => !there.includes(uid))).toHaveLength(1);
+          expect([here, there]).toEqual([[expect.any(String)], [expect.any(String)]]);
           const more = await Promise.all([0, 1, 2].map((ordinal) => evict(admin, form, `ingester-zone-b-${ordinal}`)));
           expect(more.filter(({ said }) => said.startsWith('429') && denied.test(said)).length).toBeGreaterThanOrEqual(2);
-          expect(await uidsOf(form, 'ingester')).toHaveLength(here.length);
+          expect(missing(before.here, await uidsOf(form, 'ingester'))).toEqual(here);
           expect(await drain(node.metadata.name, 'free', 30_000)).toMatchObject(passed);
         } finally {
           await admin.patch(`/api/v1/nodes/${node.metadata.name}`, 'merge', { spec: { unschedulable: null } });
@@ -230,7 +233,7 @@ describeOnControlPlane(
         }
         await world.untilReady(form, 'ingester', 9);
         const after = await uidsOf(form, 'ingester');
-        expect(before.filter((uid) => !after.includes(uid))).toHaveLength(3);
+        expect(missing(before, after)).toHaveLength(3);
       });
 
       it('a StatefulSet that may shrink does, and its controller takes the pods away', async () => {
