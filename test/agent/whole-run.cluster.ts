@@ -76,8 +76,11 @@ const writing = [
   ['events.create', 'publish.patchStatus', 'ledger.replace'],
   ['lease.release', 'lease.renew', 'notify.edit'],
 ];
-/** Events and decisions are about the same object: whoever comes first asks for it, and the other one believes that. */
-const sometimes = ['events.getGroup'];
+/**
+ * Events and decisions are about the same object: whoever comes first asks for it, and the other one believes that. On a busy machine a watch is
+ * silent for long, and an answer comes when the request has been given up already.
+ */
+const sometimes = ['events.getGroup', 'written.list', 'runs.get'];
 const at =
   (moment: Moment) =>
   (site: string): Call => ({ site, moment });
@@ -133,7 +136,9 @@ describeOnControlPlane('a whole run', (controlPlane) => {
     const ended = [...sometimes, ...cases.flatMap(({ deaths }) => deaths.map(({ site }) => site))];
     expect([...reached].filter((site) => !ended.includes(site))).toEqual([]);
     expect(callSites().filter((site) => !ended.includes(site) && !(site in elsewhere))).toEqual([]);
-    expect(Object.keys(elsewhere).filter((site) => reached.has(site) || !callSites().includes(site))).toEqual([]);
+    expect(
+      Object.keys(elsewhere).filter((site) => (reached.has(site) && !sometimes.includes(site)) || !callSites().includes(site)),
+    ).toEqual([]);
   });
 
   it.concurrent.each(cases.map((one, index) => [one.moment, one.sites, one.deaths, namespaceOf(index)] as const))(
