@@ -130,10 +130,8 @@ export function unplaced(pod: Pick<NewPod, 'name' | 'revision'>, why: string): s
 /** The revision that the pod should have instead of its own. */
 function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestion, 'revisions'>): Known<string> | undefined {
   if (isUnknown(ledger)) return { unknown: unplaced(pod, ledger.unknown) };
-  const revision =
-    ledger.promotions?.find((one) => one.zone === zone && one.ordinal === pod.ordinal)?.revision ??
-    insteadOfFailed(ledger, zone, pod.revision);
-  if (revision === undefined || revision === pod.revision) return undefined;
+  const revision = placedRevision(ledger, zone, pod);
+  if (revision === pod.revision) return undefined;
   if (!isName(revision)) return { unknown: unplaced(pod, 'the ledger promotes it to what is no name of a ControllerRevision') };
   if (knownUid !== undefined && knownUid !== pod.uid) {
     return { unknown: unplaced(pod, `StatefulSet ${pod.statefulSet} was made anew, and the ledger is about the one before`) };
@@ -141,9 +139,18 @@ function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestio
   return revision;
 }
 
-/** Where a whole zone had moved to a revision that was rolled back, it is the current one for Kubernetes, and pods of new ordinals would be made at it. */
-function insteadOfFailed({ run }: Ledger, zone: string, revision: string): string | undefined {
-  return run?.rolledBack?.revisions[zone] === revision ? run.target[zone] : undefined;
+/**
+ * The revision at which a pod of the zone is made by what the ledger says, when the controller would make it at `revision`. Where a whole zone had
+ * moved to a revision that was rolled back, that is the current one for Kubernetes, and pods of new ordinals would be made at it.
+ */
+export function placedRevision(
+  { promotions = [], run }: Ledger,
+  zone: string,
+  { ordinal, revision }: Pick<NewPod, 'ordinal' | 'revision'>,
+): string {
+  const promoted = promotions.find((one) => one.zone === zone && one.ordinal === ordinal)?.revision;
+  if (promoted !== undefined) return promoted;
+  return run?.rolledBack?.revisions[zone] === revision ? (run.target[zone] ?? revision) : revision;
 }
 
 function templateOf(name: string, { ledger, zone, knownUid, revisions }: PlacementQuestion, { uid }: NewPod): Known<ObjectContent> {

@@ -8,8 +8,8 @@ export interface SetState {
   readonly set: StatefulSetView;
   readonly pods: readonly ModelPod[];
   readonly durations: PodDurations;
-  /** The revisions at which pods of some ordinals are made instead of the current one; absent: none. */
-  readonly promoted?: ReadonlyMap<number, string> | undefined;
+  /** The revision at which our webhook has a pod made that the controller makes at `revision`; absent: at that one. */
+  readonly placed?: ((ordinal: number, revision: string) => string) | undefined;
 }
 
 /**
@@ -157,9 +157,10 @@ function updateHighest(state: SetState, clock: Clock): SetState {
  * OnDelete builds every pod at the update revision; a rolling update builds those below the partition, counted from the first ordinal, at the
  * current one, or at that to which our webhook promotes them.
  */
-function revisionFor({ set, promoted }: SetState, ordinal: number): string {
+function revisionFor({ set, placed }: SetState, ordinal: number): string {
   const isBelow = set.updateStrategy === 'RollingUpdate' && ordinal < set.firstOrdinal + set.partition;
-  return isBelow ? (promoted?.get(ordinal) ?? set.status.currentRevision) : set.status.updateRevision;
+  if (!isBelow) return set.status.updateRevision;
+  return placed?.(ordinal, set.status.currentRevision) ?? set.status.currentRevision;
 }
 
 function isInRange(set: StatefulSetView, ordinal: number): boolean {

@@ -1,4 +1,5 @@
 // One step of the model under way: the StatefulSets that it touches, and how they are put back so that the rest keeps its identity.
+import { mayPromote, placedRevision } from '../promote/placement.ts';
 import type { Ledger, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { reconcile, type SetState, settle, summarize } from './controller.ts';
 import type { ModelPod, World } from './model.ts';
@@ -34,17 +35,17 @@ export function stateOf({ changed, world }: StepDraft, key: string): SetState | 
   const set = world.snapshot.statefulSets[world.places.get(key)?.set ?? -1];
   const pods = world.pods.get(key);
   const durations = world.durations.get(key);
-  return changed.get(key) ?? (pods && durations && set && { set, pods, durations, promoted: promotedIn(world.snapshot, set) });
+  return changed.get(key) ?? (pods && durations && set && { set, pods, durations, placed: placedBy(world.snapshot, set) });
 }
 
-/** What the ledger of its group says of the pods of a StatefulSet. */
-function promotedIn({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSetView): SetState['promoted'] {
-  for (const { namespace: of, group: named, promotions = [] } of ledgers) {
-    if (of !== namespace || promotions.length === 0) continue;
-    const group = groups.find((one) => one.namespace === namespace && one.name === named);
+/** What the ledger of its group says of pods of a StatefulSet that are made. */
+function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSetView): SetState['placed'] {
+  for (const ledger of ledgers) {
+    if (ledger.namespace !== namespace || (ledger.promotions === undefined && ledger.run?.rolledBack === undefined)) continue;
+    const group = groups.find((one) => one.namespace === namespace && one.name === ledger.group);
     const zone = group?.zones.find(({ statefulSet }) => statefulSet === name)?.name;
-    const own = promotions.filter((promotion) => promotion.zone === zone);
-    if (own.length > 0) return new Map(own.map(({ ordinal, revision }) => [ordinal, revision]));
+    if (group === undefined || zone === undefined || !mayPromote(group)) continue;
+    return (ordinal, revision) => placedRevision(ledger, zone, { ordinal, revision });
   }
   return undefined;
 }

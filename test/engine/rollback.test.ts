@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../engine/decide.ts';
 import type { AdmissionRequest, GroupDecision } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge.ts';
+import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { newPod, placementOf } from '../../engine/promote/placement.ts';
 import { standsFailedMs } from '../../engine/rollback.ts';
 import { type IntentView, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
+import { createWorld } from '../../engine/world/world.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { holdingPartition } from '../../policies/engines.ts';
 import { type GroupOverrides, group, wave } from '../kit/groups.ts';
@@ -12,6 +14,7 @@ import { kitNowMs, newRevision, oldRevision, type PodChanges, type StatefulSetOv
 import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods } from '../kit/questions.ts';
 import { podsIn } from '../kit/rolls.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
+import { afterwards, podIn } from '../kit/worlds.ts';
 
 const zones = ['a', 'b'];
 const both = (revision: string) => ({ a: revision, b: revision });
@@ -182,6 +185,17 @@ describe('a revision that was rolled back', () => {
     const placed = (run: RunState) => placementOf(pod, { ledger: ledgerOf({ run }), zone: 'a', knownUid: 'u', revisions });
     expect(placed(rolledBack)).toMatchObject({ kind: 'promoted', to: oldRevision });
     expect(placed(failed)).toMatchObject({ kind: 'stays' });
+  });
+
+  it('is not what a plan makes pods of new ordinals at either', () => {
+    const lastOf = (run: RunState) => {
+      const { snapshot } = question({ ...calm, run, a: moved, pods: { a: isBack } });
+      const grown = afterwards(createWorld(snapshot, defaultAssumptions, 'p50'), {
+        ...{ kind: 'setReplicas', namespace: 'mimir', statefulSet: 'ingester-zone-a', replicas: 4 },
+      });
+      return podIn(grown, 'ingester-zone-a-3').revision;
+    };
+    expect([lastOf(calm.run), lastOf(failed)]).toEqual([oldRevision, newRevision]);
   });
 
   it.each([
