@@ -1,4 +1,5 @@
 // The figures of the agent, on a control plane of its own: how soon it acts, how long a rollout takes, and what watching many pods costs.
+import { largeRunEngines } from '../test/agent/large-run.ts';
 import { findBinaries } from '../test/control-plane/binaries.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { Figure } from './bench-figure.ts';
@@ -11,9 +12,21 @@ export function measureAgent(progress: (line: string) => void): Promise<readonly
   return measure(parts, progress);
 }
 
-/** The run of 1,000 pods, on a control plane of its own; or why there is none. */
-export function measureLargeRun(progress: (line: string) => void): Promise<readonly Figure[] | string> {
-  return measure([{ what: 'a run over 1,000 pods', measure: largeRunFigures }], progress);
+/**
+ * The run of 1,000 pods, by each engine on a control plane of its own, or by `only` one of them; or why there is nothing to measure on.
+ * Rejects when there is no such engine.
+ */
+export async function measureLargeRun(progress: (line: string) => void, only?: string): Promise<readonly Figure[] | string> {
+  const engines = largeRunEngines.filter((engine) => only === undefined || engine === only);
+  if (engines.length === 0) throw new Error(`--large ${only}: the engines are ${largeRunEngines.join(' and ')}`);
+  const figures: Figure[] = [];
+  for (const engine of engines) {
+    const what = `a run over 1,000 pods by ${engine}`;
+    const found = await measure([{ what, measure: (controlPlane) => largeRunFigures(controlPlane, engine) }], progress);
+    if (typeof found === 'string') return found;
+    figures.push(...found);
+  }
+  return figures;
 }
 
 async function measure(wanted: readonly Part[], progress: (line: string) => void): Promise<readonly Figure[] | string> {

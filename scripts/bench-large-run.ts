@@ -10,22 +10,21 @@ import type { Figure } from './bench-figure.ts';
 
 const pods = 1000;
 const atOnce = 100;
-/** The engine that replaces the pods. */
-const engine: LargeRunOptions['engine'] = 'onDelete';
 /** chat.update takes no more. */
 const longestMessage = 4000;
 const timeoutMs = 600_000;
 
-export async function largeRunFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
+/** On a control plane that has seen nothing else: the audit log is read as a whole, and must not become longer than a text can be. */
+export async function largeRunFigures(controlPlane: ControlPlane, engine: LargeRunOptions['engine']): Promise<readonly Figure[]> {
   await createKinds(controlPlane);
   // Long enough that a hundred pods are down before the first of them is back.
   const options = { namespace: 'large', pods, atOnce, engine, timeoutMs, readyAfter: '10s' };
   const run = await playLargeRun(controlPlane, { ...options, executable: 'dist/rollout-group-agent' });
-  return figuresOf(run, await largeRunFacts(controlPlane, options.namespace));
+  return figuresOf(engine, run, await largeRunFacts(controlPlane, options.namespace));
 }
 
-function figuresOf(run: LargeRun, facts: LargeRunFacts): readonly Figure[] {
-  const what = `${pods.toLocaleString('en')} pods in waves of ${wavePercents.join(', ')} %`;
+function figuresOf(engine: LargeRunOptions['engine'], run: LargeRun, facts: LargeRunFacts): readonly Figure[] {
+  const what = `${engine}, ${pods.toLocaleString('en')} pods in waves of ${wavePercents.join(', ')} %`;
   const expected = expectedStretches(run.zones, wavePercents);
   const wrong = expected.filter((stretch, index) => JSON.stringify(stretch) !== JSON.stringify(facts.stretches[index])).length;
   const surplus = Math.max(0, facts.stretches.length - expected.length);
@@ -33,6 +32,7 @@ function figuresOf(run: LargeRun, facts: LargeRunFacts): readonly Figure[] {
   const longest = Math.max(...run.slack.sent.map((text) => text.length));
   const fullest = Math.max(...run.slack.sent.map((text) => podLinesOf(text).length));
   const replaced = facts.stretches.reduce((sum, { ordinals }) => sum + ordinals.length, 0);
+  const { promised, broken, mostRepeated } = facts.placements;
   const figure = (name: string, value: number, bar: number, unit: Figure['unit'], floor: string): Figure => ({
     ...{ what: `${what}, ${name}`, value, bar, unit, floor },
   });
@@ -48,6 +48,12 @@ function figuresOf(run: LargeRun, facts: LargeRunFacts): readonly Figure[] {
     figure('other zones disturbed meanwhile', facts.zonesTogether, 0, 'times', 'by the audit log'),
     figure('open claims', facts.ledger.mostClaims, openClaimLimit, 'pods', `${facts.ledger.writes} writes of the ledger`),
     figure('ledger', facts.ledger.mostBytes / 1024, ledgerByteLimit / 1024, 'KiB', 'the longest that was stored'),
+    ...(engine === 'promote'
+      ? [
+          figure('pods that did not come back as promised', replaced - promised + broken.length, 0, 'pods', 'the revision in the ledger'),
+          figure('attempts at one pod', mostRepeated, 1, 'times', 'each successor is made at its revision at once'),
+        ]
+      : []),
     figure('pods on a page of Slack', fullest, podsPerPage, 'pods', `${pages.length} pages, ${run.slack.sent.length} requests`),
     figure('longest message', longest, longestMessage, 'characters', 'chat.update takes 4,000'),
     { what: `${what}, from the new template to the end`, value: run.wallMs, unit: 'ms', floor: 'each pod takes 10 s to become Ready' },

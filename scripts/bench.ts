@@ -1,6 +1,7 @@
 // Measures the figures that are promised, prints each beside its bar and its floor, and judges them.
 // `--slack N` multiplies the bars, for busy machines; `--offline` leaves out what needs a control plane, `--agent` all else; `--webhook [SECONDS]`
-// measures the webhook alone, for as long; `--long` loads it for ten minutes, and rolls 1,000 pods; `--large` does that alone.
+// measures the webhook alone, for as long; `--long` loads it for ten minutes, and rolls 1,000 pods by `onDelete` and by `promote`;
+// `--large [ENGINE]` does that alone, by both or by one of them.
 import { cpus } from 'node:os';
 import { type Figure, figureTable, isKept } from './bench-figure.ts';
 import { offlineFigures } from './bench-offline.ts';
@@ -25,7 +26,10 @@ async function agentFigures(): Promise<readonly Figure[] | string> {
   const leftOut = ['--offline', '--webhook'].find((word) => words.includes(word));
   if (leftOut !== undefined) return leftOut;
   const { measureAgent, measureLargeRun } = await import('./bench-agent.ts');
-  if (words.includes('--large')) return await measureLargeRun(progress);
+  if (words.includes('--large')) {
+    const engine = words[words.indexOf('--large') + 1];
+    return await measureLargeRun(progress, engine?.startsWith('--') ? undefined : engine);
+  }
   const usual = await measureAgent(progress);
   if (!words.includes('--long') || typeof usual === 'string') return usual;
   const large = await measureLargeRun(progress);

@@ -196,7 +196,10 @@ function placementsOf(events: readonly AuditEvent[], left: readonly AuditEvent[]
     broken: replaced.flatMap(({ name, next, promise }) =>
       promise !== undefined && (next === undefined || revisionOf(next) !== promise) ? [name] : [],
     ),
-    mostRepeated: Math.max(0, ...stored.flatMap(({ ledger }) => ledger.promotions ?? []).map(({ placements = 0 }) => placements)),
+    mostRepeated: Math.max(
+      0,
+      ...stored.map(({ ledger }) => Math.max(0, ...(ledger.promotions ?? []).map(({ placements = 0 }) => placements))),
+    ),
     images: [...new Set(replaced.flatMap(({ next }) => next?.spec.containers.map(({ image }) => image) ?? ['none']))].sort(),
   };
 }

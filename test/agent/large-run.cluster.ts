@@ -1,4 +1,4 @@
-// The short form of the run of 1,000 pods (scripts/bench-large-run.ts): 90 pods in three zones, in waves of 1, 50 and 100 per cent, under both engines.
+// The short form of the run of 1,000 pods (scripts/bench-large-run.ts): 90 pods in three zones, in waves of 1, 50 and 100 per cent, by each engine.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openClaimLimit } from '../../engine/ledger.ts';
 import { ledgerByteLimit } from '../../engine/ledger-document.ts';
@@ -24,7 +24,7 @@ describeOnControlPlane('a run in waves over 90 pods with a PodDisruptionBudget',
   afterAll(() => recorder.stop());
 
   it.each(largeRunEngines)(
-    'takes the right pods in the right number under the engine %s, within the budget, the ledger and the pages of Slack, and each comes back as the ledger says',
+    'takes the right pods under the engine %s, within the budget, the ledger and the pages of Slack, and brings each back as the ledger says',
     async (engine) => {
       const namespace = `large-${engine.toLowerCase()}`;
       const run = await playLargeRun(controlPlane(), { namespace, pods, atOnce, engine, readyAfter: '700ms', timeoutMs: 90_000 });

@@ -6,19 +6,28 @@ import type { KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { TestGroup } from '../control-plane/group.ts';
 import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
+import { createWorld, type World } from '../webhook/kit.ts';
+import { untilPromoting } from './large-run-webhook.ts';
 import { onLoopback } from './notify/loopback.ts';
 import { fakeSlack, slackChannel, slackToken } from './notify/services.ts';
 
 /** Shares of a zone, in percent, that are at the new version when each wave is done. */
 export const wavePercents = [1, 50, 100] as const;
 
+/** Of the pods after the run. */
+export const newImage = 'example.com/server:2';
+
+/** Under which the agent itself takes pods away; under the third one Kubernetes does, and asks no budget. */
+export const largeRunEngines = ['onDelete', 'promote'] as const;
+
 export interface LargeRunOptions {
+  /** A namespace of its own is made for it. */
   readonly namespace: string;
   /** Of all zones together. */
   readonly pods: number;
   /** Pods that may be down at once, by the policy and by the PodDisruptionBudget. */
   readonly atOnce: number;
-  readonly engine: 'onDelete' | 'promote';
+  readonly engine: (typeof largeRunEngines)[number];
   /** The built executable; bundled from its source when absent. */
   readonly executable?: string;
   readonly flags?: readonly string[];
@@ -78,12 +87,15 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
     podAnnotations: { 'test.rollout-group.dev/ready-after': readyAfter, 'test.rollout-group.dev/gone-after': '200ms' },
     zoneMeta: (zone) => ({ replicas: sizes.get(zone) ?? 0 }),
   });
-  await group.create(timeoutMs);
-  await createBudget(controlPlane, group, atOnce);
+  const ofExecutable = executable === undefined ? {} : { executable };
   const slack = fakeSlack(() => Date.now());
   const server = await onLoopback(slack);
   let agent: AgentProcess | undefined;
+  let world: World | undefined;
   try {
+    if (engine === 'promote') world = await createWorld(controlPlane, { namespaces: [namespace], start: ofExecutable });
+    await group.create(timeoutMs);
+    await createBudget(controlPlane, group, atOnce);
     await createChannel(controlPlane, namespace, server.url);
     await client.create(`${ours}/${namespace}/rolloutgroups`, groupObject(group, options));
     const own = [
@@ -93,14 +105,15 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
     await grant(client, identities.agent, namespace, [...agentRules(), ...own]);
     await grantNodes(client, identities.agent);
     agent = await startAgentProcess({
-      ...{ url, identity: identities.agent, namespace },
-      ...(executable === undefined ? {} : { executable }),
+      ...{ url, identity: identities.agent, namespace, ...ofExecutable },
       flags: [...leaseFlags, ...flags],
     });
     await agent.untilReady();
+    if (world !== undefined) await untilPromoting(controlPlane, group, world);
     const startedAt = Date.now();
-    await group.setImage('example.com/server:2');
-    await group.untilRolled(timeoutMs, { isAdopted: false });
+    await group.setImage(newImage);
+    // Once every pod is promoted, Kubernetes itself takes the new revision for the current one; with OnDelete it never does.
+    await group.untilRolled(timeoutMs, { isAdopted: engine === 'promote' });
     const wallMs = Date.now() - startedAt;
     await client.until<Group>(`${ours}/${namespace}/rolloutgroups`, 'a run that is over', (groups) =>
       groups.every(({ status }) => status?.phase === 'Done'),
@@ -115,6 +128,7 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
     return { zones, group, wallMs, slack: { sent, messages }, agentLog: agent.log() };
   } finally {
     await agent?.stop();
+    await world?.close();
     await server.close();
   }
 }

@@ -21,6 +21,8 @@ export interface StartOptions {
   readonly url?: string;
   readonly identity?: Identity;
   readonly flags?: readonly string[];
+  /** The built executable, where that is what counts; bundled from its source when absent. */
+  readonly executable?: string;
 }
 
 /** Starts the executable as a webhook and waits until it is ready. */
@@ -32,6 +34,7 @@ export async function startWebhookProcess(
     url: options.url ?? url,
     identity: options.identity ?? identities.agent,
     namespace: 'rollout-group',
+    ...(options.executable === undefined ? {} : { executable: options.executable }),
     flags: [
       '-run=webhook',
       '-namespaces=*',

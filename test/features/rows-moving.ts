@@ -11,6 +11,7 @@ const promotions = of('test/engine/promote/promotions.test.ts');
 const partitionCluster = of('test/agent/partition.cluster.ts');
 const partitionWebhook = of('test/webhook/partition.cluster.ts');
 const partitionPlan = of('test/engine/plan/partition.test.ts');
+const largeRun = of('test/agent/large-run.cluster.ts');
 const rolloutCluster = of('test/agent/rollout.cluster.ts');
 const enforce = of('test/webhook/native/enforce.test.ts');
 const rollout = of('test/agent/agent-rollout.test.ts');
@@ -197,6 +198,9 @@ export const movingRows: readonly Row[] = [
         'that a budget refuses, which the agent did not see, are asked for again and are no failure',
       ),
       ...evicted('stays when two budgets select it'),
+      ...largeRun(
+        'takes the right pods under the engine %s, within the budget, the ledger and the pages of Slack, and brings each back as the ledger says',
+      ),
     ],
   },
   {
