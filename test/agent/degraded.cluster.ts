@@ -1,5 +1,6 @@
 // What becomes of a rollout when the agent may do less than it asks for, and when groups are not as they should be.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scaledConfig } from '../control-plane/agent-in-process.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { agentRules, originalRules, permissionsOf, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
@@ -36,10 +37,17 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
 
   const open = (namespace: string, rules = agentRules(), replicas = 1) =>
     openArena(controlPlane(), recorder, { namespace, replicas, rules });
-  const deletesOf = async (arena: Arena): Promise<number> => {
+  /** When each delete of the agent arrived, in Unix milliseconds. */
+  const deletesOf = async (arena: Arena): Promise<readonly number[]> => {
     const { requests } = await arena.history();
     const user = controlPlane().identities.agent.user;
-    return requests.filter((request) => request.verb === 'delete' && request.user.username === user).length;
+    const deletes = requests.filter((request) => request.verb === 'delete' && request.user.username === user);
+    return deletes.map(({ requestReceivedTimestamp }) => Date.parse(requestReceivedTimestamp));
+  };
+  const leaseCreatedAt = async (arena: Arena): Promise<number> => {
+    const { requests } = await arena.history();
+    const created = requests.find(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'leases');
+    return Date.parse(created?.stageTimestamp ?? '');
   };
 
   it.concurrent.each(permissions)('without "%s" does what can be done, and names what is missing', async (permission) => {
@@ -55,8 +63,12 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
           () => JSON.stringify(agent.degradations()),
         );
         expect(agent.degradations().find(({ id }) => id === part)).toMatchObject({ reason: 'forbidden' });
-        // What the first announcement creates, and the first Lease, last for one step.
-        expect(await deletesOf(arena)).toBeLessThanOrEqual(permission.startsWith('update') ? 1 : 0);
+        // What the first announcement creates lasts for one step, and the first Lease for its duration.
+        const sentAt = await deletesOf(arena);
+        if (permission === 'update leases.coordination.k8s.io') {
+          const heldUntil = (await leaseCreatedAt(arena)) + scaledConfig(namespace, 'agent').lease.durationMs;
+          expect(sentAt.filter((at) => at > heldUntil)).toEqual([]);
+        } else expect(sentAt.length).toBeLessThanOrEqual(permission === 'update configmaps' ? 1 : 0);
       } else if (needed.includes(permission)) {
         const said = () =>
           agent
