@@ -4,6 +4,7 @@ import type { Moment } from '../control-plane/crash.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { callSites } from '../control-plane/sites.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { podsRemovedBy } from '../kit/watcher-requests.ts';
 import { openArena } from './arena.ts';
 
 /** Sites that a rollout does not come to, and where they are ended instead. */
@@ -109,18 +110,9 @@ describeOnControlPlane('a leader that dies', (controlPlane) => {
     }
   });
 
-  /** By what left and not by what was answered: a delete whose sender died under way may be carried out and noted as failed. */
   async function expectEachReplacedOnce(arena: Awaited<ReturnType<typeof openArena>>): Promise<void> {
-    const { requests, events } = await arena.history();
-    const gone = events.flatMap(({ type, kind, object }) => (type === 'DELETED' && kind === 'Pod' ? [object.metadata] : []));
-    const left = gone.map(({ name, labels }) => `${name} of ${labels?.['controller-revision-hash']}`);
-    const asked = requests.flatMap(({ verb, user, objectRef, responseStatus, stageTimestamp }) =>
-      objectRef?.resource === 'pods' && (verb === 'delete' || objectRef.subresource === 'eviction')
-        ? [`${stageTimestamp} ${user.username} ${verb} ${objectRef.name}: ${responseStatus?.code}`]
-        : [],
-    );
     const pods = arena.group.sets.flatMap((set) => [`${set}-0`, `${set}-1`]);
-    expect(gone.map(({ name }) => name).sort(), [...left, ...asked].join('\n')).toEqual(pods);
+    expect(podsRemovedBy(controlPlane().identities.agent.user, await arena.history())).toEqual(pods);
   }
 });
 

@@ -6,7 +6,7 @@ import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts
 import { callSites } from '../control-plane/sites.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { checkHistory } from '../kit/watcher.ts';
-import { isPodDelete, preconditionsOf } from '../kit/watcher-requests.ts';
+import { podsRemovedBy } from '../kit/watcher-requests.ts';
 import { createKinds, openWholeRun, podCount, wholeEnd } from './whole-run.ts';
 
 const [noReplicas, noKinds, noWebhooks] = [
@@ -157,13 +157,7 @@ describeOnControlPlane('a whole run', (controlPlane) => {
         requests: requests.filter(({ objectRef }) => objectRef?.namespace === namespace),
         events: events.filter(({ kind, object }) => kind === 'Node' || object.metadata.namespace === namespace),
       };
-      const asked = new Set(
-        here.requests.filter((request) => isPodDelete(request) && request.user.username === agent).map((one) => preconditionsOf(one).uid),
-      );
-      // By what left and not by what was answered, which may have come when nobody was there any more.
-      const replaced = here.events.filter(
-        ({ type, kind, object }) => type === 'DELETED' && kind === 'Pod' && asked.has(object.metadata.uid),
-      );
+      const replaced = podsRemovedBy(agent, here);
       const zones = ['a', 'b'].map((zone) => ({ statefulSet: `ingester-zone-${zone}`, maxUnavailable: 1 }));
       const violations = checkHistory(here, [agent], [{ namespace, zones }]);
       expect({ sites, moment, replaced: replaced.length, violations }).toEqual({ sites, moment, replaced: podCount, violations: [] });

@@ -1,5 +1,5 @@
 // What the watcher asks of each write by itself: that it names what it was decided from, and that it is gentle.
-import type { RecordedRequest } from './watcher-history.ts';
+import type { History, RecordedRequest } from './watcher-history.ts';
 
 export interface RequestViolation {
   readonly invariant: 'S10' | 'S20';
@@ -44,6 +44,21 @@ export function isPodDelete({ verb, objectRef }: RecordedRequest): boolean {
 export function preconditionsOf(request: RecordedRequest): { readonly uid?: unknown; readonly resourceVersion?: unknown } {
   const options = isEviction(request) ? field(request.requestObject, 'deleteOptions') : request.requestObject;
   return { uid: field(options, 'preconditions', 'uid'), resourceVersion: field(options, 'preconditions', 'resourceVersion') };
+}
+
+/**
+ * Names of the pods that left and that the user had asked to go, one for each object, ascending. By what left and not by what was answered: a request
+ * whose sender died under way may be carried out and noted as failed. And by UID: the kubelet of the fixture deletes by name, on a busy machine
+ * also the successor of the pod that it means.
+ */
+export function podsRemovedBy(user: string, { requests, events }: History): readonly string[] {
+  const own = requests.filter((request) => request.user.username === user && (isPodDelete(request) || isEviction(request)));
+  const asked = new Set(own.map((request) => preconditionsOf(request).uid));
+  return events
+    .flatMap(({ type, kind, object }) =>
+      type === 'DELETED' && kind === 'Pod' && asked.has(object.metadata.uid) ? [object.metadata.name] : [],
+    )
+    .sort();
 }
 
 /**
