@@ -51,10 +51,10 @@ export function channelOf({ metadata, spec }: NotificationChannel): ChannelDefin
   return { ...common, ...caOf(gitlab), service: 'gitlab', url: base(gitlab.url, usualBases.gitlab), token, project };
 }
 
-/** Names of the Secrets that a channel reads, sorted. */
-export function channelSecrets({ slack, callback, github, gitlab }: ChannelSpec): readonly string[] {
+/** Keys of Secrets that a channel reads. */
+export function channelSecretKeys({ slack, callback, github, gitlab }: ChannelSpec): readonly SecretKey[] {
   const keys = [slack?.token, slack?.ca, callback?.signingKey, callback?.ca, github?.token, github?.ca, gitlab?.token, gitlab?.ca];
-  return [...new Set(keys.flatMap((key) => (key === undefined ? [] : [key.name])))].sort();
+  return keys.flatMap((key) => key ?? []);
 }
 
 /** Whether the address may be asked without encryption: it is this machine's own. */

@@ -3,6 +3,7 @@ import { durationMs } from './duration.ts';
 import type { MetricSource } from './schema/kinds.ts';
 
 type MetricSourceSpec = MetricSource['spec'];
+type SecretKey = NonNullable<NonNullable<MetricSourceSpec['consul']>['token']>;
 
 export interface MetricSourceDefinition {
   readonly name: string;
@@ -31,8 +32,8 @@ export function metricSourceOf({ metadata, spec }: MetricSource): MetricSourceDe
   };
 }
 
-/** Names of the Secrets that a source reads, sorted. */
-export function secretsOf({ prometheus, consul }: Pick<MetricSourceSpec, 'prometheus' | 'consul'>): readonly string[] {
+/** Keys of Secrets that a source reads. */
+export function sourceSecretKeys({ prometheus, consul }: Pick<MetricSourceSpec, 'prometheus' | 'consul'>): readonly SecretKey[] {
   const keys = [
     prometheus?.bearerToken,
     prometheus?.basicAuth?.username,
@@ -41,5 +42,5 @@ export function secretsOf({ prometheus, consul }: Pick<MetricSourceSpec, 'promet
     consul?.token,
     consul?.ca,
   ];
-  return [...new Set(keys.flatMap((key) => (key === undefined ? [] : [key.name])))].sort();
+  return keys.flatMap((key) => key ?? []);
 }

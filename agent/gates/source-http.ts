@@ -4,7 +4,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import type { MetricSourceDefinition } from '../../policies/metric-source.ts';
 import type { GateAnswer, GateHttp, GateQuestion, Log } from '../env.ts';
 import { findSource, type SourceParts } from './find-source.ts';
-import { bearerOf, keyOf, passwordOf, type SecretReader, secretReader } from './source-secrets.ts';
+import { bearerOf, type CredentialReader, credentialReader, keyOf, passwordOf } from './source-secrets.ts';
 
 /** As `agent/process/http-exchange.ts` takes it. */
 export interface SourceRequest {
@@ -57,7 +57,7 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
         if (left <= 0) throw new Error(`no answer came within ${formatDuration(timeoutMs)}`);
         return left;
       };
-      const secrets = secretReader(options, { namespace: options.agentNamespace, leftMs });
+      const secrets = credentialReader(options, { namespace: options.agentNamespace, leftMs });
       const maxBodyBytes = Math.min(question.maxBodyBytes, source.maxResponseBytes);
       const answer = await send({ source, secrets, leftMs, maxBodyBytes });
       if (answer.status >= 300 && answer.status <= 399)
@@ -119,7 +119,7 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
 /** Where and how one question is asked. */
 interface At {
   readonly source: MetricSourceDefinition;
-  readonly secrets: SecretReader;
+  readonly secrets: CredentialReader;
   /** Until the question must be over. Throws when it is. */
   readonly leftMs: () => number;
   readonly maxBodyBytes: number;

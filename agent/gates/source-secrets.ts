@@ -1,47 +1,28 @@
 // Credentials of metric sources: keys of Secrets in the agent's own namespace, read when they are used and never kept.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { ApiFailure } from '../../cluster/request/failure.ts';
-import { asJsonObject } from '../../cluster/request/json.ts';
-import { getObject } from '../../cluster/request/read.ts';
-import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-
-export interface SecretKey {
-  readonly name: string;
-  readonly key: string;
-}
+import { type SecretKey, type SecretText, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
 
 /** The text of a key. Rejects with an Error that anybody may read: it names neither the Secret nor what is in it. */
-export type SecretReader = (key: SecretKey) => Promise<string>;
+export type CredentialReader = (key: SecretKey) => Promise<string>;
 
 /** Reads each Secret once, however many of its keys are asked for. To be made for each question. */
-export function secretReader(
-  { kubernetes }: Pick<ClusterEnv, 'kubernetes'>,
+export function credentialReader(
+  env: Pick<ClusterEnv, 'kubernetes'>,
   { namespace, leftMs }: { readonly namespace: string; readonly leftMs: () => number },
-): SecretReader {
-  const read = new Map<string, Promise<KubernetesObject | undefined>>();
-  const secretOf = (name: string): Promise<KubernetesObject | undefined> => {
-    const found =
-      read.get(name) ?? getObject({ kubernetes }, resources.secrets, { namespace, name }, { site: 'gate.secret', timeoutMs: leftMs() });
-    read.set(name, found);
-    return found;
-  };
-  return async ({ name, key }) => {
-    let secret: KubernetesObject | undefined;
+): CredentialReader {
+  const read = secretReader(env, { namespace, site: 'gate.secret', timeoutMs: leftMs });
+  return async (key) => {
+    let found: SecretText;
     try {
-      secret = await secretOf(name);
+      found = await read(key);
     } catch (error) {
       const why = error instanceof ApiFailure ? ` (HTTP ${error.status})` : '';
       throw new Error(`the Secret of the metric source cannot be read${why}`);
     }
-    if (secret === undefined) throw new Error('the Secret of the metric source does not exist');
-    const value = asJsonObject(secret['data'])[key];
-    if (typeof value !== 'string') throw new Error('the Secret of the metric source has not the key that it names');
+    if ('problem' in found) throw new Error(secretProblemText(found.problem, 'the metric source'));
     // What people pipe into a file ends with a line break.
-    const text = Buffer.from(value, 'base64')
-      .toString('utf8')
-      .replace(/\r?\n$/, '');
-    if (text === '') throw new Error('the Secret of the metric source has an empty key');
-    return text;
+    return found.text.replace(/\r?\n$/, '');
   };
 }
 

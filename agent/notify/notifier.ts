@@ -7,7 +7,7 @@ import { ChannelQueue } from './channel-queue.ts';
 import { channelSource } from './channels.ts';
 import { Deliverer, type NotifyResult } from './deliver.ts';
 import { notesStore } from './notes-store.ts';
-import { secretReader } from './secrets.ts';
+import { channelSecretReader } from './secrets.ts';
 import { ToldGroup } from './told-group.ts';
 
 export interface NotifierOptions {
@@ -55,7 +55,7 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
     parts: {
       env,
       call: (request) => env.notify?.call(request) ?? Promise.reject(new Error('there is no way to reach a service')),
-      secret: secretReader(env, config.agentNamespace, timeoutMs),
+      secret: channelSecretReader(env, config.agentNamespace, timeoutMs),
     },
     onResult: (channel, result, problem) => {
       onResult?.(channel, result);

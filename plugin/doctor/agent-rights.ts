@@ -50,6 +50,7 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
   ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
   ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
+  ...rights('', 'configmaps', ['list'], 'groups that nothing defines any more are not released, whatever onPolicyDeleted said'),
   ...rights('coordination.k8s.io', 'leases', ['get', 'create', 'update'], 'the agent works alone and shares the work with no other', {
     scope: 'agent',
   }),
@@ -71,8 +72,8 @@ export const agentRights: readonly AgentRight[] = [
 /** Of them, what a process needs that only serves webhooks: it looks, and keeps ledgers. */
 export const webhookRights: readonly AgentRight[] = agentRights.filter(
   ({ resource, verb }) =>
-    resource === 'configmaps' ||
+    (resource === 'configmaps' && verb !== 'list') ||
     resource === 'events' ||
     resource === 'controllerrevisions' ||
-    (look.some((one) => one === verb) && resource !== 'replicatemplates' && resource !== 'rolloutruns'),
+    (look.some((one) => one === verb) && !['configmaps', 'replicatemplates', 'rolloutruns'].includes(resource)),
 );

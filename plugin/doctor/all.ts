@@ -1,9 +1,11 @@
 // The checks of doctor, in the order in which they are shown.
+import { admissionPolicies } from './admission-policies.ts';
 import { agentPermissions, agentPresent, publishedDecisions, singleAgent } from './agent.ts';
 import { channels } from './channels.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import { leftLedgers, missingMembers, nameLabels, overlappingBudgets, settings, strangers, strategies } from './groups.ts';
+import { namedSecrets } from './secrets.ts';
 import { webhookRegistration } from './webhooks.ts';
 import { autoscaledMembers, otherOperator, replicasInGit } from './writers.ts';
 
@@ -24,9 +26,11 @@ const checks: readonly Check[] = [
   overlappingBudgets,
   leftLedgers,
   channels,
+  namedSecrets,
   kubernetesVersion,
   clocks,
   webhookRegistration,
+  admissionPolicies,
 ];
 
 export function examine(facts: Facts): readonly CheckResult[] {

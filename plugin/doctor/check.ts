@@ -5,6 +5,7 @@ import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapsho
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
+import type { PolicyProblem } from '../../policies/install/registered-policies.ts';
 import type { Kind } from '../../policies/schema/kinds.ts';
 import type { AgentRight } from './agent-rights.ts';
 
@@ -101,6 +102,24 @@ export interface RegistrationFact {
   readonly namespaces: readonly { readonly name: string; readonly isOptedIn: boolean }[];
 }
 
+/** What the API server refuses by itself. */
+export interface AdmissionPolicyFact {
+  /** False before Kubernetes 1.30. */
+  readonly isServed: boolean;
+  /** In what it differs from what an installation has. */
+  readonly problems: readonly PolicyProblem[];
+}
+
+/** The Secrets that metric sources and notification channels name. */
+export interface SecretsFact {
+  /** How many keys. */
+  readonly named: number;
+  /** What is not there, with the object that names it; nothing of what is. */
+  readonly problems: readonly string[];
+  /** Names of Secrets that may not be read. */
+  readonly forbidden: readonly string[];
+}
+
 export interface Facts {
   /** The clock of this machine. */
   readonly nowMs: number;
@@ -130,6 +149,10 @@ export interface Facts {
   readonly ledgers: Known<readonly LedgerFact[]>;
   /** Absent: nobody looked. */
   readonly registration?: Known<RegistrationFact>;
+  /** Absent: nothing is installed, or nobody looked. */
+  readonly admissionPolicies?: Known<AdmissionPolicyFact>;
+  /** Absent: nobody looked. */
+  readonly secrets?: Known<SecretsFact>;
   /** Those that fail; absent when it was not looked at. */
   readonly failingChannels?: readonly ChannelFact[];
 }

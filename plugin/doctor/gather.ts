@@ -22,6 +22,8 @@ import { comparedObjects, listIn, orUnknown, readObjects } from '../source/clust
 import { asFile } from '../source/cluster-policies.ts';
 import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from './check.ts';
 import { readAccounts } from './gather-accounts.ts';
+import { readAdmissionPolicies } from './gather-policies.ts';
+import { readNamedSecrets } from './gather-secrets.ts';
 import { readRegistration, readWebhookAccounts } from './gather-webhooks.ts';
 
 export interface DoctorScope {
@@ -60,6 +62,8 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace });
   const groups = resolution.bundle.groups;
   const registration = await readRegistration(cluster, { agentNamespace, groups });
+  const policies = await readAdmissionPolicies(cluster, { agentNamespace, groups, registration });
+  const secrets = await readNamedSecrets(cluster, agentNamespace);
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
   const promoting = groups.filter(isPromoted).map(({ namespace }) => namespace);
   const accounts = await readAccounts(cluster, { ...scope, watched, promoting, leases, published, usualNamespace: agentNamespace });
@@ -70,6 +74,8 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     published,
     kinds: installed,
     registration,
+    ...(policies === undefined ? {} : { admissionPolicies: policies }),
+    secrets,
     accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, promoting, known: accounts }))],
     operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
     autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...(isUnknown(scaled) ? [] : scaled)].flatMap(autoscalerOf),

@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../cluster/request/write.ts';
-import { admissionPolicyKinds } from '../../policies/install/admission-policy.ts';
+import { admissionPolicyKinds } from '../../policies/install/admission-policy-objects.ts';
 import { removal } from '../../policies/install/installation.ts';
 import { type InstallObject, type InstallOptions, installLabel } from '../../policies/install/object.ts';
 import { everywhere } from '../../policies/install/scope.ts';
@@ -92,7 +92,7 @@ export async function applyInstallation(
 
 /** Of kinds that are not in every version of Kubernetes, and that are of no namespace. */
 function isNotServed(error: unknown, { kind }: Pick<InstallObject, 'kind'>): boolean {
-  return admissionPolicyKinds.includes(kind) && isStatus(error, 404);
+  return admissionPolicyKinds.some((one) => one === kind) && isStatus(error, 404);
 }
 
 function isMadeHere(objects: readonly InstallObject[], { metadata: { namespace } }: InstallObject): boolean {

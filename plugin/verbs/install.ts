@@ -43,7 +43,7 @@ const install: Verb = {
     },
     {
       flags: '--no-admission-policies',
-      description: 'Without the ValidatingAdmissionPolicy that guards update strategies; for Kubernetes before 1.30.',
+      description: 'Without the ValidatingAdmissionPolicies about update strategies and about who asked; for Kubernetes before 1.30.',
     },
     { flags: '--apply', description: 'Apply it to the cluster instead of printing it.' },
     dryRun,

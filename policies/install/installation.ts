@@ -1,7 +1,8 @@
 // A whole installation: every object in the order in which it is applied, and in that in which it is taken away.
 import { customResourceDefinition } from '../schema/crd.ts';
 import { apiGroup, type Kind, kinds } from '../schema/kinds.ts';
-import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
+import { admissionPoliciesOf } from './admission-policy.ts';
+import { admissionPolicyKinds } from './admission-policy-objects.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
 import { agentName, certificateSecret, enforceLabel, type InstallObject, type InstallOptions } from './object.ts';
 import { rightsOf } from './rights.ts';
@@ -36,7 +37,7 @@ export interface RemovalOptions {
  * in between. Namespaces stay: data lives there.
  */
 export function removal(options: InstallOptions, { hasDefinitions }: RemovalOptions): readonly InstallObject[] {
-  const isWebhook = ({ kind }: InstallObject) => kind.endsWith('WebhookConfiguration') || admissionPolicyKinds.includes(kind);
+  const isWebhook = ({ kind }: InstallObject) => kind.endsWith('WebhookConfiguration') || admissionPolicyKinds.some((one) => one === kind);
   const goes = installation(options).filter(({ kind }) => kind !== 'Namespace' && (hasDefinitions || kind !== 'CustomResourceDefinition'));
   const reversed = goes.toReversed();
   return [...reversed.filter(isWebhook), ...reversed.filter((one) => !isWebhook(one))];

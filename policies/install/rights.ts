@@ -73,8 +73,8 @@ function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
     rule('apps', ['statefulsets/status'], ['update']),
     rule('policy', ['poddisruptionbudgets'], ['list', 'watch']),
     rule(original, ['zoneawarepoddisruptionbudgets'], ['list', 'watch']),
-    // Ledgers, and what is published where our kinds are not installed.
-    rule('', ['configmaps'], ['get', 'create', 'update']),
+    // Ledgers, and what is published where our kinds are not installed. `list` finds those of groups that nothing defines any more (`onPolicyDeleted`).
+    rule('', ['configmaps'], ['get', 'list', 'create', 'update']),
     rule('events.k8s.io', ['events'], ['create']),
     rule(apiGroup, ['rolloutgroups'], ['get', 'list', 'watch']),
     rule(apiGroup, ['rolloutgroups/status'], ['patch']),

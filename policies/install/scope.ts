@@ -1,9 +1,8 @@
 // What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
 
-import { channelSecrets } from '../channel.ts';
 import type { GroupDefinition, PolicyBundle, ReplicasDefinition } from '../definition.ts';
 import type { LoadedDocument } from '../load.ts';
-import { secretsOf } from '../metric-source.ts';
+import { secretKeysOf } from '../named-secrets.ts';
 
 /** A kind that replicas are mirrored from, in one namespace. */
 export interface MirrorSource {
@@ -97,7 +96,7 @@ export function installScope(
   return {
     namespaces: all,
     mirrors: mirrorsOf(groups),
-    secrets: sorted(documents.flatMap((document) => secretNames(document, agentNamespace))),
+    secrets: sorted(documents.flatMap((document) => secretKeysOf(document, agentNamespace).map(({ name }) => name))),
     members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
     ...{ promote: engineScope('promote'), partition: engineScope('partition') },
   };
@@ -105,13 +104,6 @@ export function installScope(
 
 function membersOf(groups: PolicyBundle['groups']): readonly Member[] {
   return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
-}
-
-/** Sources and channels of other namespaces are never used, so what they name is nobody's to be read. */
-function secretNames(document: LoadedDocument, agentNamespace: string): readonly string[] {
-  if ((document.value.metadata.namespace ?? agentNamespace) !== agentNamespace) return [];
-  if (document.kind === 'MetricSource') return secretsOf(document.value.spec);
-  return document.kind === 'NotificationChannel' ? channelSecrets(document.value.spec) : [];
 }
 
 function hasSelectors(documents: readonly LoadedDocument[]): boolean {

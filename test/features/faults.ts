@@ -21,6 +21,9 @@ const controller = of('test/engine/world/controller.test.ts');
 const midWave = of('test/engine/people/mid-wave.test.ts');
 const source = of('test/policies/metric-source.test.ts');
 const http = of('test/agent/gates/source-http.test.ts');
+const secrets = of('test/webhook/native/missing-secrets.test.ts');
+const ourKinds = of('test/webhook/native/our-kinds.cluster.ts');
+const doctorSecrets = of('test/plugin/doctor/secrets.test.ts');
 const phased = of('test/policies/adopt/phased-rollout.test.ts');
 const query = of('test/policies/adopt/phased-query.test.ts');
 
@@ -130,15 +133,20 @@ export const faults: readonly Row[] = [
   {
     id: 10,
     what: 'an address without a scheme passes, certificates cannot be checked by an authority of their own, times cannot be set',
-    here: 'An address is http or https or refused; a source names its authority, its time and how much it may answer. What cannot be converted is left out.',
+    here: 'An address is http or https or refused; a source names its authority, its time and how much it may answer. Whoever writes one hears of Secrets that are not there: it is taken all the same, as tools apply objects in any order. No object has headers of its own: what a tenant could write there would speak to the provider in the name of the agent (docs/decisions/no-headers-of-their-own.md). What cannot be converted is left out.',
     tests: [
       ...source('the address of a source', 'has the limits of its schema, in milliseconds, unless it says otherwise'),
       ...http(
         'is trusted by the authority that it names, and by no other',
         'silence, and one that drips, within the time of the gate and of the source',
       ),
+      ...secrets(
+        'is taken with a warning for each Secret and key that is not there, within what API servers show',
+        'is taken without a word, and in time, where a Secret %s; of the others it is said',
+      ),
+      ...ourKinds('a source is taken whether its Secret is there or not, and whoever writes it hears of it'),
+      ...doctorSecrets('are named when they, or keys of them, are not there, each once, and without what is in them'),
       ...phased('leaves no group without its gate behind'),
     ],
-    open: 'Whether a Secret exists is not asked when a source is written, since it may come later; without it the gate holds. Headers of your own cannot be set.',
   },
 ];

@@ -39,6 +39,9 @@ const promotedKilledTwice = promote(
   'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
 ).map((test) => ({ ...test, by: 'killTwice' }));
 const deleted = of('test/engine/plan/partition-alone.test.ts');
+const releaseRules = of('test/engine/release/release.test.ts');
+const releaseByAgent = of('test/agent/release/release.test.ts');
+const releaseCluster = of('test/agent/release/release.cluster.ts');
 
 export const judgingRows: readonly Row[] = [
   {
@@ -205,19 +208,23 @@ export const judgingRows: readonly Row[] = [
   {
     id: 34,
     what: 'a StatefulSet is handed back to stock behaviour',
-    here: 'Whoever deletes the group keeps what is there: no pod moves until somebody writes partition or strategy. A gate that observes holds nothing.',
+    here: 'With onPolicyDeleted: release, deleting the group does it: the partition of one zone after the other becomes 0, each once. A gate that observes holds nothing.',
     tests: [
+      ...releaseRules('a release'),
+      ...releaseByAgent('stays as it is for a minute, then its zones are handed back one after the other, and it is forgotten'),
+      ...releaseCluster('is left to the StatefulSet controller, one zone after the other, past a wave that would soak for an hour'),
       ...deleted('stays where it is when its group is deleted in the middle, until somebody moves it'),
       ...phased('with standardRollingUpdate has a gate that only observes'),
       ...gate('never fails with a limit of 0, nor when it only observes'),
     ],
-    open: 'onPolicyDeleted: release, by which the agent would remove the partition itself, has no effect yet (RG2205).',
   },
   {
     id: 35,
     what: 'what is left when the policy is deleted',
-    here: 'Everything stays: pods in flight come back, no other goes, and the partition stays where it is.',
+    here: 'Everything stays: pods in flight come back, no other goes, and the partition stays where it is, unless the group said onPolicyDeleted: release.',
     tests: [
+      ...releaseRules('a definition'),
+      ...releaseByAgent('a release', 'a group whose file is deleted', 'whatever happens to the agent'),
       ...deleted('stays where it is when its group is deleted in the middle, until somebody moves it'),
       ...midWave('in the middle of a wave'),
     ],

@@ -1,30 +1,10 @@
 // What could be done to the webhooks or through them, what we do about it, and the tests that show it.
-
-/** A test by its file and its title, or that of the suite around it. */
-export interface NamedTest {
-  readonly file: string;
-  readonly title: string;
-}
-
-export interface Threat {
-  readonly id: number;
-  /** Of STRIDE: spoofing, tampering, repudiation, information disclosure, denial of service, elevation of privilege. */
-  readonly stride: string;
-  readonly threat: string;
-  readonly rule: string;
-  readonly tests: readonly NamedTest[];
-  /** What of it is not done, or not shown by a test, and why. */
-  readonly open?: string;
-}
+import { of, type Threat } from './threat.ts';
 
 /** Rows that are open. Whoever closes one lowers it; it is never raised. */
 export const openRows = 0;
 
 const here = 'test/webhook';
-const of =
-  (file: string) =>
-  (...titles: readonly string[]): readonly NamedTest[] =>
-    titles.map((title) => ({ file, title }));
 
 const bypass = of(`${here}/bypass.cluster.ts`);
 const outage = of(`${here}/outage.cluster.ts`);
@@ -66,6 +46,7 @@ const installation = of('test/policies/install/installation.test.ts');
 const narrowing = of('test/policies/install/narrowing.test.ts');
 const registration = of(`${here}/registration/registration.test.ts`);
 const doctor = of('test/plugin/doctor/webhooks.test.ts');
+const stampPolicy = of(`${here}/admission-policy-stamp.cluster.ts`);
 const release = of(`${here}/native/pod-release.test.ts`);
 
 export const threats: readonly Threat[] = [
@@ -395,6 +376,24 @@ export const threats: readonly Threat[] = [
         'refuses them on every path: replaced, applied by force, and by somebody who may do anything',
       ),
       ...registration('is told of where pods are to be promoted and nobody is asked about them, enforced or not'),
+    ],
+  },
+  {
+    id: 21,
+    stride: 'SE',
+    threat: 'Whoever may write intents writes there who asked, when the webhook that stamps them is taken away or was never registered.',
+    rule: 'The API server itself compares the stamp with who asks, at each write, and refuses another one: it may only say nothing, which counts for nobody. doctor tells of a policy that is gone, changed, or refuses nobody.',
+    tests: [
+      ...stampPolicy(
+        'a stamp %s is refused, whatever the way',
+        'spares nobody: neither an administrator nor the agent',
+        'a stamp stays as it is while nothing else is asked for',
+        'nobody changes what another person asked for in their name',
+        'everybody is stamped, whatever they write, and the policy is content with it',
+        'a forged one is refused again as soon as somebody takes the configurations away',
+      ),
+      ...of('test/policies/install/registered-policies.test.ts')('are told of when one %s', 'are told of when a binding %s'),
+      ...of('test/plugin/doctor/admission-policies.test.ts')('that were changed, or are bound without refusing, are failures'),
     ],
   },
 ];

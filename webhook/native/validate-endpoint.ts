@@ -6,6 +6,7 @@ import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import type { Answer, Endpoint, Review } from '../review/review.ts';
+import { missingSecrets } from './missing-secrets.ts';
 import { isStamped, rightStamp, specOf, stampField } from './stamp-identity.ts';
 import { findingsOf } from './validate-object.ts';
 
@@ -24,12 +25,16 @@ const mostWarnings = 10;
 /**
  * Refuses what has errors with 422 and a line for each, and passes warnings on. An intent or exception in whose field for who asked stands somebody
  * else is refused with 403: something has changed it after it was stamped. Deletions pass, and so does an update that leaves the spec as it was:
- * an object that was taken once must be let go.
+ * an object that was taken once must be let go. Whether Secrets are there that a source or a channel names is asked of the API server, and only said.
  */
-export function validateEndpoint({ clock }: Pick<WebhookEnv, 'clock'>, options: ValidateOptions): Endpoint {
+export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, options: ValidateOptions): Endpoint {
   return {
     path: endpointPaths.validate,
-    handle: async (review) => (isConcerned(review) ? validate(review, options, clock.nowMs()) : { allowed: true }),
+    handle: async (review, call) => {
+      if (!isConcerned(review)) return { allowed: true };
+      const answer = validate(review, options, env.clock.nowMs());
+      return answer.allowed ? withWarnings(answer, await missingSecrets(env, review, options, call)) : answer;
+    },
     // The agent leaves out what has errors, but it believes in who asked.
     onFailure: (review, problem) =>
       isConcerned(review) && isStamped(review)
@@ -52,10 +57,13 @@ function validate(review: Review, options: ValidateOptions, nowMs: number): Answ
   const findings = findingsOf(object, options);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning').map((one) => boundedText(lineOf(one), longestWarning));
-  const said = warnings.length === 0 ? {} : { warnings: atMost(warnings, mostWarnings) };
-  return errors.length === 0
-    ? { allowed: true, ...said }
-    : { allowed: false, code: 422, reason: 'Invalid', message: refusal(review, errors), ...said };
+  const answer: Answer =
+    errors.length === 0 ? { allowed: true } : { allowed: false, code: 422, reason: 'Invalid', message: refusal(review, errors) };
+  return withWarnings(answer, atMost(warnings, mostWarnings));
+}
+
+function withWarnings(answer: Answer, more: readonly string[]): Answer {
+  return more.length === 0 ? answer : { ...answer, warnings: [...(answer.warnings ?? []), ...more] };
 }
 
 /** Without a stamp nobody is believed to have asked, and nothing is claimed that could be wrong. */

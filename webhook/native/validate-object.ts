@@ -4,6 +4,7 @@ import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { type Finding, sortFindings } from '../../policies/findings/finding.ts';
 import { checkDocuments } from '../../policies/lint/lint.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
+import type { LoadedDocument, LoadResult } from '../../policies/load.ts';
 import { ofKind, resolvePolicies } from '../../policies/resolve/resolve.ts';
 
 /**
@@ -11,7 +12,7 @@ import { ofKind, resolvePolicies } from '../../policies/resolve/resolve.ts';
  * not for us to say. Notices are left out.
  */
 export function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
-  const load = loadObjects([withName(object)]);
+  const load = loadObject(object);
   const resolution = resolvePolicies(load.documents);
   const checked = checkDocuments({
     load,
@@ -25,6 +26,15 @@ export function findingsOf(object: JsonObject, { agentNamespace }: { readonly ag
     engineRules: ruleCatalog.map(({ id }) => id),
   });
   return sortFindings([...load.findings, ...resolution.findings, ...checked]).filter(({ severity }) => severity !== 'notice');
+}
+
+/** The object as a document; none when its schema does not take it. */
+export function documentOf(object: JsonObject): LoadedDocument | undefined {
+  return loadObject(object).documents[0];
+}
+
+function loadObject(object: JsonObject): LoadResult {
+  return loadObjects([withName(object)]);
 }
 
 /** An object that is to be named by the API server has no name yet. */

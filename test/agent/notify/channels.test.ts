@@ -3,7 +3,7 @@ import type { PolicySourceName } from '../../../agent/config.ts';
 import type { AgentEnv, PolicyDirectory } from '../../../agent/env.ts';
 import { ChannelQueue, type Step } from '../../../agent/notify/channel-queue.ts';
 import { channelSource } from '../../../agent/notify/channels.ts';
-import { channelOf, channelSecrets, isLoopback } from '../../../policies/channel.ts';
+import { channelOf, channelSecretKeys, isLoopback } from '../../../policies/channel.ts';
 import { schemas } from '../../../policies/schema/kinds.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
 import { objectsServer } from '../objects-server.ts';
@@ -129,14 +129,14 @@ describe('what a channel says', () => {
     });
 
   it.each<[object, string, readonly string[]]>([
-    [{ slack: { token: key('slack'), channel: 'C0123456789', ca: key('ca') } }, 'https://slack.com/api', ['ca', 'slack']],
+    [{ slack: { token: key('slack'), channel: 'C0123456789', ca: key('ca') } }, 'https://slack.com/api', ['slack', 'ca']],
     [{ callback: { url: 'https://x/hook?a=b', signingKey: key('hook') } }, 'https://x/hook?a=b', ['hook']],
     [{ github: { url: 'https://ghe/api/v3/', repository: 'a/b', token: key('git') } }, 'https://ghe/api/v3', ['git']],
     [{ gitlab: { project: 'a/b', token: key('git') } }, 'https://gitlab.com/api/v4', ['git']],
   ])('is where it goes and which Secrets it needs', (spec, url, secrets) => {
     const read = document(spec);
     expect(channelOf(read)?.url).toBe(url);
-    expect(channelSecrets(read.spec)).toEqual(secrets);
+    expect(channelSecretKeys(read.spec).map(({ name }) => name)).toEqual(secrets);
   });
 });
 

@@ -266,6 +266,15 @@ describe('doctor', () => {
     expect(examine(facts({ groups: [told], failingChannels: [] })).find(({ check }) => check === 'channels')?.verdict).toBe('ok');
   });
 
+  it('says of admission policies what was changed, and of Secrets which are not there', () => {
+    const problems = [{ kind: 'changed', message: 'nothing binds ValidatingAdmissionPolicy one, so that it refuses nobody' } as const];
+    expect(wrong({ admissionPolicies: { isServed: true, problems } })).toEqual([
+      'FAIL policies RG6021 nothing binds ValidatingAdmissionPolicy one, so that it refuses nobody',
+    ]);
+    const problem = 'MetricSource rollout-group/prod: Secret login does not exist in namespace rollout-group';
+    expect(wrong({ secrets: { named: 2, problems: [problem], forbidden: [] } })).toEqual([`warn Secrets RG6022 ${problem}`]);
+  });
+
   it('skips what could not be read, and never shows it as passed', () => {
     const no = { unknown: 'no permission' };
     const results = examine(
@@ -282,6 +291,8 @@ describe('doctor', () => {
         serverMs: no,
         serverVersion: no,
         registration: no,
+        admissionPolicies: no,
+        secrets: no,
       }),
     );
     const skipped = results.filter(({ verdict }) => verdict === 'SKIP').map(({ check }) => check);
@@ -296,9 +307,11 @@ describe('doctor', () => {
       'HPA',
       'PDB',
       'ledgers',
+      'Secrets',
       'Kubernetes',
       'clock',
       'webhooks',
+      'policies',
     ]);
     expect(results.filter(({ verdict }) => verdict === 'ok').map(({ check }) => check)).toEqual([
       'groups',

@@ -11,21 +11,27 @@ function policies(changes: Partial<InstallOptions> = {}) {
   return admissionPoliciesOf(optionsOf(changes));
 }
 
+/** Of the policy about update strategies, and of its binding. */
+function strategies(changes: Partial<InstallOptions> = {}) {
+  return policies(changes).filter(({ metadata }) => metadata.name.startsWith('rollout-group-update-strategy'));
+}
+
 function heldBy(changes: Partial<InstallOptions>): string | undefined {
-  const spec = policies(changes)[0]?.['spec'] as Policy | undefined;
+  const spec = strategies(changes)[0]?.['spec'] as Policy | undefined;
   return spec?.matchConditions.find(({ name }) => name === 'is-held')?.expression;
 }
 
 const withEngine = (engine: string): string => group.replace('engine: onDelete', `engine: ${engine}`);
 
 /** What the policy refuses an API server alone can tell: test/webhook/admission-policy.cluster.ts asks one. */
-describe('the admission policy', () => {
+const kinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+
+describe('the admission policy about update strategies', () => {
   it('is there with its binding where a group is held by a partition, or may be', () => {
-    const kinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
     for (const scope of [undefined, scopeOf(withEngine('promote')), scopeOf(withEngine('partition'))]) {
-      expect(policies(scope === undefined ? {} : { scope }).map(({ kind }) => kind)).toEqual(kinds);
+      expect(strategies(scope === undefined ? {} : { scope }).map(({ kind }) => kind)).toEqual(kinds);
     }
-    expect(policies({ scope: scopeOf(group) })).toEqual([]);
+    expect(strategies({ scope: scopeOf(group) })).toEqual([]);
     expect(policies({ hasAdmissionPolicies: false })).toEqual([]);
   });
 
@@ -37,7 +43,7 @@ describe('the admission policy', () => {
   });
 
   it('spares the agent of its own installation, and leaves the namespaces of others alone', () => {
-    const [policy, binding] = policies({ namespace: 'ops', scope: scopeOf(withEngine('promote'), { agentNamespace: 'ops' }) });
+    const [policy, binding] = strategies({ namespace: 'ops', scope: scopeOf(withEngine('promote'), { agentNamespace: 'ops' }) });
     expect(JSON.stringify(policy)).toContain("request.userInfo.username != 'system:serviceaccount:ops:rollout-group-agent'");
     expect(policy?.metadata.name).toBe('rollout-group-update-strategy-ops');
     expect(binding?.['spec']).toEqual({
@@ -50,5 +56,16 @@ describe('the admission policy', () => {
         },
       },
     });
+  });
+});
+
+/** Its words are tried in test/webhook/admission-policy-stamp.cluster.ts. */
+describe('the admission policy about who asked', () => {
+  it('is there whatever engines there are, and binds every namespace', () => {
+    const [policy, binding, ...others] = policies({ namespace: 'ops', scope: scopeOf(group, { agentNamespace: 'ops' }) });
+    expect([policy?.kind, binding?.kind]).toEqual(kinds);
+    expect(others).toEqual([]);
+    expect(policy?.metadata.name).toBe('rollout-group-requested-by-ops');
+    expect(binding?.['spec']).toEqual({ policyName: 'rollout-group-requested-by-ops', validationActions: ['Deny'] });
   });
 });

@@ -32,6 +32,8 @@ describe('an installation', () => {
         'Deployment',
         'ValidatingWebhookConfiguration',
         'MutatingWebhookConfiguration',
+        'ValidatingAdmissionPolicy',
+        'ValidatingAdmissionPolicyBinding',
       ],
     ]);
     expect(objects.at(0)).toMatchObject({ kind: 'Namespace', metadata: { name: 'rollout-group' } });
@@ -123,7 +125,10 @@ describe('an installation', () => {
 describe('a removal', () => {
   it('takes the webhooks first, and leaves namespaces and kinds', () => {
     const kinds = kindsOf(removal(full, { hasDefinitions: false }));
-    expect(kinds.slice(0, 3)).toEqual(['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration', 'Deployment']);
+    expect(kinds.slice(0, 5)).toEqual([
+      ...['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy'],
+      ...['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration', 'Deployment'],
+    ]);
     expect(kinds.at(-1)).toBe('ServiceAccount');
     expect(kinds).not.toContain('Namespace');
     expect(kinds).not.toContain('CustomResourceDefinition');

@@ -45,7 +45,7 @@ describe('the rights of the agent', () => {
           "apps statefulsets/status: update",
           "policy poddisruptionbudgets: list,watch",
           "rollout-operator.grafana.com zoneawarepoddisruptionbudgets: list,watch",
-          "configmaps: get,create,update",
+          "configmaps: get,list,create,update",
           "events.k8s.io events: create",
           "rollout-group.dev rolloutgroups: get,list,watch",
           "rollout-group.dev rolloutgroups/status: patch",

@@ -1,6 +1,8 @@
 // Our kinds on a real API server behind the endpoints that stamp and validate them, registered as an installation registers them.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { processClock } from '../../../cluster/connection/process-env.ts';
+import { loadConnection } from '../../../cluster/connection/kubeconfig.ts';
+import { connectionProcess, processClock } from '../../../cluster/connection/process-env.ts';
+import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
 import { installation } from '../../../policies/install/installation.ts';
 import { endpointPaths } from '../../../policies/install/paths.ts';
 import { stampEndpoint } from '../../../webhook/native/stamp-endpoint.ts';
@@ -25,6 +27,7 @@ interface Failure {
 
 const ours = '/apis/rollout-group.dev/v1alpha1/namespaces/default';
 const apiVersion = 'rollout-group.dev/v1alpha1';
+const agentNamespace = 'rollout-group';
 const configurations = '/apis/admissionregistration.k8s.io/v1';
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const forged = { user: 'root', groups: ['system:masters'], at: '2026-01-01T00:00:00Z' };
@@ -34,12 +37,16 @@ describeOnControlPlane(
   (controlPlane) => {
     let ada: ApiClient;
     let eve: ApiClient;
+    let http: ReturnType<typeof createKubernetesHttp>;
 
     beforeAll(async () => {
-      const { client, authority, clientOf, identityOf } = controlPlane();
+      const { client, authority, identities, clientOf, identityOf } = controlPlane();
+      const own = { ...connectionProcess(), env: {}, homeDir: '/nonexistent' };
+      const connection = await loadConnection({ kubeconfig: identities.admin.kubeconfig }, own);
+      http = createKubernetesHttp(connection, { userAgent: 'rollout-group-test/1' });
       const { certificate, privateKey } = authority.issueForServer();
-      const env = { clock: processClock };
-      const endpoints = [stampEndpoint(env), validateEndpoint(env, { agentNamespace: 'rollout-group' })];
+      const env = { clock: processClock, kubernetes: http };
+      const endpoints = [stampEndpoint(env), validateEndpoint(env, { agentNamespace })];
       const { port } = await serve({ endpoints, tls: changingSource({ cert: certificate, key: privateKey }) });
       const objects = installation(optionsOf());
       for (const one of objects) if (one.kind === 'CustomResourceDefinition') await client.create(definitions, one);
@@ -77,7 +84,10 @@ describeOnControlPlane(
       };
       for (let attempt = 0; attempt < 400 && !(await isAsked()); attempt += 1) await new Promise((resolve) => setTimeout(resolve, 50));
     });
-    afterAll(() => closeAll());
+    afterAll(async () => {
+      await closeAll();
+      await http.close();
+    });
 
     function ask(
       client: ApiClient,
@@ -159,6 +169,31 @@ describeOnControlPlane(
       const { body } = await ask(ada, 'POST', 'rolloutintents', intent('labelled'));
       const { body: after } = await ask(eve, 'PATCH', 'rolloutintents/labelled', { metadata: { labels: { a: 'b' } } }, merge);
       expect(after.spec).toEqual(body.spec);
+    });
+
+    it('a source is taken whether its Secret is there or not, and whoever writes it hears of it', async () => {
+      const { client } = controlPlane();
+      await client.create('/api/v1/namespaces', { metadata: { name: agentNamespace } });
+      const place = `/apis/rollout-group.dev/v1alpha1/namespaces/${agentNamespace}/metricsources?dryRun=All`;
+      const key = (name: string) => ({ name: 'login', key: name });
+      const source = {
+        ...{ apiVersion, kind: 'MetricSource', metadata: { name: 'prod' } },
+        spec: {
+          prometheus: { url: 'https://prometheus', basicAuth: { username: key('user'), password: key('password') } },
+          usableFrom: { namespaces: ['mimir'] },
+        },
+      };
+      const written = async () => {
+        const request = { method: 'POST', path: place, body: JSON.stringify(source), timeoutMs: 10_000, site: 'test' } as const;
+        const { status, headers } = await http.request(request);
+        return [status, headers['warning']];
+      };
+      expect(await written()).toEqual([201, '299 - "Secret login does not exist in namespace rollout-group: gates wait for it"']);
+      const secrets = `/api/v1/namespaces/${agentNamespace}/secrets`;
+      await client.create(secrets, { metadata: { name: 'login' }, stringData: { user: 'prometheus' } });
+      expect(await written()).toEqual([201, '299 - "Secret login in namespace rollout-group has no key password: gates wait for it"']);
+      await client.patch(`${secrets}/login`, 'merge', { stringData: { password: 'hunter2' } });
+      expect(await written()).toEqual([201, undefined]);
     });
 
     it('a group with an error that no schema sees is refused with what lint says of it, and one without is taken', async () => {

@@ -15,6 +15,8 @@ const plurals: Readonly<Record<string, string>> = {
   RolloutPolicy: 'rolloutpolicies',
   RolloutException: 'rolloutexceptions',
   RolloutIntent: 'rolloutintents',
+  MetricSource: 'metricsources',
+  NotificationChannel: 'notificationchannels',
 };
 
 /** Creates the object, or changes it when `oldSpec` is given. */

@@ -4,9 +4,10 @@ import { parseAllDocuments } from 'yaml';
 import { lintPolicies } from '../../../policies/lint/lint.ts';
 import { validateEndpoint } from '../../../webhook/native/validate-endpoint.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
+import { virtualEnv } from '../../kit/virtual-env.ts';
 import { call, type Json, mallory, nowMs, reviewOf } from './our-reviews.ts';
 
-const endpoint = validateEndpoint({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 } }, { agentNamespace: 'rollout-group' });
+const endpoint = validateEndpoint(virtualEnv({ startMs: nowMs }), { agentNamespace: 'rollout-group' });
 
 function validate(review: Review): Promise<Answer> {
   return endpoint.handle(review, call);

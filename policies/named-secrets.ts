@@ -1,0 +1,16 @@
+// Which keys of Secrets objects name: those of metric sources and of notification channels, in the agent's own namespace.
+import { channelSecretKeys, type SecretKey } from './channel.ts';
+import type { LoadedDocument } from './load.ts';
+import { sourceSecretKeys } from './metric-source.ts';
+
+/** Each key once, in the order of the fields. Objects of other namespaces are never used, so what they name is nobody's to be read. */
+export function secretKeysOf(document: LoadedDocument, agentNamespace: string): readonly SecretKey[] {
+  if ((document.value.metadata.namespace ?? agentNamespace) !== agentNamespace) return [];
+  const keys = named(document);
+  return [...new Map(keys.map((one) => [`${one.name}/${one.key}`, one])).values()];
+}
+
+function named(document: LoadedDocument): readonly SecretKey[] {
+  if (document.kind === 'MetricSource') return sourceSecretKeys(document.value.spec);
+  return document.kind === 'NotificationChannel' ? channelSecretKeys(document.value.spec) : [];
+}

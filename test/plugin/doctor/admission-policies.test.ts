@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { examine } from '../../../plugin/doctor/all.ts';
+import type { Facts, RegistrationFact } from '../../../plugin/doctor/check.ts';
+import { readAdmissionPolicies } from '../../../plugin/doctor/gather-policies.ts';
+import { admissionPoliciesOf } from '../../../policies/install/admission-policy.ts';
+import { group } from '../../kit/groups.ts';
+import { optionsOf } from '../../policies/install/given.ts';
+import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
+import { facts } from './kit.ts';
+
+const all = admissionPoliciesOf(optionsOf());
+const objects = {
+  validatingadmissionpolicies: all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy'),
+  validatingadmissionpolicybindings: all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding'),
+};
+const installed: RegistrationFact = { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+const nothing: RegistrationFact = { ...installed, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
+
+/** What doctor says of them. */
+async function said(answers: ClusterAnswers, registration: Facts['registration'] = installed): Promise<readonly string[]> {
+  const groups = [group({ rollout: { engine: 'promote' } })];
+  const question = { agentNamespace: 'rollout-group', groups, registration: registration ?? installed };
+  const admissionPolicies = await readAdmissionPolicies(clusterOf(answers), question);
+  const results = examine({ ...facts(), ...(admissionPolicies === undefined ? {} : { admissionPolicies }) });
+  return results.filter(({ check }) => check === 'policies').map(({ verdict, message, code = '-' }) => `${verdict} ${code} ${message}`);
+}
+
+describe('the admission policies', () => {
+  it('are well as they are installed', async () => {
+    expect(await said({ objects })).toEqual(['ok - the API server refuses by itself what an installation has it refuse']);
+  });
+
+  it('are named when they are not there, where something is installed', async () => {
+    const lines = [
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-requested-by is not there: without the webhook /admission/stamp anybody writes who asked for an intent',
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-update-strategy is not there: while no webhook answers anybody lets pods roll past waves and budgets',
+    ];
+    expect(await said({})).toEqual(lines);
+    expect(await said({}, { unknown: 'no permission' })).toEqual(['SKIP - no permission']);
+    expect(await said({}, nothing)).toEqual([]);
+    expect(await said({ objects }, nothing)).toHaveLength(1);
+  });
+
+  it('that were changed, or are bound without refusing, are failures', async () => {
+    const bindings = objects.validatingadmissionpolicybindings.map((one) => ({
+      ...one,
+      spec: { ...(one['spec'] as object), validationActions: ['Audit'] },
+    }));
+    expect(await said({ objects: { ...objects, validatingadmissionpolicybindings: bindings } })).toEqual([
+      'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-requested-by refuses nobody: its validationActions are Audit',
+      'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-update-strategy refuses nobody: its validationActions are Audit',
+    ]);
+  });
+
+  it('are skipped where the server knows no such kinds, and where they may not be read', async () => {
+    const unserved = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
+    expect(await said({ unserved })).toEqual([
+      'SKIP - ValidatingAdmissionPolicies are not available on this server: nothing stands in while the webhooks do not answer',
+    ]);
+    expect(await said({ unserved }, nothing)).toEqual([]);
+    expect(await said({ objects, forbidden: unserved })).toEqual([
+      'SKIP - no permission to get validatingadmissionpolicies, so that what the API server refuses by itself is not known',
+    ]);
+    expect(await said({ objects, forbidden: unserved }, nothing)).toEqual([]);
+  });
+});
