@@ -1,30 +1,16 @@
 // The engine `partition` beside the StatefulSet controller itself: a partial rollout keeps every pod at its version, whatever happens to the pod.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import type { InProcessAgent } from '../control-plane/agent-in-process.ts';
-import type { KubernetesObject } from '../control-plane/client.ts';
 import type { Moment } from '../control-plane/crash.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import { isReady, type Pod, revisionOf, type StatefulSet } from '../control-plane/workloads.ts';
+import { isReady, type Pod, revisionOf } from '../control-plane/workloads.ts';
 import { checkHistory } from '../kit/watcher.ts';
 import { type Arena, type ArenaOptions, openArena } from './arena.ts';
+import { holding, killTwice, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
 
-/** Time for somebody to do what they should not: several times what a turn needs. */
-const temptationMs = 1500;
-const holding = 1_000_000;
 const controller = 'system:serviceaccount:kube-system:statefulset-controller';
 const longestMs = 240_000;
-
-interface Revision extends KubernetesObject {
-  readonly data: {
-    readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
-  };
-}
-type PodWithImage = Pod & { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
-type RollingSet = StatefulSet & {
-  readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
-};
 
 interface PolicyOptions {
   readonly zones: readonly string[];
@@ -83,58 +69,8 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
     );
   }
 
-  /** Pods as `a-0 1`: the number is that of the image, which the pod, its label and the template of that revision agree on. */
-  async function versions(): Promise<readonly string[]> {
-    const { client } = controlPlane();
-    const revisions = await client.list<Revision>(`/apis/apps/v1/namespaces/${arena.group.namespace}/controllerrevisions`);
-    const pods = await client.list<PodWithImage>(arena.group.podsPath);
-    return pods
-      .map((pod) => {
-        const image = pod.spec.containers[0]?.image ?? '';
-        const template = revisions.find(({ metadata }) => metadata.name === revisionOf(pod))?.data.spec.template.spec.containers[0]?.image;
-        const name = pod.metadata.name.replace('ingester-zone-', '');
-        return image === template ? `${name} ${image.split(':')[1]}` : `${name} ${image} but its label says ${template}`;
-      })
-      .sort();
-  }
-
-  /** As `versions`, of a zone: all ordinals below `first` at the old version, those from there on at the new one. */
-  function split(zone: string, count: number, first: number, [before, after] = ['1', '2']): readonly string[] {
-    return Array.from({ length: count }, (_, ordinal) => `${zone}-${ordinal} ${ordinal < first ? before : after}`);
-  }
-
-  /** Deletes every pod at once, as no rule would allow, and waits until as many are Ready again. */
-  async function killAll(): Promise<void> {
-    const { client } = controlPlane();
-    const before = await arena.group.pods();
-    await Promise.all(before.map(({ metadata }) => client.ask('DELETE', `${arena.group.podsPath}/${metadata.name}`)));
-    const gone = new Set(before.map(({ metadata }) => metadata.uid));
-    await client.until<Pod>(
-      arena.group.podsPath,
-      'every pod replaced and Ready',
-      (pods) => pods.length === before.length && pods.every((pod) => isReady(pod) && !gone.has(pod.metadata.uid)),
-      60_000,
-    );
-  }
-
-  async function killTwice(expected: readonly string[]): Promise<void> {
-    for (const round of [1, 2]) {
-      await killAll();
-      expect([round, ...(await versions())]).toEqual([round, ...expected]);
-    }
-  }
-
-  async function untilWave(agent: InProcessAgent, index: number): Promise<void> {
-    await expect
-      .poll(
-        () => {
-          const run = agent.turns().at(-1)?.decision?.run;
-          return run?.wave === index && run.waveAvailableMs !== undefined;
-        },
-        { timeout: 60_000, interval: 50 },
-      )
-      .toBe(true);
-  }
+  const versionsNow = () => versions(controlPlane().client, arena.group.namespace);
+  const killEachTwice = (expected: readonly string[]) => killTwice(controlPlane().client, arena.group.namespace, expected);
 
   function start(waves: readonly string[] | undefined, more: Partial<PolicyOptions> = {}, name = 'agent') {
     const { namespace } = arena.group;
@@ -165,8 +101,8 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
     await agent.stop();
     await arena.group.setImage('example.com/server:3');
     await delay(temptationMs);
-    expect(await versions()).toEqual([...split('a', 3, 0), ...split('b', 3, 0)]);
-    await killTwice([...split('a', 3, 0), ...split('b', 3, 0)]);
+    expect(await versionsNow()).toEqual([...split('a', 3, 0), ...split('b', 3, 0)]);
+    await killEachTwice([...split('a', 3, 0), ...split('b', 3, 0)]);
   });
 
   it('lowers a partition by what the budget has left, and no more pods are down than may be', async () => {
@@ -192,20 +128,20 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
       let agent = await start(stoppedAt(1));
       await untilPartition('a', holding);
       await untilPartition('b', holding);
-      await killTwice([...split('a', 4, 0, ['', '1']), ...split('b', 4, 0, ['', '1'])]);
+      await killEachTwice([...split('a', 4, 0, ['', '1']), ...split('b', 4, 0, ['', '1'])]);
       await arena.group.setImage('example.com/server:2');
       for (const count of [1, 2, 3, 4]) {
         if (count > 1) agent = await start(stoppedAt(count), {}, `agent-${count}`);
         await untilWave(agent, count - 1);
         await untilPartition('a', count === 4 ? holding : 4 - count);
-        await killTwice([...split('a', 4, 4 - count), ...split('b', 4, 4)]);
+        await killEachTwice([...split('a', 4, 4 - count), ...split('b', 4, 4)]);
         if (count === 2) await scaleInTheMiddle();
         await agent.stop();
       }
       agent = await start(stoppedAt(0), {}, 'agent-rest');
       await arena.group.untilRolled();
       await untilPartition('b', holding);
-      await killTwice([...split('a', 4, 0), ...split('b', 4, 0)]);
+      await killEachTwice([...split('a', 4, 0), ...split('b', 4, 0)]);
     },
     longestMs,
   );
@@ -217,7 +153,7 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
   async function scaleInTheMiddle(): Promise<void> {
     const b = split('b', 4, 4);
     await scale('ingester-zone-a', 6);
-    await killTwice([...split('a', 6, 2), ...b]);
+    await killEachTwice([...split('a', 6, 2), ...b]);
     await scale('ingester-zone-a', 3);
     await untilPartition('a', 1);
     await controlPlane().client.until<Pod>(
@@ -227,9 +163,9 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
         pods.filter((pod) => isReady(pod) && revisionOf(pod) !== revisionOf(pods[0] ?? pod) && pod.metadata.name.includes('-a-')).length ===
         2,
     );
-    await killTwice([...split('a', 3, 1), ...b]);
+    await killEachTwice([...split('a', 3, 1), ...b]);
     await scale('ingester-zone-a', 4);
-    await killTwice([...split('a', 4, 1), ...b]);
+    await killEachTwice([...split('a', 4, 1), ...b]);
   }
 
   async function scale(set: string, replicas: number): Promise<void> {
@@ -252,7 +188,7 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
     await arena.group.setImage('example.com/server:3');
     await arena.group.untilRolled();
     await untilPartition('a', holding);
-    expect(await versions()).toEqual([...split('a', 3, 0, ['', '3']), ...split('b', 3, 0, ['', '3'])]);
+    expect(await versionsNow()).toEqual([...split('a', 3, 0, ['', '3']), ...split('b', 3, 0, ['', '3'])]);
   });
 
   it('goes back when the template does, with no more than the pods that had moved', async () => {
@@ -285,7 +221,7 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
       spec: { updateStrategy: { rollingUpdate: { partition: 0 } } },
     });
     await untilPartition('a', holding);
-    expect(await versions()).toEqual([...split('a', 4, 0), ...split('b', 4, 4)]);
+    expect(await versionsNow()).toEqual([...split('a', 4, 0), ...split('b', 4, 4)]);
     const told = agent.turns().flatMap(({ decision }) => decision?.waits ?? []);
     expect(
       told.some(({ rule, fact }) => rule === 'partition-kept' && fact.startsWith('partition 0 lets the StatefulSet controller replace')),
@@ -306,7 +242,7 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
     await untilPartition('b', holding);
     await arena.group.scale('ingester-zone-b', 2);
     await arena.group.untilReady(4);
-    expect(await versions()).toEqual([...split('a', 2, 1), ...split('b', 2, 0)]);
+    expect(await versionsNow()).toEqual([...split('a', 2, 1), ...split('b', 2, 0)]);
   });
 
   it.each(['before send', 'after reply'] satisfies readonly Moment[])(

@@ -2,27 +2,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type InProcessAgent, startInProcess } from '../control-plane/agent-in-process.ts';
-import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
+import type { ApiClient } from '../control-plane/client.ts';
 import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import { isReady, type Pod, revisionOf, type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
-import { createWorld, groupsOf, podsOf, setsOf, strategic, type World, write } from '../webhook/kit.ts';
+import { statefulSet } from '../control-plane/workloads.ts';
+import { createWorld, groupsOf, setsOf, strategic, type World, write } from '../webhook/kit.ts';
+import { holding, killAll, killTwice, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
 
-const holding = 1_000_000;
-/** Time for somebody to do what they should not: several times what a turn needs. */
-const temptationMs = 1500;
 const longestMs = 240_000;
 const namespaces = ['leaks', 'moves', 'fails', 'whole'] as const;
 
-interface Revision extends KubernetesObject {
-  readonly data: {
-    readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
-  };
-}
-type PodWithImage = Pod & { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
-type RollingSet = StatefulSet & {
-  readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
-};
 interface Ledger {
   readonly data: { readonly ledger: string };
 }
@@ -92,58 +81,9 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
   }
 
   /** Pods as `a-0 1`: the number is that of the image, which the pod, its label and the template of that revision agree on. */
-  async function versions(namespace: string): Promise<readonly string[]> {
-    const revisions = await admin.list<Revision>(`/apis/apps/v1/namespaces/${namespace}/controllerrevisions`);
-    const pods = await admin.list<PodWithImage>(podsOf(namespace));
-    return pods
-      .map((pod) => {
-        const image = pod.spec.containers[0]?.image ?? '';
-        const template = revisions.find(({ metadata }) => metadata.name === revisionOf(pod))?.data.spec.template.spec.containers[0]?.image;
-        const name = pod.metadata.name.replace('server-zone-', '');
-        return image === template ? `${name} ${image.split(':')[1]}` : `${name} ${image} but its label says ${template}`;
-      })
-      .sort();
-  }
-
-  async function killAll(namespace: string): Promise<void> {
-    const before = await admin.list<Pod>(podsOf(namespace));
-    await Promise.all(before.map(({ metadata }) => admin.ask('DELETE', `${podsOf(namespace)}/${metadata.name}`)));
-    const gone = new Set(before.map(({ metadata }) => metadata.uid));
-    await admin.until<Pod>(
-      podsOf(namespace),
-      'every pod replaced and Ready',
-      (pods) => pods.length === before.length && pods.every((pod) => isReady(pod) && !gone.has(pod.metadata.uid)),
-      60_000,
-    );
-  }
-
-  async function killTwice(namespace: string, expected: readonly string[]): Promise<void> {
-    for (const round of [1, 2]) {
-      await killAll(namespace);
-      expect([round, ...(await versions(namespace))]).toEqual([round, ...expected]);
-    }
-  }
-
-  async function untilWave(agent: InProcessAgent, index: number): Promise<void> {
-    await expect
-      .poll(
-        () => {
-          const run = agent.turns().at(-1)?.decision?.run;
-          return run?.wave === index && run.waveAvailableMs !== undefined;
-        },
-        { timeout: 120_000, interval: 50 },
-      )
-      .toBe(true);
-  }
-
   async function untilVersions(namespace: string, expected: readonly string[], timeout = 90_000): Promise<void> {
-    await expect.poll(() => versions(namespace), { timeout, interval: 200 }).toEqual(expected);
+    await expect.poll(() => versions(admin, namespace), { timeout, interval: 200 }).toEqual(expected);
     await world.untilReady(namespace, 'server-zone-', expected.length);
-  }
-
-  /** All ordinals below `first` at the old version, those from there on at the new one. */
-  function split(zone: string, count: number, first: number, [before, after] = ['1', '2']): readonly string[] {
-    return Array.from({ length: count }, (_, ordinal) => `${zone}-${ordinal} ${ordinal < first ? before : after}`);
   }
 
   async function ledger(namespace: string): Promise<{ readonly promotions?: readonly unknown[]; readonly templates?: readonly unknown[] }> {
@@ -160,22 +100,22 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       for (const count of [1, 2, 3]) {
         if (count > 1) await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt(count) } } });
         await untilWave(agent, count - 1);
-        await killTwice(namespace, [...split('a', 3, 3 - count), ...split('b', 3, 3)]);
+        await killTwice(admin, namespace, [...split('a', 3, 3 - count), ...split('b', 3, 3)]);
         if (count === 2) {
           // What a scale-up makes is of the old version; what a scale-down took away comes back as it was.
           await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 4 } });
           await world.untilReady(namespace, 'server-zone-', 7);
-          await killTwice(namespace, [...split('a', 3, 1), 'a-3 1', ...split('b', 3, 3)]);
+          await killTwice(admin, namespace, [...split('a', 3, 1), 'a-3 1', ...split('b', 3, 3)]);
           await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
           await world.untilReady(namespace, 'server-zone-', 6);
-          await killTwice(namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
+          await killTwice(admin, namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
         }
       }
       await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt() } } });
       await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
       await expect.poll(() => ledger(namespace), { timeout: 30_000 }).not.toHaveProperty('promotions');
       expect(await ledger(namespace)).not.toHaveProperty('templates');
-      await killTwice(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await killTwice(admin, namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
       await agent.stop();
     },
     longestMs,
@@ -190,8 +130,8 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       await untilWave(agent, 1);
       world.front.leadTo();
       world.front.cut();
-      await killAll(namespace);
-      const without = await versions(namespace);
+      await killAll(admin, namespace);
+      const without = await versions(admin, namespace);
       world.front.leadTo(world.first.port);
       expect(without).toEqual([...split('a', 3, 3), ...split('b', 3, 3)]);
       await untilVersions(namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
@@ -200,7 +140,7 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       await setImage(namespace, '3');
       await untilVersions(namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
       await untilWave(agent, 0);
-      await killTwice(namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
+      await killTwice(admin, namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
       await setImage(namespace, '1');
       await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
       await agent.stop();
@@ -221,7 +161,7 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
         .toMatchObject({ kind: 'rollback', outcome: 'completed' });
       await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
       await delay(temptationMs);
-      await killTwice(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      await killTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
       expect(
         agent
           .turns()
@@ -252,11 +192,11 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       await untilVersions(namespace, [...split('a', 2, 2), ...split('b', 2, 2)]);
       await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
       await world.untilReady(namespace, 'server-zone-', 5);
-      await killTwice(namespace, [...split('a', 3, 3), ...split('b', 2, 2)]);
+      await killTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 2, 2)]);
       await setImage(namespace, '3', ['b']);
       await untilVersions(namespace, [...split('a', 3, 3), 'b-0 3', 'b-1 3']);
       await delay(temptationMs);
-      expect(await versions(namespace)).toEqual([...split('a', 3, 3), 'b-0 3', 'b-1 3']);
+      expect(await versions(admin, namespace)).toEqual([...split('a', 3, 3), 'b-0 3', 'b-1 3']);
       await agent.stop();
     },
     longestMs,
