@@ -40,7 +40,7 @@ export const tellingRows: readonly Row[] = [
     what: 'the active pod of several is labelled',
     here: 'A pod that must go last is protected by a person; it then is the last of its zone.',
     tests: words('of a pod leaves it for last, and of a zone holds the zone'),
-    open: 'Nobody probes which pod is active and labels it: labels for Services are the business of the application or of another controller.',
+    open: 'Nobody probes which pod is active and labels it: that belongs to zones made from templates, whose pods a group would write itself; out of scope.',
   },
   {
     id: 43,
