@@ -45,13 +45,6 @@ export function unavailableLimit(limit: CountOrPercent, replicas: number): numbe
   return Math.max(1, Math.floor((Number(limit.slice(0, -1)) * replicas) / 100));
 }
 
-/** A percentage or count of a PodDisruptionBudget, rounded up as the disruption controller does. */
-export function budgetAmount(value: number | string, expected: number): number {
-  if (typeof value === 'number') return value;
-  const percent = /^(\d+)%$/.exec(value)?.[1];
-  return percent === undefined ? 0 : Math.ceil((Number(percent) * expected) / 100);
-}
-
 /** Ordinals as ranges, ascending: `0-3,5`. */
 export function ordinalRanges(ordinals: readonly number[]): string {
   const sorted = [...ordinals].sort((a, b) => a - b);

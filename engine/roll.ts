@@ -213,9 +213,12 @@ function inFlightWait(view: ZoneView, queue: readonly PodView[]): RuleResult {
 
 const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'approval', 'undone', 'protected']);
 
+/** They say no where their limit is nothing, which a person must change. */
+const budgets: ReadonlySet<string> = new Set(['zone-budget', 'eviction-budget']);
+
 /** Time spent behind these rules is not the group's own. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
-  return holds(answer) && personOrCalendar.has(answer.rule);
+  return (holds(answer) && personOrCalendar.has(answer.rule)) || (answer.outcome === 'no' && budgets.has(answer.rule));
 }
 
 /** A rule that asks for approval answers under its own name. */

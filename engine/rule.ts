@@ -37,6 +37,11 @@ export function holds(answer: RuleResult): boolean {
   return answer.outcome === 'wait' || answer.outcome === 'no' || answer.outcome === 'unknown';
 }
 
+/** Whether a budget holds because its limit is nothing, which neither time nor progress changes. */
+export function isLimitOfZero({ rule, outcome, limit }: RuleResult): boolean {
+  return outcome === 'no' && limit === '0' && (rule === 'zone-budget' || rule === 'eviction-budget');
+}
+
 /** The outcome of a step whose rules answered like this: one `no` blocks it, anything else that holds makes it wait. */
 export function stepOutcome(results: readonly RuleResult[]): 'act' | 'wait' | 'blocked' {
   if (results.some((answer) => answer.outcome === 'no')) return 'blocked';

@@ -1,6 +1,6 @@
 // What the eviction API makes of PodDisruptionBudgets: how many healthy pods each asks for, and whether a pod may be evicted.
 import { matchesSelector } from '../../policies/label-selector.ts';
-import { budgetAmount } from '../amount.ts';
+import { desiredHealthy } from '../../policies/pod-budget.ts';
 import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../snapshot.ts';
 
 export interface BudgetHealth {
@@ -19,10 +19,11 @@ export function budgetsFor(snapshot: Pick<Snapshot, 'podBudgets'>, namespace: st
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Healthy pods that a budget asks for, of so many expected. A budget with neither limit lets nothing go. */
-export function desiredHealthy(budget: PodBudgetView, expected: number): number {
-  if (budget.maxUnavailable !== undefined) return Math.max(0, expected - budgetAmount(budget.maxUnavailable, expected));
-  return budget.minAvailable === undefined ? expected : budgetAmount(budget.minAvailable, expected);
+/** The pods that a budget covers: those that the StatefulSets which it selects should have. */
+export function coveredPods({ statefulSets }: Pick<Snapshot, 'statefulSets'>, budget: PodBudgetView): number {
+  return statefulSets
+    .filter((set) => set.namespace === budget.namespace && matchesSelector(budget.selector, set.podLabels))
+    .reduce((sum, { replicas }) => sum + replicas, 0);
 }
 
 /** A budget counts the pods of every StatefulSet that it selects, by the replicas that they should have. */

@@ -84,7 +84,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     changes,
     waves,
     refused: likely.refused,
-    risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps }),
+    risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps, waits: likely.waits, zones }),
     waits: likely.waits,
     zones,
     totals: {

@@ -1,14 +1,18 @@
 // What a plan allows and a reviewer should still see: findings RG50xx, each with the object or field that causes it.
-import { type GroupContext, zoneNamed } from '../context.ts';
+import { emptyWavesText } from '../../policies/wording.ts';
+import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
-import type { PlannedStep, Risk } from './document.ts';
+import { isLimitOfZero } from '../rule.ts';
+import type { GroupPlan, PlannedStep, Risk } from './document.ts';
 
 export interface RiskQuestion {
   readonly context: GroupContext;
   readonly desired: readonly unknown[];
   readonly steps: readonly PlannedStep[];
+  readonly waits: GroupPlan['waits'];
+  readonly zones: GroupPlan['zones'];
 }
 
 type RiskCheck = (question: RiskQuestion, members: readonly unknown[]) => readonly Risk[];
@@ -24,9 +28,7 @@ export function groupRisks(question: RiskQuestion): readonly Risk[] {
         (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === group.namespace,
     ),
   );
-  return [serialBudget, orderedReady, noReadinessProbe, replicasInGit, floatingImage, differentTemplates].flatMap((check) =>
-    check(question, members),
-  );
+  return riskChecks.flatMap((check) => check(question, members));
 }
 
 function nameOf(member: unknown): string {
@@ -117,3 +119,37 @@ const differentTemplates: RiskCheck = (_question, members) => {
   if (new Set(images).size <= 1) return [];
   return [{ code: 'RG5007', severity: 'notice', message: `the zones ask for different images: ${named(members)}` }];
 };
+
+/** What a limit of zero holds is held until somebody changes it. */
+const endlessRollout: RiskCheck = ({ waits }) =>
+  waits.filter(isLimitOfZero).map(({ fact, source }) => ({
+    code: 'RG5008',
+    severity: 'warning' as const,
+    message: `${fact}, and the rollout never ends; change that number, or pause the group if it is to stand still`,
+    ...(source === undefined ? {} : { source }),
+  }));
+
+/** A canary of no pods tells nothing; where nothing rolls at all nobody asks for one. */
+const emptyFirstWave: RiskCheck = ({ context, steps, zones }) => {
+  const { waves } = context.group.rollout;
+  const empty = zones.filter(({ replicasAfter }) => replicasAfter === 0).map(({ zone }) => zone);
+  const first = waves.findIndex((wave) => wave.zones.some((zone) => !empty.includes(zone)));
+  const [idle, next] = [waves.slice(0, Math.max(0, first)), waves[first]];
+  const [begin] = idle;
+  if (begin === undefined || next === undefined || steps.every(({ kind }) => kind !== 'roll')) return [];
+  const named = empty.filter((zone) => idle.some((wave) => wave.zones.includes(zone)));
+  const message = emptyWavesText({ idle: idle.map(({ name }) => name), zones: named, next: next.name });
+  const source = sourceOf(context, `waves.${begin.name}`);
+  return [{ code: 'RG5009', severity: 'warning', message, ...(source === undefined ? {} : { source }) }];
+};
+
+const riskChecks: readonly RiskCheck[] = [
+  serialBudget,
+  orderedReady,
+  noReadinessProbe,
+  replicasInGit,
+  floatingImage,
+  differentTemplates,
+  endlessRollout,
+  emptyFirstWave,
+];

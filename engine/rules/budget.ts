@@ -1,11 +1,13 @@
 // Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
+import type { Source } from '../../policies/definition.ts';
 import { isPartitioned } from '../../policies/engines.ts';
 import { exceptionFor } from '../../policies/join.ts';
+import { desiredHealthy, type Standstill, standstillOf } from '../../policies/pod-budget.ts';
 import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
-import { budgetHealth, budgetsFor, desiredHealthy } from '../disruption/pod-budget.ts';
+import { budgetHealth, budgetsFor, coveredPods } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger.ts';
 import { releasedClaims } from '../partition.ts';
 import { earliest, holds, result } from '../rule.ts';
@@ -15,7 +17,7 @@ import { withException } from './exception.ts';
 import { type Allowance, pickFromTop, queueFromTop, withoutGap } from './partition.ts';
 import { misplacedPods } from './promote.ts';
 import { isProtected, protectedResult } from './protected.ts';
-import type { RollQuestion } from './roll.ts';
+import { pausedByPerson, type RollQuestion } from './roll.ts';
 import { inFlightBefore, isShrinkHeld, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface ChosenPod {
@@ -30,11 +32,19 @@ export interface PodChoice {
   readonly results: readonly RuleResult[];
 }
 
+interface ZoneLimit {
+  readonly limit: number;
+  readonly source: RuleResult['source'];
+  /** Which PodDisruptionBudget leaves nothing, and why, as a sentence part; absent where it is a number of ours. */
+  readonly because?: string;
+}
+
 /** Pods of the zone that may be unavailable at once, with the place that says so. */
-function zoneLimit({ context, zone }: RollQuestion): { readonly limit: number; readonly source: RuleResult['source'] } {
+function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   const { view } = zone;
   const { maxUnavailable, name } = view.zone;
-  const own = maxUnavailable === 'fromBudget' ? budgetLimit({ context, zone }) : unavailableLimit(maxUnavailable, view.replicas);
+  const budget = maxUnavailable === 'fromBudget' ? budgetLimit({ context, zone }) : undefined;
+  const own = maxUnavailable === 'fromBudget' ? (budget?.limit ?? 1) : unavailableLimit(maxUnavailable, view.replicas);
   // Counts and percentages can only be compared for the size of this zone, so the strictest is found here and not when policies are joined.
   const caps = context.policies.flatMap(({ limits, limitSources }) =>
     limits.maxUnavailable === undefined
@@ -47,26 +57,46 @@ function zoneLimit({ context, zone }: RollQuestion): { readonly limit: number; r
   const most = permitted?.allow.anything === true ? view.replicas : (permitted?.allow.podsAtMost ?? 0);
   if (permitted !== undefined && most > Math.min(own, cap?.limit ?? own)) return { limit: most, source: permitted.source };
   if (cap !== undefined && cap.limit < own) return cap;
+  if (budget?.because !== undefined) return budget;
   return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
 }
 
-/** The most pods of the zone that its PodDisruptionBudgets would let go; 1 when there is none. */
-function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): number {
-  const budgets = budgetsFor(context.snapshot, context.group.namespace, zone.view.set?.podLabels ?? {});
-  if (budgets.length === 0) return 1;
-  return Math.min(...budgets.map((budget) => zone.view.replicas - desiredHealthy(budget, zone.view.replicas)));
+/**
+ * The most pods of the zone that its PodDisruptionBudgets would let go, counted in the zone alone; one where that is none and all that a budget
+ * covers leave one. undefined when there is no budget.
+ */
+function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
+  const { replicas, set } = zone.view;
+  const limits = budgetsFor(context.snapshot, context.group.namespace, set?.podLabels ?? {}).map((budget): ZoneLimit => {
+    const covered = coveredPods(context.snapshot, budget);
+    const standstill = standstillOf(budget, covered);
+    const limit = Math.max(replicas - desiredHealthy(budget, replicas), standstill === undefined ? 1 : 0);
+    if (standstill === undefined) return { limit, source: undefined };
+    return {
+      limit,
+      source: sourceIn(budget, standstill),
+      because: `PodDisruptionBudget ${budget.name} lets none, since ${standstill.text}`,
+    };
+  });
+  return limits.sort((a, b) => a.limit - b.limit)[0];
+}
+
+/** Where a budget says that it lets no pod go. */
+function sourceIn({ namespace, name }: PodBudgetView, { field }: Standstill): Source {
+  return { object: `PodDisruptionBudget ${namespace}/${name}`, ...(field === undefined ? {} : { field: `spec.${field}` }) };
 }
 
 /** Chooses the pods that go now. Nothing here depends on the order of any list. */
 export function choosePods(question: RollQuestion): PodChoice {
   const { view } = question.zone;
-  const { limit, source } = zoneLimit(question);
+  const allowed = zoneLimit(question);
+  const { limit, source } = allowed;
   const queue = rollQueue(question);
   const { context } = question;
   const free = Math.max(0, limit - view.unavailableCount);
-  const allowed = pick(question, queue, { free, cap: Math.max(1, limit) });
+  const pickable = pick(question, queue, { free, cap: Math.max(1, limit) });
   const isCure = mayCureBeside(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
-  const candidates = isCure ? allowed.filter(({ because }) => because === 'stuck').slice(0, 1) : allowed;
+  const candidates = isCure ? pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;
   // Every replacement is announced first, so no more go at once than the ledger has room for.
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
@@ -75,7 +105,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const budget =
     picked.length > 0 || free > 0
       ? result('zone-budget', 'ok', fact, { limit: `${limit}`, source })
-      : spent(question, queue, fact, limit, source);
+      : spent(question, queue, fact, allowed);
   const disruption = underDisruptionBudget(question, picked, limit);
   const evicted = underEvictionBudget(question, disruption.chosen);
   const withheld = announceable.length > 0 && picked.length === 0 ? announceable.map(({ pod }) => pod.ordinal) : [];
@@ -101,14 +131,29 @@ function onceMoreFirst({ context, zone }: RollQuestion, picked: readonly ChosenP
   return again.length === 0 ? picked : picked.filter(({ pod }) => again.includes(pod));
 }
 
-/** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. */
-function spent(question: RollQuestion, queue: readonly PodView[], fact: string, limit: number, source: RuleResult['source']): RuleResult {
+/** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. One of nothing is never freed. */
+function spent(question: RollQuestion, queue: readonly PodView[], fact: string, { limit, source, because }: ZoneLimit): RuleResult {
   const { context, zone } = question;
+  if (limit === 0 && isForGood(question, queue)) {
+    const none = `no pod of zone ${zone.view.zone.name} may go${because === undefined ? '' : `: ${because}`}`;
+    return result('zone-budget', 'no', none, { limit: '0', source });
+  }
   return result('zone-budget', 'wait', fact, {
     limit: `${limit}`,
     source,
     earliestMs: earliest([zone.view.availableAtMs, ...stuckInstants(context, zone.view, queue)]),
   });
+}
+
+/**
+ * Whether a limit of nothing holds these pods until somebody changes it. Not while one of them may become stuck, which needs no budget; nor where
+ * somebody wants the zone to stand still and says so.
+ */
+function isForGood(question: RollQuestion, candidates: readonly PodView[]): boolean {
+  const { context, zone } = question;
+  if (zone.view.zone.paused || holds(pausedByPerson(context, zone.view.zone.name))) return false;
+  const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(question, pod));
+  return going.length > 0 && stuckInstants(context, zone.view, going).length === 0;
 }
 
 function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
@@ -282,6 +327,12 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
   );
   const chosen = isForController ? withoutGap(picked, permitted) : permitted;
+  const standstill = standstillOf(budget, expected);
+  const waiting = picked.map(({ pod }) => pod);
+  if (chosen.length === 0 && standstill !== undefined && isForGood(question, waiting)) {
+    const fact = `PodDisruptionBudget ${budget.name} lets no pod go, since ${standstill.text}`;
+    return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, standstill) })] };
+  }
   const fact = `${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
   return {
     chosen,

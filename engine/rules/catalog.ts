@@ -6,6 +6,8 @@ export interface RuleEntry {
   readonly id: string;
   readonly title: string;
   readonly outcomes: readonly RuleOutcome[];
+  /** What it means when the rule holds, and what to do then; absent where the fact says it all. */
+  readonly whenHeld?: string;
 }
 
 /** The rules by id. A rule of a RolloutPolicy is named `policy/rule` and may answer in every way. */
@@ -18,7 +20,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
   { id: 'disruption-budget', title: 'the disruption budget of the zone or partition has room', outcomes: ['ok', 'wait', 'no', 'unknown'] },
-  { id: 'eviction-budget', title: 'PodDisruptionBudgets let the eviction API take a pod', outcomes: ['ok', 'wait', 'no', 'unknown'] },
+  {
+    id: 'eviction-budget',
+    title: 'PodDisruptionBudgets let the eviction API take a pod',
+    outcomes: ['ok', 'wait', 'no', 'unknown'],
+    whenHeld:
+      'It waits while the pods that a PodDisruptionBudget covers are not all healthy. It says no where waiting does not help: the budget lets no pod go even when all are healthy (`maxUnavailable: 0`, or `minAvailable` as large as the number of pods), or two budgets select the same pods, which the eviction API refuses. Let the budget spare a pod, and leave one budget over each pod. If the group is to stand still on purpose, pause it: `kubectl rollout-group pause GROUP`. Pods that are stuck on an old version are deleted, not evicted, and go all the same.',
+  },
   { id: 'gate', title: 'the measurements of a gate passed often enough in a row', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
   { id: 'granted-before', title: 'what was allowed a while ago and never came has ended before it is allowed again', outcomes: ['wait'] },
   { id: 'leader-floor', title: 'a follower does not shrink below its leader', outcomes: ['ok', 'wait', 'skip'] },
@@ -40,6 +48,8 @@ export const ruleCatalog: readonly RuleEntry[] = [
     id: 'promotion-placed',
     title: 'every pod that was taken away came back at the revision which it was to have',
     outcomes: ['ok', 'wait'],
+    whenHeld:
+      'Under the engine `promote` the StatefulSet controller makes every pod at the old version, and the webhook on the creation of pods gives it the new one. The pods that the rule names came back at the old version: the webhook was not asked, or did not answer. They run and serve. Each goes once more half a minute later; after two attempts no pod of the group goes any more, so that nothing is restarted for nothing. Look at `kubectl rollout-group doctor`: it says whether the webhook configuration `0-rollout-group-promote` is there and names the StatefulSets. The log of the agent says of each pod why it was left as it was; when it says nothing, the API server does not reach the webhook. Put that right (`kubectl rollout-group install` prints what is missing) and say `kubectl rollout-group retry GROUP`.',
   },
   { id: 'protected', title: 'nobody protects the zone or the pod', outcomes: ['wait', 'unknown'] },
   {
@@ -56,7 +66,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
     outcomes: ['ok', 'no', 'skip'],
   },
   { id: 'restart-version', title: 'a pod that restarts comes back at the revision that it has', outcomes: ['wait'] },
-  { id: 'revision-known', title: 'the revision at which a pod is to come back can be read', outcomes: ['ok', 'skip', 'unknown'] },
+  {
+    id: 'revision-known',
+    title: 'the revision at which a pod is to come back can be read',
+    outcomes: ['ok', 'skip', 'unknown'],
+    whenHeld:
+      'The agent reads the ControllerRevision of the new template before it takes a pod away, and could not. Most often the right to read `controllerrevisions` is missing, which `kubectl rollout-group doctor` names. It asks again every few seconds, and goes on by itself once it can.',
+  },
   { id: 'rolled-back', title: 'a revision that failed is asked for no more', outcomes: ['wait'] },
   { id: 'rollout-in-progress', title: 'no rollout stands against a change of replicas', outcomes: ['ok', 'wait', 'skip'] },
   { id: 'run-deadline', title: 'the run has not moved for longer than it may', outcomes: ['ok', 'skip'] },
@@ -70,7 +86,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'view-complete', title: 'every zone of the group was read, and is as new as its spec', outcomes: ['ok', 'wait', 'unknown'] },
   { id: 'wave-available', title: 'all pods of the group are available after a wave', outcomes: ['wait', 'unknown'] },
   { id: 'window', title: 'the windows of all policies are open', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'zone-budget', title: 'fewer pods of the zone are down than may be', outcomes: ['ok', 'wait'] },
+  {
+    id: 'zone-budget',
+    title: 'fewer pods of the zone are down than may be',
+    outcomes: ['ok', 'wait', 'no'],
+    whenHeld:
+      'It waits until pods that were replaced are available again. It says no when the limit is 0, which neither time nor progress changes: `maxUnavailable: 0` of the group, of the zone or of a policy, or `fromBudget` with a PodDisruptionBudget that lets no pod go. Raise the limit where the rule says that it is written. If the group is to stand still on purpose, pause it instead (`kubectl rollout-group pause GROUP`, or `paused: true` of a zone), or let a policy hold it: then everybody sees who asked for it, and plans say so. Pods that are stuck on an old version are replaced all the same.',
+  },
   { id: 'zone-gap', title: 'the last decrease of another zone is long enough ago', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
 ];
 
@@ -93,5 +115,8 @@ export function rulesMarkdown(): string {
     '|---|---|---|---|',
     ...rows,
     '',
+    '## When a rule holds',
+    '',
+    ...ruleCatalog.flatMap(({ id, whenHeld }) => (whenHeld === undefined ? [] : [`### \`${id}\``, '', whenHeld, ''])),
   ].join('\n');
 }

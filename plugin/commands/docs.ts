@@ -69,9 +69,11 @@ async function writeCode(stdout: OutputStream, output: DocsOptions['output'], co
   stdout.write(`${lines.join('\n')}\n`);
 }
 
-async function writeRule(stdout: OutputStream, output: DocsOptions['output'], { id, title, outcomes }: RuleEntry): Promise<void> {
-  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'Rule', id, title, outcomes });
-  stdout.write(`${stdout.paint('bold', id)}\npasses when ${title}\nmay answer ${outcomes.join(', ')}\n`);
+async function writeRule(stdout: OutputStream, output: DocsOptions['output'], { id, title, outcomes, whenHeld }: RuleEntry): Promise<void> {
+  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'Rule', id, title, outcomes, whenHeld });
+  stdout.write(
+    `${stdout.paint('bold', id)}\npasses when ${title}\nmay answer ${outcomes.join(', ')}\n${whenHeld === undefined ? '' : `\n${whenHeld}\n`}`,
+  );
 }
 
 async function writeTopic(stdout: OutputStream, output: DocsOptions['output'], topic: string): Promise<void> {

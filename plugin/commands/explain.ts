@@ -7,6 +7,7 @@ import { Failure } from '../failure.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
+import { locatedDecision, locateIn } from '../source/plan-places.ts';
 import type { LiveExplainOptions } from './explain-live.ts';
 
 export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;
@@ -24,7 +25,7 @@ export async function run(context: CommandContext, options: ExplainOptions): Pro
 }
 
 async function explainManifests(context: CommandContext, { group: name, ...options }: ExplainOptions): Promise<ExitCode> {
-  const { input, errors } = await readPlanInputs(context, { ...options, group: [name] });
+  const { input, errors, manifests = [] } = await readPlanInputs(context, { ...options, group: [name] });
   if (errors.length > 0) return writeErrors(context, errors);
   const [group, ...others] = input.groups;
   if (group === undefined || others.length > 0) {
@@ -37,7 +38,7 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
   }
   const snapshots = readPlanSnapshots(input);
   const { world, refused } = requestedWorld(input, snapshots, group, 'p50', { hasMetrics: false });
-  const decision = decideGroup(world.snapshot, group);
+  const decision = locatedDecision(decideGroup(world.snapshot, group), locateIn(manifests));
   if (options.output === 'table') {
     const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;
     const { renderExplanation } = await import('../output/explain.ts');

@@ -10,6 +10,7 @@ import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/words.ts';
 import { isLive, type LivePlanOptions } from '../source/live-options.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
+import { locatedPlan, locateIn } from '../source/plan-places.ts';
 import { shortDigest, writePlanFile } from '../source/saved-plan.ts';
 
 export type PlanFormat = 'table' | 'wide' | 'json' | 'yaml' | 'markdown' | 'html';
@@ -22,9 +23,10 @@ export interface PlanOptions extends LivePlanOptions, ConnectionFlags {
 
 export async function run(context: CommandContext, options: PlanOptions): Promise<ExitCode> {
   if (isLive(options)) return runLive(context, options);
-  const { input, errors } = await readPlanInputs(context, options);
+  const { input, errors, manifests = [], notes = [] } = await readPlanInputs(context, options);
   if (errors.length > 0) return writeErrors(context, errors);
-  const plan = planGroups(input);
+  for (const note of notes) context.stderr.write(`note: ${note}\n`);
+  const plan = locatedPlan(planGroups(input), locateIn(manifests));
   if (options.out !== undefined) writePlanFile(plan, options.out, context.cwd);
   await writePlan(context.stdout, options.output, plan);
   suggest(context, options, plan);

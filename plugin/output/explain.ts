@@ -2,6 +2,7 @@
 import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
 import { describeAction } from '../../engine/plan/action-text.ts';
 import type { Refusal } from '../../engine/plan/document.ts';
+import { isLimitOfZero } from '../../engine/rule.ts';
 import type { Style } from './colour.ts';
 import { goalText, unreadZones } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
@@ -156,6 +157,12 @@ function todoOf(result: RuleResult, name: string): readonly string[] {
   const intent = /^RolloutIntent [^/]+\/(.+)$/.exec(result.source?.object ?? '')?.[1];
   if (result.rule === 'run-failed') {
     return [`when it may go on: kubectl rollout-group retry ${name}`, `to go back: kubectl rollout-group undo ${name}`];
+  }
+  if (isLimitOfZero(result)) {
+    return [
+      `let a pod go${where === undefined ? '' : `: change ${where}`}`,
+      `if it is to stand still: kubectl rollout-group pause ${name}`,
+    ];
   }
   if (result.outcome === 'no') return [`change what is asked for, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];
   if (result.outcome === 'unknown') return [`see to it that it can be read: ${result.fact}`];

@@ -1,6 +1,7 @@
 // Findings as workflow commands of GitHub Actions, which show them beside the changed lines.
 import type { Finding } from '../../policies/findings/finding.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
+import { sourceText } from './plan-words.ts';
 import { repositoryPath } from './source-uri.ts';
 
 /** One command per finding, then the summary as a plain line of the log. */
@@ -9,7 +10,7 @@ export function findingsGithub(report: FindingsReport): string {
 }
 
 function command(finding: Finding): string {
-  const { severity, code, message, hint, file, line, column, endColumn, object } = finding;
+  const { severity, code, message, hint, file, line, column, endColumn, object, related = [] } = finding;
   const place =
     file === ''
       ? []
@@ -19,7 +20,8 @@ function command(finding: Finding): string {
           `col=${column}`,
           ...(endColumn === undefined ? [] : [`endColumn=${endColumn}`]),
         ];
-  const text = `${file === '' && object !== undefined ? `${object}: ` : ''}${message}${hint === undefined ? '' : `\nfix: ${hint}`}`;
+  const see = related.flatMap((source) => sourceText(source) ?? []).map((one) => `\nsee ${one}`);
+  const text = `${file === '' && object !== undefined ? `${object}: ` : ''}${message}${see.join('')}${hint === undefined ? '' : `\nfix: ${hint}`}`;
   return `::${severity} ${[...place, `title=${property(code)}`].join(',')}::${data(text)}`;
 }
 

@@ -2,6 +2,7 @@
 import { type Finding, placeText, type Severity } from '../../policies/findings/finding.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 import { codeSpan, tableCell } from './markdown.ts';
+import { sourceText } from './plan-words.ts';
 
 /** More rows than this are counted, not shown: a comment that long is not read, and forges cut it. */
 const maxRows = 50;
@@ -17,6 +18,7 @@ export function findingsMarkdown(report: FindingsReport): string {
 
 function row(finding: Finding): string {
   const fix = finding.hint === undefined ? '' : `<br>fix: ${tableCell(finding.hint)}`;
-  const text = `${finding.code} ${tableCell(finding.message)}${fix}`;
+  const see = (finding.related ?? []).flatMap((source) => sourceText(source) ?? []).map((text) => `<br>see ${codeSpan(text)}`);
+  const text = `${finding.code} ${tableCell(finding.message)}${see.join('')}${fix}`;
   return `| ${finding.severity} | ${codeSpan(placeText(finding))} | ${text} |`;
 }

@@ -158,7 +158,8 @@ function refusedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLo
 
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
   return group.waits.flatMap((result, index) => {
-    const start = `${label(index === 0 ? 'HELD' : '', look, 'yellow')}${look.glyphs.wait} `;
+    const mark = result.outcome === 'no' ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
+    const start = `${label(index === 0 ? 'HELD' : '', look, 'yellow')}${mark} `;
     return [`${start}by ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
   });
 }

@@ -3,6 +3,7 @@
 import type { RuleResult } from '../../engine/decision.ts';
 import type { Assumptions, Quantiles } from '../../engine/plan/assumptions.ts';
 import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../engine/plan/document.ts';
+import { isLimitOfZero } from '../../engine/rule.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import type { Source } from '../../policies/definition.ts';
 import { plural } from './words.ts';
@@ -143,7 +144,9 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
   if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
   switch (result.outcome) {
     case 'no':
-      return 'passes when a person changes what is asked for, or the rule';
+      return isLimitOfZero(result)
+        ? 'passes when a person changes that number; to let the group stand still on purpose, pause it'
+        : 'passes when a person changes what is asked for, or the rule';
     case 'unknown':
       return 'passes when it can be read';
     case 'wait':

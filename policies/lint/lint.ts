@@ -5,6 +5,7 @@ import { type Finding, sortFindings } from '../findings/finding.ts';
 import { type LoadOptions, type LoadResult, loadPolicies, type PolicyFile } from '../load.ts';
 import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve/resolve.ts';
 import { adoptionFindings } from './adoption.ts';
+import { groupsElsewhere, setsWithoutGroup } from './beside.ts';
 import { policyBounds, replicaBounds } from './bounds.ts';
 import { knownChannels, soundChannels, uniqueChannels } from './channels.ts';
 import { gateConditions, ruleConditions } from './conditions.ts';
@@ -32,7 +33,16 @@ import {
   settingsOfTheController,
   wavesAndSchedule,
 } from './rollout.ts';
-import { approvalAfterLastWave, shrinkingWaves, unfinishedZones, uniqueWaves, wavesNameGates, wavesNameZones } from './waves.ts';
+import { budgetsOfZero, cappedAtZero, unavailableZero } from './standstill.ts';
+import {
+  approvalAfterLastWave,
+  emptyFirstWaves,
+  shrinkingWaves,
+  unfinishedZones,
+  uniqueWaves,
+  wavesNameGates,
+  wavesNameZones,
+} from './waves.ts';
 import { windowsThatNeverMeet, windowTimes } from './windows.ts';
 import { followersWithReplicas, forcedReplicas, knownLeaders, leaderCycles, timeBetweenOneZone, uniqueZones } from './zones.ts';
 
@@ -56,11 +66,17 @@ const lintChecks: readonly LintCheck[] = [
   overlappingSelectors,
   updateStrategies,
   autoscaledMembers,
+  groupsElsewhere,
+  setsWithoutGroup,
   shrinkingWaves,
   approvalAfterLastWave,
   unfinishedZones,
   rollbackWithoutRevisions,
   settingsOfTheController,
+  unavailableZero,
+  cappedAtZero,
+  budgetsOfZero,
+  emptyFirstWaves,
   wavesAndSchedule,
   mirroredField,
   disruptionBudget,

@@ -4,6 +4,7 @@ import { holdingPartition } from '../engines.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import type { Path } from '../yaml/document.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
 /** With another strategy the StatefulSet controller replaces pods on its own, in all zones at once, or nobody replaces them. */
@@ -14,11 +15,19 @@ export const updateStrategies: LintCheck = (context) =>
     const related = [sourceOf(group.place(['spec', 'rollout', 'engine']))];
     return memberManifests(context, definition).flatMap((manifest): readonly Finding[] => {
       const problem = strategyProblem(manifest, definition.rollout.engine);
-      return problem ? [finding('RG2117', manifest.place(problem.path), problem.message, { related })] : [];
+      if (problem === undefined) return [];
+      const { path, message, hint } = problem;
+      return [finding('RG2117', manifest.place(path), message, { related, hint })];
     });
   });
 
-function strategyProblem({ name, value }: Manifest, engine: GroupDefinition['rollout']['engine']) {
+interface StrategyProblem {
+  readonly path: Path;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+function strategyProblem({ name, value }: Manifest, engine: GroupDefinition['rollout']['engine']): StrategyProblem | undefined {
   if (!isRecord(value['spec'])) return undefined;
   const type = valueAt(value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
   const wanted = engine === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
@@ -29,13 +38,23 @@ function strategyProblem({ name, value }: Manifest, engine: GroupDefinition['rol
   const path = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
   const partition = valueAt(value, path);
   if (partition === undefined || partition === null || engine === 'onDelete') return undefined;
+  const named = { path, hint: partitionHint(value, partition) };
   if (engine === 'partition') {
     // Whatever number it is: applied in the middle of a rollout it takes the place of the agent's.
-    return { path, message: `the StatefulSet ${name} has the partition ${String(partition)}, which the agent writes; leave it out` };
+    return { ...named, message: `the StatefulSet ${name} has the partition ${String(partition)}, which the agent writes; leave it out` };
   }
   if (partition === holdingPartition) return undefined;
-  const message = `the StatefulSet ${name} has the partition ${String(partition)}; the engine promote needs ${holdingPartition} or none`;
-  return { path, message };
+  return {
+    ...named,
+    message: `the StatefulSet ${name} has the partition ${String(partition)}; the engine promote needs ${holdingPartition} or none`,
+  };
+}
+
+/** What a server has stored names a partition always, so that whoever reads a dump back finds one that nobody wrote. */
+function partitionHint(value: Manifest['value'], partition: unknown): string {
+  const isDump = ['uid', 'resourceVersion', 'managedFields'].some((field) => valueAt(value, ['metadata', field]) !== undefined);
+  const why = isDump || partition === 0 ? '; what was read from a cluster has one always, 0 where nobody wrote it' : '';
+  return `remove the line spec.updateStrategy.rollingUpdate.partition, and keep type: RollingUpdate${why}`;
 }
 
 /** Followers, and all members of a group that counts or mirrors, are written by the agent alone. */

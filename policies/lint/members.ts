@@ -3,8 +3,9 @@ import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { LabelSelector } from '../schema/scalars.ts';
 import { contradictionOf, isEmptySelector, isWithin } from '../selector-logic.ts';
-import { suggestion } from '../wording.ts';
+import { listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
+import { membersElsewhere } from './beside.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
 type Group = Loaded<'RolloutGroup'>;
@@ -37,24 +38,35 @@ function memberPlace(group: Group, statefulSet: string) {
  * StatefulSets that zones name are among the manifests, when these hold the group: one of its members, or a name that is nearly one.
  * Manifests of other groups in the same namespace say nothing about this one.
  */
-export const missingStatefulSets: LintCheck = ({ groups, statefulSets, isCluster = false }) =>
-  groups.flatMap((group): readonly Finding[] => {
+export const missingStatefulSets: LintCheck = (context) => {
+  const { groups, statefulSets, isCluster = false } = context;
+  return groups.flatMap((group): readonly Finding[] => {
     const zones = group.value.spec.members.zones ?? [];
     const names = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
     const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
     const missing = zones.flatMap((zone, index) => {
       if (names.includes(zone.statefulSet)) return [];
-      return [{ zone, index, hint: suggestion(zone.statefulSet, free) }];
+      return [{ zone, index, near: suggestion(zone.statefulSet, free) }];
     });
-    if (!isCluster && missing.length > 0 && missing.length === zones.length && missing.every(({ hint }) => hint === undefined)) {
+    if (membersElsewhere(context, group).length > 0) return [];
+    if (!isCluster && missing.length > 0 && missing.length === zones.length && missing.every(({ near }) => near === undefined)) {
       const message = `the files hold no StatefulSet of the group ${group.name} in the namespace ${group.namespace}, so its members were not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
-    return missing.map(({ zone, index, hint }) => {
+    return missing.map(({ zone, index, near }) => {
       const message = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} ${isCluster ? 'does not exist' : 'is not in the files'}`;
-      return finding('RG2110', group.place(['spec', 'members', 'zones', index, 'statefulSet']), message, { hint });
+      return finding('RG2110', group.place(['spec', 'members', 'zones', index, 'statefulSet']), message, {
+        hint: near ?? elsewhere(context, zone.statefulSet),
+      });
     });
   });
+};
+
+/** Where else the files have a StatefulSet of this name, for a zone of a group whose other members are found. */
+function elsewhere({ statefulSets, isCluster = false }: LintContext, name: string): string | undefined {
+  const others = isCluster ? [] : statefulSets.filter((one) => one.name === name).map((one) => one.namespace);
+  return others.length === 0 ? undefined : `a StatefulSet of this name is in the namespace ${listed([...new Set(others)].sort(), 'and')}`;
+}
 
 interface SelectorAt {
   readonly selector: LabelSelector;

@@ -134,7 +134,8 @@ function byName<T extends { readonly namespace: string; readonly name: string }>
   return [...items].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
 }
 
-function labelsOf(metadata: unknown): Readonly<Record<string, string>> {
+/** The labels that `metadata` has, as far as they are text. */
+export function labelsOf(metadata: unknown): Readonly<Record<string, string>> {
   const labels: unknown = typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'labels') : undefined;
   if (typeof labels !== 'object' || labels === null) return {};
   return Object.fromEntries(Object.entries(labels).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])));

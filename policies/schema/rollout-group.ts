@@ -226,7 +226,12 @@ const rollout = z
     onFailure: z.enum(['pause', 'rollback']).default('pause'),
     skipOnRollback: z.boolean().default(true).describe('A run back to the previous template skips soak and approvals.'),
     historyLimit: z.int().min(1).max(100).default(10).describe('Runs kept in history.'),
-    onPolicyDeleted: z.enum(['hold', 'release']).default('hold'),
+    onPolicyDeleted: z
+      .enum(['hold', 'release'])
+      .default('hold')
+      .describe(
+        'When nothing defines the group any more: `hold` leaves everything as it is; `release` hands the StatefulSets back, the partition of one zone after the other to 0.',
+      ),
   })
   .meta({ 'x-rollout-group-at-most-one-of': ['waves', 'schedule'] });
 

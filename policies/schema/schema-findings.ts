@@ -42,6 +42,14 @@ export function schemaFindings(schema: z.ZodType, value: unknown, places: Places
   return findings;
 }
 
+/** The same as one text, of a value that stands nowhere because it was made. Empty when nothing is wrong. */
+export function schemaProblems(schema: z.ZodType, value: unknown): string {
+  const nowhere = { file: '', line: 0, column: 0, pointer: '' };
+  return schemaFindings(schema, value, { find: () => nowhere, place: () => nowhere })
+    .map(({ message }) => message)
+    .join('; ');
+}
+
 function issueFindings(checked: Checked, issue: Issue): readonly Finding[] {
   const path = issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key));
   const value = valueAt(checked.value, path);

@@ -2,11 +2,17 @@
 import { z } from 'zod';
 import type { PathKey } from '../yaml/value.ts';
 
-/** The schema behind optional, default and prefault. */
+/** The schema behind optional, nullable, default and prefault. */
 export function unwrapped(schema: unknown): z.ZodType | undefined {
   let inner = schema;
-  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault) inner = inner.unwrap();
+  while (isWrapper(inner)) inner = inner.unwrap();
   return inner instanceof z.ZodType ? inner : undefined;
+}
+
+function isWrapper(schema: unknown): schema is z.ZodOptional | z.ZodNullable | z.ZodDefault | z.ZodPrefault {
+  return (
+    schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
+  );
 }
 
 /** The schema of the value that one key or index leads to, or undefined where there is none. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { budgetAmount, ordinalRanges, pods, unavailableLimit, waveTarget } from '../../engine/amount.ts';
+import { ordinalRanges, pods, unavailableLimit, waveTarget } from '../../engine/amount.ts';
 
 const percents = [1, 10, 25, 33, 50, 75, 99, 100];
 
@@ -65,27 +65,6 @@ describe('the pods that may be unavailable', () => {
     ['50%', 0, 1],
   ] as const)('with %s of %i pods are %i: a percentage is rounded down, to one at least', (limit, replicas, expected) => {
     expect(unavailableLimit(limit, replicas)).toBe(expected);
-  });
-});
-
-describe('an amount of a PodDisruptionBudget', () => {
-  it.each([
-    [0, 7, 0],
-    [3, 7, 3],
-    ['0%', 7, 0],
-    ['50%', 7, 4],
-    ['50%', 4, 2],
-    ['50%', 2, 1],
-    ['50%', 1, 1],
-    ['25%', 10, 3],
-    ['100%', 7, 7],
-    ['1%', 1, 1],
-    ['1%', 0, 0],
-    ['many', 7, 0],
-    ['3', 7, 0],
-    ['-3%', 7, 0],
-  ])('of %s of %i pods is %i: a percentage is rounded up, anything else is nothing', (value, expected, amount) => {
-    expect(budgetAmount(value, expected)).toBe(amount);
   });
 });
 

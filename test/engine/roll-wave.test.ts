@@ -137,6 +137,7 @@ describe('the time in which a run may move', () => {
     ['stands still outside windows', native, closed, false],
     ['stands still while somebody paused it', native, { intents: [intent({ action: 'pause' })] }, false],
     ['stands still while a wave waits for approval', approval, {}, false],
+    ['stands still while no pod may go at all', group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] }), {}, false],
     ['stands still while a policy waits for approval', native, requiring, false],
     ['goes on once a policy has its approval', native, { ...requiring, intents: [intent({ rule: 'safety/rule', digest: ofRule })] }, true],
   ])('%s', (_name, definition, overrides, isMovable) => {

@@ -119,7 +119,7 @@ describe('what plan prints', () => {
     const { stdout } = run('plan', '--current', 'store', '--set', 'replicas=1');
     expect(stdout).toContain('REFUSED');
     expect(stdout).toContain('no-downscale');
-    expect(stdout).toContain('StatefulSet mimir/store-zone-a grafana.com/no-downscale');
+    expect(stdout).toContain('written at store/store.yaml:3:109');
   });
 });
 

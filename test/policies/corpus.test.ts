@@ -68,6 +68,8 @@ describe('the corpus of broken policy files', () => {
         "rg2107-unknown-gate.yaml: RG2109 14:19 no wave names the gate errors",
         "rg2108-gate-twice.yaml: RG2109 12:15 no wave names the gate up",
         "rg2108-gate-twice.yaml: RG2109 13:15 no wave names the gate up",
+        "rg5008-budget-of-none.yaml: RG2216 39:25 PodDisruptionBudget ingester lets no pod of zones a and b go (maxUnavailable is 0), so no rollout of the group ingester replaces one",
+        "rg5009-canary-of-none.yaml: RG2217 13:32 wave canary takes no pod, since zone a has none; the first pods with the new version are those of wave rest",
       ]
     `);
   });

@@ -140,6 +140,34 @@ describe('lint compares members with', () => {
   });
 });
 
+describe('lint says of a partition that somebody wrote', () => {
+  const member = (metadata: string, partition: number) =>
+    `---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ingester-a, namespace: mimir${metadata} }\nspec: { updateStrategy: { type: RollingUpdate, rollingUpdate: { partition: ${partition} } } }\n`;
+  const hintOf = (engine: string, text: string) =>
+    lintPolicies([{ name: 'a.yaml', text: `${group(`  rollout: { engine: ${engine} }\n`, ['a'])}${text}` }], {
+      namespace: 'mimir',
+    }).findings.map(({ code, hint }) => `${code} ${hint}`);
+  const remove = 'RG2117 remove the line spec.updateStrategy.rollingUpdate.partition, and keep type: RollingUpdate';
+  const dumped = '; what was read from a cluster has one always, 0 where nobody wrote it';
+
+  it.each([
+    ['promote', member('', 0), [`${remove}${dumped}`]],
+    ['promote', member(', uid: 1b2c', 3), [`${remove}${dumped}`]],
+    ['promote', member('', 3), [remove]],
+    ['partition', member(', uid: 1b2c', 1_000_000), [`${remove}${dumped}`]],
+    ['partition', member('', 1_000_000), [remove]],
+    ['promote', member(', uid: 1b2c', 1_000_000), []],
+  ])('under the engine %s: %s', (engine, text, expected) => {
+    expect(hintOf(engine, text)).toEqual(expected);
+  });
+
+  it('and has nothing to say once the line is gone, as the hint asks for', () => {
+    const dump = member(', uid: 1b2c', 0);
+    const mended = [dump.replace('rollingUpdate: { partition: 0 }', 'rollingUpdate: {}'), dump.replace('{ partition: 0 }', '')];
+    expect(mended.flatMap((text) => hintOf('promote', text))).toEqual([]);
+  });
+});
+
 it('lint shows no password of a URL, in messages and excerpts', () => {
   const source = `${header('MetricSource', 'prod')}  usableFrom: { namespaces: [mimir] }\n  prometheus: { url: "https://me:hunter2@prometheus" }\n`;
   const { findings } = lintPolicies([{ name: 'a.yaml', text: source }]);
@@ -159,7 +187,6 @@ it('lint has only notices for a group and a policy that use most of the format',
   expect(findings.map(({ severity, code, message }) => `${severity} ${code} ${message}`)).toMatchInlineSnapshot(`
     [
       "notice RG2206 only the authenticator knows the group oncall",
-      "notice RG2205 nothing acts on rollout.onPolicyDeleted yet",
       "notice RG2206 only the agent knows the metric source prod",
       "notice RG2206 only the agent knows the channel sre",
       "notice RG2206 only the agent knows the metric source prod",

@@ -4,7 +4,8 @@ export const conversionCodes = {
     title: 'The object cannot be converted',
     severity: 'error',
     explanation:
-      'A group that does less than the object did, such as one without its gate, would roll pods that the object kept. So nothing is written for it, and it stays with the operator that has it.',
+      'A group that does less than the object did, such as one without its gate, would roll pods that the object kept. So nothing is written for it, and it stays with the operator that has it. Other objects are converted all the same.',
+    hint: 'mend what the finding names and run init again, or write the group by hand',
   },
   RG7002: {
     title: 'A setting is left out',

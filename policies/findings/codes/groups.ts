@@ -65,7 +65,8 @@ export const groupCodes = {
     title: 'Only the cluster knows the StatefulSets',
     severity: 'notice',
     explanation:
-      'The files hold no StatefulSet of the group, so names, replicas and templates of the members were not checked. Give the manifests together with the policies to check them.',
+      'The files hold no StatefulSet of the group, so names, replicas and templates of the members were not checked. Nothing is wrong for that, and lint does not fail: policies may lie in another repository than the manifests. To have them checked, give both at once; for what runs, `kubectl rollout-group doctor` and a `plan` of the cluster look there.',
+    hint: 'give the manifests together with the policies: kubectl rollout-group lint policies/ manifests/',
   },
   RG2112: {
     title: 'The selector does not find what is expected',
@@ -103,7 +104,7 @@ export const groupCodes = {
     title: 'The update strategy does not fit the engine',
     severity: 'error',
     explanation:
-      'With the engine onDelete the agent replaces pods, and a StatefulSet with RollingUpdate would replace them on its own as soon as its template changes, whatever the other zones do. The engines promote and partition need RollingUpdate; promote holds every pod back with the partition 1000000, which the agent sets and a manifest may name or leave out. Under the engine partition the agent writes the partition all the time: a manifest that names one would take its place whenever it is applied, and pods would change their version by a restart or all at once.',
+      'With the engine onDelete the agent replaces pods, and a StatefulSet with RollingUpdate would replace them on its own as soon as its template changes, whatever the other zones do. The engines promote and partition need RollingUpdate; promote holds every pod back with the partition 1000000, which the agent sets and a manifest may name or leave out. Under the engine partition the agent writes the partition all the time: a manifest that names one would take its place whenever it is applied, and pods would change their version by a restart or all at once. A dump (`kubectl get -o yaml`) names a partition always, since the API server writes 0 where a manifest names none: remove that line from what is kept in Git, and from what a plan is made of; a plan takes members that leave it out as held.',
     hint: 'change spec.updateStrategy of the StatefulSet, or the engine of the group',
   },
   RG2118: {
@@ -112,6 +113,20 @@ export const groupCodes = {
     explanation:
       'The agent alone writes the replicas of zones that follow another one, and of all zones of a group with count or mirror. An autoscaler on such a StatefulSet and the agent would undo each other, and its downscales are refused.',
     hint: 'let the autoscaler scale the RolloutGroup or the mirrored object',
+  },
+  RG2119: {
+    title: 'The StatefulSets are in another namespace than the group',
+    severity: 'warning',
+    explanation:
+      'A group has the StatefulSets of its own namespace alone. The files have those that it names in another one, where no group is about them: nothing orders their rollouts, and nothing protects them. Objects that name no namespace count as those of the namespace default, wherever `kubectl -n` or kustomize puts them later.',
+    hint: 'write the same metadata.namespace into the group and the StatefulSets',
+  },
+  RG2120: {
+    title: 'StatefulSets are in no group',
+    severity: 'notice',
+    explanation:
+      'The files define groups, and these StatefulSets are members of none. They roll as Kubernetes rolls them, without order, waves or protection, and they are in no plan. That is right for what stands alone, such as a cache; it is not for a zone that was forgotten or renamed.',
+    hint: 'add what belongs to a group to its zones, and leave the rest as it is',
   },
   RG2201: {
     title: 'A later wave updates fewer pods than an earlier one',
@@ -142,9 +157,11 @@ export const groupCodes = {
     hint: 'set onFailure: pause',
   },
   RG2205: {
-    title: 'Nothing acts on this yet',
+    title: 'This has no effect here',
     severity: 'notice',
-    explanation: 'The field belongs to the schema, but this version of the program does not act on it. What it says has no effect so far.',
+    explanation:
+      'What the field says follows from the engine already, or cannot be done under it. With the engine onDelete no partition holds pods back, so that onPolicyDeleted: release has nothing to hand back: pods of the former revision wait until somebody deletes them, and come back at the new one.',
+    hint: 'leave the field out, or take the engine promote or partition',
   },
   RG2206: {
     title: 'Only the agent knows this',
@@ -207,5 +224,19 @@ export const groupCodes = {
     severity: 'notice',
     explanation:
       'The agent lowers the partition by as many pods as may be down. The StatefulSet controller of Kubernetes replaces them one after the other, unless its feature gate MaxUnavailableStatefulSet is on and the StatefulSet names rollingUpdate.maxUnavailable.',
+  },
+  RG2216: {
+    title: 'A limit of zero lets no pod go',
+    severity: 'warning',
+    explanation:
+      'No pod of a zone may be unavailable, or a PodDisruptionBudget lets none be evicted. A rollout of the group then never ends: it waits for what neither time nor progress changes. Pods that are stuck on an old version are replaced all the same. If the group is to stand still for a while, a pause says so with a reason and an end, `explain` and `status` show who asked for it, and plans say that it is paused instead of blocked.',
+    hint: 'write 1 or more, or pause what is to stand still',
+  },
+  RG2217: {
+    title: 'The first wave takes no pod',
+    severity: 'warning',
+    explanation:
+      'The zones of the first wave have 0 replicas, so that it replaces nothing and there is no canary. The first pods that get the new version are those of a later wave, most often many at once, and the soak and the gates after the first wave have looked at nothing.',
+    hint: 'begin with a zone that has pods, or give the zone replicas',
   },
 } as const;

@@ -132,4 +132,18 @@ export const installationCodes = {
       'Nobody is told of the group by this channel, or not any more; the message says why. Rollouts go on all the same, and what could not be told is told when the channel works again, up to a day after the end of the run.',
     hint: 'mend the NotificationChannel, the Secret that it names, or the rights at the service',
   },
+  RG6021: {
+    title: 'An admission policy is not as it was installed',
+    severity: 'error',
+    explanation:
+      'ValidatingAdmissionPolicies of an installation hold while no webhook answers or none is registered: who asked for an intent must be true, and pods that a partition holds are not let go. One that is missing, changed, unbound, or bound without Deny refuses nothing, and nothing that passes would tell.',
+    hint: 'install again: kubectl rollout-group install --policies DIR --apply',
+  },
+  RG6022: {
+    title: 'A Secret that is named is not there',
+    severity: 'warning',
+    explanation:
+      'A MetricSource or a NotificationChannel names a Secret, or a key of one, that the namespace of the agent does not have. Gates that ask the source wait, and nobody is told by the channel, until it is there.',
+    hint: 'create the Secret in the namespace of the agent, or mend its name and key in the object',
+  },
 } as const;

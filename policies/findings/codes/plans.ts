@@ -39,4 +39,18 @@ export const planCodes = {
     explanation:
       'Zones of one group run the same software. Their templates differ in more than names, labels, affinity and zone settings, so that what one zone proves says less about the next.',
   },
+  RG5008: {
+    title: 'The rollout never ends',
+    severity: 'warning',
+    explanation:
+      'A limit of zero holds the rollout: `maxUnavailable: 0` of the group, of a zone or of a policy, or a PodDisruptionBudget that lets no pod go. Neither time nor progress changes that, so the plan is blocked and ends with exit code 5. The agent would wait for ever.',
+    hint: 'change the number that the risk names, or pause the group if it is to stand still: then the plan waits, and is not blocked',
+  },
+  RG5009: {
+    title: 'The canary has no pods',
+    severity: 'warning',
+    explanation:
+      'The zones of the first wave have no pods, so that there is no canary: the first pods that get the new version are those of a later wave. What RG2217 says of files, the plan says of what runs.',
+    hint: 'begin with a zone that has pods',
+  },
 } as const;

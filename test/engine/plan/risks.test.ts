@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
-import type { RolloutDefinition } from '../../../policies/definition.ts';
-import { group } from '../../kit/groups.ts';
+import type { RolloutDefinition, WaveDefinition } from '../../../policies/definition.ts';
+import { group, type ZoneOverrides } from '../../kit/groups.ts';
 import { manifest, manifests, planInput } from '../../kit/manifests.ts';
 import { minuteMs } from '../../kit/questions.ts';
 
@@ -152,6 +152,89 @@ describe('RG5007, zones that ask for different images', () => {
       },
     ]);
     expect(asking(manifest('a'), manifest('b', { container: { args: ['-x'] } }))).toEqual([]);
+  });
+});
+
+describe('RG5008, a rollout that never ends', () => {
+  const budget = (amounts: object) => ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'pdb', namespace: 'mimir' },
+    spec: { selector: { matchLabels: { 'rollout-group': 'ingester' } }, ...amounts },
+  });
+  const risk = (message: string, source: object) => ({
+    code: 'RG5008',
+    severity: 'warning',
+    message: `${message}, and the rollout never ends; change that number, or pause the group if it is to stand still`,
+    source,
+  });
+  const planOf = (zones: readonly ZoneOverrides[], rollout: Partial<RolloutDefinition> = {}, budgets: readonly unknown[] = []) => {
+    const sources = { 'zones.b.maxUnavailable': { file: 'group.yaml', line: 8, column: 3 } };
+    return planGroups(
+      planInput({
+        groups: [group({ zones, rollout, sources })],
+        current: [...manifests(), ...budgets],
+        desired: [...manifests({ image: fixed }), ...budgets],
+      }),
+    ).groups[0];
+  };
+
+  it('is named with the number that holds it, and the plan is blocked', () => {
+    const plan = planOf([{ name: 'a' }, { name: 'b', maxUnavailable: 0 }, { name: 'c' }]);
+    expect(plan?.risks).toEqual([risk('no pod of zone b may go', { file: 'group.yaml', line: 8, column: 3 })]);
+    expect([plan?.outcome, plan?.totals.restarts]).toEqual(['blocked', 3]);
+    expect(plan?.waves.flatMap(({ steps }) => steps).at(-1)).toMatchObject({ kind: 'wait', zone: 'b', waitsFor: 'zone-budget' });
+  });
+
+  it('is named with the PodDisruptionBudget that lets no pod be evicted', () => {
+    const plan = planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: 9 })]);
+    const message = 'PodDisruptionBudget pdb lets no pod go, since minAvailable is 9 of 9 pods';
+    expect(plan?.risks).toEqual([risk(message, { object: 'PodDisruptionBudget mimir/pdb', field: 'spec.minAvailable' })]);
+    expect(plan?.outcome).toBe('blocked');
+  });
+
+  it('is none where a pod may go, where nothing rolls, and where the zone is paused', () => {
+    expect(planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: 8 })])?.risks).toEqual([]);
+    expect(risksOf({ groups: [group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] })] })).toEqual([]);
+    const paused = planOf([{ name: 'a', maxUnavailable: 0, paused: true }, { name: 'b' }, { name: 'c' }]);
+    expect([paused?.risks, paused?.outcome]).toEqual([[], 'waits']);
+  });
+});
+
+describe('RG5009, a canary without pods', () => {
+  const wave = (name: string, zones: readonly string[], amount: WaveDefinition['amount']): WaveDefinition => ({
+    name,
+    zones,
+    amount,
+    before: { gates: [] },
+    after: { soakMs: 0, gates: [] },
+  });
+  const waves = [wave('canary', ['a'], { pods: 1 }), wave('rest', ['a', 'b', 'c'], { percent: 100 })];
+  const planned = (replicasOfA: number, list: readonly WaveDefinition[] = waves, image: string = fixed) =>
+    risksOf({
+      groups: [group({ rollout: { waves: list }, sources: { 'waves.canary': { file: 'group.yaml', line: 5, column: 1 } } })],
+      current: [manifest('a', { replicas: replicasOfA }), manifest('b'), manifest('c')],
+      desired: [manifest('a', { replicas: replicasOfA, image }), manifest('b', { image }), manifest('c', { image })],
+    });
+
+  it('is named with its wave, and with the first that has pods', () => {
+    expect(planned(0)).toEqual([
+      {
+        code: 'RG5009',
+        severity: 'warning',
+        message: 'wave canary takes no pod, since zone a has none; the first pods with the new version are those of wave rest',
+        source: { file: 'group.yaml', line: 5, column: 1 },
+      },
+    ]);
+    const [more] = planned(0, [wave('canary', ['a'], { pods: 1 }), wave('half', ['a'], { percent: 50 }), ...waves.slice(1)]) ?? [];
+    expect(more?.message).toMatch(/^waves canary to half take no pod/);
+  });
+
+  it('is none where the zone has pods, where nothing rolls, and where no wave has any', () => {
+    expect(planned(1)).toEqual([]);
+    expect(planned(0, waves, 'grafana/mimir:2.16.0')).toEqual([]);
+    expect(planned(0, [wave('canary', ['a', 'b'], { pods: 1 }), ...waves.slice(1)])).toEqual([]);
+    expect(planned(0, waves.slice(0, 1))).toEqual([]);
   });
 });
 

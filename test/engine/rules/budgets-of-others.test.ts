@@ -4,7 +4,7 @@ import type { PodBudgetView, PodView, ZoneBudgetView } from '../../../engine/sna
 import type { RolloutDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { newRevision, type PodChanges } from '../../kit/objects.ts';
-import { ago, contextWith, line, minuteMs, outdatedSets, rollQuestion } from '../../kit/questions.ts';
+import { ago, contextWith, intent, line, minuteMs, outdatedSets, rollQuestion } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const zpdb: ZoneBudgetView = {
@@ -118,7 +118,8 @@ describe('the eviction budget', () => {
 
   it('that is spent says when a pod becomes available', () => {
     const waking = { revision: newRevision, readyChangedMs: ago(minuteMs) };
-    const spent = evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], minReadySeconds: 90, pods: { 0: waking } });
+    const podChanges = { 'ingester-zone-a': { 0: waking }, 'ingester-zone-b': { 1: { isReady: false } } };
+    const spent = evict({ podBudgets: [pdb], minReadySeconds: 90, podChanges });
     expect(spent.results).toMatchObject([{ outcome: 'wait', earliestMs: ago(minuteMs) + 90_000 }]);
   });
 
@@ -126,6 +127,36 @@ describe('the eviction budget', () => {
     const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
     expect(evict({ podBudgets: [pdb], pods: { 1: unready } }).going).toEqual([1]);
     expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], pods: { 1: unready } }).going).toEqual([]);
+  });
+
+  it('that lets no pod go says no, and in which field', () => {
+    const answer = (amounts: Partial<PodBudgetView>, given: Given = {}) => {
+      const { maxUnavailable: _one, ...bare } = pdb;
+      const { going, results } = evict({ podBudgets: [{ ...bare, ...amounts }], ...given });
+      expect(going).toEqual([]);
+      return results;
+    };
+    const no = (text: string, field: string) => [
+      {
+        rule,
+        outcome: 'no',
+        fact: `PodDisruptionBudget pdb lets no pod go, since ${text}`,
+        limit: '0',
+        source: { ...source, field: `spec.${field}` },
+      },
+    ];
+    expect(answer({ maxUnavailable: 0 })).toEqual(no('maxUnavailable is 0', 'maxUnavailable'));
+    expect(answer({ minAvailable: 10 })).toEqual(no('minAvailable is 10 of 10 pods', 'minAvailable'));
+    expect(answer({ minAvailable: '100%' })).toEqual(no('minAvailable is 100% of 10 pods', 'minAvailable'));
+    // With one pod less than it asks for it would wait for ever, too.
+    expect(answer({ minAvailable: 10 }, { pods: { 0: { revision: newRevision, isReady: false } } })).toMatchObject([{ outcome: 'no' }]);
+  });
+
+  it('that lets no pod go waits while one may become stuck, and where somebody paused the group', () => {
+    const none = [{ ...pdb, maxUnavailable: 0 }];
+    const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
+    expect(evict({ podBudgets: none, pods: { 1: unready } }).results).toMatchObject([{ outcome: 'wait' }]);
+    expect(evict({ podBudgets: none, intents: [intent({ action: 'pause' })] }).results).toMatchObject([{ outcome: 'wait' }]);
   });
 
   it('is not asked for stuck pods, which are deleted', () => {

@@ -125,10 +125,24 @@ describe('a PhasedRollout that cannot be converted', () => {
     expect(left(convertedPhased({ expr: 'sum(up < 1' }))).toEqual([
       'RG7001 8:13 spec.check.query.expr is no PromQL; the object is left out',
     ]);
-    expect(left(convertedPhased({ check: '\n    periodSeconds: -1' }))[0]).toContain(
-      'RG7001 10:20 spec.check.periodSeconds cannot be used',
-    );
-    expect(left(convertedPhased({ expr: '7' }))[0]).toContain('RG7001 8:13 spec.check.query.expr cannot be used');
+  });
+
+  it('says what a field has, what it takes, and what to do', () => {
+    const check = (text: string) => convertedPhased({ check: `\n    ${text}` });
+    expect(left(check('periodSeconds: -1'))).toEqual([
+      'RG7001 10:20 spec.check.periodSeconds is -1; at least 0 is needed, so the object is left out',
+    ]);
+    expect(left(check('successThreshold: often'))).toEqual([
+      'RG7001 10:23 spec.check.successThreshold is "often"; it takes a number, so the object is left out',
+    ]);
+    expect(left(convertedPhased({ expr: '7' }))).toEqual([
+      'RG7001 8:13 spec.check.query.expr is 7; it takes text, so the object is left out',
+    ]);
+    expect(left(convertedPhased({ url: "''" }))).toEqual([
+      'RG7001 9:12 spec.check.query.url has 0 characters; at least 1 is needed, so the object is left out',
+    ]);
+    const hints = [check('periodSeconds: -1'), convertedPhased({ expr: '7' })].map(({ findings }) => findings[0]?.hint);
+    expect(hints).toEqual(['mend the field and run init again, or write the group by hand', 'quote it, and run init again']);
   });
 
   it('needs its StatefulSet, with RollingUpdate', () => {

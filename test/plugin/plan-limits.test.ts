@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { folderWith, runPlugin } from './process.ts';
+
+const statefulSet = (name: string, namespace = 'prod', app = 'store', image = 'store:1.0') => `apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: ${name}, namespace: ${namespace} }
+spec:
+  replicas: 3
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { app: ${app} } }
+  template:
+    metadata: { labels: { app: ${app} } }
+    spec: { containers: [{ name: store, image: "${image}", readinessProbe: { httpGet: { path: /, port: 80 } } }] }
+`;
+const sets = (namespace?: string) => ['a', 'b'].map((zone) => statefulSet(`store-${zone}`, namespace)).join('---\n');
+const group = (rollout: string) => `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutGroup
+metadata: { name: store, namespace: prod }
+spec:
+  members: { zones: [{ name: a, statefulSet: store-a }, { name: b, statefulSet: store-b }] }
+  rollout: { engine: onDelete, ${rollout} }
+`;
+const budget = `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: { name: store, namespace: prod }
+spec:
+  selector: { matchLabels: { app: store } }
+  minAvailable: 6
+`;
+
+/** The plan of a new image, over these files. */
+function plan(files: Readonly<Record<string, string>>, ...more: readonly string[]) {
+  return runPlugin(['plan', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0', ...more], { cwd: folderWith(files) });
+}
+
+describe('a plan that a limit of zero holds', () => {
+  it('is blocked, and names the number, its place, and what to do', () => {
+    const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
+    expect(status).toBe(5);
+    expect(stdout).toContain('Plan  prod/store   blocked');
+    expect(stdout).toContain('no pod of zone a may go (limit: 0), written at p/group.yaml:6:48');
+    expect(stdout).toContain('passes when a person changes that number; to let the group stand still on purpose, pause it');
+    expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may go, and the rollout never ends; .* \(p\/group\.yaml:6:48\)/);
+  });
+
+  it('has the file and line of a PodDisruptionBudget, as explain and the comment on a pull request have', () => {
+    const files = { 'm/sets.yaml': sets(), 'm/pdb.yaml': budget, 'p/group.yaml': group('rotateBy: evict') };
+    const fact = 'PodDisruptionBudget store lets no pod go, since minAvailable is 6 of 6 pods';
+    const { status, stdout } = plan(files, '-o', 'json');
+    const { waits, risks } = JSON.parse(stdout).groups[0];
+    const source = { object: 'PodDisruptionBudget prod/store', field: 'spec.minAvailable', file: 'm/pdb.yaml', line: 6, column: 17 };
+    expect([status, waits]).toEqual([5, [{ rule: 'eviction-budget', outcome: 'no', fact, limit: '0', source }]]);
+    expect(risks).toEqual([expect.objectContaining({ code: 'RG5008', source })]);
+    expect(plan(files, '-o', 'markdown').stdout).toContain('(`m/pdb.yaml:6:17`)');
+    const explained = runPlugin(['explain', 'store', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0'], { cwd: folderWith(files) });
+    expect(explained.stdout).toContain('let a pod go: change m/pdb.yaml:6:17');
+    expect(explained.stdout).toContain('if it is to stand still: kubectl rollout-group pause prod/store');
+  });
+
+  it('waits, and is not blocked, where the zones say that they are paused', () => {
+    const paused = group('maxUnavailable: 0').replaceAll(' }, {', ', paused: true }, {').replace('store-b }', 'store-b, paused: true }');
+    expect(plan({ 'm/sets.yaml': sets(), 'p/group.yaml': paused }).status).toBe(0);
+  });
+});
+
+describe('StatefulSets beside the plan', () => {
+  const policies = { 'p/group.yaml': group('maxUnavailable: 1') };
+
+  it('in another namespace are named where a change applies to nothing', () => {
+    const { status, stderr } = plan({ 'm/sets.yaml': sets('shop'), ...policies });
+    expect(status).toBe(10);
+    expect(stderr).toContain('--set applies to nothing');
+    expect(stderr).toContain(
+      'the group store is in the namespace prod, and its StatefulSets store-a and store-b are in shop (p/group.yaml:3:37)',
+    );
+    expect(stderr).toContain('write the same metadata.namespace');
+  });
+
+  it('that change and are in no group are noted, and those that stay are not', () => {
+    const now = { 'm/sets.yaml': sets(), 'm/cache.yaml': statefulSet('cache', 'prod', 'cache'), ...policies };
+    const next = { 'n/sets.yaml': sets(), 'n/cache.yaml': statefulSet('cache', 'prod', 'cache', 'cache:2.0') };
+    const compare = (...words: readonly string[]) =>
+      runPlugin(['plan', '--current', 'm', '-f', 'p', ...words], { cwd: folderWith({ ...now, ...next }) });
+    const note = 'note: this plan says nothing of a StatefulSet that is in no group and changes: prod/cache\n';
+    expect(compare('--desired', 'n').stderr).toBe(note);
+    expect(compare('--set', 'image=store:2.0').stderr).toBe('');
+    expect(compare('--desired', 'n', '--group', 'store').stderr).toBe('');
+  });
+});
