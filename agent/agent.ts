@@ -7,8 +7,11 @@ import { gateReader } from './gates/gate-reader.ts';
 import { metricReader } from './gates/metric-reader.ts';
 import { seenPods } from './gates/seen-pods.ts';
 import { startLeadership } from './leadership.ts';
-import { startLoop } from './loop.ts';
+import { type NextTurn, startLoop } from './loop.ts';
 import { startPolicySource } from './policies/policies.ts';
+import { findOrphans } from './release/orphans.ts';
+import { type ReleaseParts, takeReleaseTurn } from './release/release-turn.ts';
+import { sourceStates } from './release/source-states.ts';
 import type { Degradation, TurnListener } from './report.ts';
 import { type GroupMemory, newMemory } from './turn/gather.ts';
 import { ledgerStore } from './turn/ledgers.ts';
@@ -67,7 +70,7 @@ export function startAgent(
     retryMs: config.retryMs,
     takeTurn: async (key, askedMs) => {
       const group = index.group(key);
-      if (group === undefined) return {};
+      if (group === undefined) return await takeOrphanTurn(key);
       const memory = memories.get(key) ?? newMemory(caches);
       memories.set(key, memory);
       return await takeTurn(parts, group, memory, askedMs);
@@ -78,9 +81,21 @@ export function startAgent(
     for (const key of keys) loop.wake(key);
   };
 
+  /** Of a group that nothing defines any more. */
+  const takeOrphanTurn = async (key: string): Promise<NextTurn> => {
+    const orphan = orphans.get(key);
+    if (orphan === undefined) return {};
+    const { isOver = false, ...next } = await takeReleaseTurn(releaseParts, orphan);
+    if (isOver) orphans.settle(key);
+    return next;
+  };
+
   const caches = startCaches(env, config, (change) => {
     if (concernsPolicies(change)) policies.refresh();
-    if (change.kind === 'state') tellDegradations();
+    if (change.kind === 'state') {
+      tellDegradations();
+      wake(orphans.keys());
+    }
     wake(index.touchedBy(change));
   });
   const sources = replicaSources(env, readTimeoutMs, (key) => wake(index.mirroring(key)));
@@ -93,10 +108,14 @@ export function startAgent(
       gates.keep(now.groups);
       metrics.follow(now.groups, now.policies);
       tellGroups();
-      loop.setGroups(now.groups.map(groupKey));
+      followGroups();
       wake(changed);
+      orphans.look();
     },
-    onState: () => tellDegradations(),
+    onState: () => {
+      tellDegradations();
+      wake(orphans.keys());
+    },
   });
   const leadership = startLeadership(env, config, {
     onChange: (isLeader) => {
@@ -104,10 +123,13 @@ export function startAgent(
       memories.clear();
       gates.clear();
       metrics.clear();
+      orphans.clear();
       const now = policies.current();
       if (isLeader && now !== undefined) metrics.follow(now.groups, now.policies);
+      followGroups();
       loop.setPaused(!isLeader);
       if (isLeader) loop.wakeAll();
+      orphans.look();
     },
     onState: () => {
       tellDegradations();
@@ -120,6 +142,17 @@ export function startAgent(
     mayWrite: () => leadership.mayAct(actTimeoutMs),
     onDegraded: () => tellDegradations(),
   });
+  const orphans = findOrphans({
+    ...{ env, caches, timeoutMs: readTimeoutMs },
+    groups: () => policies.current()?.groups,
+    isLeading: () => isLeading(),
+    onChange: () => {
+      followGroups();
+      wake(orphans.keys());
+      tellDegradations();
+    },
+  });
+  const followGroups = (): void => loop.setGroups([...(policies.current()?.groups ?? []).map(groupKey), ...orphans.keys()]);
   const isLeading = (): boolean => !isStopping && leadership.epoch() !== undefined;
   const written = (source: string) => policies.current()?.metricSources.find(({ name }) => name === source);
   const gates = gateReader({
@@ -152,6 +185,12 @@ export function startAgent(
     },
   };
 
+  const releaseParts: ReleaseParts = {
+    ...parts,
+    sourceStates: (now) => sourceStates({ config, hasDirectory: env.policyDirectory !== undefined, caches, policies }, now),
+    onReport: (report) => tell((listener) => listener.releaseEnded?.(report)),
+  };
+
   const tell = (what: (listener: TurnListener) => void): void => {
     for (const listener of listeners) {
       try {
@@ -163,7 +202,7 @@ export function startAgent(
   };
   const tellDegradations = whenChanged(
     (): readonly Degradation[] =>
-      [...caches.degradations(), policies.degradation(), leadership.degradation(), ledgers.degradation()].filter(
+      [...caches.degradations(), policies.degradation(), leadership.degradation(), ledgers.degradation(), orphans.degradation()].filter(
         (degradation) => degradation !== undefined,
       ),
     (degradations) => tell((listener) => listener.degraded?.(degradations)),
@@ -184,6 +223,7 @@ export function startAgent(
     isStopping = true;
     gates.stop();
     metrics.stop();
+    orphans.clear();
     const patience = new AbortController();
     const limit = sleep(env, longestEndMs, patience.signal);
     await Promise.race([loop.stop(), limit]);

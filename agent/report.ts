@@ -1,6 +1,7 @@
 // What the loop tells those who publish, count and record: one value per turn, and the parts of the agent that are missing.
 import type { Action, GroupDecision } from '../engine/decision.ts';
-import type { Ledger, Snapshot } from '../engine/snapshot.ts';
+import type { ReleaseDecision } from '../engine/release/release.ts';
+import type { Ledger, ReleaseTerms, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
 
@@ -43,6 +44,17 @@ export function isRunRemembered({ decision, ledger, error }: TurnReport): boolea
   return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;
 }
 
+/** One turn of a group that nothing defines any more, after it ended. */
+export interface ReleaseReport {
+  readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
+  readonly snapshot: Snapshot;
+  readonly decision: ReleaseDecision;
+  /** As they were before the turn. */
+  readonly terms: ReleaseTerms | undefined;
+  /** Absent when nothing was asked for. */
+  readonly performed?: PerformedAction;
+}
+
 /** Something that the agent would use and cannot: an absent CRD, a missing permission, an unreachable server. */
 export interface Degradation {
   /** Stable, such as `watch/rolloutgroups` or `lease`. */
@@ -55,6 +67,7 @@ export interface Degradation {
 /** Hears of turns. Must return at once and not throw: whoever has something to write keeps a queue of its own. */
 export interface TurnListener {
   readonly turnEnded: (report: TurnReport) => void;
+  readonly releaseEnded?: (report: ReleaseReport) => void;
   /** The groups there are, after their number or definition changed, with what is wrong in their sources. */
   readonly groupsChanged?: (groups: readonly GroupDefinition[], findings: readonly Finding[]) => void;
   readonly degraded?: (degradations: readonly Degradation[]) => void;

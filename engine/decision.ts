@@ -63,8 +63,9 @@ export type Action =
        * `outdated`: lowered so that the next pods go. `stuck`: lowered to the one pod next in line, which is down already. `updated`: lowered to
        * pods that run the update revision already, so that they keep it. `complete`: raised because every pod runs the update revision, so
        * that the next template waits. `promote`: raised because the engine `promote` replaces pods one by one, and the controller none.
+       * `released`: 0, because nothing defines the group any more and it said that its StatefulSets are handed back.
        */
-      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'promote';
+      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'promote' | 'released';
       /** The pods that go, in the order of the controller: from the highest ordinal down. */
       readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
     }

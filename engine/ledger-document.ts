@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ordinalRanges, ordinalsIn } from './amount.ts';
 import { canonicalJson } from './hash.ts';
 import { encodePromotions, promotionRow, promotionsOf, ranges, templateRow, zone } from './promote/promotions-document.ts';
+import { releaseRow } from './release/release-document.ts';
 import { type Claim, isUnknown, type Known, type Ledger, type Preparation } from './snapshot.ts';
 
 /** The key in `data` of the ConfigMap. */
@@ -25,6 +26,9 @@ const format = { major: 1, minor: 0 } as const;
  * which they are to come back.
  */
 const promotedFormat = { major: 2, minor: 0 } as const;
+
+/** Of a ledger with terms of a release, in either major: an agent that drops them leaves everything as it is, which harms nobody. */
+const releaseMinor = 1;
 
 /** Whose ledger it is. */
 export interface LedgerIdentity {
@@ -120,6 +124,7 @@ const document = z.object({
   run: run.optional(),
   promotions: z.array(promotionRow).optional(),
   templates: z.array(templateRow).optional(),
+  release: releaseRow.optional(),
 });
 
 type LedgerDocument = z.infer<typeof document>;
@@ -132,7 +137,7 @@ export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, promotions = [], templates = [] } = ledger;
   const { major, minor } = promotions.length === 0 ? format : promotedFormat;
   const encoded = canonicalJson({
-    format: `${major}.${minor}`,
+    format: `${major}.${ledger.release === undefined ? minor : releaseMinor}`,
     namespace,
     group,
     epoch,
@@ -142,6 +147,7 @@ export function encodeLedger(ledger: Ledger): Known<string> {
     run: state,
     ...(promotions.length === 0 ? {} : { promotions: sorted(encodePromotions(promotions)) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
+    release: ledger.release,
   });
   const read = decodeLedger(encoded, ledger);
   return isUnknown(read) ? read : encoded;
@@ -301,7 +307,7 @@ function oneForAll(values: readonly number[]): number | readonly number[] | unde
 }
 
 function decoded(read: LedgerDocument): Ledger | undefined {
-  const { claims, preparations: prepared, downscales, epoch, run: state, promotions = [], templates = [], ...identity } = read;
+  const { claims, preparations: prepared, downscales, epoch, run: state, promotions = [], templates = [], release, ...identity } = read;
   const promoted = promotionsOf(promotions);
   const opened = claims.map((claim) => (isOfSet(claim) ? [compact(claim)] : podClaimsOf(claim)));
   const known = prepared.map(preparationsOf);
@@ -315,6 +321,7 @@ function decoded(read: LedgerDocument): Ledger | undefined {
     ...(state === undefined ? {} : { run: compact(state) }),
     ...(promoted.length === 0 ? {} : { promotions: sorted(promoted) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
+    ...(release === undefined ? {} : { release: compact(release) }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { GroupDefinition, PolicyDefinition } from '../policies/definition.t
 import type { GroupContext } from './context.ts';
 import type { Action, GroupDecision } from './decision.ts';
 import { withPromotions } from './promote/promotions.ts';
+import { withTermsOf } from './release/terms.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from './snapshot.ts';
 import { isAvailable } from './view.ts';
 
@@ -14,7 +15,7 @@ export const unappliedClaimMs = 120_000;
 
 /**
  * The ledger with what a decision leaves in it before any of `actions`, which are those of the decision that are carried out: the run, which has
- * not moved while some of them are left out, and the revisions at which pods come back.
+ * not moved while some of them are left out, the revisions at which pods come back, and what is to follow once nothing defines the group.
  */
 export function decidedLedger(
   ledger: Ledger,
@@ -22,7 +23,8 @@ export function decidedLedger(
   { snapshot, group, actions = decision.actions }: Pick<GroupContext, 'snapshot' | 'group'> & { readonly actions?: readonly Action[] },
 ): Ledger {
   const { run, promoted } = decision;
-  const moved = run === undefined || run === ledger.run || actions.length < decision.actions.length ? ledger : { ...ledger, run };
+  const known = withTermsOf(ledger, group);
+  const moved = run === undefined || run === known.run || actions.length < decision.actions.length ? known : { ...known, run };
   return promoted === undefined ? moved : withPromotions({ ...moved, ...promoted }, actions, { snapshot, group });
 }
 

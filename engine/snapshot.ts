@@ -289,6 +289,18 @@ export interface RevisionView {
   readonly template: Known<ObjectContent>;
 }
 
+/** What is to follow once nothing defines a group any more: its StatefulSets are handed back (`onPolicyDeleted: release`). */
+export interface ReleaseTerms {
+  /** Where the definition stood when it was last seen. */
+  readonly source: 'directory' | 'objects';
+  /** In the order in which they are handed back. */
+  readonly zones: readonly { readonly zone: string; readonly statefulSet: string }[];
+  /** Since when nothing has defined the group; absent while something does, or may. */
+  readonly goneMs?: number;
+  /** Zones that were handed back: their partition is for others to write from then on. */
+  readonly released?: readonly string[];
+}
+
 /** What is remembered of a group between turns: claims, dated downscales, preparations, the run, promoted pods. */
 export interface Ledger {
   readonly namespace: string;
@@ -301,6 +313,8 @@ export interface Ledger {
   readonly promotions?: readonly Promotion[];
   /** One for each zone and revision at most; absent: none. */
   readonly templates?: readonly KeptTemplate[];
+  /** Absent: everything stays as it is when nothing defines the group any more. */
+  readonly release?: ReleaseTerms;
   /** The highest leadership that ever wrote here. */
   readonly epoch?: number;
 }

@@ -65,11 +65,16 @@ export function isCrashing(pod: PodView): boolean {
   return pod.waitingReasons.some((reason) => crashReasons.has(reason));
 }
 
+/** Of a group, what ready means. */
+export interface ReadinessSetting {
+  readonly compatibility: Pick<GroupDefinition['compatibility'], 'readiness'>;
+}
+
 /**
  * Whether a pod counts as available: running, not terminating, and ready. What ready means is a setting of the group: the Ready condition for
  * `minReadySeconds` on a node that is ready, or, for adopted groups, running containers alone.
  */
-export function isAvailable(pod: PodView, group: GroupDefinition, minReadySeconds: number, nowMs: number): boolean {
+export function isAvailable(pod: PodView, group: ReadinessSetting, minReadySeconds: number, nowMs: number): boolean {
   if (pod.phase !== 'Running' || pod.isTerminating) return false;
   if (group.compatibility.readiness === 'containers') return pod.containersReady;
   // Where no time is asked for, no clock is: as in Kubernetes, a pod is available that became ready at an instant ahead of the clock here.

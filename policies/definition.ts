@@ -134,6 +134,8 @@ export interface RolloutDefinition {
   readonly skipOnRollback: boolean;
   /** Finished runs of which records are kept, at least 1. */
   readonly historyLimit: number;
+  /** What becomes of the StatefulSets once nothing defines the group any more; absent: they stay as they are. */
+  readonly onPolicyDeleted?: 'release';
 }
 
 /** Where the events of a group's runs are told. */

@@ -8,7 +8,7 @@ import { holdingAll } from '../../policies/live/holding.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
 import type { PolicyFile } from '../../policies/load.ts';
 import type { Kind } from '../../policies/schema/kinds.ts';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig, PolicySourceName } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import type { Caches } from '../watched/caches.ts';
@@ -17,6 +17,8 @@ type KubernetesObject = ReturnType<Caches['policyObjects']>['objects'][number];
 
 export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'metricSources' | 'findings' | 'digest'> {
   readonly intents: Known<readonly IntentView[]>;
+  /** Sources with something that cannot be used, and why: what they do not define may be meant to be defined all the same. */
+  readonly unsure: Readonly<Partial<Record<PolicySourceName, string>>>;
 }
 
 export interface PolicySource {
@@ -138,6 +140,7 @@ export function startPolicySource(
       // What is wrong now, not what was right before.
       findings: read.findings,
       digest: holds.length === 0 ? used.digest : `${used.digest}-held`,
+      unsure: { ...unsureDirectory(files, read), ...unsureObjects(broken) },
     };
   };
 
@@ -163,6 +166,17 @@ export function startPolicySource(
 function degradationOf(defect: string, hasPolicies: boolean): Degradation {
   const consequence = hasPolicies ? 'what they said last is kept' : 'nothing is done until they can';
   return { id: 'policies', reason: 'invalid', message: `the policies cannot be worked out (${defect}): ${consequence}` };
+}
+
+/** A directory without any file may be one that is not mounted, or not fetched, yet. */
+function unsureDirectory(files: readonly PolicyFile[], { isDirectorySound }: LivePolicies): ActivePolicies['unsure'] {
+  if (files.length === 0) return { directory: 'the policy directory is empty' };
+  return isDirectorySound ? {} : { directory: 'the policy directory has errors' };
+}
+
+function unsureObjects(broken: ReadonlyMap<string, unknown>): ActivePolicies['unsure'] {
+  const group = [...broken.keys()].find((key) => key.startsWith('RolloutGroup '));
+  return group === undefined ? {} : { objects: `${group} has errors` };
 }
 
 /** Objects that define something and cannot be used. */

@@ -14,6 +14,12 @@ const events: readonly (readonly [string, string, string])[] = [
   ['ScaledUp, ScaledDown', 'Normal', 'the replicas of a StatefulSet were written'],
   ['PodNotReplaced, ScalingFailed', 'Warning', 'the API server refused it, or did not answer'],
   ['PreparationFailed', 'Warning', 'a pod that is to leave did not prepare, so its StatefulSet does not shrink'],
+  [
+    'ReleaseAnnounced, ReleaseWaits, Released',
+    'Normal',
+    'on the StatefulSet: nothing defines its group any more, which said `onPolicyDeleted: release`; it will be handed back, waits until the other zones are whole, or was handed back',
+  ],
+  ['ReleaseFailed', 'Warning', 'on the StatefulSet: it could not be handed back'],
   ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],
   ['LeaseLost', 'Warning', 'on the Lease: this process may not act any more'],
   ['PolicyInvalid', 'Warning', 'on the Lease: an error in the definitions, with its code'],

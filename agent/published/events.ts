@@ -9,6 +9,7 @@ import type { AgentEnv } from '../env.ts';
 import type { TurnListener, TurnReport } from '../report.ts';
 import { type EventFact, factsOf, type GroupPast } from './event-facts.ts';
 import type { GroupObjects } from './group-objects.ts';
+import { releaseFactsOf } from './release-facts.ts';
 
 export interface EventsOptions {
   readonly env: AgentEnv;
@@ -50,8 +51,7 @@ interface Regarding {
 interface Waiting {
   readonly fact: EventFact;
   readonly atMs: number;
-  /** Absent for what concerns the agent itself. */
-  readonly report?: TurnReport;
+  readonly regarding: () => Regarding | Promise<Regarding>;
 }
 
 /** Tells of what the leader does. Failures are counted and lost: nothing waits for an Event. */
@@ -118,8 +118,8 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
     }
   };
 
-  const write = async ({ fact, atMs, report }: Waiting): Promise<void> => {
-    const regarding = report === undefined ? agentItself() : await concerned(report, fact);
+  const write = async ({ fact, atMs, regarding: concern }: Waiting): Promise<void> => {
+    const regarding = await concern();
     const time = new Date(atMs).toISOString().replace('Z', '000Z');
     const { type, reason, action, note } = fact;
     // The name follows from the event, so that one whose answer was lost is not written twice.
@@ -140,9 +140,7 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
     const uid = await objects.uidOf(group, 'events.getGroup');
     if (uid !== undefined) return { apiVersion, kind: 'RolloutGroup', namespace, name, uid };
     const member = group.zones.find((one) => one.name === zone) ?? group.zones[0];
-    const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === member?.statefulSet);
-    const known = set === undefined ? {} : { uid: set.uid };
-    return { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: member?.statefulSet ?? name, ...known };
+    return statefulSetIn(snapshot, namespace, member?.statefulSet ?? name);
   };
 
   const agentItself = (): Regarding => ({
@@ -156,9 +154,17 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
       pasts.set(key, past);
       if (!isLeader) return;
       for (const fact of facts) {
-        const one = { fact, atMs: env.clock.nowMs(), report };
+        const one = { fact, atMs: env.clock.nowMs(), regarding: () => concerned(report, fact) };
         if (fact.wait === undefined) tell(key, one);
         else tellWhenItLasts(key, fact.wait, one);
+      }
+    },
+    releaseEnded: (report) => {
+      if (!isLeader) return;
+      const { namespace, name } = report.group;
+      for (const { fact, statefulSet } of releaseFactsOf(report)) {
+        const regarding = (): Regarding => statefulSetIn(report.snapshot, namespace, statefulSet);
+        tell(`${namespace}/${name}`, { fact, atMs: env.clock.nowMs(), regarding });
       }
     },
     groupsChanged: (groups, findings) => {
@@ -168,7 +174,7 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
       for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, mostFindings)) {
         const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
         const fact: EventFact = { type: 'Warning', reason: 'PolicyInvalid', action: 'Ignore', note: `${code}: ${place}: ${message}` };
-        tell('', { fact, atMs: env.clock.nowMs() });
+        tell('', { fact, atMs: env.clock.nowMs(), regarding: agentItself });
       }
     },
     leadershipChanged: (state) => {
@@ -184,7 +190,7 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
         action: 'Stop',
         note: `${config.identity} may not act any more${holder}`,
       };
-      tell('', { fact, atMs: env.clock.nowMs() });
+      tell('', { fact, atMs: env.clock.nowMs(), regarding: agentItself });
     },
   };
   return {
@@ -206,6 +212,11 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
       cancel();
     },
   };
+}
+
+function statefulSetIn({ statefulSets }: TurnReport['snapshot'], namespace: string, name: string): Regarding {
+  const set = statefulSets.find((one) => one.namespace === namespace && one.name === name);
+  return { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name, ...(set === undefined ? {} : { uid: set.uid }) };
 }
 
 function cutOff(note: string): string {

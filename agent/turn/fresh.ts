@@ -7,7 +7,7 @@ import { compareResourceVersions } from '../../cluster/request/resource-version.
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode } from '../../engine/observe/objects.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import type { GroupDefinition } from '../../policies/definition.ts';
+import type { ZoneDefinition } from '../../policies/definition.ts';
 import { type CachedStatefulSet, type Caches, cachedPod, cachedStatefulSet, type FreshObjects, type ReadKind } from '../watched/caches.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
 
@@ -37,13 +37,19 @@ export interface FreshOptions {
 /** At most so many nodes are asked for at once; when more of them are down, it is not for a line that a watch has lost. */
 const askedNodes = 10;
 
+/** Whose objects are read: a group, or what is known of one that is gone. */
+export interface ReadMembers {
+  readonly namespace: string;
+  readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[];
+}
+
 /**
  * Reads every StatefulSet of the group and its pods from the quorum, and the nodes under them that are said not to be ready. Rejects when one of
  * them cannot be read.
  */
 export async function readFresh(
   env: Pick<ClusterEnv, 'kubernetes'>,
-  group: GroupDefinition,
+  group: ReadMembers,
   { timeoutMs, nodes: known }: FreshOptions,
 ): Promise<FreshRead> {
   const { namespace } = group;

@@ -3,6 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
+import { releaseLabel } from '../../engine/release/release-document.ts';
 import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
@@ -151,7 +152,10 @@ function decode(object: KubernetesObject | undefined, { namespace, name }: Ledge
 function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   const text = textOf(ledger);
   const data = existing?.['data'];
-  const labels = { ...existing?.metadata.labels, [ledgerLabel.key]: ledgerLabel.value };
+  const before = existing?.metadata.labels;
+  // A label that is left out stays, so that one which is not true any more says so.
+  const follows = ledger.release !== undefined ? releaseLabel.value : before?.[releaseLabel.key] && releaseLabel.otherwise;
+  const labels = { ...before, ...(follows === undefined ? {} : { [releaseLabel.key]: follows }), [ledgerLabel.key]: ledgerLabel.value };
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',

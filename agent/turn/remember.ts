@@ -15,8 +15,9 @@ export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   return canonicalJson(essence(stored)) !== canonicalJson(essence(next));
 }
 
-function essence({ claims, preparations, run, promotions = [], templates = [] }: Ledger): unknown {
+function essence({ claims, preparations, run, promotions = [], templates = [], release }: Ledger): unknown {
   return {
+    release,
     promotions: sorted(promotions),
     templates: templates.map(({ zone, revision }) => `${zone} ${revision}`).sort(),
     claims: sorted(claims),

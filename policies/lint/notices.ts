@@ -1,17 +1,16 @@
-// What a reader should know though nothing is wrong: fields without effect so far, and names that only the agent can look up.
+// What a reader should know though nothing is wrong: fields without effect, and names that only the agent can look up.
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec } from '../schema/rollout-group.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
-const idleFields: readonly Path[] = [['spec', 'rollout', 'onPolicyDeleted']];
-
+/** Under `onDelete` no partition keeps the StatefulSet controller from anything: pods wait for somebody to delete them, whoever is there. */
 export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
-  return idleFields.flatMap((path) => {
-    const place = group.find(path, 'key');
-    return place ? [finding('RG2205', place, `nothing acts on ${path.slice(1).join('.')} yet`)] : [];
-  });
+  const { engine, onPolicyDeleted } = group.value.spec.rollout;
+  if (engine !== 'onDelete' || onPolicyDeleted !== 'release') return [];
+  const place = group.place(['spec', 'rollout', 'onPolicyDeleted'], 'key');
+  return [finding('RG2205', place, 'under the engine onDelete there is nothing to release: pods wait until somebody deletes them')];
 });
 
 /** Groups of the authenticator whose members may approve. */

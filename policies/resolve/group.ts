@@ -132,6 +132,7 @@ function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly Zo
     onFailure: rollout.onFailure,
     skipOnRollback: rollout.skipOnRollback,
     historyLimit: rollout.historyLimit,
+    ...(rollout.onPolicyDeleted === 'release' ? { onPolicyDeleted: rollout.onPolicyDeleted } : {}),
   };
 }
 

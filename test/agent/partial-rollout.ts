@@ -55,7 +55,7 @@ export async function killAll(client: ApiClient, namespace: string): Promise<voi
 }
 
 /** Kills every pod twice, and expects these versions each time. */
-export async function killTwice(client: ApiClient, namespace: string, expected: readonly string[]): Promise<void> {
+export async function expectKilledTwice(client: ApiClient, namespace: string, expected: readonly string[]): Promise<void> {
   for (const round of [1, 2]) {
     await killAll(client, namespace);
     expect([round, ...(await versions(client, namespace))]).toEqual([round, ...expected]);

@@ -7,7 +7,7 @@ import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { isReady, type Pod, revisionOf } from '../control-plane/workloads.ts';
 import { checkHistory } from '../kit/watcher.ts';
 import { type Arena, type ArenaOptions, openArena } from './arena.ts';
-import { holding, killTwice, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
+import { expectKilledTwice, holding, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
 
 const controller = 'system:serviceaccount:kube-system:statefulset-controller';
 const longestMs = 240_000;
@@ -70,7 +70,7 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
   }
 
   const versionsNow = () => versions(controlPlane().client, arena.group.namespace);
-  const killEachTwice = (expected: readonly string[]) => killTwice(controlPlane().client, arena.group.namespace, expected);
+  const expectEachKilledTwice = (expected: readonly string[]) => expectKilledTwice(controlPlane().client, arena.group.namespace, expected);
 
   function start(waves: readonly string[] | undefined, more: Partial<PolicyOptions> = {}, name = 'agent') {
     const { namespace } = arena.group;
@@ -102,7 +102,7 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
     await arena.group.setImage('example.com/server:3');
     await delay(temptationMs);
     expect(await versionsNow()).toEqual([...split('a', 3, 0), ...split('b', 3, 0)]);
-    await killEachTwice([...split('a', 3, 0), ...split('b', 3, 0)]);
+    await expectEachKilledTwice([...split('a', 3, 0), ...split('b', 3, 0)]);
   });
 
   it('lowers a partition by what the budget has left, and no more pods are down than may be', async () => {
@@ -128,20 +128,20 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
       let agent = await start(stoppedAt(1));
       await untilPartition('a', holding);
       await untilPartition('b', holding);
-      await killEachTwice([...split('a', 4, 0, ['', '1']), ...split('b', 4, 0, ['', '1'])]);
+      await expectEachKilledTwice([...split('a', 4, 0, ['', '1']), ...split('b', 4, 0, ['', '1'])]);
       await arena.group.setImage('example.com/server:2');
       for (const count of [1, 2, 3, 4]) {
         if (count > 1) agent = await start(stoppedAt(count), {}, `agent-${count}`);
         await untilWave(agent, count - 1);
         await untilPartition('a', count === 4 ? holding : 4 - count);
-        await killEachTwice([...split('a', 4, 4 - count), ...split('b', 4, 4)]);
+        await expectEachKilledTwice([...split('a', 4, 4 - count), ...split('b', 4, 4)]);
         if (count === 2) await scaleInTheMiddle();
         await agent.stop();
       }
       agent = await start(stoppedAt(0), {}, 'agent-rest');
       await arena.group.untilRolled();
       await untilPartition('b', holding);
-      await killEachTwice([...split('a', 4, 0), ...split('b', 4, 0)]);
+      await expectEachKilledTwice([...split('a', 4, 0), ...split('b', 4, 0)]);
     },
     longestMs,
   );
@@ -153,7 +153,7 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
   async function scaleInTheMiddle(): Promise<void> {
     const b = split('b', 4, 4);
     await scale('ingester-zone-a', 6);
-    await killEachTwice([...split('a', 6, 2), ...b]);
+    await expectEachKilledTwice([...split('a', 6, 2), ...b]);
     await scale('ingester-zone-a', 3);
     await untilPartition('a', 1);
     await controlPlane().client.until<Pod>(
@@ -163,9 +163,9 @@ describeOnControlPlane('the engine partition', (controlPlane) => {
         pods.filter((pod) => isReady(pod) && revisionOf(pod) !== revisionOf(pods[0] ?? pod) && pod.metadata.name.includes('-a-')).length ===
         2,
     );
-    await killEachTwice([...split('a', 3, 1), ...b]);
+    await expectEachKilledTwice([...split('a', 3, 1), ...b]);
     await scale('ingester-zone-a', 4);
-    await killEachTwice([...split('a', 4, 1), ...b]);
+    await expectEachKilledTwice([...split('a', 4, 1), ...b]);
   }
 
   async function scale(set: string, replicas: number): Promise<void> {

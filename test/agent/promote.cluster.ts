@@ -7,7 +7,7 @@ import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
 import { createWorld, groupsOf, setsOf, strategic, type World, write } from '../webhook/kit.ts';
-import { holding, killAll, killTwice, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
+import { expectKilledTwice, holding, killAll, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
 
 const longestMs = 240_000;
 const namespaces = ['leaks', 'moves', 'fails', 'whole'] as const;
@@ -100,22 +100,22 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       for (const count of [1, 2, 3]) {
         if (count > 1) await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt(count) } } });
         await untilWave(agent, count - 1);
-        await killTwice(admin, namespace, [...split('a', 3, 3 - count), ...split('b', 3, 3)]);
+        await expectKilledTwice(admin, namespace, [...split('a', 3, 3 - count), ...split('b', 3, 3)]);
         if (count === 2) {
           // What a scale-up makes is of the old version; what a scale-down took away comes back as it was.
           await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 4 } });
           await world.untilReady(namespace, 'server-zone-', 7);
-          await killTwice(admin, namespace, [...split('a', 3, 1), 'a-3 1', ...split('b', 3, 3)]);
+          await expectKilledTwice(admin, namespace, [...split('a', 3, 1), 'a-3 1', ...split('b', 3, 3)]);
           await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
           await world.untilReady(namespace, 'server-zone-', 6);
-          await killTwice(admin, namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
+          await expectKilledTwice(admin, namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
         }
       }
       await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt() } } });
       await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
       await expect.poll(() => ledger(namespace), { timeout: 30_000 }).not.toHaveProperty('promotions');
       expect(await ledger(namespace)).not.toHaveProperty('templates');
-      await killTwice(admin, namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await expectKilledTwice(admin, namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
       await agent.stop();
     },
     longestMs,
@@ -140,7 +140,7 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       await setImage(namespace, '3');
       await untilVersions(namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
       await untilWave(agent, 0);
-      await killTwice(admin, namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
+      await expectKilledTwice(admin, namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
       await setImage(namespace, '1');
       await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
       await agent.stop();
@@ -161,7 +161,7 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
         .toMatchObject({ kind: 'rollback', outcome: 'completed' });
       await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
       await delay(temptationMs);
-      await killTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      await expectKilledTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
       expect(
         agent
           .turns()
@@ -192,7 +192,7 @@ describeOnControlPlane('the engine promote', (controlPlane) => {
       await untilVersions(namespace, [...split('a', 2, 2), ...split('b', 2, 2)]);
       await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
       await world.untilReady(namespace, 'server-zone-', 5);
-      await killTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 2, 2)]);
+      await expectKilledTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 2, 2)]);
       await setImage(namespace, '3', ['b']);
       await untilVersions(namespace, [...split('a', 3, 3), 'b-0 3', 'b-1 3']);
       await delay(temptationMs);

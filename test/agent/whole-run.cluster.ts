@@ -43,6 +43,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'leaseProof.read': 'only for who may not use Leases',
   'leaseProof.review': 'only for who may not use Leases',
   'readyTimes.patch': 'only for zone-aware budgets that ask for a time between zones',
+  'release.ledgers': 'only where a StatefulSet of RollingUpdate has no group: release/release.test.ts ends agents there',
   'revoke.touchPod': 'only who follows somebody that died at a delete comes there: crash.cluster.ts',
   'runs.get': 'only when somebody else has written the record: run-records.test.ts',
   'written.list': 'only when a watch is silent for longer than it is believed; the simulation ends leaders there',

@@ -16,6 +16,8 @@ export interface StatefulSetInput {
   readonly image?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  /** RollingUpdate with this partition; OnDelete when left out. */
+  readonly partition?: number;
 }
 
 const setKey = 'apps/v1/statefulsets';
@@ -23,7 +25,13 @@ const podKey = '/v1/pods';
 
 interface SetSpec {
   readonly replicas: number;
-  readonly template: { readonly metadata: { readonly labels: Readonly<Record<string, string>> }; readonly spec: Json };
+  readonly template: Template;
+  readonly updateStrategy: { readonly type: string; readonly rollingUpdate?: { readonly partition?: number } };
+}
+
+interface Template {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly spec: Json;
 }
 
 /** Runs the controllers on the server; everything they do takes virtual time. */
@@ -38,6 +46,8 @@ export class MemoryWorkloads {
   readonly broken = new Set<string>();
   /** Images whose pods never become ready. */
   readonly brokenImages = new Set<string>();
+  /** By revision: what pods are made from that stand below a partition. */
+  readonly #templates = new Map<string, Template>();
 
   constructor(
     api: MemoryApi,
@@ -53,12 +63,12 @@ export class MemoryWorkloads {
   }
 
   /** A StatefulSet with all its pods running and ready, as if it had stood for an hour. */
-  create({ name, namespace = 'mimir', replicas = 3, image = 'app:1', labels = {}, annotations = {} }: StatefulSetInput): void {
+  create({ name, namespace = 'mimir', replicas = 3, image = 'app:1', labels = {}, annotations = {}, partition }: StatefulSetInput): void {
     const spec = {
       replicas,
       serviceName: name,
       podManagementPolicy: 'Parallel',
-      updateStrategy: { type: 'OnDelete' },
+      updateStrategy: partition === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition } },
       selector: { matchLabels: { name } },
       template: { metadata: { labels: { name } }, spec: { containers: [{ name: 'app', image }] } },
     };
@@ -115,14 +125,34 @@ export class MemoryWorkloads {
     }
     for (const pod of pods) {
       if (ordinalOf(pod) < replicas || pod.metadata.deletionTimestamp !== undefined) continue;
-      this.#api.change(podKey, namespace, pod.metadata.name, { metadata: { deletionTimestamp: new Date(this.#nowMs()).toISOString() } });
+      this.#remove(pod);
     }
+    this.#roll(set);
     this.#updateStatus(namespace, name);
   }
 
+  /** From the highest ordinal down to the partition, one pod at a time, and none while another one is down. */
+  #roll(set: StoredObject): void {
+    const { updateStrategy, replicas } = specOf(set);
+    if (updateStrategy.type !== 'RollingUpdate') return;
+    const pods = this.#podsOf(set);
+    const isDown = pods.length < replicas || pods.some((pod) => pod.metadata.deletionTimestamp !== undefined || !isReadyPod(pod));
+    const outdated = pods.filter((pod) => ordinalOf(pod) >= partitionOf(set) && hashOf(pod) !== revisionOf(set));
+    const next = outdated.sort((a, b) => ordinalOf(b) - ordinalOf(a))[0];
+    if (next !== undefined && !isDown) this.#remove(next);
+  }
+
+  #remove({ metadata: { name, namespace = '' } }: StoredObject): void {
+    this.#api.change(podKey, namespace, name, { metadata: { deletionTimestamp: new Date(this.#nowMs()).toISOString() } });
+  }
+
   #makePod(set: StoredObject, ordinal: number, readySinceMs: number | undefined): StoredObject {
-    const { template } = specOf(set);
-    const revision = revisionOf(set);
+    const { template: newest } = specOf(set);
+    const update = revisionOf(set);
+    this.#templates.set(update, newest);
+    const current = currentOf(set) ?? update;
+    const revision = ordinal < partitionOf(set) ? current : update;
+    const template = this.#templates.get(revision) ?? newest;
     const { name: owner, namespace = '', uid } = set.metadata;
     const labels = { ...template.metadata.labels, 'controller-revision-hash': revision };
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: owner, uid, controller: true }];
@@ -143,15 +173,17 @@ export class MemoryWorkloads {
     const set = this.#set(namespace, name);
     const pods = this.#podsOf(set);
     const update = revisionOf(set);
-    const updated = pods.filter((pod) => pod.metadata.labels?.['controller-revision-hash'] === update);
-    const before = (set['status'] ?? {}) as Json;
+    const updated = pods.filter((pod) => hashOf(pod) === update);
+    const { type } = specOf(set).updateStrategy;
+    // Under OnDelete the current revision does not advance by itself.
+    const isComplete = type === 'RollingUpdate' && updated.length === pods.length;
     this.#api.change(setKey, namespace, name, {
       status: {
         observedGeneration: set.metadata['generation'],
         replicas: pods.length,
         readyReplicas: pods.filter(isReadyPod).length,
         updatedReplicas: updated.length,
-        currentRevision: before['currentRevision'] ?? update,
+        currentRevision: isComplete ? update : (currentOf(set) ?? update),
         updateRevision: update,
       },
     });
@@ -181,6 +213,19 @@ function revisionOf(set: StoredObject): string {
   return `${set.metadata.name}-${JSON.stringify(specOf(set).template)
     .replace(/[^a-z0-9]/gi, '')
     .slice(-12)}`;
+}
+
+/** 0 under OnDelete, where every pod is made at the update revision. */
+function partitionOf(set: StoredObject): number {
+  return specOf(set).updateStrategy.rollingUpdate?.partition ?? 0;
+}
+
+function currentOf(set: StoredObject): string | undefined {
+  return ((set['status'] ?? {}) as { readonly currentRevision?: string }).currentRevision;
+}
+
+function hashOf(pod: StoredObject): string | undefined {
+  return pod.metadata.labels?.['controller-revision-hash'];
 }
 
 function ownerOf(pod: StoredObject): string | undefined {

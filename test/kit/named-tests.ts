@@ -1,5 +1,17 @@
 // Tests found in the text of a file by their titles, and what keeps one of them from showing anything.
 
+/** A test by its file and its title, or that of the suite around it. */
+export interface NamedTest {
+  readonly file: string;
+  readonly title: string;
+}
+
+/** Names the tests of one file. */
+export const of =
+  (file: string) =>
+  (...titles: readonly string[]): readonly NamedTest[] =>
+    titles.map((title) => ({ file, title }));
+
 /** One `describe`, `it` or `test` of a file. */
 interface Block {
   /** As it stands in the source; of a template the text between its marks. */

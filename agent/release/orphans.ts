@@ -1,0 +1,156 @@
+// The groups that nothing defines any more and whose ledgers say that they are released: looked for where a StatefulSet has no group.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
+import { listProjected } from '../../cluster/request/read.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
+import { releaseLabel } from '../../engine/release/release-document.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { AgentEnv } from '../env.ts';
+import type { Degradation } from '../report.ts';
+import type { LedgerIdentity } from '../turn/ledgers.ts';
+import { groupKey } from '../wake-index.ts';
+import type { Caches } from '../watched/caches.ts';
+
+/** A group that may have to be released, and what this process knows of it in one leadership. */
+export interface Orphan extends LedgerIdentity {
+  /** The leadership under which its ledger is written. */
+  epoch?: number;
+  /** Monotonic: since when nothing has defined it; absent while something does, or may. */
+  goneSinceMs?: number | undefined;
+  /** What it waits for, as it was last logged. */
+  waitsFor?: string | undefined;
+}
+
+export interface Orphans {
+  readonly get: (key: string) => Orphan | undefined;
+  readonly keys: () => readonly string[];
+  /** The groups that are defined, or who leads, may have changed. Several looks at once are one. */
+  readonly look: () => void;
+  /** Nothing is left to be done for it. */
+  readonly settle: (key: string) => void;
+  /** As after the loss of leadership: whoever leads begins anew. */
+  readonly clear: () => void;
+  readonly degradation: () => Degradation | undefined;
+}
+
+export interface OrphansOptions {
+  readonly env: AgentEnv;
+  readonly caches: Pick<Caches, 'manifests'>;
+  /** undefined while they are not known. */
+  readonly groups: () => readonly GroupDefinition[] | undefined;
+  readonly isLeading: () => boolean;
+  /** Of each request, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly onChange: () => void;
+}
+
+const retryMs = 30_000;
+
+/** None until it is told to look. */
+export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChange }: OrphansOptions): Orphans {
+  const found = new Map<string, Orphan>();
+  /** StatefulSets without a group, as `namespace/name`, beside which ledgers were looked for since this process leads. */
+  const looked = new Set<string>();
+  let isLooking = false;
+  let isAskedAgain = false;
+  let forbidden: string | undefined;
+  let cancelRetry = (): void => undefined;
+
+  const look = (): void => {
+    cancelRetry();
+    isAskedAgain = isLooking;
+    const defined = groups();
+    for (const group of defined ?? []) found.delete(groupKey(group));
+    if (isLooking || defined === undefined || !isLeading()) return;
+    isLooking = true;
+    void lookNow(defined).then((isDone) => {
+      isLooking = false;
+      if (isAskedAgain) look();
+      else if (!isDone) cancelRetry = env.timers.after(retryMs, look);
+    });
+  };
+
+  const lookNow = async (defined: readonly GroupDefinition[]): Promise<boolean> => {
+    const named = new Set(defined.map(groupKey));
+    const alone = setsAlone(caches.manifests(), defined);
+    for (const set of looked) if (!alone.has(set)) looked.delete(set);
+    const unlooked = [...alone.keys()].filter((set) => !looked.has(set));
+    const isHeld = [...alone.values()].some((held) => held);
+    let refusal: string | undefined;
+    let isDone = true;
+    for (const namespace of new Set(unlooked.map((set) => set.slice(0, set.indexOf('/'))))) {
+      const problem = await listIn(namespace, named);
+      // Where no partition holds anything there is nothing that could be missed.
+      if (problem === undefined || (problem.isForbidden && !isHeld)) {
+        for (const set of unlooked) if (set.startsWith(`${namespace}/`)) looked.add(set);
+        continue;
+      }
+      env.log.warn('groups that are to be released cannot be looked for', { namespace, problem: problem.message });
+      if (problem.isForbidden) refusal = problem.message;
+      isDone = false;
+    }
+    forbidden = refusal;
+    onChange();
+    return isDone;
+  };
+
+  /** Answers why it could not be done. */
+  const listIn = async (namespace: string, named: ReadonlySet<string>) => {
+    const labelSelector = `${ledgerLabel.key}=${ledgerLabel.value},${releaseLabel.key}=${releaseLabel.value}`;
+    try {
+      const options = { namespace, labelSelector, project: groupOf, site: 'release.ledgers', timeoutMs };
+      const { items } = await listProjected(env, resources.configMaps, options);
+      for (const name of items) {
+        const key = groupKey({ namespace, name });
+        if (name !== '' && !named.has(key) && !found.has(key)) found.set(key, { namespace, name });
+      }
+      return undefined;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : 'the request failed';
+      return { message, isForbidden: isStatus(error, 403) };
+    }
+  };
+
+  return {
+    get: (key) => found.get(key),
+    keys: () => [...found.keys()],
+    look,
+    settle: (key) => {
+      found.delete(key);
+      // Its members may be without a group again before anybody looks.
+      looked.clear();
+    },
+    clear: () => {
+      cancelRetry();
+      found.clear();
+      looked.clear();
+    },
+    degradation: () => {
+      if (forbidden === undefined) return undefined;
+      const consequence = 'StatefulSets that a partition holds and no group has stay as they are, whatever onPolicyDeleted said';
+      return { id: 'release', reason: 'forbidden', message: `ledgers cannot be listed (${forbidden}): ${consequence}` };
+    },
+  };
+}
+
+/** The group whose ledger the object is; empty for what is none. */
+function groupOf({ metadata: { name } }: KubernetesObject): string {
+  const prefix = ledgerName('');
+  return name.startsWith(prefix) ? name.slice(prefix.length) : '';
+}
+
+/**
+ * Every StatefulSet that no group has and whose pods its controller replaces, as `namespace/name`, and whether a partition holds any back. One that holds
+ * nothing counts too: whoever died after it was handed back has left a ledger that still says so.
+ */
+function setsAlone(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
+  const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));
+  return new Map(
+    manifests.flatMap(({ metadata: { namespace = '', name }, spec }): readonly [string, boolean][] => {
+      const { type = 'RollingUpdate', rollingUpdate } = asJsonObject(asJsonObject(spec)['updateStrategy']);
+      if (type !== 'RollingUpdate' || members.has(`${namespace}/${name}`)) return [];
+      return [[`${namespace}/${name}`, Number(asJsonObject(rollingUpdate)['partition'] ?? 0) > 0]];
+    }),
+  );
+}

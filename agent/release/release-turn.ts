@@ -1,0 +1,140 @@
+// One turn of a group that nothing defines any more: read its ledger, decide, announce, hand one StatefulSet back.
+import { askedPauseMs } from '../../cluster/request/failure.ts';
+import { ledgerOfEpoch } from '../../engine/ledger.ts';
+import { decideRelease, type ReleaseDecision } from '../../engine/release/release.ts';
+import type { Definitions } from '../../engine/release/terms.ts';
+import type { Ledger, Snapshot } from '../../engine/snapshot.ts';
+import type { NextTurn } from '../loop.ts';
+import type { ActivePolicies } from '../policies/policies.ts';
+import type { ReleaseReport } from '../report.ts';
+import { act } from '../turn/act.ts';
+import { type FreshRead, readFresh } from '../turn/fresh.ts';
+import { knownSnapshot } from '../turn/known.ts';
+import type { TurnParts } from '../turn/turn.ts';
+import { isAsWritten } from '../turn/written.ts';
+import type { Orphan } from './orphans.ts';
+
+export type ReleaseParts = Pick<
+  TurnParts,
+  'env' | 'config' | 'caches' | 'policies' | 'ledgers' | 'leadership' | 'actTimeoutMs' | 'isStopping'
+> & {
+  readonly sourceStates: (policies: ActivePolicies) => Definitions['sources'];
+  readonly onReport: (report: ReleaseReport) => void;
+};
+
+/** How often pods that roll, and sources that cannot be read, are looked at. */
+const lookMs = 5_000;
+/** A watch that has been silent for longer may be dead: what it told of definitions is asked for anew. */
+const longestSilenceMs = 10_000;
+
+/** Has the turn. `isOver`: there is nothing more to do for the group. Never rejects: what goes wrong is reported, and tried again later. */
+export async function takeReleaseTurn(parts: ReleaseParts, orphan: Orphan): Promise<NextTurn & { readonly isOver?: boolean }> {
+  const leading = parts.leadership.epoch();
+  if (parts.isStopping() || leading === undefined) return {};
+  try {
+    const stored = await parts.ledgers.read(orphan);
+    // A Lease that was deleted begins to count anew; what is stored never goes back.
+    orphan.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
+    return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).run();
+  } catch (error) {
+    const { namespace, name: group } = orphan;
+    parts.env.log.warn('a release could not go on', { namespace, group, problem: error instanceof Error ? error.message : 'unknown' });
+    return { retry: { afterMs: askedPauseMs(error) } };
+  }
+}
+
+class ReleaseTurn {
+  readonly #parts: ReleaseParts;
+  readonly #orphan: Orphan;
+  readonly #stored: Ledger;
+  readonly #epoch: number;
+
+  constructor(parts: ReleaseParts, orphan: Orphan, stored: Ledger, epoch: number) {
+    this.#parts = parts;
+    this.#orphan = orphan;
+    this.#stored = stored;
+    this.#epoch = epoch;
+  }
+
+  async run(): Promise<NextTurn & { readonly isOver?: boolean }> {
+    let { snapshot, decision } = this.#decide();
+    if (decision.kind === 'release') {
+      const fresh = await this.#readPast();
+      if (fresh === undefined) return { lookAgainInMs: lookMs };
+      ({ snapshot, decision } = this.#decide(fresh));
+    }
+    this.#orphan.goneSinceMs = decision.ledger.release?.goneMs === undefined ? undefined : this.#goneSinceMs();
+    await this.#store(decision.ledger);
+    this.#logWait(decision);
+    const isOver = decision.kind === 'none' || decision.kind === 'over';
+    const performed = decision.kind === 'release' ? await this.#release(decision) : undefined;
+    this.#parts.onReport({ group: this.#orphan, snapshot, decision, terms: this.#stored.release, ...(performed && { performed }) });
+    if (isOver) return { isOver };
+    if (performed !== undefined && performed.result !== 'done') return { retry: {} };
+    const wakeAtMs = decision.kind === 'wait' ? decision.earliestMs : undefined;
+    return { lookAgainInMs: lookMs, ...(wakeAtMs === undefined ? {} : { wakeAtMs }) };
+  }
+
+  /** By what is known at this moment. */
+  #decide(fresh?: FreshRead): { readonly snapshot: Snapshot; readonly decision: ReleaseDecision } {
+    const { policies, sourceStates } = this.#parts;
+    const now = policies();
+    if (now === undefined) throw new Error('the policies have not been read yet');
+    const snapshot = knownSnapshot(this.#parts, this.#orphan.namespace, { fresh, unread: [] });
+    const question = { snapshot, ledger: this.#stored, sources: sourceStates(now), epoch: this.#epoch };
+    return { snapshot, decision: decideRelease({ ...question, goneForMs: this.#parts.env.clock.monotonicMs() - this.#goneSinceMs() }) };
+  }
+
+  /** Now when it was not gone before. */
+  #goneSinceMs(): number {
+    return this.#orphan.goneSinceMs ?? this.#parts.env.clock.monotonicMs();
+  }
+
+  /** The members from the quorum; undefined while definitions are newer than what the watches have told. */
+  async #readPast(): Promise<FreshRead | undefined> {
+    const { env, config, caches } = this.#parts;
+    const { namespace } = this.#orphan;
+    const timeoutMs = config.kubernetesTimeoutMs;
+    const fresh = await readFresh(
+      env,
+      { namespace, zones: this.#stored.release?.zones ?? [] },
+      { timeoutMs, nodes: caches.observe(namespace).nodes },
+    );
+    const places = { namespace, agentNamespace: config.agentNamespace };
+    const isTold = await isAsWritten(env, { caches, ...places, fresh, longestAgeMs: longestSilenceMs, timeoutMs });
+    return isTold ? fresh : undefined;
+  }
+
+  /** Also what no Event tells, as there is nothing that it could be about: that nobody knows whether the definition is gone. */
+  #logWait(decision: ReleaseDecision): void {
+    const { namespace, name: group, waitsFor } = this.#orphan;
+    this.#orphan.waitsFor = decision.kind === 'wait' ? decision.because : undefined;
+    const because = this.#orphan.waitsFor;
+    if (because === undefined || because === waitsFor) return;
+    this.#parts.env.log.info('a group that nothing defines any more is not released yet', { namespace, group, because });
+  }
+
+  /** Rejects when somebody else has written since, or leads. */
+  async #store(next: Ledger): Promise<void> {
+    if (next === this.#stored) return;
+    const written = ledgerOfEpoch(next, this.#epoch);
+    if (written === undefined) throw new Error('a later leader has written the ledger');
+    await this.#parts.ledgers.write(this.#orphan, this.#stored, written);
+  }
+
+  /** The definition may have come back while the ledger was written. */
+  async #release({ action }: Extract<ReleaseDecision, { readonly kind: 'release' }>): Promise<ReleaseReport['performed']> {
+    const { env, leadership, actTimeoutMs, isStopping } = this.#parts;
+    const mayAct = (): boolean => !isStopping() && leadership.mayAct(actTimeoutMs) && this.#decide().decision.kind === 'release';
+    if (!mayAct()) return undefined;
+    const { result, message } = await act(env, action, { timeoutMs: actTimeoutMs, mayAct, sourceOf: () => undefined });
+    const { namespace, statefulSet, from } = action;
+    env.log.info('the partition of a StatefulSet that no group has any more was asked to become 0', {
+      namespace,
+      statefulSet,
+      from,
+      result,
+    });
+    return { action, result, ...(message === undefined ? {} : { message }) };
+  }
+}

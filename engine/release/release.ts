@@ -1,0 +1,145 @@
+// What becomes of the StatefulSets of a group that nothing defines any more, when it asked for that: back to their own controllers, zone by zone.
+import { pods as countOfPods } from '../amount.ts';
+import { isBelievable } from '../believable.ts';
+import type { Action } from '../decision.ts';
+import { claimsOf, openClaims } from '../ledger.ts';
+import { isUnknown, type Ledger, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { isAvailable, type ReadinessSetting, whyUnread } from '../view.ts';
+import { type Definitions, standingOf, withTerms } from './terms.ts';
+
+/** Whoever applies definitions may delete one and make it again; nothing is done before it has been gone for this long. */
+export const releaseGraceMs = 60_000;
+
+export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
+
+export interface ReleaseQuestion {
+  readonly snapshot: Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods' | 'unread'>;
+  /** As it is stored. */
+  readonly ledger: Ledger;
+  readonly sources: Definitions['sources'];
+  /** For how long whoever asks has seen it gone without a break, in milliseconds, by a clock that does not jump. */
+  readonly goneForMs: number;
+  /** The leadership under which it is carried out. */
+  readonly epoch: number;
+}
+
+/**
+ * `none`: there is nothing to release, since the group is defined, or another one has its members. `over`: every StatefulSet is with its own controller, and
+ * the group is forgotten. `ledger` is to be stored before anything is done; it is the given one when there is nothing to store.
+ */
+export type ReleaseDecision = { readonly ledger: Ledger } & (
+  | { readonly kind: 'none' | 'over' }
+  | { readonly kind: 'wait'; readonly because: string; readonly earliestMs?: number }
+  | { readonly kind: 'release'; readonly action: SetPartition }
+);
+
+/**
+ * What to do now. A zone is handed back when its partition becomes 0, and only while every other zone is whole: its pods are available, and at the update
+ * revision once it was handed back. So at most one zone rolls, pod by pod, as its controller does it; and the one that is broken goes first, since that may
+ * mend it. Each zone is handed back once: a partition that somebody raises afterwards stays, and the next zones wait for as long as its pods are not updated.
+ */
+export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: ReleaseQuestion): ReleaseDecision {
+  const { nowMs, groups } = snapshot;
+  const { release } = ledger;
+  if (release === undefined) return { kind: 'none', ledger };
+  const standing = standingOf(ledger, release, { groups, sources });
+  // Its own turn says in the ledger what it wants.
+  if (standing.kind === 'defined') return { kind: 'none', ledger };
+  // Whoever has the members says what becomes of them, also when that definition goes in its turn.
+  if (standing.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };
+  const { goneMs, ...terms } = release;
+  if (standing.kind === 'unsure') return { kind: 'wait', because: standing.because, ledger: withTerms(ledger, terms) };
+  const sinceMs = goneMs !== undefined && isBelievable(snapshot, goneMs) ? goneMs : nowMs;
+  const gone = { ...terms, goneMs: sinceMs };
+  // What is stored may be by the clock of another process, and a definition may have been back while nobody led.
+  const leftMs = releaseGraceMs - Math.min(goneForMs, nowMs - sinceMs);
+  if (leftMs <= 0) return handBack(ledger, gone, { snapshot, epoch });
+  return { kind: 'wait', because: 'its definition may come back', earliestMs: nowMs + leftMs, ledger: withTerms(ledger, gone) };
+}
+
+function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick<ReleaseQuestion, 'snapshot' | 'epoch'>): ReleaseDecision {
+  const members = terms.zones.map((zone) => viewMember(snapshot, ledger.namespace, zone));
+  const unread = members.find(({ unknown }) => unknown !== undefined)?.unknown;
+  if (unread !== undefined) return { kind: 'wait', because: unread, ledger: withTerms(ledger, terms) };
+  const released = members.filter((member) => terms.released?.includes(member.zone) === true || partitionOf(member) === 0);
+  const held = members.filter((member) => !released.includes(member) && (partitionOf(member) ?? 0) > 0);
+  if (held.length === 0) return { kind: 'over', ledger: forgotten(ledger) };
+  const noted = released.length === 0 ? terms : { ...terms, released: released.map(({ zone }) => zone) };
+  const known = withTerms(ledger, noted);
+  const shortfalls = new Map(members.map((member) => [member, shortfallOf(member, released.includes(member), snapshot.nowMs)]));
+  const lackOfOthers = (member: Member): string | undefined =>
+    [...shortfalls].find(([other, lacks]) => other !== member && lacks !== undefined)?.[1];
+  const next = held.find((member) => lackOfOthers(member) === undefined);
+  const action = next && partitionZero(ledger.namespace, next);
+  if (action === undefined) return { kind: 'wait', because: held.map(lackOfOthers)[0] ?? '', ledger: known };
+  // Announced, so that a group which comes back knows of a request that may still be on its way.
+  const announced = openClaims({ ...forgotten(ledger), release: noted }, claimsOf([action], snapshot.nowMs, epoch));
+  return announced === undefined
+    ? { kind: 'wait', because: 'its ledger is full', ledger: known }
+    : { kind: 'release', action, ledger: announced };
+}
+
+/**
+ * What remains of a group that is given up: delays after decreases and pods that were prepared count for whoever has the data next. Its run and what it
+ * promoted do not: a group that comes back begins with what it sees, and a pod that is made at another revision than its controller asks for would be
+ * taken away for ever.
+ */
+function forgotten({ namespace, group, claims, downscales, preparations, epoch }: Ledger): Ledger {
+  const kept = claims.filter(({ verb }) => verb === 'scaleDown');
+  return { namespace, group, claims: kept, downscales, preparations, ...(epoch === undefined ? {} : { epoch }) };
+}
+
+interface Member {
+  readonly zone: string;
+  readonly statefulSet: string;
+  /** Why nothing can be said of it. */
+  readonly unknown?: string;
+  /** Absent when there is none, or it is on its way out. */
+  readonly set?: StatefulSetView;
+  /** Within `spec.replicas`. */
+  readonly pods: readonly PodView[];
+}
+
+function viewMember(
+  snapshot: ReleaseQuestion['snapshot'],
+  namespace: string,
+  { zone, statefulSet }: ReleaseTerms['zones'][number],
+): Member {
+  const named = { zone, statefulSet, pods: [] };
+  const unread = whyUnread(snapshot, 'StatefulSet', namespace, statefulSet);
+  if (unread !== undefined) return { ...named, unknown: unread };
+  const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
+  if (set === undefined || set.isTerminating) return named;
+  const pods = snapshot.pods.find((one) => one.namespace === namespace && one.statefulSet === statefulSet)?.pods;
+  if (pods === undefined || isUnknown(pods)) return { ...named, set, unknown: pods?.unknown ?? `the pods of ${statefulSet} are not known` };
+  const end = set.firstOrdinal + set.replicas;
+  return { ...named, set, pods: pods.filter(({ ordinal }) => ordinal >= set.firstOrdinal && ordinal < end) };
+}
+
+/** Of which pods the StatefulSet controller keeps off; undefined where there is none, or under another strategy, which is somebody else's choice. */
+function partitionOf({ set }: Member): number | undefined {
+  return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
+}
+
+/** As for every group of the native engines, unless it says otherwise. */
+const byCondition: ReadinessSetting = { compatibility: { readiness: 'condition' } };
+
+/** What a zone lacks to be whole, as a sentence part. */
+function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boolean, nowMs: number): string | undefined {
+  if (set === undefined) return undefined;
+  if (set.status.observedGeneration < set.generation) return `the controller of ${statefulSet} has not seen its last change`;
+  const up = pods.filter((pod) => isAvailable(pod, byCondition, set.minReadySeconds, nowMs));
+  if (up.length < set.replicas) return `zone ${zone} has ${up.length} of ${countOfPods(set.replicas)} available`;
+  const old = isReleased && set.updateStrategy === 'RollingUpdate' ? pods.filter((pod) => pod.revision !== set.status.updateRevision) : [];
+  return old.length === 0 ? undefined : `zone ${zone} has ${countOfPods(old.length)} that its StatefulSet still has to replace`;
+}
+
+function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Member): SetPartition | undefined {
+  if (set === undefined) return undefined;
+  const { uid, resourceVersion, partition: from, status } = set;
+  const going = pods.filter(({ revision }) => revision !== status.updateRevision).sort((a, b) => b.ordinal - a.ordinal);
+  return {
+    ...{ kind: 'setPartition', namespace, zone, statefulSet, uid, resourceVersion, from, to: 0, because: 'released' },
+    pods: going.map(({ name, ordinal, uid: podUid }) => ({ pod: name, ordinal, uid: podUid })),
+  };
+}

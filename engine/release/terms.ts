@@ -1,0 +1,61 @@
+// What a ledger keeps for the time when nothing defines its group any more, and whether that time has come.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { isPartitioned, isPromoted } from '../../policies/engines.ts';
+import { canonicalJson } from '../hash.ts';
+import { isUnknown, type Ledger, type ReleaseTerms, type Unknown } from '../snapshot.ts';
+
+/** Where groups are defined. */
+export type DefinitionSource = 'directory' | 'objects' | 'adopted';
+
+/** Whether everything that a source defines is known now; `none`: there is no such source. */
+export type SourceState = 'whole' | 'none' | Unknown;
+
+/** What defines groups now. */
+export interface Definitions {
+  readonly groups: readonly GroupDefinition[];
+  readonly sources: Readonly<Record<DefinitionSource, SourceState>>;
+}
+
+/** What a group wants to happen once nothing defines it; undefined where everything stays, and under `onDelete`, which holds nothing that could be let go. */
+export function termsOf(group: GroupDefinition): ReleaseTerms | undefined {
+  if (group.rollout.onPolicyDeleted !== 'release' || !(isPartitioned(group) || isPromoted(group)) || group.zones.length === 0)
+    return undefined;
+  return {
+    source: group.sources['']?.file === undefined ? 'objects' : 'directory',
+    zones: group.zones.map(({ name, statefulSet }) => ({ zone: name, statefulSet })),
+  };
+}
+
+/** The ledger of a group that is defined, with what it says now of the time after; whatever was begun of a release is over by that. */
+export function withTermsOf(ledger: Ledger, group: GroupDefinition): Ledger {
+  return withTerms(ledger, termsOf(group));
+}
+
+/** The same ledger when it says so already. */
+export function withTerms(ledger: Ledger, terms: ReleaseTerms | undefined): Ledger {
+  if (canonicalJson(ledger.release) === canonicalJson(terms)) return ledger;
+  const { release: _release, ...rest } = ledger;
+  return terms === undefined ? rest : { ...rest, release: terms };
+}
+
+/** `defined`: by its name. `elsewhere`: another group names a member. `unsure`: something may define it that cannot be read. */
+export type Standing =
+  | { readonly kind: 'defined' | 'gone' }
+  | { readonly kind: 'elsewhere'; readonly group: string }
+  | { readonly kind: 'unsure'; readonly because: string };
+
+/**
+ * Whether anything defines the group of the ledger, or has its members. That something is gone is believed only when every source was read whole, and
+ * the one in which it stood is still there: a directory that is not mounted yet defines nothing either.
+ */
+export function standingOf({ namespace, group }: Ledger, { source, zones }: ReleaseTerms, { groups, sources }: Definitions): Standing {
+  const local = groups.filter((one) => one.namespace === namespace);
+  if (local.some(({ name }) => name === group)) return { kind: 'defined' };
+  const members = new Set(zones.map(({ statefulSet }) => statefulSet));
+  const other = local.find((one) => one.zones.some(({ statefulSet }) => members.has(statefulSet)));
+  if (other !== undefined) return { kind: 'elsewhere', group: other.name };
+  const unread = Object.values(sources).find((state) => isUnknown(state));
+  if (unread !== undefined) return { kind: 'unsure', because: unread.unknown };
+  if (sources[source] === 'none') return { kind: 'unsure', because: `the ${source} in which it was defined are read no more` };
+  return { kind: 'gone' };
+}
