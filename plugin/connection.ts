@@ -88,6 +88,12 @@ const connectionKeys = [
   'namespace',
 ] as const satisfies readonly (keyof ConnectionFlags)[];
 
+/** All that says which cluster is meant, among the flags of a verb, for another verb to be run with. */
+export function sameCluster(flags: ConnectionFlags): ConnectionFlags {
+  const { asGroup, agentNamespace } = flags;
+  return { ...onlyConnection(flags), ...(asGroup && { asGroup }), ...(agentNamespace !== undefined && { agentNamespace }) };
+}
+
 /** The flags of the connection among those of a verb. */
 function onlyConnection(flags: ConnectionFlags): Pick<ConnectionFlags, (typeof connectionKeys)[number]> {
   return Object.fromEntries(connectionKeys.flatMap((key) => (flags[key] === undefined ? [] : [[key, flags[key]]])));

@@ -1,5 +1,6 @@
 // What a command sees of the process around it: streams, environment, folder and clock. Tests hand in their own.
 import type { Writable } from 'node:stream';
+import type { Key, Keyboard } from './live/keyboard.ts';
 import type { Paint } from './output/colour.ts';
 import type { Glyphs } from './output/terminal.ts';
 
@@ -28,6 +29,8 @@ export interface CommandContext {
   readonly readStdin: () => Promise<string>;
   /** Asks the person at the terminal and answers their line; undefined when nobody is there to be asked. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
+  /** Takes single keys of the person at the terminal; absent when nobody is there to press any. */
+  readonly keyboard?: (onKey: (key: Key) => void) => Promise<Keyboard>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Milliseconds since 1970. */

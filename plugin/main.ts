@@ -39,7 +39,12 @@ async function answer(): Promise<number> {
     stdout: process.stdout,
     stderr: process.stderr,
     readStdin: readStandardInput(process.stdin),
-    ...(process.stdin.isTTY === true ? { ask: async (question: string) => (await import('./prompt.ts')).ask(question) } : {}),
+    ...(process.stdin.isTTY === true
+      ? {
+          ask: async (question: string) => (await import('./prompt.ts')).ask(question),
+          keyboard: async (onKey: (key: string) => void) => (await import('./live/keyboard.ts')).openKeyboard(process.stdin, onKey),
+        }
+      : {}),
     env: process.env,
     cwd: process.cwd(),
     nowMs: Date.now,

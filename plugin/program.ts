@@ -15,6 +15,8 @@ export interface ProcessView {
   readonly readStdin: () => Promise<string>;
   /** As in the context; undefined when standard input is no terminal. */
   readonly ask?: (question: string) => Promise<string>;
+  /** As in the context. */
+  readonly keyboard?: NonNullable<CommandContext['keyboard']>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly nowMs: () => number;
@@ -135,6 +137,7 @@ function contextOf(view: ProcessView, flags: GlobalFlags): CommandContext {
     stderr: outputStream(view.stderr, settings),
     readStdin: view.readStdin,
     ask: view.ask,
+    ...(view.keyboard === undefined ? {} : { keyboard: view.keyboard }),
     env: view.env,
     cwd: view.cwd,
     nowMs: view.nowMs,

@@ -13,12 +13,18 @@ const longestFlowText = 100;
 export interface WriteOptions {
   /** Address of the JSON Schema, for editors that read the line `# yaml-language-server: $schema=...`. */
   readonly schemaUrl?: string;
+  /** Lines of a comment above the first document. */
+  readonly comment?: readonly string[];
 }
 
 /** One document, without separator. Read back, with defaults filled in, it equals the document. The same document gives the same bytes. */
 export function writeDocument(document: PolicyDocument, options: WriteOptions = {}): string {
   const yaml = new Document(withoutDefaults(schemas[document.kind], document), documentStyle);
-  if (options.schemaUrl !== undefined) yaml.commentBefore = ` yaml-language-server: $schema=${options.schemaUrl}`;
+  const above = [
+    ...(options.schemaUrl === undefined ? [] : [`yaml-language-server: $schema=${options.schemaUrl}`]),
+    ...(options.comment ?? []),
+  ];
+  if (above.length > 0) yaml.commentBefore = above.map((line) => ` ${line}`).join('\n');
   layOut(yaml);
   return yamlText(yaml);
 }

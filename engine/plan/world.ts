@@ -56,7 +56,7 @@ function dependsOnCalendar(input: PlanInput): boolean {
 /** What one group depends on, before anything was asked for. */
 function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
   const { policies, exceptions, policyDigest, agentNamespace = before.agentNamespace } = input;
-  const part = { ...partFor(before, group), policies, exceptions, policyDigest };
+  const part = { ...groupPart(before, group), policies, exceptions, policyDigest };
   return agentNamespace === undefined ? part : { ...part, agentNamespace };
 }
 
@@ -99,7 +99,7 @@ export function requestedWorld(
 }
 
 /** The part of a snapshot that one group depends on, so that a hundred groups cost a hundred times one. */
-function partFor(snapshot: Snapshot, group: GroupDefinition): Snapshot {
+export function groupPart(snapshot: Snapshot, group: GroupDefinition): Snapshot {
   const names = new Set(group.zones.map((zone) => zone.statefulSet));
   const isShared = (list: Snapshot['zoneBudgets'] | Snapshot['podBudgets']): boolean =>
     !Array.isArray(list) || list.some((budget) => budget.namespace === group.namespace);

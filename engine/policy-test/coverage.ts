@@ -11,6 +11,8 @@ export interface RuleCoverage {
   readonly source?: Source;
   readonly held: readonly string[];
   readonly passed: readonly string[];
+  /** Why no case can see it both ways, where none has and none can. */
+  readonly unreachable?: string;
 }
 
 interface Seen {
@@ -24,19 +26,31 @@ interface Target {
   readonly source?: Source | undefined;
   readonly isHeld: (seen: Seen) => boolean;
   readonly isPassed: (seen: Seen) => boolean;
+  /** Whether it can be asked at all in the state of a case; undefined of a case about another group. Absent when it always can. */
+  readonly isReachable?: (seen: Seen) => boolean | undefined;
 }
 
 /** The coverage of every rule of the bundle, in the order of groups and policies. Cases that could not be asked saw nothing. */
 export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): readonly RuleCoverage[] {
   const seen = cases.flatMap(({ name, results, asked }): readonly Seen[] => (asked === undefined ? [] : [{ name, results, asked }]));
   const targets = [...bundle.groups.flatMap(groupTargets), ...bundle.policies.flatMap(policyTargets)];
-  return targets.map(({ rule, source, isHeld, isPassed }) => ({
-    rule,
-    ...(source === undefined ? {} : { source }),
-    held: seen.filter(isHeld).map(({ name }) => name),
-    passed: seen.filter(isPassed).map(({ name }) => name),
-  }));
+  return targets.map(({ rule, source, isHeld, isPassed, isReachable }) => {
+    const held = seen.filter(isHeld).map(({ name }) => name);
+    const passed = seen.filter(isPassed).map(({ name }) => name);
+    const states = seen.flatMap((one) => isReachable?.(one) ?? []);
+    const isOutOfReach = (held.length === 0 || passed.length === 0) && states.length > 0 && !states.includes(true);
+    return {
+      rule,
+      ...(source === undefined ? {} : { source }),
+      held,
+      passed,
+      ...(isOutOfReach ? { unreachable: noPodLeft } : {}),
+    };
+  });
 }
+
+/** Stages of small zones come to the same pods, and the engine passes over a wave that has none of its own. */
+const noPodLeft = 'with the replicas of the cases an earlier wave has every pod of this one';
 
 /** The rule answered, from this place when the target has one. */
 function answers(rule: string, source?: Source): Pick<Target, 'isHeld' | 'isPassed'> {
@@ -63,6 +77,7 @@ function groupTargets(group: GroupDefinition): readonly Target[] {
     rule: `${group.name} ${target.rule}`,
     isHeld: (seen) => isAbout(seen) && target.isHeld(seen),
     isPassed: (seen) => isAbout(seen) && target.isPassed(seen),
+    ...(target.isReachable === undefined ? {} : { isReachable: (seen: Seen) => (isAbout(seen) ? target.isReachable?.(seen) : undefined) }),
   }));
 }
 
@@ -176,6 +191,12 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
     };
   };
   const name = (part: string): string => `waves.${wave.name}.${part}`;
+  // Before its first pod is asked only of a wave that has one; after its last one also of a wave that has none, but for the soak.
+  const reach = {
+    before: { isReachable: ({ asked }: Seen) => asked.reach.rolled.includes(index) },
+    after: {},
+    soak: { isReachable: ({ asked }: Seen) => asked.reach.soaking.includes(index) },
+  };
   const gateIn = (part: 'before' | 'after', gate: string): Target => {
     const source = group.sources[`gates.${gate}`];
     const own = part === 'after' ? after('gate', source) : answers('gate', source);
@@ -185,15 +206,19 @@ function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number
       source,
       isHeld: (seen) => isOwnWave(seen) && own.isHeld(seen),
       isPassed: (seen) => isOwnWave(seen) && own.isPassed(seen),
+      ...reach[part],
     };
   };
   const approvals = (['before', 'after'] as const).flatMap((part): readonly Target[] => {
     const source = place(`${part}.approval`);
     if (wave[part].approval === undefined) return [];
-    return [{ rule: name(`${part}.approval`), source, ...(part === 'after' ? after('approval', source) : answers('approval', source)) }];
+    const own = part === 'after' ? after('approval', source) : answers('approval', source);
+    return [{ rule: name(`${part}.approval`), source, ...own, ...reach[part] }];
   });
   const soak =
-    wave.after.soakMs === 0 ? [] : [{ rule: name('after.soak'), source: place('after.soak'), ...after('soak', place('after.soak')) }];
+    wave.after.soakMs === 0
+      ? []
+      : [{ rule: name('after.soak'), source: place('after.soak'), ...after('soak', place('after.soak')), ...reach.soak }];
   return [
     ...wave.before.gates.map((gate) => gateIn('before', gate)),
     ...approvals,

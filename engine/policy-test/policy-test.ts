@@ -3,9 +3,11 @@ import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts
 import { durationMs } from '../../policies/duration.ts';
 import type { PolicyTest } from '../../policies/schema/kinds.ts';
 import type { GivenState, PolicyTestCase } from '../../policies/schema/policy-test.ts';
+import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { Answer } from './answer.ts';
 import { asksTheAgent, decidingRules, describeExpectation, differences, impossibleExpectation } from './expectation.ts';
+import { reachOf, type WaveReach } from './reach.ts';
 import { ask } from './request.ts';
 import { caseState } from './state.ts';
 
@@ -46,6 +48,8 @@ export interface CaseSubject {
   readonly isPod: boolean;
   readonly warned: readonly string[];
   readonly waves?: Answer['waves'];
+  /** Which waves can be asked about in the state of the case. */
+  readonly reach: WaveReach;
 }
 
 export interface PolicyTestOptions {
@@ -85,7 +89,7 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
     message: answer.message,
     results: answer.results,
     problems: found,
-    asked: subjectOf(one, group, answer),
+    asked: subjectOf(one, group, answer, reachOf(contextOf(snapshot, group))),
   };
 }
 
@@ -93,7 +97,7 @@ function unasked({ name, expect }: PolicyTestCase, problems: readonly string[]):
   return { name, passed: false, expected: describeExpectation(expect), decision: '', rules: [], message: '', results: [], problems };
 }
 
-function subjectOf({ request }: PolicyTestCase, group: GroupDefinition, answer: Answer): CaseSubject {
+function subjectOf({ request }: PolicyTestCase, group: GroupDefinition, answer: Answer, reach: WaveReach): CaseSubject {
   return {
     namespace: group.namespace,
     group: group.name,
@@ -102,6 +106,7 @@ function subjectOf({ request }: PolicyTestCase, group: GroupDefinition, answer: 
     isPod: request.ordinal !== undefined,
     warned: answer.warned,
     ...(answer.waves === undefined ? {} : { waves: answer.waves }),
+    reach,
   };
 }
 

@@ -4,7 +4,8 @@ import { type CommandContext, type OutputStream, suggestNext } from '../context.
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
 import { listedChannelLines } from '../live/channels.ts';
-import { follow } from '../live/follow.ts';
+import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
+import { follow, type Screen } from '../live/follow.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';
@@ -15,7 +16,7 @@ import { writeDocument, writeLines } from '../output/formats.ts';
 import { renderGroups } from '../output/get.ts';
 import { groupDocument } from '../output/group-document.ts';
 import { renderTree } from '../output/group-tree.ts';
-import { heartbeatLine, statusKey, statusLine } from '../output/status.ts';
+import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
 export interface GetOptions extends ConnectionFlags {
   readonly groups?: readonly string[];
@@ -41,7 +42,7 @@ function scopeWanted(cluster: Cluster, { groups = [], allNamespaces }: GetOption
 }
 
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
-  const read = await readGroups(cluster, scope);
+  const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
   await write(context.stdout, cluster, scope, options, read);
   await writeNotes(context, cluster, read);
   if (read.groups.length === 0)
@@ -50,12 +51,18 @@ async function once(context: CommandContext, cluster: Cluster, scope: Scope, opt
   return exitCodes.done;
 }
 
-async function write(stream: OutputStream, cluster: Cluster, scope: Scope, { output }: GetOptions, { groups }: ReadGroups): Promise<void> {
+/** One group that is named is shown with all that it has, and with when it is likely to be done. */
+function isTree({ names }: Scope, { output }: Pick<GetOptions, 'output'>): boolean {
+  return names.length === 1 && (output === 'table' || output === 'wide');
+}
+
+async function write(stream: OutputStream, cluster: Cluster, scope: Scope, { output }: GetOptions, read: ReadGroups): Promise<void> {
   const nowMs = cluster.env.clock.nowMs();
+  const { groups } = read;
   switch (output) {
     case 'table':
     case 'wide':
-      if (groups.length > 0) stream.write(tableOrTree(stream, scope, groups, nowMs, output === 'wide'));
+      if (groups.length > 0) stream.write(tableOrTree(stream, { scope, read, nowMs, isWide: output === 'wide', estimate: estimationOf }));
       return;
     case 'name':
       return stream.write(groups.map(({ decision }) => `${nameOf(decision)}\n`).join(''));
@@ -72,10 +79,19 @@ async function write(stream: OutputStream, cluster: Cluster, scope: Scope, { out
   }
 }
 
-function tableOrTree(stream: OutputStream, scope: Scope, groups: readonly LiveGroup[], nowMs: number, isWide: boolean): string {
+interface Shown {
+  readonly scope: Scope;
+  readonly read: ReadGroups;
+  readonly nowMs: number;
+  readonly isWide: boolean;
+  readonly estimate: Estimator;
+}
+
+function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, estimate }: Shown): string {
+  const { groups } = read;
   const [only] = groups;
   const look = { ...stream, isWide };
-  if (only !== undefined && scope.names.length === 1) return `${renderTree(only, nowMs, look).join('\n')}\n`;
+  if (only !== undefined && scope.names.length === 1) return `${renderTree(only, nowMs, look, estimate(read, only, nowMs)).join('\n')}\n`;
   return renderGroups({ groups, nowMs, hasNamespaces: scope.namespace === undefined }, look);
 }
 
@@ -91,15 +107,13 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   await writeNotes(context, cluster, await readGroups(cluster, scope));
   const seen = new Map<string, string>();
   const isText = options.output === 'table' || options.output === 'wide';
+  const isWide = options.output === 'wide';
+  const estimate = createEstimator(() => cluster.env.clock.nowMs());
   const ending = await follow(context, cluster, {
     scope,
+    forEstimate: isTree(scope, options),
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat) : 0,
-    frame: isText
-      ? ({ groups }, nowMs) =>
-          tableOrTree(stdout, scope, groups, nowMs, options.output === 'wide')
-            .trimEnd()
-            .split('\n')
-      : undefined,
+    screen: isText ? screenOf(stdout, { scope, isWide, estimate }, options) : undefined,
     write: ({ groups }, nowMs) => {
       const changed = groups.filter((live) => isNew(seen, live, isText));
       if (options.output === 'name') stdout.write(changed.map(({ decision }) => `${nameOf(decision)}\n`).join(''));
@@ -110,14 +124,24 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
           changed.map((live) => ({ kind: 'Group', ...groupDocument(live) })),
         );
     },
-    heartbeat: ({ groups }, nowMs) => {
-      const waiting = groups.filter(({ decision }) => decision.outcome !== 'done');
-      stdout.write(waiting.map((live) => `${heartbeatLine(live, nowMs)}\n`).join(''));
+    heartbeat: (read, nowMs) => {
+      const waiting = read.groups.filter(({ decision }) => decision.outcome !== 'done');
+      const endOf = (live: LiveGroup) => (isTree(scope, options) ? estimate(read, live, nowMs) : undefined);
+      stdout.write(waiting.map((live) => `${heartbeatLine(live, nowMs, endOf(live))}\n`).join(''));
     },
     verdict: () => undefined,
   });
   stderr.write('the rollout goes on; only the watching has ended\n');
   return ending.kind === 'interrupted' ? exitCodes.interrupted : exitCodes.done;
+}
+
+function screenOf(stdout: OutputStream, { scope, isWide, estimate }: Omit<Shown, 'read' | 'nowMs'>, flags: ConnectionFlags): Screen {
+  const look = () => ({ ...stdout, isWide });
+  const frame: Screen['frame'] = (read, nowMs) => tableOrTree(stdout, { scope, read, nowMs, isWide, estimate }).trimEnd().split('\n');
+  if (scope.names.length !== 1) return { frame, look, flags };
+  const summary: Screen['frame'] = (read, nowMs) =>
+    read.groups.flatMap((live) => renderStatus(live, nowMs, look(), estimate(read, live, nowMs)));
+  return { frame, other: { name: 'summary', frame: summary }, look, flags };
 }
 
 /** For people a transition; for programs every change. */

@@ -2,11 +2,13 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
-import { type Conversion, convertObjects } from '../../policies/adopt/convert.ts';
+import { type Conversion, claimedSets, convertObjects } from '../../policies/adopt/convert.ts';
 import type { ForeignObject } from '../../policies/adopt/foreign.ts';
+import type { GuessInput } from '../../policies/adopt/guess.ts';
 import { type Finding, objectPlace, sortFindings } from '../../policies/findings/finding.ts';
 import { adoptionFindings } from '../../policies/lint/adoption.ts';
 import { loadPolicies, type Manifest } from '../../policies/load.ts';
+import { type RolloutGroup, schemas } from '../../policies/schema/kinds.ts';
 import { isRecord, valueAt } from '../../policies/schema/schema-walk.ts';
 import type { Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
@@ -18,10 +20,12 @@ export interface InitReading extends Omit<Conversion, 'findings'> {
   readonly source: string;
   /** What could not be read, each as one sentence part. */
   readonly notes: readonly string[];
+  /** StatefulSets with or without labels, and the groups that there are beside them, for a guess. */
+  readonly guessable: GuessInput;
 }
 
 export async function readFromFiles(context: CommandContext, fromDir: string): Promise<InitReading> {
-  const { manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
+  const { documents, manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
   const adoption = adoptGroups(manifests.map(({ value }) => value));
   const conversion = convertObjects({
     objects: manifests,
@@ -33,14 +37,29 @@ export async function readFromFiles(context: CommandContext, fromDir: string): P
       ({ kind, namespace, name }) =>
         kind === 'StatefulSet' && namespace === valueAt(set, ['metadata', 'namespace']) && name === valueAt(set, ['metadata', 'name']),
     );
+  const groups = [...adoption.groups, ...conversion.groups];
+  const written = documents.flatMap((document) => (document.kind === 'RolloutGroup' ? [document.value] : []));
   return {
     ...conversion,
-    groups: [...adoption.groups, ...conversion.groups],
+    groups,
+    guessable: { objects: objectsOfKind(manifests, 'StatefulSet'), groups: [...groups, ...written], claimed: claimedSets(manifests) },
     statefulSets: conversion.statefulSets.filter((set) => !isThere(set)),
     findings: sortFindings([...fileFindings, ...adoptionFindings(adoption.findings, manifests), ...conversion.findings]),
     source: fromDir,
     notes: [],
   };
+}
+
+/** With the namespace that the file gives to those that name none. */
+function objectsOfKind(manifests: readonly Manifest[], kind: string): readonly unknown[] {
+  return manifests
+    .filter((one) => one.kind === kind)
+    .map(({ value, namespace }) => ({ ...value, metadata: { ...recordAt(value), namespace } }));
+}
+
+function recordAt(value: unknown): Readonly<Record<string, unknown>> {
+  const metadata = valueAt(value, ['metadata']);
+  return isRecord(metadata) ? metadata : {};
 }
 
 /** The names of the keys; what they hold is looked at by nobody. */
@@ -89,13 +108,38 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
     groups: adoption.groups,
     secretKeys: (namespace, name) => keys.get(`${namespace}/${name}`),
   });
+  const groups = [...adoption.groups, ...conversion.groups];
   return {
     ...conversion,
-    groups: [...adoption.groups, ...conversion.groups],
+    groups,
+    guessable: {
+      objects: statefulSets,
+      groups: [...groups, ...(await groupsOf(cluster, namespaces, notes))],
+      claimed: claimedSets(objects),
+    },
     findings: sortFindings([...adoptionFindings(adoption.findings, []), ...conversion.findings]),
     source: namespaces === undefined ? 'the cluster' : `namespace ${cluster.namespace}`,
     notes,
   };
+}
+
+/** The RolloutGroups that there are. Where the kind is not installed there are none. */
+async function groupsOf(cluster: Cluster, namespaces: readonly string[] | undefined, notes: string[]): Promise<readonly RolloutGroup[]> {
+  const [{ rolloutGroups }, { listIn, orUnknown }] = await Promise.all([import('../live/kinds.ts'), import('../source/cluster.ts')]);
+  const list = await orUnknown(rolloutGroups, listIn(cluster, rolloutGroups, namespaces));
+  if (!Array.isArray(list)) {
+    notes.push('no permission to list rolloutgroups, so a group may be proposed that there is');
+    return [];
+  }
+  return list.flatMap((object) => {
+    const read = schemas.RolloutGroup.safeParse({
+      apiVersion: object.apiVersion,
+      kind: 'RolloutGroup',
+      metadata: { name: object.metadata.name, namespace: object.metadata.namespace },
+      spec: object['spec'],
+    });
+    return read.success ? [read.data] : [];
+  });
 }
 
 function foreignObject(object: KubernetesObject, { group, version, kind }: Resource): ForeignObject {

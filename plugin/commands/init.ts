@@ -1,6 +1,7 @@
 // The verb init: policy files for the groups that exist as labels and annotations, or as objects of other operators.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { type GuessedGroup, type Guesses, guessGroups } from '../../policies/adopt/guess.ts';
 import { manifestText } from '../../policies/adopt/manifest-text.ts';
 import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { MetricSource, NotificationChannel, RolloutGroup } from '../../policies/schema/kinds.ts';
@@ -21,6 +22,7 @@ export interface InitOptions extends ConnectionFlags {
   readonly allNamespaces?: boolean;
   readonly out: string;
   readonly force?: boolean;
+  readonly guess?: boolean;
 }
 
 interface Page {
@@ -36,10 +38,14 @@ export async function run(context: CommandContext, options: InitOptions): Promis
   const { stdout, stderr, cwd } = context;
   const reading = await read(context, options);
   const { groups, findings, source, statefulSets, notes } = reading;
-  for (const note of notes) stderr.write(`note: ${note}\n`);
+  const guesses = guessGroups(reading.guessable);
+  // What cannot be read may be what says how one of the StatefulSets is to roll.
+  const isGuessing = options.guess === true || (groups.length === 0 && countFindings(findings).error === 0);
+  const guessed = isGuessing ? guesses.groups : [];
+  for (const note of [...notes, ...(isGuessing ? leftOutNotes(guesses) : passedOverNotes(guesses))]) stderr.write(`note: ${note}\n`);
   for (const block of findingBlocks(findings, stderr)) stderr.write(`${block}\n`);
-  if (groups.length === 0) throw noGroup(source, findings);
-  const pages = pagesOf(reading);
+  if (groups.length + guessed.length === 0) throw noGroup(source, findings);
+  const pages = pagesOf(reading, guessed);
   if (!force) refuseOverwriting(pages, out, cwd);
   for (const page of pages) {
     write(join(resolve(cwd, out), page.path), page.text);
@@ -71,11 +77,12 @@ const agentFolder = 'agent';
 const manifestFolder = 'manifests';
 
 /** One file per document; groups and StatefulSets below a folder per namespace when there are several namespaces. */
-function pagesOf({ groups, documents, statefulSets }: InitReading): readonly Page[] {
-  const namespaces = new Set(groups.map(({ metadata }) => metadata.namespace));
+function pagesOf({ groups, documents, statefulSets }: InitReading, guessed: readonly GuessedGroup[]): readonly Page[] {
+  const namespaces = new Set([...groups, ...guessed.map(({ group }) => group)].map(({ metadata }) => metadata.namespace));
   const place = (namespace: string, name: string) => (namespaces.size > 1 ? `${namespace}/${name}.yaml` : `${name}.yaml`);
   return [
     ...groups.map((group) => groupPage(group, place)),
+    ...guessed.map((one) => guessedPage(one, place)),
     ...documents.map(agentPage),
     ...statefulSets.map((set) => {
       const [namespace, name] = (['namespace', 'name'] as const).map((field) => String(valueAt(set, ['metadata', field])));
@@ -89,6 +96,29 @@ function groupPage(group: RolloutGroup, place: (namespace: string, name: string)
   const { namespace = 'default', name } = group.metadata;
   const zones = plural(group.spec.members.zones?.length ?? 0, 'zone');
   return { path: place(namespace, name), text: writeDocuments([group]), content: `RolloutGroup ${namespace}/${name}, ${zones}` };
+}
+
+/** What nobody has said stands in the file as a guess, with how it was made. */
+function guessedPage({ group, comment, because }: GuessedGroup, place: (namespace: string, name: string) => string): Page {
+  const page = groupPage(group, place);
+  return { ...page, text: writeDocuments([group], { comment }), content: `${page.content}, guessed: ${because}` };
+}
+
+function leftOutNotes({ leftOut }: Guesses): readonly string[] {
+  return leftOut.map(({ namespace, name, why }) => `StatefulSet ${namespace}/${name} is left out: ${why}`);
+}
+
+/** Beside groups that somebody has named, the others are nobody's to guess about unless that is asked. */
+function passedOverNotes({ groups }: Guesses): readonly string[] {
+  const names = groups.flatMap(
+    ({ group }) => group.spec.members.zones?.map(({ statefulSet }) => `${group.metadata.namespace}/${statefulSet}`) ?? [],
+  );
+  if (names.length === 0) return [];
+  const some = names.slice(0, 5).join(', ');
+  const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
+  return [
+    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${some}${more}; --guess proposes groups for them`,
+  ];
 }
 
 function agentPage(document: MetricSource | NotificationChannel): Page {
@@ -128,7 +158,7 @@ function noGroup(source: string, findings: readonly Finding[]): Failure {
   const { error } = countFindings(findings);
   return new Failure({
     exitCode: exitCodes.notFound,
-    what: `${source} has no StatefulSet with the label rollout-group, and no object of another operator that can be converted`,
+    what: `${source} has no StatefulSet that a group could be made of, and no object of another operator that can be converted`,
     ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide one` }),
     todo: 'name the directory with the rendered manifests, or the namespace of the StatefulSets',
   });

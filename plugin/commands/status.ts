@@ -4,15 +4,18 @@ import { type CommandContext, type OutputStream, suggestNext } from '../context.
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { type Condition, conditionText, type Judged, parseCondition, type VerdictOptions, verdictOn } from '../live/condition.ts';
-import { type Ending, follow } from '../live/follow.ts';
+import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
+import { type Ending, follow, type Screen } from '../live/follow.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { notesOn } from '../live/notes.ts';
 import { haveMembersChanged, havePausesChanged, outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
+import { etaDocument } from '../output/estimate-words.ts';
 import { writeDocument, writeLines } from '../output/formats.ts';
 import { groupDocument } from '../output/group-document.ts';
+import { renderTree } from '../output/group-tree.ts';
 import { infoText } from '../output/group-words.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
@@ -45,12 +48,12 @@ async function once(
   options: StatusOptions,
   verdict: VerdictOptions,
 ): Promise<ExitCode> {
-  const read = await readGroups(cluster, scopeOf([name]));
+  const read = await readGroups(cluster, scopeOf([name]), { forEstimate: true });
   const live = onlyGroup(read);
   const notes = await notesOn(cluster, read);
   const nowMs = cluster.env.clock.nowMs();
   const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
-  await write(context.stdout, cluster, options, live, code);
+  await write(context.stdout, cluster, options, { read, code });
   writeNotes(context, [...notes.lines, ...outdatedLines(live, read.listing, nowMs)]);
   return code;
 }
@@ -69,12 +72,14 @@ async function wait(
   writeNotes(context, (await notesOn(cluster, first)).lines);
   const isText = options.output === 'table';
   const timeoutMs = timeoutOf(context, options);
+  const estimate = createEstimator(() => env.clock.nowMs());
   let before = '';
   const ending = await follow(context, cluster, {
     scope,
+    forEstimate: true,
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat ?? '60s') : 0,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    frame: isText ? (read, nowMs) => read.groups.flatMap((live) => renderStatus(live, nowMs, stdout)) : undefined,
+    screen: isText ? screenOf(stdout, estimate, options) : undefined,
     write: ({ groups, listing }, nowMs) => {
       for (const live of groups) {
         // The end of what was before is no news of what was just asked for.
@@ -86,10 +91,20 @@ async function wait(
         else if (options.output === 'jsonl') writeLines(stdout, [{ kind: 'GroupStatus', ...groupDocument(live) }]);
       }
     },
-    heartbeat: ({ groups }, nowMs) => stdout.write(groups.map((live) => `${heartbeatLine(live, nowMs)}\n`).join('')),
+    heartbeat: (read, nowMs) =>
+      stdout.write(read.groups.map((live) => `${heartbeatLine(live, nowMs, estimate(read, live, nowMs))}\n`).join('')),
     verdict: (read) => (read.groups.length === 0 ? gone(name) : verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict)),
   });
   return conclude(context, cluster, options, ending, { name, condition: verdict.condition });
+}
+
+function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFlags): Screen {
+  const look = () => ({ ...stdout, isWide: false });
+  const frameOf =
+    (render: typeof renderStatus): Screen['frame'] =>
+    (read, nowMs) =>
+      read.groups.flatMap((live) => render(live, nowMs, look(), estimate(read, live, nowMs)));
+  return { frame: frameOf(renderStatus), other: { name: 'details', frame: frameOf(renderTree) }, look, flags };
 }
 
 /** Says how the waiting ended. */
@@ -103,13 +118,13 @@ async function conclude(
   const live = onlyGroup(ending.read);
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : { lines: [], isAgentStopped: false };
   const code = codeOf(ending, notes.isAgentStopped);
-  if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, live, code);
+  if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, { read: ending.read, code });
   const outdated = ending.kind === 'timeout' ? outdatedLines(live, ending.read.listing, cluster.env.clock.nowMs()) : [];
   writeNotes(context, [...notes.lines, ...outdated]);
   const { stderr } = context;
   const again = `kubectl rollout-group status ${nameOf(name)}`;
   const missing = infoText(live.decision);
-  if (ending.kind === 'interrupted') stderr.write(`the rollout goes on; look again with ${again}\n`);
+  if (ending.kind === 'interrupted' || ending.kind === 'quit') stderr.write(`the rollout goes on; look again with ${again}\n`);
   if (ending.kind === 'timeout') {
     stderr.write(
       `time is up before ${conditionText(condition)}; the rollout goes on${missing === '' ? '' : `. What was missing: ${missing}`}\n`,
@@ -121,7 +136,8 @@ async function conclude(
 
 function codeOf(ending: Ending, isAgentStopped: boolean): ExitCode {
   if (ending.kind === 'verdict') return ending.exitCode;
-  if (ending.kind === 'interrupted') return exitCodes.interrupted;
+  // What was waited for has not come: whoever goes on after this verb must not go on because of a key.
+  if (ending.kind === 'interrupted' || ending.kind === 'quit') return exitCodes.interrupted;
   return isAgentStopped ? exitCodes.unreachable : exitCodes.timedOut;
 }
 
@@ -156,14 +172,16 @@ async function write(
   stream: OutputStream,
   cluster: Cluster,
   { output }: StatusOptions,
-  live: LiveGroup,
-  exitCode: ExitCode,
+  { read, code }: { readonly read: ReadGroups; readonly code: ExitCode },
 ): Promise<void> {
   const nowMs = cluster.env.clock.nowMs();
-  if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }).join('\n')}\n`);
-  const document = { kind: 'GroupStatus', metadata: { generatedAt: new Date(nowMs).toISOString(), server: cluster.server }, exitCode };
-  if (output === 'jsonl') return writeLines(stream, [{ ...document, ...groupDocument(live) }]);
-  return writeDocument(stream, output, { ...document, ...groupDocument(live) });
+  const live = onlyGroup(read);
+  const estimation = estimationOf(read, live, nowMs);
+  if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }, estimation).join('\n')}\n`);
+  const head = { kind: 'GroupStatus', metadata: { generatedAt: new Date(nowMs).toISOString(), server: cluster.server }, exitCode: code };
+  const document = { ...head, ...groupDocument(live), ...etaDocument(estimation, nowMs) };
+  if (output === 'jsonl') return writeLines(stream, [document]);
+  return writeDocument(stream, output, document);
 }
 
 function writeNotes({ stderr }: CommandContext, lines: readonly string[]): void {

@@ -15,6 +15,8 @@ export const rolloutGroups = ours('rolloutgroups', 'RolloutGroup');
 export const rolloutPolicies = ours('rolloutpolicies', 'RolloutPolicy');
 export const rolloutExceptions = ours('rolloutexceptions', 'RolloutException');
 export const rolloutIntents = ours('rolloutintents', 'RolloutIntent');
+export const metricSources = ours('metricsources', 'MetricSource');
+export const notificationChannels = ours('notificationchannels', 'NotificationChannel');
 export const rolloutRuns = ours('rolloutruns', 'RolloutRun');
 
 /** The kind is needed and is not there. */

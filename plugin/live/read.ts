@@ -1,6 +1,8 @@
 // The groups that a verb is about: read once, or anew with each change in the cluster.
 
-import { isUnknown } from '../../engine/snapshot.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { isUnknown, type ReplicaSourceView } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -33,21 +35,58 @@ export interface ReadGroups {
   readonly problems: readonly string[];
   readonly world: LiveWorld;
   readonly listing: Listing;
+  /** Of groups that mirror another object and were decided or estimated here. */
+  readonly replicaSources: readonly ReplicaSourceView[];
+}
+
+export interface ReadOptions {
+  /** Also reads what tells when a rollout ends that is under way, whoever has decided about it. */
+  readonly forEstimate?: boolean;
 }
 
 /** @throws Failure when nothing may be read, or a named group is not there. */
-export async function readGroups(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
+export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const nowMs = cluster.env.clock.nowMs();
   const shown = await listOnce(cluster, shownNames, scope.namespace);
   const first = readWorld(shown, cluster.agentNamespace);
-  const missing = unpublished(first, isWanted);
-  if (missing.length === 0) return found(scope, { world: first, listing: shown, groups: liveGroups(first, shown, { nowMs, isWanted }) });
-  const rest = evidenceNames.filter((name) => !shownNames.includes(name));
-  const listing = { ...shown, ...(await listOnce(cluster, rest, scope.namespace)) };
+  const asShown = () => ({ world: first, listing: shown, groups: liveGroups(first, shown, { nowMs, isWanted }), replicaSources: [] });
+  const missing = evidenceFor(first, isWanted, options);
+  if (missing.length === 0) return found(scope, asShown());
+  const reading = withEvidence(cluster, scope, shown, missing);
+  // Without it nothing could be decided here; an estimate can be done without.
+  const isNeeded = unpublished(first, isWanted).length > 0;
+  const evidence = isNeeded ? await reading : await reading.catch(() => undefined);
+  if (evidence === undefined) return found(scope, asShown());
+  const { listing, replicaSources } = evidence;
   const world = readWorld(listing, cluster.agentNamespace);
-  const replicaSources = await readReplicaSources(cluster, missing);
-  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted, replicaSources }) });
+  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted, replicaSources }), replicaSources });
+}
+
+async function withEvidence(
+  cluster: Cluster,
+  { namespace }: Scope,
+  shown: Listing,
+  groups: readonly GroupDefinition[],
+): Promise<Pick<ReadGroups, 'listing' | 'replicaSources'>> {
+  const rest = evidenceNames.filter((name) => !shownNames.includes(name));
+  const [more, replicaSources] = await Promise.all([listOnce(cluster, rest, namespace), readReplicaSources(cluster, groups)]);
+  return { listing: { ...shown, ...more }, replicaSources };
+}
+
+/** The groups of which more must be read than what agents publish. */
+function evidenceFor(
+  world: LiveWorld,
+  isWanted: (name: GroupName) => boolean,
+  { forEstimate = false }: ReadOptions,
+): readonly GroupDefinition[] {
+  const undecided = unpublished(world, isWanted);
+  if (!forEstimate) return undecided;
+  const moving = world.policies.groups.filter(({ namespace, name: group }) => {
+    const decision = isWanted({ namespace, group }) ? world.published.get(nameOf({ namespace, group })) : undefined;
+    return decision !== undefined && isUnderWay(decision);
+  });
+  return [...undecided, ...moving];
 }
 
 /** Everything that judging or deciding about the scope needs, whether an agent published or not. */
@@ -55,7 +94,12 @@ export async function readEvidence(cluster: Cluster, scope: Scope): Promise<Read
   const listing = await listOnce(cluster, [...definitionNames, ...evidenceNames], scope.namespace);
   const world = readWorld(listing, cluster.agentNamespace);
   const nowMs = cluster.env.clock.nowMs();
-  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted: wanted(scope) }) });
+  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted: wanted(scope) }), replicaSources: [] });
+}
+
+/** Whether something is to be done that ends by itself or by the word of a person. */
+export function isUnderWay({ outcome, phase }: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
+  return outcome !== 'done' && phase !== 'Done' && phase !== 'Failed';
 }
 
 /** Long enough for a burst of changes, too short to be seen. */
@@ -65,23 +109,33 @@ const gatherMs = 50;
  * Calls back with the groups as they are and after each change, at most every 50 ms. Reads once beforehand, so that what cannot be read at
  * all is thrown and not waited for. A group that goes away is left out.
  */
-export async function watchGroups(cluster: Cluster, scope: Scope, onGroups: (read: ReadGroups) => void): Promise<() => void> {
+export async function watchGroups(
+  cluster: Cluster,
+  scope: Scope,
+  onGroups: (read: ReadGroups) => void,
+  options: ReadOptions = {},
+): Promise<() => void> {
   const { env } = cluster;
+  // What the end depends on comes later: the first screen does not wait for it.
   const first = await readGroups(cluster, scope);
   const isWanted = wanted(scope);
-  const replicaSources = await readReplicaSources(cluster, unpublished(first.world, isWanted));
+  const isDecided = ({ namespace, name: group }: GroupDefinition): boolean =>
+    isWanted({ namespace, group }) && first.world.published.has(nameOf({ namespace, group }));
+  const estimated = options.forEstimate === true ? first.world.policies.groups.filter(isDecided) : [];
+  const replicaSources = [
+    ...(await readReplicaSources(cluster, unpublished(first.world, isWanted))),
+    ...(await readReplicaSources(cluster, estimated).catch(() => [])),
+  ];
   let cancel: (() => void) | undefined;
   const tell = (): void => {
     cancel = undefined;
     const listing = watched.current();
     if (shownNames.some((name) => listing[name] === undefined)) return;
     const world = readWorld(listing, cluster.agentNamespace);
-    if (unpublished(world, isWanted).length > 0) {
-      watched.add(evidenceNames);
-      if (evidenceNames.some((name) => watched.current()[name] === undefined)) return;
-    }
+    if (evidenceFor(world, isWanted, options).length > 0) watched.add(evidenceNames);
+    if (unpublished(world, isWanted).length > 0 && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
     const groups = liveGroups(world, listing, { nowMs: env.clock.nowMs(), isWanted, replicaSources });
-    onGroups({ groups, world, listing, problems: world.problems });
+    onGroups({ groups, world, listing, problems: world.problems, replicaSources });
   };
   const watched = watchListing(cluster, scope.namespace, () => {
     cancel ??= env.timers.after(gatherMs, tell);
@@ -100,7 +154,7 @@ function wanted({ names, namespace }: Scope): (name: GroupName) => boolean {
   return (name) => keys.has(nameOf(name));
 }
 
-function found({ names }: Scope, { groups, world, listing }: Omit<ReadGroups, 'problems'>): ReadGroups {
+function found({ names }: Scope, { groups, world, listing, replicaSources }: Omit<ReadGroups, 'problems'>): ReadGroups {
   const denials = definitionNames.flatMap((name) => {
     const part = listing[name];
     return part !== undefined && isUnknown(part) ? [part.unknown] : [];
@@ -121,5 +175,5 @@ function found({ names }: Scope, { groups, world, listing }: Omit<ReadGroups, 'p
       todo: 'see what there is: kubectl rollout-group get -A',
     });
   }
-  return { groups, world, listing, problems: world.problems };
+  return { groups, world, listing, problems: world.problems, replicaSources };
 }

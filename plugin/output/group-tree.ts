@@ -1,7 +1,9 @@
 // One group with its zones and the pods that move: the screen of `get GROUP`, still or redrawn.
 import type { PublishedDecision, PublishedPod, PublishedReading, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
+import type { Estimation } from '../live/estimate.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
+import { endText } from './estimate-words.ts';
 import { marks } from './explain.ts';
 import { goalText, metricText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import type { ZoneProgress } from './live.ts';
@@ -20,12 +22,13 @@ const columns: readonly Column[] = [
 ];
 
 /** The lines; no line is wider than the terminal. */
-export function renderTree(live: LiveGroup, nowMs: number, look: TableLook): readonly string[] {
+export function renderTree(live: LiveGroup, nowMs: number, look: TableLook, estimation?: Estimation): readonly string[] {
   const { decision } = live;
   const rows = [{ cells: columns.map(({ title }) => title) }, ...decision.zones.flatMap((zone) => zoneRows(zone, decision, nowMs, look))];
   const [header = '', ...lines] = alignRows(columns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
     ...headLines(live, nowMs, look),
+    ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
     '',
     look.paint('bold', header),
     ...lines,
@@ -36,6 +39,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TableLook): rea
     ),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
     ...section('metrics', decision.outcome === 'done' ? [] : metricLines(decision, nowMs), look),
+    ...section('last', lastLines(decision, nowMs, look), look),
     ...(decision.omitted.length === 0 ? [] : [look.paint('dim', `  not shown: ${decision.omitted.join(', ')}`)]),
   ];
 }
@@ -139,6 +143,15 @@ function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string
 
 function metricLines({ metrics = [] }: PublishedDecision, nowMs: number): readonly string[] {
   return metrics.map((metric) => `  ${metricText(metric, nowMs)}`);
+}
+
+/** What the last turn did that did anything: the newest of it, and how much more there was. */
+function lastLines({ actions }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
+  const last = actions.at(-1);
+  if (last === undefined) return [];
+  const more = actions.length > 1 ? `, and ${actions.length - 1} more with it` : '';
+  const why = last.message === undefined ? '' : ` (${last.message})`;
+  return paragraph('  ', `${last.what}: ${last.result}${why}, ${ageText(last.atMs, nowMs)} ago${more}`, look.columns);
 }
 
 /** `0.21`, `no data`, or what went wrong. */

@@ -1,7 +1,7 @@
 // A rollout as it goes on: one frame for a terminal that can redraw, one line per transition for everything else.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { TableLook } from './plan-table.ts';
-import { shorten } from './plan-table-layout.ts';
+import { paragraph, shorten } from './plan-table-layout.ts';
 import { factText, spanText } from './plan-words.ts';
 import { plural } from './words.ts';
 
@@ -31,11 +31,15 @@ export interface Moment {
   readonly elapsedSeconds: number;
   /** When it is likely to end; undefined when nobody can know. */
   readonly totalSeconds: number | undefined;
+  /** Of zones that are not done, when they likely are: `about 16m`. */
+  readonly zoneEnds?: Readonly<Record<string, string>>;
+  /** More lines below the zones, each a label and a text. */
+  readonly more?: readonly (readonly [string, string])[];
 }
 
 /** The lines of one frame: a headline, a bar per zone, and what is waited for. */
 export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
-  const { decision, zones, elapsedSeconds, totalSeconds } = moment;
+  const { decision, zones, elapsedSeconds, totalSeconds, more = [] } = moment;
   const wave = decision.wave === undefined ? '' : `   wave ${decision.wave.index + 1}/${decision.wave.count} ${decision.wave.name}`;
   const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
   const name = `${decision.namespace}/${decision.group}`;
@@ -45,17 +49,20 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
   const width = Math.max(0, ...zones.map(({ zone }) => zone.length));
   return [
     `${look.paint('bold', name)}   ${look.paint(style, phase)}${shorten(wave + clock, room, look.glyphs.ellipsis)}`,
-    ...zones.map((zone) => zoneLine(zone, Math.min(width, 24), look)),
+    ...zones.map((zone) => zoneLine(zone, Math.min(width, 24), moment, look)),
     `  ${look.paint('yellow', nowText(moment, (look.columns ?? 100) - 2, look))}`,
+    ...more.flatMap(([label, text]) => paragraph(`  ${label}: `, text, look.columns)),
   ];
 }
 
-function zoneLine(progress: ZoneProgress, nameWidth: number, look: TableLook): string {
+function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: Moment, look: TableLook): string {
   const { zone, done, inFlight, toDo } = progress;
   const total = done + inFlight + toDo;
-  const width = Math.max(10, Math.min(40, (look.columns ?? 80) - nameWidth - 44));
+  const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end) => end.length + 2));
+  const width = Math.max(10, Math.min(40, (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds)));
   const count = `${done}/${total}`.padStart(7);
-  return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count} ${bar(progress, width, look)}  ${zoneText(progress)}`;
+  const text = [zoneText(progress), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
+  return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count} ${bar(progress, width, look)}  ${text}`;
 }
 
 /** Three fills, which differ without colour: done, in flight, to do. What there is at least one of is always seen. */

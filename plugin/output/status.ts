@@ -1,21 +1,41 @@
 // How far a group is, for a terminal that redraws and for a log: the same facts in both.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
+import type { Estimation } from '../live/estimate.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, secondText } from '../live/when.ts';
+import { endText, startingText, zoneEndText } from './estimate-words.ts';
 import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import { type Moment, renderFrame } from './live.ts';
 import type { TableLook } from './plan-table.ts';
 
-/** The lines of one frame. */
-export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook): readonly string[] {
-  return renderFrame(momentOf(live.decision, nowMs), look);
+/** The lines of one frame, with when it is likely to end as far as that has been reckoned. */
+export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, estimation?: Estimation): readonly string[] {
+  return renderFrame(momentOf(live.decision, nowMs, estimation), look);
 }
 
-function momentOf(decision: PublishedDecision, nowMs: number): Moment {
+function momentOf(decision: PublishedDecision, nowMs: number, estimation: Estimation): Moment {
   const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
   const startedMs = decision.run?.startedMs ?? decision.phaseSinceMs;
   const endedMs = decision.run?.completedMs ?? decision.run?.failedMs ?? nowMs;
-  return { decision, zones, nowMs, elapsedSeconds: Math.max(0, endedMs - startedMs) / 1000, totalSeconds: undefined };
+  const starting = startingText(decision, estimation, nowMs);
+  return {
+    decision,
+    zones,
+    nowMs,
+    elapsedSeconds: Math.max(0, endedMs - startedMs) / 1000,
+    totalSeconds: undefined,
+    zoneEnds: Object.fromEntries(
+      zones.flatMap(({ zone }) => {
+        const end = zoneEndText(estimation, zone, nowMs);
+        return end === undefined ? [] : [[zone, end] as const];
+      }),
+    ),
+    more: [
+      ...(starting === undefined ? [] : [['pod', starting] as const]),
+      ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
+    ],
+  };
 }
 
 /** One line that a log keeps: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 updated=27/60 available=55/60`. */
@@ -23,10 +43,17 @@ export function statusLine({ decision }: LiveGroup, nowMs: number): string {
   return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
 }
 
-/** The same while nothing changes, with how long it has been so. */
-export function heartbeatLine({ decision }: LiveGroup, nowMs: number): string {
+/** The same while nothing changes, with how long it has been so and between which instants it is likely to end. */
+export function heartbeatLine({ decision }: LiveGroup, nowMs: number, estimation?: Estimation): string {
   const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(decision)].join(' ');
-  return `${line} for=${ageText(decision.phaseSinceMs, nowMs)}`;
+  return `${line} for=${ageText(decision.phaseSinceMs, nowMs)}${endField(estimation)}`;
+}
+
+function endField(estimation: Estimation): string {
+  if (estimation === undefined) return '';
+  if (isUnknown(estimation)) return ' end=?';
+  const { p50Ms, p90Ms } = estimation.end;
+  return ` end=${secondText(p50Ms)}..${p90Ms === undefined ? '' : secondText(p90Ms)}`;
 }
 
 function factsOf(decision: PublishedDecision): readonly string[] {

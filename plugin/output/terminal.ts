@@ -75,7 +75,10 @@ export function outputStream(
     raw: stream,
     isTerminal,
     // A terminal that does not say how wide it is gets the traditional width; a pipe has none.
-    columns: width ?? (isTerminal ? stream.columns || 80 : undefined),
+    // Asked anew each time, since people change it.
+    get columns() {
+      return width ?? (isTerminal ? stream.columns || 80 : undefined);
+    },
     paint: painter(colour),
     hasColour: colour,
     glyphs: settings.ascii === true || !isUtf8(env) ? ascii : unicode,
@@ -98,7 +101,7 @@ const colourSequence = /\[\d+(?:;\d+)*m/y;
  * Text from files and clusters may hold control characters, which could move the cursor or rewrite what was printed: they are shown as JSON
  * writes them, which also keeps JSON output valid. Only colour sequences pass, and only when colour is on.
  */
-function withoutControls(text: string, colour: boolean): string {
+export function withoutControls(text: string, colour: boolean): string {
   return text.replace(control, (character, offset: number) => {
     colourSequence.lastIndex = offset + 1;
     const isColour = colour && character.charCodeAt(0) === 0x1b && colourSequence.test(text);

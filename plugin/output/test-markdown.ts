@@ -1,6 +1,6 @@
 // Results of PolicyTests for a pull-request comment: the sum, what failed, what is not covered.
 import { codeSpan, tableCell } from './markdown.ts';
-import { coverageSummary, failureFacts, isCovered, type TestReport, testSummary } from './test-results.ts';
+import { coverageSummary, failureFacts, isOpen, type TestReport, testSummary } from './test-results.ts';
 
 /** More rows than this are counted, not shown. */
 const maxRows = 50;
@@ -12,7 +12,7 @@ export function testMarkdown(report: TestReport): string {
   );
   const lines = [`### Policy tests: ${testSummary(report)}`, ...table(['Test', 'Case', 'Facts'], rows)];
   if (report.coverage !== undefined) {
-    const open = report.coverage.filter((one) => !isCovered(one));
+    const open = report.coverage.filter(isOpen);
     const openRows = open.map(({ rule, held, passed }) => `| ${codeSpan(rule)} | ${held.length} | ${passed.length} |`);
     lines.push('', `${coverageSummary(report.coverage)}.`, ...table(['Not seen both ways', 'Held', 'Passed'], openRows));
   }

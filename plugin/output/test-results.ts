@@ -66,7 +66,14 @@ export function isCovered({ held, passed }: RuleCoverage): boolean {
   return held.length > 0 && passed.length > 0;
 }
 
-/** `14 of 16 rules were seen to hold and to pass`. */
+/** Whether a case is missing: what no case can reach is nobody's to cover. */
+export function isOpen(one: RuleCoverage): boolean {
+  return !isCovered(one) && one.unreachable === undefined;
+}
+
+/** `14 of 16 rules were seen to hold and to pass; 2 more cannot be reached`. */
 export function coverageSummary(coverage: readonly RuleCoverage[]): string {
-  return `${coverage.filter(isCovered).length} of ${plural(coverage.length, 'rule')} were seen to hold and to pass`;
+  const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
+  const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} were seen to hold and to pass`;
+  return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more cannot be reached`;
 }

@@ -2,7 +2,7 @@
 import type { RuleCoverage } from '../../engine/policy-test/policy-test.ts';
 import type { OutputStream } from '../context.ts';
 import { alignRows, type Column } from './plan-table-layout.ts';
-import { coverageSummary, failureFacts, isCovered, type TestReport, type TestSuite, testSummary } from './test-results.ts';
+import { coverageSummary, failureFacts, isCovered, isOpen, type TestReport, type TestSuite, testSummary } from './test-results.ts';
 
 type Look = Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>;
 
@@ -31,12 +31,14 @@ const columns: readonly Column[] = [
   { title: 'WRITTEN AT', align: 'left', isFlexible: true },
 ];
 
-/** Rules that were not seen both ways come first: they are what is left to test. */
+/** Rules that were not seen both ways come first: they are what is left to test. Those that no case can reach come last, and say so. */
 function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, columns: width }: Look): readonly string[] {
-  const sorted = [...coverage.filter((one) => !isCovered(one)), ...coverage.filter(isCovered)];
-  const rows = sorted.map(({ rule, held, passed, source }) => {
+  const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined);
+  const sorted = [...coverage.filter(isOpen), ...coverage.filter(isCovered), ...outOfReach];
+  const rows = sorted.map(({ rule, held, passed, source, unreachable }) => {
     const place = source?.file === undefined ? (source?.object ?? '') : `${source.file}:${source.line ?? 1}:${source.column ?? 1}`;
-    return { cells: [rule, `${held.length}`, `${passed.length}`, place] };
+    const mark = (count: number): string => (unreachable !== undefined && count === 0 ? '-' : `${count}`);
+    return { cells: [rule, mark(held.length), mark(passed.length), place] };
   });
   const [head = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], {
     width,
@@ -44,7 +46,9 @@ function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, colum
   });
   const painted = lines.map((line, index) => {
     const one = sorted[index];
-    return one === undefined || isCovered(one) ? line : paint('yellow', line);
+    return one === undefined || isCovered(one) ? line : paint(isOpen(one) ? 'yellow' : 'dim', line);
   });
-  return [paint('bold', head), ...painted, coverageSummary(coverage), ''];
+  const reasons = [...new Set(outOfReach.map(({ unreachable = '' }) => unreachable))];
+  const explained = reasons.map((reason) => `cannot be reached (marked -): ${reason}`);
+  return [paint('bold', head), ...painted, coverageSummary(coverage), ...explained, ''];
 }

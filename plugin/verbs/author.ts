@@ -74,13 +74,16 @@ const test: Verb = {
 const init: Verb = {
   name: 'init',
   group: 'Author',
-  summary: 'Write policy files for groups that other rollout operators have',
+  summary: 'Write policy files for the StatefulSets that there are',
+  description:
+    'Takes groups from the labels and objects of other rollout operators. Where there are none, or with --guess beside them, it proposes groups of StatefulSets whose names or zones say that they belong together, each with how it was guessed; the others become groups of one zone.',
   options: [
     { flags: '--from-dir <source>', description: 'Manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
     { flags: '--from-cluster', description: 'The StatefulSets and objects of the cluster, instead of manifests.' },
     namespaceOption,
     allNamespacesOption,
     { flags: '--out <directory>', description: 'Where the policy files go.', isRequired: true, completes: 'directory' },
+    { flags: '--guess', description: 'Also propose groups of StatefulSets that nobody has labelled; without labels that is done anyhow.' },
     { flags: '--force', description: 'Overwrite files that exist.' },
   ],
   examples: ['init --from-dir manifests/ --out policies/', 'init --from-cluster -n mimir --out policies/'],

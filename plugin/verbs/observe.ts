@@ -15,7 +15,7 @@ const get: Verb = {
   group: 'Observe',
   summary: 'List groups, or show the zones and pods of one',
   description:
-    'Shows what the agent published, with its age. Where no agent has published, the decision is made here from what can be read, and said so.',
+    'Shows what the agent published, with its age, and of one group that rolls when it is likely to be done. Where no agent has published, the decision is made here from what can be read, and said so. On a terminal, keys show more of one group and ask before they do anything.',
   arguments: [
     { name: 'groups', description: 'Groups, or NAMESPACE/GROUP; all when left out. One is shown with its zones.', isVariadic: true },
   ],
@@ -37,7 +37,8 @@ const status: Verb = {
   name: 'status',
   group: 'Observe',
   summary: 'Say how far a rollout is, and wait until it ends',
-  description: 'Ends with an exit code that a pipeline can act upon. To stop waiting does not stop the rollout.',
+  description:
+    'Ends with an exit code that a pipeline can act upon. To stop waiting does not stop the rollout. Says when it is likely to end, as a range, or why that cannot be told. On a terminal, ? shows the keys.',
   arguments: [groupArgument],
   options: [
     {

@@ -2,6 +2,7 @@
 
 import type { Source } from '../definition.ts';
 import { type RolloutGroup, schemas } from '../schema/kinds.ts';
+import { schemaProblems } from '../schema/schema-findings.ts';
 import { type AdoptionFinding, adoptionFinding } from './findings.ts';
 import { groupDocument } from './group.ts';
 import { annotationKeys, labelKeys } from './keys.ts';
@@ -38,7 +39,8 @@ export function adoptGroups(statefulSets: readonly unknown[], options: { readonl
   for (const group of membersByGroup(sets)) {
     const members = readMembers(group);
     const zones = zoneNames(group.map((set) => set.name));
-    const document = schemas.RolloutGroup.safeParse(groupDocument(members, zones));
+    const written = groupDocument(members, zones);
+    const document = schemas.RolloutGroup.safeParse(written);
     findings.push(...members.flatMap((member) => member.findings), ...groupFindings(members));
     const [first] = group;
     if (document.success) {
@@ -46,7 +48,7 @@ export function adoptGroups(statefulSets: readonly unknown[], options: { readonl
       const { namespace = '', name } = document.data.metadata;
       sources[`${namespace}/${name}`] = groupSources(document.data, members, zones);
     } else if (first) {
-      const problem = document.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+      const problem = schemaProblems(schemas.RolloutGroup, written);
       findings.push(
         adoptionFinding(first, 'notAdoptable', labelKeys.group, `the group is left out, because it cannot be written: ${problem}`),
       );

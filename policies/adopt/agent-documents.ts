@@ -1,6 +1,7 @@
 // MetricSources and NotificationChannels that several converted objects wish for: one document for each server, with names that differ.
 import { durationMs, formatDuration } from '../duration.ts';
 import { apiVersion, type MetricSource, type NotificationChannel, schemas } from '../schema/kinds.ts';
+import { schemaProblems } from '../schema/schema-findings.ts';
 import type { NameOf, Wish } from './foreign.ts';
 import { shortHash } from './names.ts';
 
@@ -28,9 +29,10 @@ export function agentDocuments(wishes: readonly Wish[]): AgentDocuments {
   const documents = [...byKey.entries()].flatMap(([key, same]) => {
     const [first] = same;
     const read = first?.kind === 'MetricSource' ? schemas.MetricSource : schemas.NotificationChannel;
-    const parsed = read.safeParse({ apiVersion, kind: first?.kind, metadata: { name: nameOf(key) }, spec: specOf(same) });
+    const document = { apiVersion, kind: first?.kind, metadata: { name: nameOf(key) }, spec: specOf(same) };
+    const parsed = read.safeParse(document);
     if (parsed.success) return [parsed.data];
-    problems.set(key, parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '));
+    problems.set(key, `of the ${first?.kind} that it needs, ${schemaProblems(read, document)}`);
     return [];
   });
   const order = (document: MetricSource | NotificationChannel) => `${document.kind} ${document.metadata.name}`;

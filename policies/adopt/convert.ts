@@ -1,6 +1,7 @@
 // Conversion: objects of other rollout operators become the documents that people write, and whatever cannot be carried over is said.
 import { type Finding, sortFindings } from '../findings/finding.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../schema/kinds.ts';
+import { schemaProblems } from '../schema/schema-findings.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import type { Path } from '../yaml/document.ts';
 import { agentDocuments } from './agent-documents.ts';
@@ -28,6 +29,17 @@ export interface ConversionInput extends Pick<Surroundings, 'secretKeys'> {
 /** Whether the object is one that is converted. */
 export function isForeign(object: ForeignObject): boolean {
   return isPhasedRollout(object) || isStatefulsetRollout(object);
+}
+
+/** The StatefulSets that they name, by `namespace/name`, each with the object, whether it can be converted or not. */
+export function claimedSets(objects: readonly ForeignObject[]): ReadonlyMap<string, string> {
+  return new Map(
+    objects.filter(isForeign).flatMap((object) => {
+      const path = isPhasedRollout(object) ? ['spec', 'targetRef'] : ['spec', 'statefulset', 'metadata', 'name'];
+      const name = valueAt(object.value, path);
+      return typeof name === 'string' ? [[`${object.namespace}/${name}`, foreignText(object)] as const] : [];
+    }),
+  );
 }
 
 /** The groups of PhasedRollouts and StatefulsetRollouts. The order of the objects does not matter. */
@@ -101,12 +113,11 @@ function writtenGroup(
   const { object, group, wishes } = reading;
   if (group === undefined) return {};
   const refused = (problem: string) => ({
-    finding: foreignFinding(object, 'RG7001', ['metadata', 'name'], `the object is left out, because it cannot be written: ${problem}`),
+    finding: foreignFinding(object, 'RG7001', ['metadata', 'name'], `${problem}, so that no group can be written; the object is left out`),
   });
   const problem = wishes.flatMap((wish) => problems.get(wish.key) ?? [])[0];
   if (problem !== undefined) return refused(problem);
-  const parsed = schemas.RolloutGroup.safeParse(group.document(nameOf));
-  return parsed.success
-    ? { group: parsed.data }
-    : refused(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '));
+  const document = group.document(nameOf);
+  const parsed = schemas.RolloutGroup.safeParse(document);
+  return parsed.success ? { group: parsed.data } : refused(schemaProblems(schemas.RolloutGroup, document));
 }

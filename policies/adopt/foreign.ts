@@ -1,7 +1,9 @@
 // Objects of other rollout operators: how they are read, and how what is found about them is said at its place.
+import { z } from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
 import { type Finding, type FindingOptions, finding, type Place } from '../findings/finding.ts';
 import type { ObjectName } from '../load.ts';
+import { schemaFindings } from '../schema/schema-findings.ts';
 import { isRecord } from '../schema/schema-walk.ts';
 import type { Path, Places } from '../yaml/document.ts';
 
@@ -67,6 +69,21 @@ export function foreignFinding(
 ): Finding {
   const { part, ...others } = options;
   return finding(code, { ...withoutPasswords(object.place(path, part)), object: foreignText(object) }, message, others);
+}
+
+/**
+ * What keeps the spec of an object from being read: what the field has, what it should have, and what to do. Without findings the spec is as the
+ * schema says.
+ */
+export function specFindings(object: ForeignObject, spec: z.ZodType): readonly Finding[] {
+  const places = { find: object.place, place: object.place };
+  return schemaFindings(z.looseObject({ spec }), object.value, places).map(
+    ({ message, hint, code: _code, severity: _severity, ...place }) => {
+      const todo = hint === undefined ? 'mend the field and run init again, or write the group by hand' : `${hint}, and run init again`;
+      const where = { ...withoutPasswords(place), object: foreignText(object) };
+      return finding('RG7001', where, `${message}, so the object is left out`, { hint: todo });
+    },
+  );
 }
 
 /** Addresses with a user in them are not shown: whoever reads the output may not know the password. */

@@ -5,7 +5,15 @@ import type { Finding } from '../findings/finding.ts';
 import { queryProblem } from '../promql.ts';
 import { apiVersion } from '../schema/kinds.ts';
 import { valueAt } from '../schema/schema-walk.ts';
-import { type ForeignObject, foreignFinding, metadataFindings, type Reading, type Surroundings, unknownFields } from './foreign.ts';
+import {
+  type ForeignObject,
+  foreignFinding,
+  metadataFindings,
+  type Reading,
+  type Surroundings,
+  specFindings,
+  unknownFields,
+} from './foreign.ts';
 import { zoneNames } from './names.ts';
 import { countedQuery } from './phased-query.ts';
 import { sourceOfQuery } from './phased-source.ts';
@@ -53,13 +61,7 @@ export function isPhasedRollout({ kind, value }: ForeignObject): boolean {
 /** The group of a PhasedRollout. The StatefulSet must be known: how many pods it has says how many waves there are. */
 export function readPhasedRollout(object: ForeignObject, around: Surroundings): Reading {
   const read = phasedSpec.safeParse(object.value['spec']);
-  if (!read.success) {
-    const findings = read.error.issues.map((issue) => {
-      const path = ['spec', ...issue.path.map((key) => (typeof key === 'number' ? key : String(key)))];
-      return foreignFinding(object, 'RG7001', path, `${path.join('.')} cannot be used: ${issue.message}; the object is left out`);
-    });
-    return { object, findings, wishes: [] };
-  }
+  if (!read.success) return { object, findings: specFindings(object, phasedSpec), wishes: [] };
   const { check, targetRef, standardRollingUpdate } = read.data;
   const set = around.statefulSet(object.namespace, targetRef);
   const gate = gateOf(object, check, standardRollingUpdate === true);

@@ -4,7 +4,7 @@ import { formatDuration } from '../duration.ts';
 import type { Finding } from '../findings/finding.ts';
 import { apiVersion } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
-import { type ForeignObject, foreignFinding, metadataFindings, type Reading, unknownFields, type Wish } from './foreign.ts';
+import { type ForeignObject, foreignFinding, metadataFindings, type Reading, specFindings, unknownFields, type Wish } from './foreign.ts';
 import { zoneNames } from './names.ts';
 import { discoveryOf } from './statefulset-rollout-discovery.ts';
 import { notifyOf } from './statefulset-rollout-notify.ts';
@@ -46,13 +46,7 @@ export function isStatefulsetRollout({ kind, value }: ForeignObject): boolean {
 /** The group of a StatefulsetRollout, its channels, and the StatefulSet that stands in it. */
 export function readStatefulsetRollout(object: ForeignObject): Reading {
   const read = rolloutSpec.safeParse(object.value['spec']);
-  if (!read.success) {
-    const findings = read.error.issues.map((issue) => {
-      const path = ['spec', ...issue.path.map((key) => (typeof key === 'number' ? key : String(key)))];
-      return foreignFinding(object, 'RG7001', path, `${path.join('.')} cannot be used: ${issue.message}; the object is left out`);
-    });
-    return { object, findings, wishes: [] };
-  }
+  if (!read.success) return { object, findings: specFindings(object, rolloutSpec), wishes: [] };
   const spec = read.data;
   const { name } = spec.statefulset.metadata;
   const zone = zoneNames([name]).get(name) ?? name;

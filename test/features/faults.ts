@@ -1,5 +1,6 @@
 // Faults of the operator for phased rollouts that is converted by init, what is done here instead, and the tests that show it.
-import { of, type Row } from './table.ts';
+import { of } from '../kit/named-tests.ts';
+import type { Row } from './table.ts';
 
 const partition = of('test/engine/partition.test.ts');
 const partitionCluster = of('test/agent/partition.cluster.ts');

@@ -1,5 +1,6 @@
 // Rows 19 to 35 of what rollouts can do: gates, deadlines, what follows a failure, and how one ends.
-import { of, type Row } from './table.ts';
+import { of } from '../kit/named-tests.ts';
+import type { Row } from './table.ts';
 
 const gate = of('test/engine/rules/gate.test.ts');
 const wave = of('test/engine/rules/wave.test.ts');
@@ -23,7 +24,7 @@ const broken = of('test/agent/broken-image.cluster.ts');
 const partition = of('test/agent/partition.cluster.ts');
 const killedTwice = partition(
   'keeps every pod at its version when all are killed twice at every stage of a rollout, and when it is scaled up and down in the middle',
-).map((test) => ({ ...test, by: 'killTwice' }));
+);
 const partitionPlan = of('test/engine/plan/partition.test.ts');
 const partitionWebhook = of('test/webhook/partition.cluster.ts');
 const undo = of('test/plugin/live-undo.test.ts');
@@ -37,7 +38,7 @@ const promote = of('test/agent/promote.cluster.ts');
 const back = promote('brings every pod back when the run fails and the group says so, and leaves the template that failed alone');
 const promotedKilledTwice = promote(
   'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
-).map((test) => ({ ...test, by: 'killTwice' }));
+);
 const deleted = of('test/engine/plan/partition-alone.test.ts');
 const releaseRules = of('test/engine/release/release.test.ts');
 const releaseByAgent = of('test/agent/release/release.test.ts');
@@ -212,7 +213,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...releaseRules('a release'),
       ...releaseByAgent('stays as it is for a minute, then its zones are handed back one after the other, and it is forgotten'),
-      ...releaseCluster('is left to the StatefulSet controller, one zone after the other, past a wave that would soak for an hour'),
+      ...releaseCluster('is left to the StatefulSet controller, one zone after the other, past what held its run under the engine $engine'),
       ...deleted('stays where it is when its group is deleted in the middle, until somebody moves it'),
       ...phased('with standardRollingUpdate has a gate that only observes'),
       ...gate('never fails with a limit of 0, nor when it only observes'),

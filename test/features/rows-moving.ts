@@ -1,5 +1,6 @@
 // Rows 1 to 18 of what rollouts can do: what is managed, which pods go, how many, and how fast.
-import { of, type Row } from './table.ts';
+import { of } from '../kit/named-tests.ts';
+import type { Row } from './table.ts';
 
 const resolve = of('test/policies/resolve.test.ts');
 const sources = of('test/policies/live/sources.test.ts');

@@ -1,5 +1,6 @@
 // Rows 42 to 56 of what rollouts can do: labels and limits of replicas, what people and programs are told, and how it all runs.
-import { of, type Row } from './table.ts';
+import { of } from '../kit/named-tests.ts';
+import type { Row } from './table.ts';
 
 const replicas = of('test/engine/replicas.test.ts');
 const scaleRules = of('test/engine/rules/scale.test.ts');
@@ -7,7 +8,7 @@ const midWave = of('test/engine/people/mid-wave.test.ts');
 const partition = of('test/agent/partition.cluster.ts');
 const killedTwice = partition(
   'keeps every pod at its version when all are killed twice at every stage of a rollout, and when it is scaled up and down in the middle',
-).map((test) => ({ ...test, by: 'killTwice' }));
+);
 const controller = of('test/engine/world/controller.test.ts');
 const prepare = of('test/engine/rules/prepare.test.ts');
 const alone = of('test/engine/plan/partition-alone.test.ts');

@@ -64,6 +64,56 @@ describe('init', () => {
   });
 });
 
+describe('init without labels', () => {
+  const unlabelled = (zone: string) =>
+    member(zone).replace('rollout-group: ingester, name', 'name').replace(', rollout-group: ingester', '');
+  const zones = [unlabelled('a'), unlabelled('b')].join('---\n');
+  const other = (name: string, more = '') =>
+    `apiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ${name}, namespace: mimir${more} }\nspec: { replicas: 1, serviceName: ${name} }\n`;
+
+  it('proposes a group of what looks like its zones, and one for each that stands alone, and says what it leaves out', () => {
+    const owner = ', ownerReferences: [{ kind: Prometheus, name: main, controller: true }]';
+    const cwd = folderWith({ 'all.yaml': [zones, other('compactor'), other('prometheus-main', owner)].join('---\n') });
+    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })).toEqual({
+      status: 0,
+      stdout:
+        'p/compactor.yaml  RolloutGroup mimir/compactor, 1 zone, guessed: the StatefulSet compactor alone\n' +
+        'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones, guessed: the names ingester-zone-a, ingester-zone-b differ in a zone at their end\n',
+      stderr:
+        'note: StatefulSet mimir/prometheus-main is left out: Prometheus main owns it, and its operator would take back what others write\n',
+    });
+    expect(readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')).toMatch(
+      /^# Guessed by init: .*\n# Zones roll in this order, one at a time\.\n/,
+    );
+    expect(runPlugin(['fmt', '--check', 'p'], { cwd }).status).toBe(0);
+    expect(runPlugin(['lint', 'p', 'all.yaml'], { cwd }).status).toBe(0);
+  });
+
+  it('guesses nothing beside labels unless it is asked to, and says of what', () => {
+    const cwd = folderWith({ 'all.yaml': [manifests, other('compactor')].join('---\n') });
+    const plain = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    expect(plain).toEqual({
+      status: 0,
+      stdout: 'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n',
+      stderr: 'note: 1 StatefulSet without labels is left out: mimir/compactor; --guess proposes groups for them\n',
+    });
+    const asked = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p', '--guess'], { cwd });
+    expect([asked.status, asked.stdout.split('\n').map((line) => line.split(' ')[0])]).toEqual([
+      0,
+      ['p/ingester.yaml', 'p/compactor.yaml', ''],
+    ]);
+  });
+
+  it('overwrites no file, and proposes nothing for members of a group that is written beside them', () => {
+    const cwd = folderWith({ 'all.yaml': zones, 'p/ingester.yaml': '# mine\n' });
+    const refused = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    expect([refused.status, refused.stdout, readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')]).toEqual([3, '', '# mine\n']);
+    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'q'], { cwd }).status).toBe(0);
+    const again = folderWith({ 'all.yaml': zones, 'group.yaml': readFileSync(join(cwd, 'q/ingester.yaml'), 'utf8') });
+    expect(runPlugin(['init', '--from-dir', '.', '--out', 'r'], { cwd: again })).toMatchObject({ status: 10, stdout: '' });
+  });
+});
+
 describe('fmt', () => {
   const unordered =
     '# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup   # kind\nmetadata: {name: a}\nspec:\n    rollout: {engine: onDelete}\n    members: {zones: [{statefulSet: a, name: a}]}\n    replicas: {leader: true}\n';
@@ -141,6 +191,8 @@ describe('docs', () => {
 
   it('explains a rule of the engine', () => {
     expect(runPlugin(['docs', 'zone-gap']).stdout.split('\n')[0]).toBe('zone-gap');
+    expect(runPlugin(['docs', 'promotion-placed']).stdout).toContain('kubectl rollout-group retry GROUP');
+    expect(JSON.parse(runPlugin(['docs', 'zone-budget', '-o', 'json']).stdout).whenHeld).toContain('kubectl rollout-group pause GROUP');
     expect(JSON.parse(runPlugin(['docs', '-o', 'json']).stdout).rules).toEqual(ruleCatalog.map(({ id }) => id));
   });
 

@@ -8,11 +8,13 @@ export interface ClusterAnswers {
   readonly objects?: Readonly<Record<string, readonly FakeObject[]>>;
   /** Plurals that may not be read. */
   readonly forbidden?: readonly string[];
+  /** Plurals that the API server does not know. */
+  readonly unserved?: readonly string[];
   /** Answers to a POST, as access reviews have them; by plural. */
   readonly reviews?: (plural: string, body: { readonly spec?: { readonly user?: string } }) => object;
 }
 
-export function clusterOf({ objects = {}, forbidden = [], reviews = () => ({}) }: ClusterAnswers): Cluster {
+export function clusterOf({ objects = {}, forbidden = [], unserved = [], reviews = () => ({}) }: ClusterAnswers): Cluster {
   const env = virtualEnv();
   const answer = (status: number, body: object) => Promise.resolve({ status, headers: {}, body: JSON.stringify(body) });
   const refusal = (code: number) => answer(code, { kind: 'Status', status: 'Failure', code });
@@ -31,6 +33,7 @@ export function clusterOf({ objects = {}, forbidden = [], reviews = () => ({}) }
             place.replace(/^\/api\//, '/api/core/'),
           )?.groups ?? {};
           if (forbidden.includes(plural)) return refusal(403);
+          if (unserved.includes(plural)) return refusal(404);
           if (method === 'POST') return answer(201, reviews(plural, JSON.parse(body)));
           const items = (objects[plural] ?? []).filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
           if (name === undefined) return answer(200, { kind: 'List', metadata: { resourceVersion: '1' }, items });

@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
+import { admissionPoliciesOf } from '../../policies/install/admission-policy.ts';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { ApiClient } from '../control-plane/client.ts';
@@ -6,6 +7,7 @@ import { TestGroup } from '../control-plane/group.ts';
 import type { Identity } from '../control-plane/identities.ts';
 import { agentRules, grant, grantNodes, permissionsOf, type Rule, sourceRules, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { optionsOf } from '../policies/install/given.ts';
 import { type Person, person, readerRules } from './live-people.ts';
 
 const namespace = 'mimir';
@@ -19,6 +21,7 @@ const doctorRules: readonly Rule[] = [
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: ['list'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
   { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get'] },
+  { apiGroups: ['rollout-group.dev'], resources: ['metricsources', 'notificationchannels'], verbs: ['list'] },
 ];
 
 interface Shown {
@@ -58,7 +61,10 @@ describeOnControlPlane('doctor', (controlPlane) => {
         { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['get'] },
         {
           apiGroups: ['admissionregistration.k8s.io'],
-          resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+          resources: [
+            ...['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+            ...['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
+          ],
           verbs: ['get'],
         },
         { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
@@ -162,6 +168,48 @@ describeOnControlPlane('doctor', (controlPlane) => {
     );
     expect((await look()).status).toBe(4);
     await grant(client, identities.agent, namespace, agentRules());
+  });
+
+  it('compares admission policies as they are stored with what an installation has', async () => {
+    const { client } = controlPlane();
+    const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
+    const policies = async () => (await look()).checks.filter(({ check }) => check === 'policies');
+    const objects = admissionPoliciesOf(optionsOf());
+    try {
+      for (const one of objects) await client.create(`${path}${one.kind.endsWith('Binding') ? 'ybindings' : 'ies'}`, one);
+      expect((await policies()).map(({ verdict }) => verdict)).toEqual(['ok']);
+      await client.patch(`${path}ybindings/rollout-group-requested-by`, 'merge', { spec: { validationActions: ['Warn'] } });
+      const refusesNobody = 'ValidatingAdmissionPolicyBinding rollout-group-requested-by refuses nobody: its validationActions are Warn';
+      expect(await policies()).toEqual([{ check: 'policies', verdict: 'FAIL', message: refusesNobody, code: 'RG6021' }]);
+    } finally {
+      for (const { kind, metadata } of objects) {
+        await client.delete(`${path}${kind.endsWith('Binding') ? 'ybindings' : 'ies'}/${metadata.name}`);
+      }
+    }
+    expect(await policies()).toEqual([]);
+  });
+
+  it('says which Secrets are not there that a source names', async () => {
+    const { client } = controlPlane();
+    const sources = '/apis/rollout-group.dev/v1alpha1/namespaces/rollout-group/metricsources';
+    const secrets = () => problems().then((lines) => lines.filter((line) => line.includes('Secrets')));
+    await client.create(sources, {
+      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'MetricSource', metadata: { name: 'prod' } },
+      spec: {
+        prometheus: { url: 'https://prometheus', bearerToken: { name: 'login', key: 'token' } },
+        usableFrom: { namespaces: [namespace] },
+      },
+    });
+    const unread = 'SKIP Secrets - no permission to get Secrets in rollout-group, so that it is not known whether login is there';
+    expect(await secrets()).toEqual([unread]);
+    await grant(client, doctor.identity, 'rollout-group', [
+      ...doctorRules,
+      { apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['login'] },
+    ]);
+    const missing = 'warn Secrets RG6022 MetricSource rollout-group/prod: Secret login does not exist in namespace rollout-group';
+    await expect.poll(secrets, { timeout: 10_000 }).toEqual([missing]);
+    await client.delete(`${sources}/prod`);
+    expect(await secrets()).toEqual([]);
   });
 
   it('names what stands in the way of a group', async () => {

@@ -122,6 +122,26 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
     expect(stdout).not.toContain('queue');
   });
 
+  it('proposes a group of StatefulSets that nobody has labelled, from what the API server has made of them', async () => {
+    const { client } = controlPlane();
+    await client.create('/api/v1/namespaces', { metadata: { name: 'plain' } });
+    for (const name of ['kv-zone-a', 'kv-zone-b']) {
+      const labels = { app: name };
+      const spec = { replicas: 0, serviceName: name, selector: { matchLabels: labels } };
+      const template = { metadata: { labels }, spec: { containers: [{ name: 'kv', image: 'example.com/kv:1' }] } };
+      await client.create('/apis/apps/v1/namespaces/plain/statefulsets', { metadata: { name }, spec: { ...spec, template } });
+    }
+    const reader = await person(controlPlane(), 'plain', 'plain-reader', readerRules);
+    const cwd = filesOf({});
+    const { status, stdout } = await reader.run(['init', '--from-cluster', '--out', 'out'], { cwd });
+    expect([status, stdout]).toEqual([
+      0,
+      'out/kv.yaml  RolloutGroup plain/kv, 2 zones, guessed: the names kv-zone-a, kv-zone-b differ in a zone at their end\n',
+    ]);
+    // The API server has written partition 0, which nobody meant.
+    expect(readFileSync(join(cwd, 'out/kv.yaml'), 'utf8')).toContain('rollout: { engine: promote }');
+  });
+
   it('writes nothing into the cluster', async () => {
     const written = (await controlPlane().auditLog()).filter(
       ({ user, verb, requestURI }) =>

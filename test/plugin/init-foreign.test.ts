@@ -69,6 +69,21 @@ describe('init of a PhasedRollout', () => {
     expect(readdirSync(cwd)).toEqual(['in']);
   });
 
+  it('guesses no group of a StatefulSet whose object cannot be converted, or cannot be read', () => {
+    const refused = files['in/phased.yaml'].replace('url: ', 'uri: ');
+    const unread = files['in/phased.yaml'].replace('expr: |', 'expr: ""');
+    for (const broken of [refused, unread]) {
+      const cwd = folderWith({ 'in/phased.yaml': broken, 'in/set.yaml': files['in/set.yaml'] });
+      const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+      expect([broken === files['in/phased.yaml'], status, stdout]).toEqual([false, 10, '']);
+      expect(stderr).toMatch(/\d errors? above may hide one/);
+    }
+    const asked = runPlugin(['init', '--from-dir', 'in', '--out', 'out', '--guess'], {
+      cwd: folderWith({ 'in/phased.yaml': refused, 'in/set.yaml': files['in/set.yaml'] }),
+    });
+    expect(asked.stderr).toContain('note: StatefulSet payments/ledger is left out: PhasedRollout payments/ledger has it');
+  });
+
   it('converts what it can beside it, and fails', () => {
     const broken = files['in/phased.yaml'].replace('name: ledger', 'name: broken').replace('targetRef: ledger', 'targetRef: nowhere');
     const cwd = folderWith({ ...files, 'in/z.yaml': broken });

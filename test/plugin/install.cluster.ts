@@ -275,11 +275,14 @@ describeOnControlPlane('an installation', (controlPlane) => {
   it('is taken away whole, and what was guarded is free again', async () => {
     const { status, stdout } = await verb(['uninstall', '--apply']);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^\w+WebhookConfiguration .*rollout-group deleted\n\w+WebhookConfiguration .*rollout-group deleted\n/);
+    expect(stdout).toMatch(
+      /^(ValidatingAdmissionPolicy\w* rollout-group-requested-by deleted\n){2}(\w+WebhookConfiguration rollout-group deleted\n){2}/,
+    );
     const labelled = 'labelSelector=rollout-group.dev/installation%3Drollout-group';
     for (const path of [
       configurations,
       mutating,
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
       '/apis/rbac.authorization.k8s.io/v1/clusterroles',
       '/apis/rbac.authorization.k8s.io/v1/roles',
     ]) {

@@ -165,7 +165,9 @@ describe('uninstall', () => {
     const { status, stdout, stderr } = await runInProcess(['uninstall', '--groups-in', 'mimir', '--compat']);
     expect(status).toBe(0);
     const names = parseAllDocuments(stdout).map((document) => document.toJS());
-    expect(names.map(({ kind }) => kind).slice(0, 9)).toEqual([
+    expect(names.map(({ kind }) => kind).slice(0, 11)).toEqual([
+      'ValidatingAdmissionPolicyBinding',
+      'ValidatingAdmissionPolicy',
       'ValidatingAdmissionPolicyBinding',
       'ValidatingAdmissionPolicy',
       'ValidatingWebhookConfiguration',

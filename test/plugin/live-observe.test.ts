@@ -210,6 +210,65 @@ describe('status', () => {
   });
 });
 
+describe('the likely end of a rollout', () => {
+  const outdated = adoptedObjects({ updateRevision: 'rev-2' });
+  const eta = async (objects: readonly FakeObject[], options: FakeOptions = noKinds) =>
+    JSON.parse((await ask(objects, 'status ingester --watch=false -o json', options)).stdout).eta;
+
+  it('is reckoned from the cluster where no agent has published', async () => {
+    // Six pods one after another, each half a minute to stop and one to start.
+    expect(await eta(outdated)).toMatchObject({ p50Seconds: 540, excludes: [], podStart: { measuredPods: 0 } });
+    const { stdout } = await ask(outdated, 'status ingester --watch=false');
+    expect(stdout).toContain('\n  end: in about 9m to 30m; pods are assumed to stop in 30s and to start in 1m\n');
+    expect((await ask(outdated, 'get ingester')).stdout).toContain(
+      '\nend in about 9m to 30m; pods are assumed to stop in 30s and to start in 1m\n',
+    );
+  });
+
+  it('is reckoned beside what an agent has published, with the times of the pods of the run', async () => {
+    const startedMs = Date.now() - 600_000;
+    const run = { ...rolling.run, startedMs, target: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } };
+    const decision = { ...now(rolling), run } as PublishedDecision;
+    const isNew = (object: FakeObject): boolean => object.metadata.name === 'ingester-zone-a-1';
+    const since = (seconds: number): string => new Date(startedMs + seconds * 1000).toISOString();
+    const objects = outdated.map((object) =>
+      isNew(object)
+        ? {
+            ...object,
+            metadata: {
+              ...object.metadata,
+              creationTimestamp: since(10),
+              labels: { name: 'ingester-zone-a', 'rollout-group': 'ingester', 'controller-revision-hash': 'rev-2' },
+            },
+            status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: since(30) }] },
+          }
+        : object,
+    );
+    // Five pods are left.
+    expect(await eta([publishedObject(decision), ...objects])).toMatchObject({
+      p50Seconds: 5 * 50,
+      podStart: { p50Seconds: 20, p90Seconds: 40, measuredPods: 1 },
+    });
+  });
+
+  it('says why it cannot be told', async () => {
+    const published = publishedObject(now(rolling));
+    expect(await eta([published])).toEqual({ unknown: 'the group is defined where only the agent reads' });
+    expect(await eta([published, ...outdated], { ...noKinds, forbidden: ['pods'] })).toEqual({ unknown: 'pods may not be read' });
+  });
+
+  it('is not asked for when nothing is under way, nor are pods read then', async () => {
+    const server = await fakeApiServer([publishedObject(now(done)), ...adoptedObjects()], { ...noKinds, forbidden: ['pods'] });
+    const { status, stdout } = await on(server, 'status ingester --watch=false -o json');
+    expect([status, JSON.parse(stdout).eta]).toEqual([0, undefined]);
+  });
+
+  it('is in the heartbeat of a log', async () => {
+    const { stdout } = await ask(outdated, 'status ingester --heartbeat 300ms --timeout 2s');
+    expect(stdout).toMatch(/ heartbeat mimir\/ingester .* end=\d{4}-[^ ]*Z\.\.\d{4}-[^ ]*Z$/m);
+  });
+});
+
 describe('explain', () => {
   const zoneB = { ...pause, metadata: { name: 'pause.ingester.b', namespace: 'mimir' }, spec: { ...pause.spec, zone: 'b' } };
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Estimate } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
+import { endText, etaDocument, startingText } from '../../plugin/output/estimate-words.ts';
 import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
 import { renderGroups } from '../../plugin/output/get.ts';
 import { renderTree } from '../../plugin/output/group-tree.ts';
@@ -19,11 +21,26 @@ const all: readonly LiveGroup[] = [
   { ...done, group: 'querier' },
 ].map(fromAgent);
 
+/** The pods of this run took three minutes. */
+const estimate: Estimate = {
+  end: { p50Ms: nowMs + 4_930_000, p90Ms: nowMs + 7_300_000 },
+  zones: { b: { p50Ms: nowMs + 2_000_000, p90Ms: nowMs + 3_000_000 }, c: { p50Ms: nowMs + 4_930_000, p90Ms: nowMs + 7_300_000 } },
+  approvals: 1,
+  start: { p50Seconds: 190, p90Seconds: 240 },
+  measuredPods: 27,
+  stop: { p50Seconds: 30, p90Seconds: 120 },
+  measuredStops: 0,
+};
+
 const screens: Readonly<Record<string, (look: TableLook) => string>> = {
   groups: (at) => renderGroups({ groups: all, nowMs, hasNamespaces: true }, at),
   'tree-rolling': (at) => `${renderTree(fromAgent(rolling), nowMs, at).join('\n')}\n`,
   'tree-waiting': (at) => `${renderTree(fromAgent(waiting), nowMs, at).join('\n')}\n`,
   'status-rolling': (at) => `${renderStatus(fromAgent(rolling), nowMs, at).join('\n')}\n`,
+  'status-end': (at) => `${renderStatus(fromAgent(rolling), nowMs, at, estimate).join('\n')}\n`,
+  'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, estimate).join('\n')}\n`,
+  'status-unknown-end': (at) =>
+    `${renderStatus(fromAgent(paused), nowMs, at, { unknown: 'paused: the group is paused (read latency)' }).join('\n')}\n`,
   'explain-waiting': (at) => renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, isWhatIf: false }, at),
   'explain-pod': (at) =>
     renderLiveExplanation({ live: fromAgent(rolling), subject: { zone: 'b', pod: 'ingester-zone-b-12' }, nowMs, isWhatIf: false }, at),
@@ -46,6 +63,51 @@ describe.each(Object.entries(screens))('%s', (name, render) => {
 
   it('cuts nothing in a pipe', async () => {
     await expect(render(look())).toMatchFileSnapshot(`golden/live-${name}-pipe.txt`);
+  });
+});
+
+describe('the likely end', () => {
+  const at = (p50Seconds: number, p90Seconds?: number): Estimate => ({
+    ...estimate,
+    end: { p50Ms: nowMs + p50Seconds * 1000, ...(p90Seconds === undefined ? {} : { p90Ms: nowMs + p90Seconds * 1000 }) },
+  });
+
+  it.each([
+    [at(4930, 7300), 'in about 1h23m to 2h2m, plus 1 approval; pods took 3m10s to start (measured on 27) and are assumed to stop in 30s'],
+    [{ ...at(130, 150), approvals: 0, measuredPods: 0 }, 'in about 3m; pods are assumed to stop in 30s and to start in 3m10s'],
+    [
+      { ...at(-5, 20), approvals: 2, measuredStops: 9 },
+      'in about 1m, plus 2 approvals; pods took 3m10s to start (measured on 27) and 30s to stop',
+    ],
+    [at(600), 'in about 10m or much later, plus 1 approval; pods took 3m10s to start (measured on 27) and are assumed to stop in 30s'],
+    [{ unknown: 'paused: INC-1' }, 'cannot be told: paused: INC-1'],
+  ])('is about, and says what it is made of: %#', (one, text) => {
+    expect(endText(one, nowMs)).toBe(text);
+  });
+
+  it('names the pod that has been starting longest, and whether that is longer than usual', () => {
+    expect(startingText(rolling, estimate, nowMs)).toBe('ingester-zone-b-12 has been starting for 2m44s (usually 3m10s)');
+    const later = nowMs + 180_000;
+    expect(startingText(rolling, estimate, later)).toBe(
+      'ingester-zone-b-12 has been starting for 5m44s (slower than usual, 9 of 10 within 4m)',
+    );
+    expect(startingText(waiting, estimate, nowMs)).toBeUndefined();
+  });
+
+  it('has the same facts for programs and for logs', () => {
+    expect(etaDocument(estimate, nowMs)).toMatchObject({
+      eta: {
+        p50Seconds: 4930,
+        p90Seconds: 7300,
+        excludes: ['human'],
+        approvals: 1,
+        podStart: { measuredPods: 27 },
+        zones: { b: { p50Seconds: 2000 } },
+      },
+    });
+    expect([etaDocument({ unknown: 'paused' }, nowMs), etaDocument(undefined, nowMs)]).toEqual([{ eta: { unknown: 'paused' } }, {}]);
+    expect(heartbeatLine(fromAgent(rolling), nowMs, estimate)).toMatch(/ for=42s end=2026-03-02T13:22:52Z\.\.2026-03-02T14:02:22Z$/);
+    expect(heartbeatLine(fromAgent(paused), nowMs, { unknown: 'paused' })).toMatch(/ end=\?$/);
   });
 });
 

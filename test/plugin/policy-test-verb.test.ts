@@ -112,6 +112,29 @@ describe('test', () => {
     expect([gap.held, gap.passed]).toEqual([['zone b waits #1 <after> zone a'], ['zone a may shrink first']]);
   });
 
+  it('tells what no zone of this size can reach from what is not tested', () => {
+    const waves = `
+    waves:
+      - { name: first, zones: [a, b], percent: 1, after: { soak: 1h } }
+      - { name: half, zones: [a, b], percent: 50, after: { soak: 1h } }
+      - { name: all, zones: [a, b], percent: 100 }
+`;
+    const rollout = group.replace('{ engine: onDelete }\n', `\n    engine: onDelete${waves}`);
+    const one = {
+      ...files(),
+      'group.yaml': rollout,
+      'manifests/all.yaml': files()['manifests/all.yaml'].replaceAll('replicas: 3', 'replicas: 1'),
+    };
+    const small = { ...one, 'tests/downscale.yaml': policyTest('hold').replaceAll('from: 3, to: 2', 'from: 1, to: 0') };
+    const { stdout } = runPlugin(['test', '--coverage'], { cwd: folderWith(small) });
+    const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3).join(' '));
+    expect(lines).toContain('ingester waves.half.after.soak - -');
+    expect(lines).toContain('ingester waves.first.after.soak 0 0');
+    expect(stdout).toMatch(/\d of \d rules were seen to hold and to pass; 1 more cannot be reached\ncannot be reached \(marked -\): /);
+    const markdown = runPlugin(['test', '--coverage', '-o', 'markdown'], { cwd: folderWith(small) }).stdout;
+    expect([markdown.includes('waves.first.after.soak'), markdown.includes('waves.half.after.soak')]).toEqual([true, false]);
+  });
+
   it('runs from a revision, with the files of that revision', () => {
     const cwd = folderWith(files());
     const git = (...args: readonly string[]) =>

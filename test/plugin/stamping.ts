@@ -5,6 +5,7 @@ import { endpointPaths } from '../../policies/install/paths.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { virtualEnv } from '../kit/virtual-env.ts';
 import { optionsOf, webhooksIn } from '../policies/install/given.ts';
 import { changingSource, serve } from '../webhook/server/served.ts';
 
@@ -14,7 +15,8 @@ const served: readonly string[] = [endpointPaths.stamp, endpointPaths.validate];
 /** Registers both endpoints, and waits until an intent of the namespace is stamped. The kinds are there already. */
 export async function installStamping({ client, authority }: ControlPlane, namespace: string): Promise<void> {
   const { certificate, privateKey } = authority.issueForServer();
-  const env = { clock: processClock };
+  // No object of these tests names a Secret.
+  const env = { clock: processClock, kubernetes: virtualEnv().kubernetes };
   const endpoints = [stampEndpoint(env), validateEndpoint(env, { agentNamespace: 'rollout-group' })];
   const { port } = await serve({ endpoints, tls: changingSource({ cert: certificate, key: privateKey }) });
   const objects = installation(optionsOf());

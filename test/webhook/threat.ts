@@ -1,10 +1,5 @@
 // What a row of the table of threats says.
-
-/** A test by its file and its title, or that of the suite around it. */
-export interface NamedTest {
-  readonly file: string;
-  readonly title: string;
-}
+import type { NamedTest } from '../kit/named-tests.ts';
 
 export interface Threat {
   readonly id: number;
@@ -16,9 +11,3 @@ export interface Threat {
   /** What of it is not done, or not shown by a test, and why. */
   readonly open?: string;
 }
-
-/** Names the tests of one file. */
-export const of =
-  (file: string) =>
-  (...titles: readonly string[]): readonly NamedTest[] =>
-    titles.map((title) => ({ file, title }));

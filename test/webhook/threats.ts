@@ -1,5 +1,6 @@
 // What could be done to the webhooks or through them, what we do about it, and the tests that show it.
-import { of, type Threat } from './threat.ts';
+import { of } from '../kit/named-tests.ts';
+import type { Threat } from './threat.ts';
 
 /** Rows that are open. Whoever closes one lowers it; it is never raised. */
 export const openRows = 0;

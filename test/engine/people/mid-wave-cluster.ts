@@ -160,6 +160,29 @@ export const clusterRows: readonly MidWaveRow[] = [
     outcome: { end: 'nobody decides', seconds: 870, zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' }, replaced: 4, runs: ['rollout running'] },
   },
   {
+    name: 'the policy is deleted and said release: what the partition holds is handed back, zone by zone',
+    rollout: { onPolicyDeleted: 'release' },
+    happens: [{ at: 900, kind: 'policyGone' }],
+    outcome: { end: 'nobody decides', seconds: 870, zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' }, replaced: 4, runs: ['rollout running'] },
+    differs: {
+      partition: { end: 'handed back', seconds: 1145, zones: all, replaced: 9 },
+      promote: { end: 'handed back', seconds: 1145, zones: all, replaced: 9 },
+    },
+  },
+  {
+    name: 'the policy said release and comes back in the middle: a run of its own brings the rest',
+    rollout: { onPolicyDeleted: 'release' },
+    happens: [
+      { at: 900, kind: 'policyGone' },
+      { at: 1000, kind: 'policyBack' },
+    ],
+    outcome: { end: 'done', seconds: 1450, zones: all, replaced: 9, runs: ['rollout completed'] },
+    differs: {
+      partition: { seconds: 2015, runs: ['rollout running', 'rollout completed'] },
+      promote: { seconds: 2015, runs: ['rollout running', 'rollout completed'] },
+    },
+  },
+  {
     name: 'the policy comes back: the run goes on where it was',
     happens: [
       { at: 900, kind: 'policyGone' },

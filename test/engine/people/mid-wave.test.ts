@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Action, replacedBy } from '../../../engine/decision.ts';
 import { digestOfWaves } from '../../../engine/people.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
+import { decideRelease } from '../../../engine/release/release.ts';
 import { type IntentView, isUnknown, type Snapshot, type StatefulSetView } from '../../../engine/snapshot.ts';
 import type { World } from '../../../engine/world/model.ts';
 import { step } from '../../../engine/world/world.ts';
@@ -114,7 +115,39 @@ function podsIn({ snapshot }: World, zone: string): string {
     .join(' ');
 }
 
-/** Runs forward from one happening to the next. Without a policy nobody decides, and time passes alone. */
+interface HandedBack {
+  readonly world: World;
+  readonly actions: readonly { readonly atMs: number; readonly action: Action }[];
+  readonly isOver: boolean;
+}
+
+const readWhole = { directory: 'none', objects: 'whole', adopted: 'whole' } as const;
+
+/** What follows without a policy, looked at every five seconds: its StatefulSets are handed back where it said so. */
+function handBack(start: World, untilMs: number): HandedBack {
+  const actions: HandedBack['actions'][number][] = [];
+  let world = start;
+  let isOver = false;
+  for (;;) {
+    const { snapshot } = world;
+    const [ledger] = snapshot.ledgers;
+    const isAsked = ledger?.release !== undefined;
+    if (isAsked) {
+      const question = { ledger, sources: readWhole, goneForMs: Number.POSITIVE_INFINITY, epoch: 0 };
+      const decision = decideRelease({ snapshot: { ...snapshot, groups: [] }, ...question });
+      world = withSnapshot(world, { ledgers: [decision.ledger] });
+      isOver ||= decision.kind === 'over';
+      if (decision.kind === 'release') {
+        world = step(world, { kind: 'action', action: decision.action });
+        actions.push({ atMs: snapshot.nowMs, action: decision.action });
+      }
+    }
+    if (snapshot.nowMs >= untilMs) return { world, actions, isOver };
+    world = step(world, { kind: 'elapse', toMs: isAsked ? Math.min(untilMs, snapshot.nowMs + 5_000) : untilMs });
+  }
+}
+
+/** Runs forward from one happening to the next. Without a policy nobody decides any more, and time passes alone. */
 function play(row: MidWaveRow, engine: MidWaveEngine): MidWaveOutcome {
   let definition = definitionOf(row, engine);
   let world = worldOf({ groups: [definition], statefulSets: outdatedSets(zones, strategyOf(engine)) }, { approvals: 'missing' });
@@ -125,8 +158,13 @@ function play(row: MidWaveRow, engine: MidWaveEngine): MidWaveOutcome {
   let hasPolicy = true;
   const forward = (untilMs?: number): void => {
     if (!hasPolicy) {
-      world = untilMs === undefined ? step(world, { kind: 'elapse', toMs: world.snapshot.nowMs + 86_400_000 }) : world;
-      end = 'nobody decides';
+      const handed = handBack(world, untilMs ?? world.snapshot.nowMs + 86_400_000);
+      for (const { atMs, action } of handed.actions) {
+        replaced += replacedBy(action).length;
+        lastMs = atMs;
+      }
+      world = handed.world;
+      end = handed.isOver ? 'handed back' : 'nobody decides';
       return;
     }
     const ran = runForward(world, definition, {

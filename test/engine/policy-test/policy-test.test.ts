@@ -244,4 +244,57 @@ describe('the coverage of cases', () => {
       { rule: 'ingester protect.noDelete', held: ['deleted'], passed: [] },
     ]);
   });
+
+  const shares = (...percents: readonly number[]) =>
+    percents.map((percent) =>
+      wave(`p${percent}`, ['a', 'b', 'c'], {
+        amount: { percent },
+        before: { gates: [], approval: { count: 1, from: [] } },
+        after: { soakMs: 60_000, gates: [] },
+      }),
+    );
+  const sized = (replicas: number) => ({ zones: Object.fromEntries(['a', 'b', 'c'].map((name) => [name, { replicas }])) });
+  const openRules = (given: unknown, waves = shares(1, 50, 100)) => {
+    const groups = [group({ rollout: { waves } })];
+    const cases = run([{ name: 'at rest', given, request: { action: 'none' }, expect: { decision: 'done' } }], { groups });
+    const coverage = coverageOf({ groups, policies: [], exceptions: [] }, cases).filter(({ rule }) => rule.includes('waves.'));
+    return {
+      open: coverage.filter(({ unreachable }) => unreachable === undefined).map(({ rule }) => rule.split('waves.')[1]),
+      unreachable: coverage.filter(({ unreachable }) => unreachable !== undefined).map(({ rule }) => rule.split('waves.')[1]),
+    };
+  };
+
+  it('tells what no case of this size can reach from what is not tested', () => {
+    // Of one pod every share is that pod; of two, 1 % and 50 % are the same.
+    expect(openRules(sized(1))).toEqual({
+      open: ['p1.before.approval', 'p1.after.soak'],
+      unreachable: ['p50.before.approval', 'p50.after.soak', 'p100.before.approval', 'p100.after.soak'],
+    });
+    expect(openRules(sized(2)).unreachable).toEqual(['p50.before.approval', 'p50.after.soak']);
+    expect(openRules(sized(3)).unreachable).toEqual([]);
+  });
+
+  it('asks for a soak that is longer than the one of the same pods before it', () => {
+    const [first, second] = shares(1, 50);
+    if (first === undefined || second === undefined) throw new Error('there are two');
+    const longer = { ...second, after: { ...second.after, soakMs: 120_000 } };
+    expect(openRules(sized(1), [first, longer])).toEqual({
+      open: ['p1.before.approval', 'p1.after.soak', 'p50.after.soak'],
+      unreachable: ['p50.before.approval'],
+    });
+  });
+
+  it('takes a wave for reachable as soon as one case has zones that are large enough', () => {
+    const groups = [group({ rollout: { waves: shares(1, 50, 100) } })];
+    const at = (replicas: number) => ({
+      name: `${replicas}`,
+      given: sized(replicas),
+      request: { action: 'none' },
+      expect: { decision: 'done' },
+    });
+    const coverage = coverageOf({ groups, policies: [], exceptions: [] }, run([at(1), at(3)], { groups }));
+    expect(coverage.filter(({ unreachable }) => unreachable !== undefined)).toEqual([]);
+    // Without any case nothing is known of the size.
+    expect(coverageOf({ groups, policies: [], exceptions: [] }, []).filter(({ unreachable }) => unreachable !== undefined)).toEqual([]);
+  });
 });

@@ -1,0 +1,99 @@
+// The keys of one live screen: what they have made of it, and what is carried out for them.
+import type { CommandContext } from '../context.ts';
+import { renderLiveExplanation } from '../output/explain-live.ts';
+import { helpLines, keyBar } from '../output/key-bar.ts';
+import type { Screen } from './follow.ts';
+import type { LiveGroup } from './groups.ts';
+import { carryOut } from './key-commands.ts';
+import { type Key, type Keyboard, suspend } from './keyboard.ts';
+import { answered, type KeyState, press } from './keys.ts';
+import type { ReadGroups } from './read.ts';
+
+/** What the keys need of the display. */
+export interface ScreenHost {
+  readonly latest: () => ReadGroups | undefined;
+  readonly show: () => void;
+  readonly leave: (kind: 'interrupted' | 'quit') => void;
+}
+
+export interface ScreenKeys {
+  /** The lines of the frame, and those of the keys. */
+  readonly drawn: (read: ReadGroups, nowMs: number) => [lines: readonly string[], footer: readonly string[]];
+  /** Takes the keyboard; undefined where nobody sits at one. */
+  readonly listen: () => Promise<Keyboard | undefined>;
+}
+
+export function createScreenKeys(context: CommandContext, screen: Screen, host: ScreenHost): ScreenKeys {
+  const { other = { name: 'details', frame: screen.frame } } = screen;
+  let state: KeyState = { view: 'first' };
+  let keyboard: Keyboard | undefined;
+  let isOver = false;
+
+  const tell = (told: string): void => {
+    state = answered(state, told);
+    takeBack();
+    if (!isOver) host.show();
+  };
+  /** Whatever comes late must not take a terminal that nobody would give back. */
+  const takeBack = (): void => {
+    if (!isOver) keyboard?.take();
+  };
+
+  const onKey = (key: Key): void => {
+    const { state: next, effect } = press(state, key, onlyGroup(host.latest(), screen)?.decision);
+    state = next;
+    if (effect === 'interrupt') host.leave('interrupted');
+    else if (effect === 'quit') host.leave('quit');
+    else if (effect === 'suspend') {
+      if (keyboard !== undefined) suspend({ ...keyboard, take: takeBack });
+    } else {
+      host.show();
+      if (effect === undefined) return;
+      // A helper for credentials may want to ask something itself.
+      keyboard?.release();
+      carryOut(context, screen.flags, effect).then(tell, (error: unknown) => tell(`error: ${String(error)}`));
+    }
+  };
+
+  return {
+    drawn: (read, nowMs) => {
+      const only = onlyGroup(read, screen);
+      if (keyboard === undefined) return [screen.frame(read, nowMs), []];
+      if (only === undefined) return [screen.frame(read, nowMs), [screen.look().paint('dim', 'q quit')]];
+      return [bodyOf(read, only, nowMs), keyBar(state, other.name, screen.look())];
+    },
+    listen: async () => {
+      const opened = await context.keyboard?.(onKey);
+      if (opened === undefined) return undefined;
+      keyboard = opened;
+      return {
+        ...opened,
+        release: () => {
+          isOver = true;
+          opened.release();
+        },
+      };
+    },
+  };
+
+  function bodyOf(read: ReadGroups, live: LiveGroup, nowMs: number): readonly string[] {
+    const { view, zone } = state;
+    if (view === 'help') return helpLines(other.name);
+    if (view === 'explain') {
+      const subject = zone === undefined ? {} : { zone };
+      return renderLiveExplanation({ live, subject, nowMs, isWhatIf: false }, screen.look()).trimEnd().split('\n');
+    }
+    const shown = zone === undefined ? read : { ...read, groups: [onlyZone(live, zone)] };
+    return (view === 'second' ? other.frame : screen.frame)(shown, nowMs);
+  }
+}
+
+/** The group, where the screen is that of one and it is there. */
+function onlyGroup(read: ReadGroups | undefined, { other }: Screen): LiveGroup | undefined {
+  return other === undefined || read?.groups.length !== 1 ? undefined : read.groups[0];
+}
+
+function onlyZone(live: LiveGroup, zone: string): LiveGroup {
+  const isOf = (one: { readonly zone: string }): boolean => one.zone === zone;
+  return { ...live, decision: { ...live.decision, zones: live.decision.zones.filter(isOf), pods: live.decision.pods.filter(isOf) } };
+}

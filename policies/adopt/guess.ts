@@ -1,0 +1,221 @@
+// Groups of StatefulSets that nobody has labelled, guessed from their names and from where their pods run: proposals, each with how it was guessed.
+import { holdingPartition } from '../engines.ts';
+import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
+import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { groupName, zoneNames } from './names.ts';
+import { readZoneLike, type Strategy, type ZoneLike } from './zone-like.ts';
+
+export interface GuessedGroup {
+  readonly group: RolloutGroup;
+  /** How it was guessed, what to look at, and why it has its engine: for people, as lines of a comment. */
+  readonly comment: readonly string[];
+  /** The same in a few words. */
+  readonly because: string;
+}
+
+/** A StatefulSet for which nothing is proposed. */
+export interface LeftOut {
+  readonly namespace: string;
+  readonly name: string;
+  readonly why: string;
+}
+
+export interface Guesses {
+  /** Sorted by namespace and name. */
+  readonly groups: readonly GuessedGroup[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+export interface GuessInput {
+  /** Whatever was read; what is no StatefulSet is passed over. */
+  readonly objects: readonly unknown[];
+  /** Groups that there are: their members are nobody's to guess about, and their names are taken. */
+  readonly groups: readonly RolloutGroup[];
+  /** StatefulSets by `namespace/name` that objects of other operators name, with that object: what cannot be converted is not guessed instead. */
+  readonly claimed?: ReadonlyMap<string, string>;
+  /** Stands for the namespace of objects that name none; `default` when left out. */
+  readonly namespace?: string;
+}
+
+/** The most zones of a group. */
+const mostZones = 50;
+
+/** The order of the objects does not matter. */
+export function guessGroups({ objects, groups, claimed = new Map(), namespace = 'default' }: GuessInput): Guesses {
+  const leftOut: LeftOut[] = [];
+  const sets: ZoneLike[] = [];
+  for (const set of zoneLikes(objects, namespace)) {
+    const why = whyNot(set, groups, claimed);
+    if (why === undefined) sets.push(set);
+    else if (why !== isMember) leftOut.push({ namespace: set.namespace, name: set.name, why });
+  }
+  const guessed: GuessedGroup[] = [];
+  const taken = new Set(groups.map(({ metadata }) => `${metadata.namespace ?? namespace}/${metadata.name}`));
+  for (const family of families(sets)) {
+    const proposed = propose(family, taken);
+    if (typeof proposed === 'string')
+      leftOut.push(...family.sets.map(({ namespace: of, name }) => ({ namespace: of, name, why: proposed })));
+    else {
+      guessed.push(proposed);
+      taken.add(keyOf(proposed.group.metadata));
+    }
+  }
+  const byKey = (a: string, b: string): number => (a < b ? -1 : 1);
+  return {
+    groups: guessed.sort((a, b) => byKey(keyOf(a.group.metadata), keyOf(b.group.metadata))),
+    leftOut: leftOut.sort((a, b) => byKey(keyOf(a), keyOf(b))),
+  };
+}
+
+function keyOf({ namespace = '', name }: { readonly namespace?: string | undefined; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}
+
+/** By namespace and name, each once. */
+function zoneLikes(objects: readonly unknown[], defaultNamespace: string): readonly ZoneLike[] {
+  const found = new Map<string, ZoneLike>();
+  for (const object of objects) {
+    const [name, namespace] = [valueAt(object, ['metadata', 'name']), valueAt(object, ['metadata', 'namespace'])];
+    const kind = valueAt(object, ['kind']);
+    if (!isRecord(object) || typeof name !== 'string' || name === '' || (kind !== undefined && kind !== 'StatefulSet')) continue;
+    const set = readZoneLike(object, { name, namespace: typeof namespace === 'string' && namespace !== '' ? namespace : defaultNamespace });
+    if (!found.has(keyOf(set))) found.set(keyOf(set), set);
+  }
+  return [...found.keys()].sort().flatMap((key) => found.get(key) ?? []);
+}
+
+const isMember = 'it is a member of a group';
+
+function whyNot(set: ZoneLike, groups: readonly RolloutGroup[], claimed: ReadonlyMap<string, string>): string | undefined {
+  const { namespace, name, owner, isLabelled, phasedBy } = set;
+  const isNamed = groups.some(
+    ({ metadata, spec }) =>
+      (metadata.namespace ?? 'default') === namespace && spec.members.zones?.some((zone) => zone.statefulSet === name) === true,
+  );
+  if (isNamed || isLabelled) return isMember;
+  const claim = claimed.get(keyOf(set)) ?? (phasedBy === undefined ? undefined : `PhasedRollout ${namespace}/${phasedBy}`);
+  if (claim !== undefined) return `${claim} has it, and what that asks for would be missing`;
+  if (namespace === 'kube-system') return 'kube-system belongs to the cluster itself';
+  return owner === undefined ? undefined : `${owner} owns it, and its operator would take back what others write`;
+}
+
+/** StatefulSets that look like the zones of one group. */
+interface Family {
+  readonly sets: readonly ZoneLike[];
+  readonly base: string;
+  readonly because: string;
+}
+
+/** By name first, then by where pods run; what is left stands alone. */
+function families(sets: readonly ZoneLike[]): readonly Family[] {
+  const left = new Set(sets);
+  const found: Family[] = [];
+  const take = (
+    candidates: ReadonlyMap<string, readonly ZoneLike[]>,
+    read: (members: readonly ZoneLike[]) => Omit<Family, 'sets'> | undefined,
+  ): void => {
+    for (const members of candidates.values()) {
+      const family = members.length < 2 || members.length > mostZones ? undefined : read(members);
+      if (family === undefined) continue;
+      found.push({ ...family, sets: members });
+      for (const set of members) left.delete(set);
+    }
+  };
+  take(
+    grouped([...left], ({ namespace, base, suffix, app }) => base && `${namespace} ${base} ${suffix} ${app}`),
+    byName,
+  );
+  take(
+    grouped([...left], ({ namespace, app, pinned }) => (app === '' ? undefined : pinned && `${namespace} ${app}`)),
+    byPlace,
+  );
+  return [...found, ...[...left].map((set) => ({ sets: [set], base: set.name, because: `the StatefulSet ${set.name} alone` }))];
+}
+
+function grouped(sets: readonly ZoneLike[], keyFor: (set: ZoneLike) => string | undefined): ReadonlyMap<string, readonly ZoneLike[]> {
+  const groups = new Map<string, ZoneLike[]>();
+  for (const set of sets) {
+    const key = keyFor(set);
+    if (key !== undefined) groups.set(key, [...(groups.get(key) ?? []), set]);
+  }
+  return groups;
+}
+
+/** A number at the end may as well count shards, of which each has data of its own: it is a zone only where every one runs in another zone. */
+function byName(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined {
+  const [{ base = '', suffix } = { suffix: undefined }] = members;
+  const areApart = areInOwnZones(members);
+  if (suffix === 'number' && !areApart) return undefined;
+  const names = members.map(({ name }) => name).join(', ');
+  return {
+    base,
+    because: `the names ${names} differ in a ${suffix} at their end${areApart ? ', and each runs in a zone of its own' : ''}`,
+  };
+}
+
+function byPlace(members: readonly ZoneLike[]): Omit<Family, 'sets'> | undefined {
+  const [first] = members;
+  if (first === undefined || !areInOwnZones(members)) return undefined;
+  const places = members.map(({ name, pinned }) => `${name} in ${pinned}`).join(', ');
+  return { base: first.app.split(' of ').join('-'), because: `they are all ${first.app} and run in zones of their own: ${places}` };
+}
+
+function areInOwnZones(members: readonly ZoneLike[]): boolean {
+  return members.every(({ pinned }) => pinned !== undefined) && new Set(members.map(({ pinned }) => pinned)).size === members.length;
+}
+
+/** The proposal, or why there is none. */
+function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): GuessedGroup | string {
+  const zones = zoneNames(sets.map(({ name }) => name));
+  const { engine, lines } = engineFor(sets.map(({ strategy }) => strategy));
+  const document = schemas.RolloutGroup.safeParse({
+    apiVersion,
+    kind: 'RolloutGroup',
+    metadata: { name: groupName(base), namespace: sets[0]?.namespace },
+    spec: {
+      members: { zones: sets.map(({ name }) => ({ name: zones.get(name), statefulSet: name })) },
+      rollout: { engine },
+    },
+  });
+  if (!document.success) return document.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+  const group = document.data;
+  if (taken.has(keyOf(group.metadata))) return `there is another group ${keyOf(group.metadata)}`;
+  const one =
+    sets.length === 1 ? ['With one zone, nothing but the budget within it holds a pod.'] : ['Zones roll in this order, one at a time.'];
+  return {
+    group,
+    because,
+    comment: [`Guessed by init: ${because}.`, ...one, 'Nobody has said that this is a group: look at it before you use it.', ...lines],
+  };
+}
+
+interface Engine {
+  readonly engine: 'promote' | 'onDelete';
+  readonly lines: readonly string[];
+}
+
+/** The engine that the strategies are ready for, as lint asks for them; the recommended one where they are. */
+function engineFor(strategies: readonly Strategy[]): Engine {
+  const isRolling = ({ type, partition = holdingPartition }: Strategy): boolean =>
+    type === 'RollingUpdate' && partition === holdingPartition;
+  if (strategies.every(isRolling)) {
+    return {
+      engine: 'promote',
+      lines: [
+        `The engine is promote, the recommended one: every StatefulSet has RollingUpdate, and no partition but ${holdingPartition}, which the agent writes.`,
+        'It needs the webhook on the creation of pods: kubectl rollout-group install.',
+      ],
+    };
+  }
+  const toPromote = `To take promote, the recommended one, give every StatefulSet the strategy RollingUpdate, without a partition or with ${holdingPartition}.`;
+  if (strategies.every(({ type }) => type === 'OnDelete'))
+    return { engine: 'onDelete', lines: ['The engine is onDelete, since every StatefulSet has the strategy OnDelete.', toPromote] };
+  return {
+    engine: 'onDelete',
+    lines: [
+      'The engine is onDelete, since the strategies differ or name a partition; it replaces no pod before every StatefulSet has the strategy OnDelete.',
+      'Until then Kubernetes rolls the others by itself as soon as their template changes.',
+      toPromote,
+    ],
+  };
+}

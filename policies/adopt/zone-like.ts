@@ -1,0 +1,107 @@
+// What a StatefulSet without labels of a group tells about its place among others: the zone in its name, and where its pods must run.
+import { valueAt } from '../schema/schema-walk.ts';
+import { labelKeys } from './keys.ts';
+import { phasedOwner } from './phased-rollout.ts';
+
+/** How a name says that it is one zone of several. */
+export type SuffixKind = 'zone' | 'cloud zone' | 'letter' | 'number';
+
+export interface ZoneLike {
+  readonly namespace: string;
+  readonly name: string;
+  /** The name without its zone; undefined when no part of it looks like one. */
+  readonly base?: string;
+  readonly suffix?: SuffixKind;
+  /** The one availability zone in which its pods may run. */
+  readonly pinned?: string;
+  /** Labels by which charts say what software this is, and which installation of it; empty when there are none. */
+  readonly app: string;
+  readonly strategy: Strategy;
+  /** Kind and name of the controller that owns it, and takes back what others write. */
+  readonly owner?: string;
+  /** It has the label of a group of grafana/rollout-operator, and is adopted or refused with a finding. */
+  readonly isLabelled: boolean;
+  /** Name of the PhasedRollout that says it has it. */
+  readonly phasedBy?: string;
+}
+
+export interface Strategy {
+  /** RollingUpdate when the object names none, as the API server would say. */
+  readonly type: string;
+  /** Absent when nobody wrote one: an API server writes 0 there. */
+  readonly partition?: number;
+}
+
+/** Ends of names, the most telling first: `-zone-a` or `-rack2`, `-us-east-1a` or `-europe-west1-b`, `-a`, `-2`. */
+const suffixes: readonly (readonly [SuffixKind, RegExp])[] = [
+  ['zone', /^(.+)-(?:zone|az|rack)(?:-[a-z0-9-]+|\d+|[a-z])$/],
+  [
+    'cloud zone',
+    /^(.+?)-(?:us|eu|ap|sa|ca|me|af|il|mx|cn|europe|asia|africa|australia|northamerica|southamerica)(?:-gov)?-[a-z]+-?\d+-?[a-z]$/,
+  ],
+  ['letter', /^(.+)-[a-z]$/],
+  ['number', /^(.+)-\d{1,2}$/],
+];
+
+const zoneKeys: readonly string[] = ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'];
+
+/** Reads a raw `apps/v1` StatefulSet that has a name. */
+export function readZoneLike(set: unknown, { namespace, name }: Pick<ZoneLike, 'namespace' | 'name'>): ZoneLike {
+  const [found] = suffixes.flatMap(([suffix, pattern]) => {
+    const base = pattern.exec(name)?.[1];
+    return base === undefined ? [] : [{ base, suffix }];
+  });
+  const pinned = pinnedZone(valueAt(set, ['spec', 'template', 'spec']));
+  const owner = ownerOf(valueAt(set, ['metadata', 'ownerReferences']));
+  const phasedBy = valueAt(set, ['metadata', 'annotations', phasedOwner]);
+  return {
+    namespace,
+    name,
+    ...found,
+    ...(pinned === undefined ? {} : { pinned }),
+    app: appOf(set, name),
+    strategy: strategyOf(valueAt(set, ['spec', 'updateStrategy']), valueAt(set, ['metadata', 'uid']) !== undefined),
+    ...(owner === undefined ? {} : { owner }),
+    isLabelled: valueAt(set, ['metadata', 'labels', labelKeys.group]) !== undefined,
+    ...(typeof phasedBy === 'string' ? { phasedBy } : {}),
+  };
+}
+
+/** Of the component nothing is asked: charts write the zone into it. A label that repeats the name of the StatefulSet says nothing of the software. */
+function appOf(set: unknown, own: string): string {
+  const label = (key: string): string => {
+    const value = valueAt(set, ['spec', 'template', 'metadata', 'labels', key]) ?? valueAt(set, ['metadata', 'labels', key]);
+    return typeof value === 'string' && value !== own ? value : '';
+  };
+  const [name, instance] = [label('app.kubernetes.io/name') || label('app'), label('app.kubernetes.io/instance')];
+  return name === '' ? '' : [name, instance].filter((part) => part !== '').join(' of ');
+}
+
+/** By a node selector, or by a required affinity that names a single zone. */
+function pinnedZone(spec: unknown): string | undefined {
+  const selected = zoneKeys.map((key) => valueAt(spec, ['nodeSelector', key])).find((value) => typeof value === 'string');
+  if (typeof selected === 'string') return selected;
+  const required = ['affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution', 'nodeSelectorTerms'];
+  const [term, ...others] = listOf(valueAt(spec, required));
+  if (others.length > 0) return undefined;
+  const values = listOf(valueAt(term, ['matchExpressions']))
+    .filter((one) => zoneKeys.includes(String(valueAt(one, ['key']))) && valueAt(one, ['operator']) === 'In')
+    .map((one) => listOf(valueAt(one, ['values'])));
+  const [only, ...rest] = values[0] ?? [];
+  return typeof only === 'string' && rest.length === 0 ? only : undefined;
+}
+
+function strategyOf(value: unknown, isStored: boolean): Strategy {
+  const [type, partition] = [valueAt(value, ['type']), valueAt(value, ['rollingUpdate', 'partition'])];
+  const isWritten = typeof partition === 'number' && !(isStored && partition === 0);
+  return { type: typeof type === 'string' ? type : 'RollingUpdate', ...(isWritten ? { partition } : {}) };
+}
+
+function ownerOf(references: unknown): string | undefined {
+  const owner = listOf(references).find((one) => valueAt(one, ['controller']) === true);
+  return owner === undefined ? undefined : `${String(valueAt(owner, ['kind']))} ${String(valueAt(owner, ['name']))}`;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,139 @@
+// The likely end of a rollout under way: the model run forward with the times that the run itself has shown.
+import { describe, expect, it } from 'vitest';
+import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { type BroughtBack, type Estimate, type EstimateInput, estimateEnd } from '../../../engine/plan/estimate.ts';
+import { isUnknown } from '../../../engine/snapshot.ts';
+import { holdingPartition } from '../../../policies/engines.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+const definition = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'])] } });
+const sets = definition.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, replicas: 4 }));
+
+/** Pods that were all on their way at once and took this long to start. */
+const took = (...seconds: readonly number[]): readonly BroughtBack[] =>
+  seconds.map((each) => ({ zone: 'a', createdMs: kitNowMs - 1_000_000, readyMs: kitNowMs - 1_000_000 + each * 1000 }));
+
+/** Drains take no time, so that only starts count. */
+const assumptions = { ...defaultAssumptions, pods: { ...defaultAssumptions.pods, drain: { p50Seconds: 0, p90Seconds: 0 } } };
+
+function estimated(overrides: SnapshotOverrides = {}, more: Partial<EstimateInput> = {}) {
+  const groups = [more.group ?? definition];
+  const snapshot = snapshotOf({ groups, statefulSets: sets, ...overrides });
+  return estimateEnd({ snapshot, group: definition, pods: [], assumptions, ...more });
+}
+
+function known(estimate: ReturnType<typeof estimateEnd>): Estimate {
+  if (estimate === undefined || isUnknown(estimate)) throw new Error(`no estimate: ${estimate?.unknown}`);
+  return estimate;
+}
+
+const secondsOf = ({ end }: Estimate) => [(end.p50Ms - kitNowMs) / 1000, ((end.p90Ms ?? Number.NaN) - kitNowMs) / 1000];
+
+describe('the estimate', () => {
+  it('is that of a plan while no pod of the run has come back yet', () => {
+    const estimate = known(estimated());
+    expect(secondsOf(estimate)).toEqual([12 * 60, 12 * 180]);
+    expect([estimate.measuredPods, estimate.start]).toEqual([0, defaultAssumptions.pods.start]);
+  });
+
+  it('takes the times of the pods of the run as soon as there are some; of a few, the slow case is the slowest or twice the median', () => {
+    expect(secondsOf(known(estimated({}, { pods: took(10, 20, 30) })))).toEqual([12 * 20, 12 * 40]);
+    expect(secondsOf(known(estimated({}, { pods: took(20, 90, 10) })))).toEqual([12 * 20, 12 * 90]);
+    const many = [...Array.from({ length: 18 }, () => 20), 60, 900];
+    expect(secondsOf(known(estimated({}, { pods: took(...many) })))).toEqual([12 * 20, 12 * 60]);
+  });
+
+  it.each(['onDelete', 'partition', 'promote'] as const)('is reckoned for the engine %s', (engine) => {
+    const rolling = group({ rollout: { engine, waves: [wave('all', ['a', 'b', 'c'])] } });
+    const strategy = engine === 'onDelete' ? {} : { updateStrategy: 'RollingUpdate' as const, partition: holdingPartition };
+    const statefulSets = rolling.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, replicas: 4, ...strategy }));
+    const more = { group: rolling, pods: took(20, 20), assumptions: defaultAssumptions };
+    expect(secondsOf(known(estimated({ statefulSets }, more)))).toEqual([12 * (30 + 20), 12 * (120 + 40)]);
+  });
+
+  it('takes the gap between one pod and the next for the time to stop, where pods go one by one in one zone', () => {
+    const oneByOne = (gap: number, zones = 'aaaaa'): readonly BroughtBack[] =>
+      [...zones].map((zone, index) => {
+        const createdMs = kitNowMs - 1_000_000 + index * (20 + gap) * 1000;
+        return { zone, createdMs, readyMs: createdMs + 20_000 };
+      });
+    const estimate = known(estimated({}, { pods: oneByOne(50) }));
+    expect([estimate.stop.p50Seconds, estimate.measuredStops, secondsOf(estimate)[0]]).toEqual([50, 4, 12 * 70]);
+    const stopsMeasured = (pods: readonly BroughtBack[], more: Partial<EstimateInput> = {}) =>
+      known(estimated({}, { pods, ...more })).measuredStops;
+    // Between zones a wave may soak; side by side nobody knows whose gap it is; what is to be waited for anyhow is no time of a pod.
+    expect(stopsMeasured(oneByOne(50, 'aabbc'))).toBe(0);
+    expect(stopsMeasured(oneByOne(-10))).toBe(0);
+    expect(stopsMeasured(oneByOne(50), { group: group({ rollout: { minIntervalMs: 60_000 } }) })).toBe(0);
+  });
+
+  it('has the end of each zone that is not done, in the order in which they go', () => {
+    const done = statefulSet({ name: 'ingester-zone-a', replicas: 4 });
+    const { zones } = known(estimated({ statefulSets: [done, ...sets.slice(1)] }, { pods: took(10, 10) }));
+    expect(Object.entries(zones).map(([zone, { p50Ms }]) => [zone, (p50Ms - kitNowMs) / 1000])).toEqual([
+      ['b', 40],
+      ['c', 80],
+    ]);
+  });
+
+  it('counts the soaks that are ahead, and leaves out the time of people but says how many are asked', () => {
+    const careful = group({
+      rollout: {
+        waves: [
+          wave('canary', ['a'], { after: { soakMs: 600_000, gates: [] } }),
+          wave('rest', ['b', 'c'], { before: { approval: { count: 2, from: [] }, gates: [] } }),
+        ],
+      },
+    });
+    const estimate = known(estimated({}, { group: careful, pods: took(10, 10) }));
+    expect([secondsOf(estimate)[0], estimate.approvals]).toEqual([120 + 600, 1]);
+  });
+
+  it('is nothing where nothing is to be done', () => {
+    expect(estimated({ statefulSets: [] })).toBeUndefined();
+  });
+
+  it('cannot be told, with the reason, of what somebody paused and of a pod that does not come back', () => {
+    const pause = { namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'INC-1' } as const;
+    expect(estimated({ intents: [pause] })).toEqual({ unknown: 'paused: the group is paused (INC-1)' });
+    const crashing = { revision: newRevision, isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
+    expect(estimated({ podChanges: { 'ingester-zone-a': { 3: crashing } } })).toEqual({ unknown: expect.stringContaining('zone-budget') });
+  });
+
+  it('has patience with a pod that is late, but not for ever', () => {
+    const starting = (seconds: number) => ({
+      podChanges: {
+        'ingester-zone-a': {
+          3: { revision: newRevision, isReady: false, containersReady: false, readyChangedMs: kitNowMs - seconds * 1000 },
+        },
+      },
+    });
+    expect(secondsOf(known(estimated(starting(100), { pods: took(40, 40) })))[0]).toBe(10 + 11 * 40);
+    expect(isUnknown(estimated(starting(241), { pods: took(40, 40) }) ?? { unknown: 'nothing' })).toBe(true);
+  });
+
+  it('ends with a window that does not open again within sight', () => {
+    const closed = {
+      namespace: 'mimir',
+      name: 'calm',
+      targets: { all: true as const },
+      metrics: {},
+      rules: [],
+      windows: [
+        {
+          name: 'spring',
+          kind: 'allow' as const,
+          actions: ['rollout' as const],
+          ranges: [{ fromMs: kitNowMs + 90 * 86_400_000, toMs: kitNowMs + 91 * 86_400_000 }],
+          inFlight: 'finishPod' as const,
+          source: {},
+        },
+      ],
+      limits: {},
+      limitSources: {},
+    };
+    expect(estimated({ policies: [closed] })).toEqual({ unknown: 'it does not end within 60 days' });
+  });
+});
