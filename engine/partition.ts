@@ -6,14 +6,9 @@ import type { Action, RuleResult } from './decision.ts';
 import { result } from './rule.ts';
 import { oldStatusOf } from './rules/roll.ts';
 import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from './snapshot.ts';
-import type { ZoneView } from './view.ts';
+import { partitionOrdinal, type ZoneView } from './view.ts';
 
 type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
-
-/** The lowest ordinal that the StatefulSet controller brings to the update revision: the partition counts from `spec.ordinals.start`. */
-export function partitionOrdinal({ firstOrdinal, partition }: StatefulSetView): number {
-  return firstOrdinal + partition;
-}
 
 /** Pods that the StatefulSet controllers of the group may replace, as claims of this instant, for budgets that know claims alone. */
 export function releasedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowMs'>): readonly Claim[] {

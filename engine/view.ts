@@ -338,3 +338,8 @@ function statusGap(group: GroupDefinition, set: StatefulSetView, found: number, 
   if (group.compatibility.readiness !== 'containers') return 0;
   return Math.max(set.status.replicas - set.status.readyReplicas, set.status.replicas - found, notReadyPods, 0);
 }
+
+/** The lowest ordinal that the StatefulSet controller brings to the update revision: the partition counts from `spec.ordinals.start`. */
+export function partitionOrdinal({ firstOrdinal, partition }: Pick<StatefulSetView, 'firstOrdinal' | 'partition'>): number {
+  return firstOrdinal + partition;
+}

@@ -66,7 +66,37 @@ function imports(text: string): readonly string[] {
   return [...text.matchAll(/\b(?:from\s+|import\s+|import\s*\(\s*)'([^']+)'/g)].map((match) => match[1] ?? '');
 }
 
+/** The files that a file runs before itself: what is a type alone is gone by then. */
+function runsFirst(file: string): readonly string[] {
+  const statements = readFileSync(file, 'utf8').matchAll(/^(?:import|export) (type )?([^;]*?) from '(\.[^']+)';/gms);
+  const isType = (names: string): boolean => names.startsWith('{') && names.split(',').every((name) => /^[{\s]*(?:type |\}|$)/.test(name));
+  return [...statements].flatMap(([, type, names = '', target = '']) =>
+    type === undefined && !isType(names) ? [join(file, '..', target)] : [],
+  );
+}
+
+/** Files that would have to run before themselves, in their order. */
+function circleIn(files: readonly string[]): readonly string[] {
+  const next = new Map(files.map((file) => [file, runsFirst(file)]));
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): readonly string[] => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return [];
+    for (const target of next.get(file) ?? []) {
+      const circle = visit(target, [...path, file]);
+      if (circle.length > 0) return circle;
+    }
+    done.add(file);
+    return [];
+  };
+  return files.map((file) => visit(file, [])).find((circle) => circle.length > 0) ?? [];
+}
+
 describe('the import rule', () => {
+  it('is followed without a circle', () => {
+    expect(circleIn(folders.flatMap(sources))).toEqual([]);
+  });
+
   for (const folder of folders) {
     it(`${folder}/ imports only what ARCHITECTURE.md allows`, () => {
       const broken: string[] = [];

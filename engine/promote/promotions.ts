@@ -5,7 +5,6 @@ import { isPromoted } from '../../policies/engines.ts';
 import type { GroupContext } from '../context.ts';
 import { type Action, isReplacement } from '../decision.ts';
 import { canonicalJson } from '../hash.ts';
-import { partitionOrdinal } from '../partition.ts';
 import {
   isUnknown,
   type KeptTemplate,
@@ -16,7 +15,7 @@ import {
   type RunState,
   type Snapshot,
 } from '../snapshot.ts';
-import type { GroupView, ZoneView } from '../view.ts';
+import { type GroupView, partitionOrdinal, type ZoneView } from '../view.ts';
 
 /** What a ledger says of promoted pods. */
 export type Promoted = Pick<Ledger, 'promotions' | 'templates'>;

@@ -2,10 +2,9 @@
 import { holdingPartition, isPartitioned, isPromoted } from '../../policies/engines.ts';
 import { waveTarget } from '../amount.ts';
 import type { RuleResult } from '../decision.ts';
-import { partitionOrdinal } from '../partition.ts';
 import { result } from '../rule.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
-import { isAvailable, type ZoneView } from '../view.ts';
+import { isAvailable, partitionOrdinal, type ZoneView } from '../view.ts';
 import type { ChosenPod } from './budget.ts';
 import type { RollQuestion } from './roll.ts';
 import { inFlightBefore, isBelowPartition, isStuck } from './stuck.ts';

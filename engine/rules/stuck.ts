@@ -1,7 +1,7 @@
 // The stuck pod: unready on an old revision for long enough, or for a reason that waiting does not cure.
 import type { GroupContext } from '../context.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
-import { isAvailable, isCrashing, type ZoneView } from '../view.ts';
+import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../view.ts';
 
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
@@ -29,8 +29,8 @@ export function isNextDown({ outdated }: ZoneView, pod: PodView): boolean {
 }
 
 /** Whether the StatefulSet controller would make the pod at the current revision, whatever the update revision is. */
-export function isBelowPartition({ firstOrdinal, partition }: Pick<StatefulSetView, 'firstOrdinal' | 'partition'>, pod: PodView): boolean {
-  return pod.ordinal < firstOrdinal + partition;
+export function isBelowPartition(set: Pick<StatefulSetView, 'firstOrdinal' | 'partition'>, pod: PodView): boolean {
+  return pod.ordinal < partitionOrdinal(set);
 }
 
 /**
