@@ -2,6 +2,7 @@
 import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../policies/definition.ts';
 import { inputsRead } from '../policies/metric-input.ts';
 import { sha256 } from '../policies/sha256.ts';
+import { isBelievable } from './believable.ts';
 import type { GroupContext } from './context.ts';
 import { canonicalJson } from './hash.ts';
 import { type IntentView, isUnknown, type RunState } from './snapshot.ts';
@@ -9,8 +10,12 @@ import { type IntentView, isUnknown, type RunState } from './snapshot.ts';
 /** An intent with the identity that the webhook wrote into it. */
 export type VouchedIntent = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };
 
-function isVouched(intent: IntentView): intent is VouchedIntent {
-  return intent.requestedBy !== undefined;
+/**
+ * Whether the API server vouches for who asked, and the time beside it has come. A person may write the time of their own word where no webhook does:
+ * one that lies ahead would outlast its end, and be about every run until then.
+ */
+export function isVouched(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): intent is VouchedIntent {
+  return intent.requestedBy !== undefined && isBelievable(context, intent.requestedBy.atMs);
 }
 
 /**
@@ -41,9 +46,15 @@ export function isOfRun({ runId, requestedBy }: IntentView, run: Pick<RunState, 
 }
 
 /** What people whom the API server vouches for said about this run, by the name of the intent. Nothing while intents cannot be read. */
-export function wordsOn({ intents }: Pick<GroupContext, 'intents'>, run: RunState, action: IntentView['action']): readonly VouchedIntent[] {
+export function wordsOn(
+  context: Pick<GroupContext, 'intents' | 'nowMs'>,
+  run: RunState,
+  action: IntentView['action'],
+): readonly VouchedIntent[] {
+  const { intents } = context;
   if (isUnknown(intents)) return [];
-  return intents.filter(isVouched).filter((intent) => intent.action === action && isOfRun(intent, run));
+  const vouched = intents.filter((intent) => isVouched(context, intent));
+  return vouched.filter((intent) => intent.action === action && isOfRun(intent, run));
 }
 
 /** `anna (bad release)`; without a name where nobody vouches for one. */
@@ -65,13 +76,14 @@ export function abortOf(context: GroupContext, run: RunState): VouchedIntent | u
 }
 
 /**
- * Whether an intent holds like a pause: pauses do, and aborts that cannot end a run, since nobody vouches for who said so or they name none. One
- * that names a run holds no other.
+ * Whether an intent holds like a pause: pauses do, and aborts that cannot end a run: nobody vouches for who said so, their time is still to come,
+ * or they name none. One that names a run holds no other.
  */
-export function isHold({ action, runId, requestedBy }: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
+export function isHold(context: Pick<GroupContext, 'nowMs'>, intent: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
+  const { action, runId } = intent;
   if (action === 'pause' || action === 'hold') return true;
   if (action !== 'abort') return false;
-  return runId === undefined || (requestedBy === undefined && (run === undefined || runId === run.id));
+  return runId === undefined || (!isVouched(context, intent) && (run === undefined || runId === run.id));
 }
 
 /**

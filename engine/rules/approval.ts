@@ -1,8 +1,8 @@
-// Who approved what. An approval counts only with an identity that the API server vouches for.
+// Who approved what. An approval counts only with an identity that the API server vouches for, and with a time that can be true.
 import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { isOfRun } from '../people.ts';
+import { isOfRun, isVouched } from '../people.ts';
 import { earliest, result } from '../rule.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
@@ -30,15 +30,17 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const about = context.intents.filter((intent) => isAbout(intent) && isOfRun(intent, run) && isRecent(intent));
   const from = approval.from.length === 0 ? '' : ` from ${approval.from.join(' or ')}`;
   const limit = `${approval.count}${from}`;
-  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !isTakenBack(intent, about));
+  const approvals = about.filter((intent) => intent.action === 'approve');
+  const timely = approvals.filter((intent) => isVouched(context, intent));
+  // What holds counts whatever time it says: only who says so matters.
+  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !isTakenBack(intent, timely));
   if (rejection !== undefined) {
     return result(rule, 'no', `${rejection.requestedBy?.user} rejected it${rejection.reason ? `: ${rejection.reason}` : ''}`, {
       limit,
       source,
     });
   }
-  const approvals = about.filter((intent) => intent.action === 'approve');
-  const valid = approvals.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
+  const valid = timely.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
   const counted = valid.filter((intent) => intent.digest === digest);
   const users = [...new Set(counted.map((intent) => intent.requestedBy?.user ?? ''))].sort();
   const anonymous = approvals.filter((intent) => intent.requestedBy === undefined).length;
@@ -50,10 +52,12 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
     });
   }
   const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
-  if (anonymous === 0) return result(rule, 'wait', fact, { limit, source, digest });
-  return result(rule, 'unknown', `${fact}, and ${anonymous} without an identity, which only the webhook can stamp`, {
-    ...{ limit, source, digest },
-  });
+  const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVouched(context, intent)).length;
+  const uncounted = [
+    ...(anonymous === 0 ? [] : [`, and ${anonymous} without an identity, which only the webhook can stamp`]),
+    ...(ahead === 0 ? [] : [`, and ${ahead} whose time (spec.requestedBy.at) is still to come, or comes of a clock that is ahead`]),
+  ];
+  return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest });
 }
 
 /** Whose approvals would count, were they of what is asked now. */
@@ -70,12 +74,9 @@ function voidText(valid: readonly IntentView[], users: readonly string[], digest
 }
 
 /** Who rejected may approve afterwards. */
-function isTakenBack({ requestedBy }: IntentView, about: readonly IntentView[]): boolean {
-  return about.some(
-    (other) =>
-      other.action === 'approve' &&
-      other.requestedBy?.user === requestedBy?.user &&
-      (other.requestedBy?.atMs ?? 0) > (requestedBy?.atMs ?? 0),
+function isTakenBack({ requestedBy }: IntentView, approvals: readonly IntentView[]): boolean {
+  return approvals.some(
+    (other) => other.requestedBy?.user === requestedBy?.user && (other.requestedBy?.atMs ?? 0) > (requestedBy?.atMs ?? 0),
   );
 }
 

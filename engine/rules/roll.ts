@@ -84,7 +84,7 @@ const notPaused: Rule<RollQuestion> = {
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
   const { run } = context.view.ledger;
-  const pause = context.intents.find((intent) => isHold(intent, run) && (intent.zone === undefined || intent.zone === zone));
+  const pause = context.intents.find((intent) => isHold(context, intent, run) && (intent.zone === undefined || intent.zone === zone));
   if (pause === undefined) return result('paused', 'ok', 'nobody paused it');
   const who = pause.requestedBy === undefined ? '' : ` by ${pause.requestedBy.user}`;
   const why = pause.reason === undefined ? '' : ` (${pause.reason})`;

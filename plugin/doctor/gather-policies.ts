@@ -7,6 +7,7 @@ import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isPromoted } from '../../policies/engines.ts';
 import { admissionPolicyKinds } from '../../policies/install/admission-policy-objects.ts';
+import { markAnnotation } from '../../policies/install/policy-mark.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../policies/install/registered-policies.ts';
 import type { Cluster } from '../connection.ts';
 import type { AdmissionPolicyFact, RegistrationFact } from './check.ts';
@@ -52,7 +53,9 @@ async function readAll({ env, timeoutMs }: Cluster, names: readonly string[]): P
     for (const name of names) {
       try {
         const found = await getObject(env, resource, { name }, { site: 'doctor.admissionPolicies', timeoutMs });
-        if (found !== undefined) stored.push({ kind: resource.kind, name, spec: asJsonObject(found['spec']) });
+        if (found === undefined) continue;
+        const mark = found.metadata.annotations?.[markAnnotation];
+        stored.push({ kind: resource.kind, name, spec: asJsonObject(found['spec']), ...(mark === undefined ? {} : { mark }) });
       } catch (error) {
         if (isStatus(error, 404)) return 'not served';
         if (!isStatus(error, 403)) throw error;

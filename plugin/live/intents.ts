@@ -59,7 +59,7 @@ export async function standingPauses(
 /** Whether it holds a group or zone, and has not expired. */
 export function isPause(intent: IntentView, nowMs: number): boolean {
   const { expiresMs, runId } = intent;
-  return isHold(intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
+  return isHold({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
 }
 
 /** Intents that hold one of these revisions, as objects. */

@@ -1,5 +1,6 @@
 // Groups of StatefulSets that nobody has labelled, guessed from their names and from where their pods run: proposals, each with how it was guessed.
 import { holdingPartition } from '../engines.ts';
+import { matchesSelector } from '../label-selector.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import { groupName, zoneNames } from './names.ts';
@@ -45,7 +46,7 @@ export function guessGroups({ objects, groups, claimed = new Map(), namespace = 
   const leftOut: LeftOut[] = [];
   const sets: ZoneLike[] = [];
   for (const set of zoneLikes(objects, namespace)) {
-    const why = whyNot(set, groups, claimed);
+    const why = whyNot(set, { groups, claimed, namespace });
     if (why === undefined) sets.push(set);
     else if (why !== isMember) leftOut.push({ namespace: set.namespace, name: set.name, why });
   }
@@ -86,17 +87,22 @@ function zoneLikes(objects: readonly unknown[], defaultNamespace: string): reado
 
 const isMember = 'it is a member of a group';
 
-function whyNot(set: ZoneLike, groups: readonly RolloutGroup[], claimed: ReadonlyMap<string, string>): string | undefined {
-  const { namespace, name, owner, isLabelled, phasedBy } = set;
-  const isNamed = groups.some(
-    ({ metadata, spec }) =>
-      (metadata.namespace ?? 'default') === namespace && spec.members.zones?.some((zone) => zone.statefulSet === name) === true,
-  );
-  if (isNamed || isLabelled) return isMember;
+type Context = Required<Pick<GuessInput, 'groups' | 'claimed' | 'namespace'>>;
+
+function whyNot(set: ZoneLike, { groups, claimed, namespace: defaultNamespace }: Context): string | undefined {
+  const { namespace, owner, isLabelled, phasedBy } = set;
+  const ofNamespace = groups.filter(({ metadata }) => (metadata.namespace ?? defaultNamespace) === namespace);
+  if (isLabelled || ofNamespace.some((group) => hasMember(group, set))) return isMember;
   const claim = claimed.get(keyOf(set)) ?? (phasedBy === undefined ? undefined : `PhasedRollout ${namespace}/${phasedBy}`);
   if (claim !== undefined) return `${claim} has it, and what that asks for would be missing`;
   if (namespace === 'kube-system') return 'kube-system belongs to the cluster itself';
   return owner === undefined ? undefined : `${owner} owns it, and its operator would take back what others write`;
+}
+
+/** By its name, or by the labels that the group selects its members by. */
+function hasMember({ spec: { members } }: RolloutGroup, { name, labels }: ZoneLike): boolean {
+  if (members.zones !== undefined) return members.zones.some((zone) => zone.statefulSet === name);
+  return members.selector !== undefined && matchesSelector(members.selector, labels);
 }
 
 /** StatefulSets that look like the zones of one group. */

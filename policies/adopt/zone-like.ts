@@ -1,5 +1,5 @@
 // What a StatefulSet without labels of a group tells about its place among others: the zone in its name, and where its pods must run.
-import { valueAt } from '../schema/schema-walk.ts';
+import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import { labelKeys } from './keys.ts';
 import { phasedOwner } from './phased-rollout.ts';
 
@@ -9,6 +9,7 @@ export type SuffixKind = 'zone' | 'cloud zone' | 'letter' | 'number';
 export interface ZoneLike {
   readonly namespace: string;
   readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
   /** The name without its zone; undefined when no part of it looks like one. */
   readonly base?: string;
   readonly suffix?: SuffixKind;
@@ -57,6 +58,7 @@ export function readZoneLike(set: unknown, { namespace, name }: Pick<ZoneLike, '
   return {
     namespace,
     name,
+    labels: labelsOf(set),
     ...found,
     ...(pinned === undefined ? {} : { pinned }),
     app: appOf(set, name),
@@ -65,6 +67,12 @@ export function readZoneLike(set: unknown, { namespace, name }: Pick<ZoneLike, '
     isLabelled: valueAt(set, ['metadata', 'labels', labelKeys.group]) !== undefined,
     ...(typeof phasedBy === 'string' ? { phasedBy } : {}),
   };
+}
+
+function labelsOf(set: unknown): ZoneLike['labels'] {
+  const labels = valueAt(set, ['metadata', 'labels']);
+  if (!isRecord(labels)) return {};
+  return Object.fromEntries(Object.entries(labels).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value] as const] : [])));
 }
 
 /** Of the component nothing is asked: charts write the zone into it. A label that repeats the name of the StatefulSet says nothing of the software. */

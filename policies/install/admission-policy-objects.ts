@@ -1,5 +1,6 @@
 // A ValidatingAdmissionPolicy with its binding: what the API server evaluates by itself, whether anybody of ours answers or not.
 import { clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
+import { marked } from './policy-mark.ts';
 import { admissionVersion } from './webhooks.ts';
 
 /** Served from Kubernetes 1.30 on. The binding comes after what it binds. */
@@ -21,9 +22,11 @@ export function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bo
   const [policy, binding] = admissionPolicyKinds;
   const matchResources = namespaceSelector === undefined ? {} : { matchResources: { namespaceSelector } };
   return [
-    installObject([admissionVersion, policy], { name }, namespace, { spec }),
-    installObject([admissionVersion, binding], { name }, namespace, {
-      spec: { policyName: name, validationActions: ['Deny'], ...matchResources },
-    }),
+    marked(installObject([admissionVersion, policy], { name }, namespace, { spec })),
+    marked(
+      installObject([admissionVersion, binding], { name }, namespace, {
+        spec: { policyName: name, validationActions: ['Deny'], ...matchResources },
+      }),
+    ),
   ];
 }

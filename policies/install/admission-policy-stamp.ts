@@ -7,9 +7,6 @@ import type { InstallObject, InstallOptions } from './object.ts';
 /** The field of the spec. */
 const stamp = 'requestedBy';
 
-/** By how much the clock of a webhook may be ahead of that of the API server. CEL knows no other time than that of the creation. */
-const clockSlack = '5m';
-
 /** The spec says something else than before, beside who asked: whoever changes what is asked for asks for it, as at /admission/stamp. */
 const isAsked = [
   "request.operation == 'CREATE'",
@@ -55,19 +52,19 @@ export function stampPolicyOf(options: InstallOptions): readonly InstallObject[]
         { name: 'isAsked', expression: isAsked },
       ],
       validations: [
+        // The time is not looked at. It is what the clock of a webhook says, or its writer in their own name, and CEL has no clock to hold it against but
+        // that of a creation: a bound there would refuse every intent, a pause in an emergency too, while the clock of a webhook is ahead, and bind no
+        // update. The agent believes no time that lies ahead of its own clock.
         {
           expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
           messageExpression: `'spec.${stamp} does not say who asks, which is ' + request.userInfo.username + ' with no more than their groups; ${advice}'`,
           reason: 'Forbidden',
         },
+        // A manifest without the field is applied again after the webhook that stamped it is gone: nobody is believed then. Whoever may write that may
+        // change the whole word without a stamp.
         {
-          expression: `request.operation != 'CREATE' || variables.stamp == null || timestamp(variables.stamp.at) <= timestamp(object.metadata.creationTimestamp) + duration('${clockSlack}')`,
-          message: `spec.${stamp}.at lies ahead of now; ${advice}`,
-          reason: 'Forbidden',
-        },
-        {
-          expression: 'variables.isAsked || variables.stamp == variables.oldStamp',
-          message: `spec.${stamp} stays as it is while the object asks for nothing else`,
+          expression: 'variables.isAsked || variables.stamp == null || variables.stamp == variables.oldStamp',
+          message: `spec.${stamp} stays as it is, or goes, while the object asks for nothing else`,
           reason: 'Forbidden',
         },
       ],

@@ -5,6 +5,7 @@ import { isHeld, strategyPolicyOf } from './admission-policy-strategy.ts';
 import type { MatchCondition } from './conditions.ts';
 import { conditionsOf, membersIn } from './narrowing.ts';
 import type { InstallObject } from './object.ts';
+import { fieldsOf, markOf, matched } from './policy-mark.ts';
 import { everywhere, type Member } from './scope.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -14,6 +15,8 @@ export interface StoredPolicy {
   readonly kind: string;
   readonly name: string;
   readonly spec: Fields;
+  /** What its annotation says of the spec that was installed; absent when there is none. */
+  readonly mark?: string;
 }
 
 export interface PolicyQuestion {
@@ -26,8 +29,11 @@ export interface PolicyQuestion {
 }
 
 export interface PolicyProblem {
-  /** `missing`: neither policy nor binding is there, as after an installation without them. `narrow`: something is guarded in part. */
-  readonly kind: 'missing' | 'changed' | 'narrow';
+  /**
+   * `missing`: neither policy nor binding is there, as after an installation without them. `narrow`: something is guarded in part. `outdated`: it is as
+   * an installation of another version wrote it.
+   */
+  readonly kind: 'missing' | 'changed' | 'narrow' | 'outdated';
   readonly message: string;
 }
 
@@ -43,7 +49,7 @@ export function policyNames({ namespace }: Pick<PolicyQuestion, 'namespace'>): r
   return [...new Set([...stampPolicyOf(options), ...strategyPolicyOf(options)].map(({ metadata }) => metadata.name))];
 }
 
-/** Empty when all is as it was installed. What guards update strategies is missed only where something is held. */
+/** Empty when all is as this version installs it. What guards update strategies is missed only where something is held. */
 export function admissionPolicyProblems(stored: readonly StoredPolicy[], question: PolicyQuestion): readonly PolicyProblem[] {
   const options = { ...anyOptions, namespace: question.namespace };
   const { held } = question;
@@ -74,10 +80,21 @@ function problemsOf(
   }
   if (storedPolicy === undefined) return [changed(`${name} is not there, though it is bound`)];
   if (storedBinding === undefined) return [changed(`nothing binds ${name}, so that it refuses nobody`)];
+  const boundBy = `${binding.kind} ${binding.metadata.name}`;
+  const { spec } = storedBinding;
   return [
-    ...policyProblems(name, storedPolicy.spec, specOf(policy), question),
-    ...bindingProblems(`${binding.kind} ${binding.metadata.name}`, storedBinding.spec, specOf(binding), question),
+    ...unlessOutdated(name, storedPolicy, policyProblems(name, storedPolicy.spec, specOf(policy), question)),
+    // No version has bound anything without refusing.
+    ...refusalProblems(boundBy, spec),
+    ...unlessOutdated(boundBy, storedBinding, bindingProblems(boundBy, spec, specOf(binding), question)),
   ];
+}
+
+/** Nobody changed what is as its mark says: another version has other words for it. */
+function unlessOutdated(name: string, { spec, mark }: StoredPolicy, problems: readonly PolicyProblem[]): readonly PolicyProblem[] {
+  if (!problems.some(({ kind }) => kind === 'changed') || mark !== markOf(spec)) return problems;
+  const message = `${name} was installed by another version: run kubectl rollout-group install again`;
+  return [{ kind: 'outdated', message }, ...problems.filter(({ kind }) => kind !== 'changed')];
 }
 
 /** With what the API server fills in. */
@@ -120,15 +137,19 @@ function unnamed(name: string, conditions: readonly MatchCondition[], { named }:
   return [{ kind: 'narrow', message: `${name} does not name ${listed(lacking)}, which it guards only until a rollout begins` }];
 }
 
-function bindingProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
+function refusalProblems(name: string, spec: Fields): readonly PolicyProblem[] {
   const actions = Array.isArray(spec['validationActions']) ? spec['validationActions'] : [];
+  if (actions.includes('Deny')) return [];
+  return [changed(`${name} refuses nobody: its validationActions are ${actions.join(', ') || 'none'}`)];
+}
+
+function bindingProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
   const { namespaceSelector, ...matches } = matched(spec['matchResources']);
   const { namespaceSelector: wantedSelector, ...wantedMatches } = matched(wanted['matchResources']);
   const namespaces = namespacesIn(namespaceSelector, wantedSelector);
   const isSelective = namespaces === undefined || !isSame(matches, wantedMatches);
   const left = question === undefined || namespaces === undefined || namespaces === 'all' ? [] : outside(question.held, namespaces);
   return [
-    ...(actions.includes('Deny') ? [] : [changed(`${name} refuses nobody: its validationActions are ${actions.join(', ') || 'none'}`)]),
     ...(['policyName', 'paramRef'] as const)
       .filter((field) => !isSame(spec[field] ?? null, wanted[field] ?? null))
       .map((field) => changed(`${field} of ${name} was changed`)),
@@ -151,21 +172,12 @@ function outside(held: readonly Member[], namespaces: readonly string[]): readon
   return [...new Set(held.map(({ namespace }) => namespace))].filter((one) => !namespaces.includes(one));
 }
 
-/** `matchConstraints` or `matchResources` with what the API server fills in. */
-function matched(value: unknown): Fields {
-  return { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {}, ...fieldsOf(value) };
-}
-
 function changed(message: string): PolicyProblem {
   return { kind: 'changed', message };
 }
 
 function specOf({ spec }: InstallObject): Fields {
   return fieldsOf(spec);
-}
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
 function isSame(a: unknown, b: unknown): boolean {

@@ -1,10 +1,16 @@
 // Who asked for an intent or an exception, on a real API server: it is true with the webhook that stamps it, and without.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { contextOf } from '../../engine/context.ts';
+import { observeIntent } from '../../engine/observe/objects.ts';
+import { approvalResult } from '../../engine/rules/approval.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { admissionPoliciesOf } from '../../policies/install/admission-policy.ts';
 import { installation } from '../../policies/install/installation.ts';
 import type { ApiClient, KubernetesObject, Method } from '../control-plane/client.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
+import { group } from '../kit/groups.ts';
+import { contextWith } from '../kit/questions.ts';
 import { installStamping } from '../plugin/stamping.ts';
 import { optionsOf } from '../policies/install/given.ts';
 import { apply, json, merge } from './kit.ts';
@@ -92,7 +98,6 @@ describeOnControlPlane(
         ['of somebody else', () => stampOf('ada', ['writers'])],
         ['of an administrator', () => stampOf('system:admin', ['system:masters'])],
         ['of oneself in a group of others', () => stampOf('eve', ['writers', 'oncall'])],
-        ['of oneself at a time to come', () => stampOf('eve', ['writers'], 3_600_000)],
       ])('a stamp %s is refused, whatever the way', async (_, forged) => {
         const stamp = forged();
         expect((await ask(eve, 'POST', 'rolloutintents', intent('forged', stamp))).said).toMatch(isRefused);
@@ -136,10 +141,8 @@ describeOnControlPlane(
         const forged = stampOf('eve', ['writers']);
         const writes: readonly (readonly [Method, unknown, string?])[] = [
           ['PATCH', { spec: { requestedBy: forged } }, merge],
-          ['PATCH', { spec: { requestedBy: null } }, merge],
           ['PATCH', { spec: { requestedBy: { at: forged.at } } }, merge],
           ['PATCH', [{ op: 'replace', path: '/spec/requestedBy/groups', value: [] }], json],
-          ['PATCH', [{ op: 'remove', path: '/spec/requestedBy' }], json],
           ['PUT', { ...answer, spec: { ...answer.spec, requestedBy: forged } }],
         ];
         for (const [method, body, type] of writes) {
@@ -149,6 +152,43 @@ describeOnControlPlane(
         expect(unsaid.said).toMatch(/^403 .*stays as it is/s);
         const labelled = await ask(eve, 'PATCH', 'rolloutintents/hers', { metadata: { labels: { a: 'b' } } }, merge);
         expect([labelled.said, labelled.stamp]).toEqual(['200 ', own]);
+      });
+
+      it('a stamp may be taken away while nothing else is asked for, as by a manifest without it, and nobody is believed then', async () => {
+        const taken: readonly (readonly [string, Method, unknown, string?])[] = [
+          ['null', 'PATCH', { spec: { requestedBy: null } }, merge],
+          ['removed', 'PATCH', [{ op: 'remove', path: '/spec/requestedBy' }], json],
+          ['replaced', 'PUT', undefined],
+        ];
+        for (const [name, method, body, type] of taken) {
+          const { answer } = await ask(ada, 'POST', 'rolloutintents', intent(`taken-${name}`, stampOf('ada', ['oncall'])));
+          const { resourceVersion } = answer.metadata;
+          const written = method === 'PUT' ? { ...intent(`taken-${name}`), metadata: { name: `taken-${name}`, resourceVersion } } : body;
+          const { said, stamp } = await ask(eve, method, `rolloutintents/taken-${name}`, written, type);
+          expect([name, said, stamp]).toEqual([name, '200 ', undefined]);
+        }
+      });
+
+      it('a time to come is taken, in the name of its writer, when it is created and when it is changed, and counts for nothing', async () => {
+        const created = await ask(
+          ada,
+          'POST',
+          'rolloutintents',
+          intent('early', { ...stampOf('ada', ['oncall']), at: '2099-01-01T00:00:00Z' }),
+        );
+        expect(created.said).toBe('201 ');
+        const hers = await ask(ada, 'POST', 'rolloutintents', intent('honest', stampOf('ada', ['oncall'])));
+        const counts = ({ answer }: { readonly answer: Asked }) => {
+          const view = observeIntent(answer);
+          if (isUnknown(view)) throw new Error(view.unknown);
+          const context = contextOf({ ...contextWith(group()).snapshot, nowMs: Date.now(), intents: [{ ...view, digest: 'd' }] }, group());
+          const approval = { count: 1, from: ['oncall'], expiresMs: 3_600_000 };
+          return approvalResult({ context, rule: 'approval', approval, subject: { wave: 'rest' }, digest: 'd', source: undefined }).outcome;
+        };
+        expect([counts(created), counts(hers)]).toEqual(['unknown', 'ok']);
+        const later = { spec: { reason: 'again', requestedBy: { ...stampOf('ada', ['oncall']), at: '2099-01-01T00:00:00Z' } } };
+        const changed = await ask(ada, 'PATCH', 'rolloutintents/honest', later, merge);
+        expect([changed.said, changed.stamp?.at, counts(changed)]).toEqual(['200 ', '2099-01-01T00:00:00Z', 'unknown']);
       });
 
       it('nobody changes what another person asked for in their name', async () => {

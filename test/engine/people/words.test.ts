@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide.ts';
 import type { AdmissionRequest } from '../../../engine/decision.ts';
 import { judge } from '../../../engine/judge.ts';
-import { digestOfRule, digestOfWaves, isHold } from '../../../engine/people.ts';
+import { abortOf, digestOfRule, digestOfWaves, isHold } from '../../../engine/people.ts';
 import { runRecord } from '../../../engine/publish/run-record.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { withException } from '../../../engine/rules/exception.ts';
@@ -51,6 +51,12 @@ describe('a promotion', () => {
   const bad: Snapshot['gateReadings'] = [
     { namespace: 'mimir', group: 'ingester', gate: 'errors', readings: [{ atMs: kitNowMs - 1000, result: 'value', value: 9 }] },
   ];
+
+  it('whose time is still to come passes over nothing', () => {
+    const said = (aheadMs: number) => intent({ action: 'promote', requestedBy: vouched('kim', kitNowMs + aheadMs) });
+    expect(asked([said(30_001)])).toEqual(['soak wait', 'gate wait']);
+    expect(asked([said(30_000)])).toEqual(['soak skip', 'gate skip']);
+  });
 
   it('passes over soak and gates, also one that would fail the run, and says who said so', () => {
     expect(asked([])).toEqual(['soak wait', 'gate wait']);
@@ -141,16 +147,25 @@ describe('the digest of what is approved', () => {
 });
 
 describe('an abort', () => {
+  const now = { nowMs: kitNowMs };
   it.each<[string, Partial<IntentView>, boolean]>([
     ['of somebody vouched, of a run', { runId: 'run-1' }, false],
     ['of somebody vouched, of no run', {}, true],
   ])('%s holds like a pause: %j', (_name, more, expected) => {
-    expect(isHold(intent({ action: 'abort', ...more }), { id: 'run-1' })).toBe(expected);
+    expect(isHold(now, intent({ action: 'abort', ...more }), { id: 'run-1' })).toBe(expected);
   });
 
   it('of nobody holds the run that it names, and no other', () => {
     const { requestedBy: _nobody, ...anonymous } = intent({ action: 'abort', runId: 'run-1' });
-    expect([isHold(anonymous, { id: 'run-1' }), isHold(anonymous, { id: 'run-2' })]).toEqual([true, false]);
+    expect([isHold(now, anonymous, { id: 'run-1' }), isHold(now, anonymous, { id: 'run-2' })]).toEqual([true, false]);
+  });
+
+  it('whose time is still to come ends nothing, and holds until it has', () => {
+    const early = (aheadMs: number) => intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', kitNowMs + aheadMs) });
+    expect([30_000, 30_001].map((aheadMs) => isHold(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
+    expect(holding(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
+    const ended = [30_000, 30_001].map((aheadMs) => abortOf(contextWith(group(), { intents: [early(aheadMs)] }), runOf()) !== undefined);
+    expect(ended).toEqual([true, false]);
   });
 
   it('that is older than a retry ends nothing', () => {

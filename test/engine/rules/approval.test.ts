@@ -126,6 +126,27 @@ describe('an approval', () => {
     expect(ask({}, [anonymous('x'), by('kim')])).toMatchObject({ outcome: 'ok' });
   });
 
+  const ahead = (user: string, aheadMs: number, overrides: Partial<IntentView> = {}) =>
+    by(user, { requestedBy: { user, groups: ['oncall'], atMs: kitNowMs + aheadMs }, ...overrides });
+
+  it('whose time is still to come does not count, whatever its end, and it says so', () => {
+    const standing = ahead('kim', 365 * 24 * hourMs, { name: 'standing' });
+    expect(ask({ expiresMs: hourMs }, [standing])).toEqual({
+      rule: 'approval',
+      outcome: 'unknown',
+      fact: '0 of 1 approvals from oncall, and 1 whose time (spec.requestedBy.at) is still to come, or comes of a clock that is ahead',
+      ...{ ...one, digest },
+    });
+    expect(ask({}, [ahead('kim', 30_001)])).toMatchObject({ outcome: 'unknown' });
+    expect(ask({}, [ahead('kim', 30_000)])).toMatchObject({ outcome: 'ok', fact: 'approved by kim' });
+    expect(ask({}, [standing, by('zoe')])).toMatchObject({ outcome: 'ok', fact: 'approved by zoe' });
+    // It would not count then either.
+    expect(ask({ from: ['lead'] }, [standing])).toMatchObject({ outcome: 'wait', fact: '0 of 1 approvals from lead' });
+    expect(ask({}, [standing, anonymous('x')]).fact).toMatch(
+      /^0 of 1 approvals from oncall, and 1 without an identity.*, and 1 whose time/,
+    );
+  });
+
   it('is unknown when nobody can read it', () => {
     expect(ask({}, { unknown: 'forbidden' })).toEqual({
       rule: 'approval',
@@ -137,6 +158,15 @@ describe('an approval', () => {
 });
 
 describe('a rejection', () => {
+  it('counts whatever time it says, and what takes it back must be of a time that has come', () => {
+    const at = (aheadMs: number) => ({ requestedBy: { user: 'zoe', groups: ['oncall'], atMs: kitNowMs + aheadMs } });
+    const rejected = by('zoe', { action: 'reject', ...at(hourMs) });
+    expect(ask({}, [by('kim'), rejected])).toMatchObject({ outcome: 'no', fact: 'zoe rejected it' });
+    const now = by('zoe', { action: 'reject', ...at(0) });
+    expect(ask({}, [now, by('zoe', at(hourMs))])).toMatchObject({ outcome: 'no' });
+    expect(ask({}, [now, by('zoe', at(1))])).toMatchObject({ outcome: 'ok' });
+  });
+
   it('outweighs every approval, with its reason', () => {
     const rejected = by('zoe', { action: 'reject', reason: 'the queue grows' });
     expect(ask({}, [by('kim'), rejected])).toEqual({

@@ -3,6 +3,7 @@ import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts, RegistrationFact } from '../../../plugin/doctor/check.ts';
 import { readAdmissionPolicies } from '../../../plugin/doctor/gather-policies.ts';
 import { admissionPoliciesOf } from '../../../policies/install/admission-policy.ts';
+import { markAnnotation, markOf } from '../../../policies/install/policy-mark.ts';
 import { group } from '../../kit/groups.ts';
 import { optionsOf } from '../../policies/install/given.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
@@ -49,6 +50,17 @@ describe('the admission policies', () => {
     expect(await said({ objects: { ...objects, validatingadmissionpolicybindings: bindings } })).toEqual([
       'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-requested-by refuses nobody: its validationActions are Audit',
       'FAIL RG6021 ValidatingAdmissionPolicyBinding rollout-group-update-strategy refuses nobody: its validationActions are Audit',
+    ]);
+  });
+
+  it('of another version are a warning', async () => {
+    const policies = objects.validatingadmissionpolicies.map((one) => {
+      const spec = { ...(one['spec'] as object), variables: [] };
+      return { ...one, metadata: { ...one.metadata, annotations: { [markAnnotation]: markOf(spec) } }, spec };
+    });
+    expect(await said({ objects: { ...objects, validatingadmissionpolicies: policies } })).toEqual([
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-requested-by was installed by another version: run kubectl rollout-group install again',
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-update-strategy was installed by another version: run kubectl rollout-group install again',
     ]);
   });
 

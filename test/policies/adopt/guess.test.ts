@@ -176,6 +176,38 @@ describe('what is left out', () => {
     });
   });
 
+  it('is a member that a group finds by its labels', () => {
+    const labelled = (name: string, namespace: string, labels: object) => ({ metadata: { name, namespace, labels } });
+    const group = schemas.RolloutGroup.parse({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'store', namespace: 'data' },
+      spec: { members: { selector: { matchLabels: { app: 'kv' } }, expect: { count: 2 } }, rollout: { engine: 'onDelete' } },
+    });
+    const objects = [
+      labelled('kv-a', 'data', { app: 'kv', more: '1' }),
+      labelled('kv-b', 'data', { app: 'kv' }),
+      labelled('kv-c', 'data', { app: 'other' }),
+      labelled('kv-d', 'other', { app: 'kv' }),
+    ];
+    expect(guessed(objects, [group])).toMatchObject({ groups: ['data/kv-c: kv-c=kv-c', 'other/kv-d: kv-d=kv-d'], leftOut: [] });
+  });
+
+  it('is a member of a group whose file names no namespace, in the one that stands for it', () => {
+    const group = schemas.RolloutGroup.parse({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'kv' },
+      spec: { members: { zones: [{ name: 'a', statefulSet: 'kv-a' }] }, rollout: { engine: 'onDelete' } },
+    });
+    const namesIn = (namespace: string) =>
+      guessGroups({ objects: [{ metadata: { name: 'kv-a' } }, set('kv-a')], groups: [group], namespace }).groups.map(
+        ({ group: { metadata } }) => `${metadata.namespace}/${metadata.name}`,
+      );
+    expect(namesIn('data')).toEqual([]);
+    expect(namesIn('prod')).toEqual(['data/kv-a']);
+  });
+
   it('is what another operator has, whether that can be converted or not, and what has the label of a group', () => {
     const marked = { metadata: { name: 'ledger', namespace: 'data', annotations: { 'sts.plus/phasedRollout': 'ledger' } } };
     const labelled = { metadata: { name: 'kv-c', namespace: 'data', labels: { 'rollout-group': '' } } };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { admissionPoliciesOf } from '../../../policies/install/admission-policy.ts';
 import type { InstallOptions } from '../../../policies/install/object.ts';
+import { markAnnotation, markOf } from '../../../policies/install/policy-mark.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../policies/install/registered-policies.ts';
 import { group, optionsOf, scopeOf } from './given.ts';
 
@@ -19,14 +20,19 @@ function stored(changes: Partial<InstallOptions> = {}): readonly StoredPolicy[] 
       const isFilled = field === 'matchConstraints' || field === 'matchResources';
       return [field, isFilled ? { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {}, ...(value as Fields) } : value];
     });
-    return { kind, name: metadata.name, spec: Object.fromEntries(fields) };
+    const mark = metadata.annotations?.[markAnnotation];
+    return { kind, name: metadata.name, spec: Object.fromEntries(fields), ...(mark === undefined ? {} : { mark }) };
   });
 }
 
-/** What is said when these fields of one of them are others. */
-function said(name: string, what: 'policy' | 'binding', change: (spec: Fields) => Fields): readonly string[] {
+/** What is said when these fields of one of them are others; by hand, or as another version would have written them. */
+function said(name: string, what: 'policy' | 'binding', change: (spec: Fields) => Fields, { isInstalled = false } = {}): readonly string[] {
   const isMeant = (one: StoredPolicy) => one.name === name && one.kind.endsWith('Binding') === (what === 'binding');
-  const all = stored().map((one) => (isMeant(one) ? { ...one, spec: { ...one.spec, ...change(one.spec) } } : one));
+  const all = stored().map((one) => {
+    if (!isMeant(one)) return one;
+    const spec = { ...one.spec, ...change(one.spec) };
+    return { ...one, spec, ...(isInstalled ? { mark: markOf(spec) } : {}) };
+  });
   return admissionPolicyProblems(all, none).map(({ kind, message }) => `${kind}: ${message}`);
 }
 
@@ -112,6 +118,34 @@ describe('admission policies that are stored', () => {
     ],
   ])('are told of when a binding %s', (_, change, message) => {
     expect(said(stampName, 'binding', change)).toEqual([`changed: ${message}`]);
+  });
+
+  it('are of another version when they are as their own mark says, which is no failure', () => {
+    const again = 'was installed by another version: run kubectl rollout-group install again';
+    const isInstalled = true;
+    const other = (spec: Fields) => ({ ...without(spec, 'validations'), ...without(spec, 'matchConditions'), failurePolicy: 'Ignore' });
+    expect(said(stampName, 'policy', other, { isInstalled })).toEqual([`outdated: ${policy} ${again}`]);
+    const matchResources = { objectSelector: { matchLabels: { a: 'b' } } };
+    expect(said(stampName, 'binding', () => ({ matchResources }), { isInstalled })).toEqual([`outdated: ${binding} ${again}`]);
+    // Whatever its mark says, a binding that refuses nobody is none of ours.
+    expect(said(stampName, 'binding', () => ({ validationActions: ['Warn'] }), { isInstalled })).toHaveLength(1);
+    expect(said(stampName, 'binding', () => ({ validationActions: ['Warn'] }), { isInstalled })[0]).toMatch(/^changed: /);
+  });
+
+  it('are changed when they have no mark, or that of something else', () => {
+    const unmarked = stored().map(({ mark: _none, ...one }) => ({ ...one, spec: { ...one.spec, failurePolicy: 'Ignore' } }));
+    const kindsOf = (all: readonly StoredPolicy[]) => [...new Set(admissionPolicyProblems(all, none).map(({ kind }) => kind))];
+    expect(kindsOf(unmarked)).toEqual(['changed']);
+    expect(kindsOf(unmarked.map((one) => ({ ...one, mark: 'x' })))).toEqual(['changed']);
+    // Without a change nobody asks for the mark.
+    expect(kindsOf(stored().map(({ mark: _none, ...one }) => one))).toEqual([]);
+  });
+
+  it('have the same mark as they are written and as they are stored', () => {
+    const written = admissionPoliciesOf(optionsOf()).map(({ spec }) => markOf(spec as Fields));
+    expect(stored().map(({ spec }) => markOf(spec))).toEqual(written);
+    expect(stored().map(({ mark }) => mark)).toEqual(written);
+    expect(new Set(written).size).toBe(4);
   });
 
   it('may warn beside refusing', () => {
