@@ -5,7 +5,7 @@ import { type GroupContext, zoneNamed } from './context.ts';
 import type { Action, RuleResult, Step } from './decision.ts';
 import { partitionWarnings, setPartition, settlePartitions } from './partition.ts';
 import { rollbackWarnings } from './rollback.ts';
-import { earliest, holds, result, stepOutcome } from './rule.ts';
+import { earliest, holds, isLimitOfZero, result, stepOutcome } from './rule.ts';
 import { type ChosenPod, choosePods } from './rules/budget.ts';
 import { deadlineFailure, progressDeadline, runDeadline } from './rules/deadline.ts';
 import { withException } from './rules/exception.ts';
@@ -213,12 +213,14 @@ function inFlightWait(view: ZoneView, queue: readonly PodView[]): RuleResult {
 
 const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'approval', 'undone', 'protected']);
 
-/** They say no where their limit is nothing, which a person must change. */
-const budgets: ReadonlySet<string> = new Set(['zone-budget', 'eviction-budget']);
-
-/** Time spent behind these rules is not the group's own. */
+/** Time spent behind these rules, and behind a limit of nothing, which a person must change, is not the group's own. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
-  return (holds(answer) && personOrCalendar.has(answer.rule)) || (answer.outcome === 'no' && budgets.has(answer.rule));
+  return (holds(answer) && personOrCalendar.has(answer.rule)) || isLimitOfZero(answer) || isLiftedLater(answer);
+}
+
+/** A limit of nothing that waits for an instant, such as the beginning of an exception. */
+function isLiftedLater({ rule, outcome, limit, earliestMs }: RuleResult): boolean {
+  return rule === 'zone-budget' && outcome === 'wait' && limit === '0' && earliestMs !== undefined;
 }
 
 /** A rule that asks for approval answers under its own name. */

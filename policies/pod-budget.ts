@@ -27,14 +27,21 @@ export interface Standstill {
 }
 
 /**
- * Why the budget lets no pod go although every one of the `expected` pods is healthy, so that neither time nor progress helps; undefined when it
- * lets one go, and when there are no pods.
+ * Why the budget lets no pod go although every pod that it covers is healthy, so that neither time nor progress helps; undefined when it lets one
+ * go, and when there are no pods. Without `expected`, the number of those pods, only what holds for any number: the disruption controller counts
+ * the pods of every workload that the selector matches, also of Deployments, of which neither the files nor the agent may know.
  */
-export function standstillOf(budget: BudgetAmounts, expected: number): Standstill | undefined {
-  if (expected <= 0 || desiredHealthy(budget, expected) < expected) return undefined;
+export function standstillOf(budget: BudgetAmounts, expected?: number): Standstill | undefined {
+  if (expected === undefined ? !isWhole(budget) : expected <= 0 || desiredHealthy(budget, expected) < expected) return undefined;
   const { maxUnavailable, minAvailable } = budget;
   if (maxUnavailable !== undefined) return { field: 'maxUnavailable', text: `maxUnavailable is ${maxUnavailable}` };
   if (minAvailable === undefined) return { text: 'it has neither maxUnavailable nor minAvailable' };
-  const of = expected === 1 ? '1 pod' : `${expected} pods`;
-  return { field: 'minAvailable', text: `minAvailable is ${minAvailable} of ${of}` };
+  const of = expected === undefined ? '' : expected === 1 ? ' of 1 pod' : ` of ${expected} pods`;
+  return { field: 'minAvailable', text: `minAvailable is ${minAvailable}${of}` };
+}
+
+/** Whether a budget asks for every pod, however many there are. */
+function isWhole({ maxUnavailable, minAvailable }: BudgetAmounts): boolean {
+  if (maxUnavailable !== undefined) return budgetAmount(maxUnavailable, 100) <= 0;
+  return minAvailable === undefined || (typeof minAvailable === 'string' && budgetAmount(minAvailable, 100) >= 100);
 }

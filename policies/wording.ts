@@ -25,19 +25,3 @@ export function suggestion(word: string, words: readonly string[]): string | und
 export function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }
-
-/** What is to be said of waves at the beginning that take no pod: `wave canary takes no pod, since zone a has none; rest is the first that does`. */
-export function emptyWavesText({
-  idle,
-  zones,
-  next,
-}: {
-  readonly idle: readonly string[];
-  readonly zones: readonly string[];
-  readonly next: string;
-}): string {
-  const [first = '', ...others] = idle;
-  const waves = others.length === 0 ? `wave ${first} takes` : `waves ${first} to ${others.at(-1)} take`;
-  const where = zones.length === 1 ? `zone ${zones[0]} has none` : `zones ${listed(zones, 'and')} have none`;
-  return `${waves} no pod, since ${where}; the first pods with the new version are those of wave ${next}`;
-}

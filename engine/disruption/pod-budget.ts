@@ -19,13 +19,6 @@ export function budgetsFor(snapshot: Pick<Snapshot, 'podBudgets'>, namespace: st
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The pods that a budget covers: those that the StatefulSets which it selects should have. */
-export function coveredPods({ statefulSets }: Pick<Snapshot, 'statefulSets'>, budget: PodBudgetView): number {
-  return statefulSets
-    .filter((set) => set.namespace === budget.namespace && matchesSelector(budget.selector, set.podLabels))
-    .reduce((sum, { replicas }) => sum + replicas, 0);
-}
-
 /** A budget counts the pods of every StatefulSet that it selects, by the replicas that they should have. */
 export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, budget: PodBudgetView): BudgetHealth {
   let healthy = 0;

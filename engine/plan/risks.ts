@@ -1,5 +1,5 @@
 // What a plan allows and a reviewer should still see: findings RG50xx, each with the object or field that causes it.
-import { emptyWavesText } from '../../policies/wording.ts';
+import { idleWaves } from '../../policies/idle-waves.ts';
 import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';
@@ -131,16 +131,11 @@ const endlessRollout: RiskCheck = ({ waits }) =>
 
 /** A canary of no pods tells nothing; where nothing rolls at all nobody asks for one. */
 const emptyFirstWave: RiskCheck = ({ context, steps, zones }) => {
-  const { waves } = context.group.rollout;
   const empty = zones.filter(({ replicasAfter }) => replicasAfter === 0).map(({ zone }) => zone);
-  const first = waves.findIndex((wave) => wave.zones.some((zone) => !empty.includes(zone)));
-  const [idle, next] = [waves.slice(0, Math.max(0, first)), waves[first]];
-  const [begin] = idle;
-  if (begin === undefined || next === undefined || steps.every(({ kind }) => kind !== 'roll')) return [];
-  const named = empty.filter((zone) => idle.some((wave) => wave.zones.includes(zone)));
-  const message = emptyWavesText({ idle: idle.map(({ name }) => name), zones: named, next: next.name });
-  const source = sourceOf(context, `waves.${begin.name}`);
-  return [{ code: 'RG5009', severity: 'warning', message, ...(source === undefined ? {} : { source }) }];
+  const idle = idleWaves(context.group.rollout.waves, empty);
+  if (idle === undefined || steps.every(({ kind }) => kind !== 'roll')) return [];
+  const source = sourceOf(context, `waves.${idle.waves[0]}`);
+  return [{ code: 'RG5009', severity: 'warning', message: idle.text, ...(source === undefined ? {} : { source }) }];
 };
 
 const riskChecks: readonly RiskCheck[] = [

@@ -7,7 +7,7 @@ import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
-import { budgetHealth, budgetsFor, coveredPods } from '../disruption/pod-budget.ts';
+import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger.ts';
 import { releasedClaims } from '../partition.ts';
 import { earliest, holds, result } from '../rule.ts';
@@ -37,6 +37,8 @@ interface ZoneLimit {
   readonly source: RuleResult['source'];
   /** Which PodDisruptionBudget leaves nothing, and why, as a sentence part; absent where it is a number of ours. */
   readonly because?: string;
+  /** Healthy pods that the budget asks for, where it has no room now and others that it covers can make some. */
+  readonly desired?: number;
 }
 
 /** Pods of the zone that may be unavailable at once, with the place that says so. */
@@ -52,33 +54,53 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
       : [{ limit: unavailableLimit(limits.maxUnavailable, view.replicas), source: limitSources['maxUnavailable'] }],
   );
   const cap = caps.sort((a, b) => a.limit - b.limit)[0];
-  const excepted = exceptionFor(context.exceptions, 'zone-budget', context.group.name, name, context.nowMs);
-  const permitted = excepted.kind === 'one' ? excepted.exception : undefined;
-  const most = permitted?.allow.anything === true ? view.replicas : (permitted?.allow.podsAtMost ?? 0);
-  if (permitted !== undefined && most > Math.min(own, cap?.limit ?? own)) return { limit: most, source: permitted.source };
-  if (cap !== undefined && cap.limit < own) return cap;
+  const permitted = permittedAt({ context, zone }, context.nowMs);
+  if (permitted !== undefined && permitted.limit > Math.min(own, cap?.limit ?? own)) return permitted;
+  // Of two that let none go now the one that never does is the answer.
+  if (cap !== undefined && (cap.limit < own || (cap.limit === 0 && budget?.desired !== undefined))) return cap;
   if (budget?.because !== undefined) return budget;
   return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
 }
 
+/** What the one exception in force at an instant lets go, and where it is written. */
+function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' | 'zone'>, atMs: number): ZoneLimit | undefined {
+  const found = exceptionFor(context.exceptions, 'zone-budget', context.group.name, view.zone.name, atMs);
+  if (found.kind !== 'one') return undefined;
+  const { allow, source } = found.exception;
+  return { limit: allow.anything === true ? view.replicas : (allow.podsAtMost ?? 0), source };
+}
+
+/** The first instant ahead at which an exception lets a pod go; where several overlap none applies, so the end of one counts as well. */
+function permittedAgainMs(question: RollQuestion): number | undefined {
+  const { exceptions, nowMs } = question.context;
+  const instants = exceptions.flatMap(({ notBeforeMs, expiresMs }) => [notBeforeMs ?? nowMs, expiresMs]);
+  return earliest(instants.filter((atMs) => atMs > nowMs && (permittedAt(question, atMs)?.limit ?? 0) > 0));
+}
+
 /**
- * The most pods of the zone that its PodDisruptionBudgets would let go, counted in the zone alone; one where that is none and all that a budget
- * covers leave one. undefined when there is no budget.
+ * The most pods of the zone that its PodDisruptionBudgets would let go, counted in the zone alone; where that is none, one as long as everything
+ * that the budget covers leaves one now. undefined when there is no budget.
  */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
-  const { replicas, set } = zone.view;
+  const { replicas, set, unavailableCount } = zone.view;
   const limits = budgetsFor(context.snapshot, context.group.namespace, set?.podLabels ?? {}).map((budget): ZoneLimit => {
-    const covered = coveredPods(context.snapshot, budget);
-    const standstill = standstillOf(budget, covered);
-    const limit = Math.max(replicas - desiredHealthy(budget, replicas), standstill === undefined ? 1 : 0);
-    if (standstill === undefined) return { limit, source: undefined };
-    return {
-      limit,
-      source: sourceIn(budget, standstill),
-      because: `PodDisruptionBudget ${budget.name} lets none, since ${standstill.text}`,
-    };
+    const standstill = standstillOf(budget);
+    if (standstill !== undefined)
+      return {
+        limit: 0,
+        source: sourceIn(budget, standstill),
+        because: `PodDisruptionBudget ${budget.name} lets none, since ${standstill.text}`,
+      };
+    const own = replicas - desiredHealthy(budget, replicas);
+    if (own > 0) return { limit: own, source: undefined };
+    const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
+    // Pods of the zone that are down have taken their part of the budget already.
+    if (Math.max(0, healthy - desired) + unavailableCount > 0) return { limit: 1, source: undefined };
+    const because = `PodDisruptionBudget ${budget.name} asks for ${desired} of ${expected} pods, ${healthy} are healthy`;
+    return { limit: 0, source: { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` }, because, desired };
   });
-  return limits.sort((a, b) => a.limit - b.limit)[0];
+  // Of two that let none go the one that never does is the answer.
+  return limits.sort((a, b) => a.limit - b.limit || Number(a.desired !== undefined) - Number(b.desired !== undefined))[0];
 }
 
 /** Where a budget says that it lets no pod go. */
@@ -107,7 +129,7 @@ export function choosePods(question: RollQuestion): PodChoice {
       ? result('zone-budget', 'ok', fact, { limit: `${limit}`, source })
       : spent(question, queue, fact, allowed);
   const disruption = underDisruptionBudget(question, picked, limit);
-  const evicted = underEvictionBudget(question, disruption.chosen);
+  const evicted = underEvictionBudget(question, disruption.chosen, queue);
   const withheld = announceable.length > 0 && picked.length === 0 ? announceable.map(({ pod }) => pod.ordinal) : [];
   // A zone that is protected as a whole is held as one.
   const kept = protectedResult(context, view, 'all') === undefined ? protectedResult(context, view, withheld) : undefined;
@@ -132,28 +154,34 @@ function onceMoreFirst({ context, zone }: RollQuestion, picked: readonly ChosenP
 }
 
 /** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. One of nothing is never freed. */
-function spent(question: RollQuestion, queue: readonly PodView[], fact: string, { limit, source, because }: ZoneLimit): RuleResult {
+function spent(question: RollQuestion, queue: readonly PodView[], fact: string, allowed: ZoneLimit): RuleResult {
   const { context, zone } = question;
-  if (limit === 0 && isForGood(question, queue)) {
-    const none = `no pod of zone ${zone.view.zone.name} may go${because === undefined ? '' : `: ${because}`}`;
+  const { limit, source, because, desired } = allowed;
+  const freed = [zone.view.availableAtMs, ...stuckInstants(context, zone.view, queue)];
+  const none = `no pod of zone ${zone.view.zone.name} may go${because === undefined ? '' : `: ${because}`}`;
+  if (desired !== undefined)
+    return result('zone-budget', 'wait', none, {
+      limit: `${desired} healthy`,
+      source,
+      earliestMs: earliest([...freed, permittedAgainMs(question)]),
+    });
+  const permittedMs = limit === 0 ? permittedAgainMs(question) : undefined;
+  if (limit === 0 && permittedMs === undefined && isForGood(question, queue))
     return result('zone-budget', 'no', none, { limit: '0', source });
-  }
-  return result('zone-budget', 'wait', fact, {
-    limit: `${limit}`,
-    source,
-    earliestMs: earliest([zone.view.availableAtMs, ...stuckInstants(context, zone.view, queue)]),
-  });
+  const details = { limit: `${limit}`, source, earliestMs: earliest([...freed, permittedMs]) };
+  return result('zone-budget', 'wait', permittedMs === undefined ? fact : `${none} before an exception lets it`, details);
 }
 
 /**
- * Whether a limit of nothing holds these pods until somebody changes it. Not while one of them may become stuck, which needs no budget; nor where
- * somebody wants the zone to stand still and says so.
+ * Whether a limit of nothing holds these pods until somebody changes it. Not while one of them is down and may be cured, which needs no budget;
+ * nor where somebody wants the zone to stand still and says so.
  */
 function isForGood(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
   if (zone.view.zone.paused || holds(pausedByPerson(context, zone.view.zone.name))) return false;
   const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(question, pod));
-  return going.length > 0 && stuckInstants(context, zone.view, going).length === 0;
+  const mayBeCured = (pod: PodView): boolean => isStuck(context, zone.view, { ...pod, waitingReasons: ['CrashLoopBackOff'] });
+  return going.length > 0 && !going.some(mayBeCured);
 }
 
 function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
@@ -296,7 +324,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
 }
 
 /** The eviction API would refuse what PodDisruptionBudgets do not allow, so no more is asked of it. Stuck pods are deleted, not evicted. */
-function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[]): Filtered {
+function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[], queue: readonly PodView[]): Filtered {
   const { context, zone } = question;
   // The StatefulSet controller asks no budget, so it is asked before pods are left to it.
   const isForController = isPartitioned(context.group);
@@ -327,9 +355,8 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
   );
   const chosen = isForController ? withoutGap(picked, permitted) : permitted;
-  const standstill = standstillOf(budget, expected);
-  const waiting = picked.map(({ pod }) => pod);
-  if (chosen.length === 0 && standstill !== undefined && isForGood(question, waiting)) {
+  const standstill = standstillOf(budget);
+  if (chosen.length === 0 && standstill !== undefined && isForGood(question, queue)) {
     const fact = `PodDisruptionBudget ${budget.name} lets no pod go, since ${standstill.text}`;
     return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, standstill) })] };
   }

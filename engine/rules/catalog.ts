@@ -25,7 +25,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'PodDisruptionBudgets let the eviction API take a pod',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
     whenHeld:
-      'It waits while the pods that a PodDisruptionBudget covers are not all healthy. It says no where waiting does not help: the budget lets no pod go even when all are healthy (`maxUnavailable: 0`, or `minAvailable` as large as the number of pods), or two budgets select the same pods, which the eviction API refuses. Let the budget spare a pod, and leave one budget over each pod. If the group is to stand still on purpose, pause it: `kubectl rollout-group pause GROUP`. Pods that are stuck on an old version are deleted, not evicted, and go all the same.',
+      'It waits while the pods that a PodDisruptionBudget covers are not all healthy. It says no where waiting does not help: the budget lets no pod go even when all are healthy (`maxUnavailable: 0`, or `minAvailable: 100%`), or two budgets select the same pods, which the eviction API refuses. Let the budget spare a pod, and leave one budget over each pod. If the group is to stand still on purpose, write `paused: true` into its zones; in a cluster `kubectl rollout-group pause GROUP` does it too. Pods that are stuck on an old version are deleted, not evicted, and go all the same.',
   },
   { id: 'gate', title: 'the measurements of a gate passed often enough in a row', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
   { id: 'granted-before', title: 'what was allowed a while ago and never came has ended before it is allowed again', outcomes: ['wait'] },
@@ -91,7 +91,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'fewer pods of the zone are down than may be',
     outcomes: ['ok', 'wait', 'no'],
     whenHeld:
-      'It waits until pods that were replaced are available again. It says no when the limit is 0, which neither time nor progress changes: `maxUnavailable: 0` of the group, of the zone or of a policy, or `fromBudget` with a PodDisruptionBudget that lets no pod go. Raise the limit where the rule says that it is written. If the group is to stand still on purpose, pause it instead (`kubectl rollout-group pause GROUP`, or `paused: true` of a zone), or let a policy hold it: then everybody sees who asked for it, and plans say so. Pods that are stuck on an old version are replaced all the same.',
+      'It waits until pods that were replaced are available again. It says no when the limit is 0, which neither time nor progress changes: `maxUnavailable: 0` of the group, of the zone or of a policy, or `fromBudget` with a PodDisruptionBudget that lets no pod go. Raise the limit where the rule says that it is written. If the group is to stand still on purpose, write `paused: true` into its zones, or let a policy hold it; in a cluster `kubectl rollout-group pause GROUP` does it too. Then everybody sees who asked for it, and plans say so. Pods that are stuck on an old version are replaced all the same.',
   },
   { id: 'zone-gap', title: 'the last decrease of another zone is long enough ago', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
 ];

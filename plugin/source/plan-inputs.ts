@@ -9,7 +9,7 @@ import type { PlanInput } from '../../engine/plan/plan.ts';
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policyDigest } from '../../policies/digest.ts';
-import { type Finding, placeText } from '../../policies/findings/finding.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
 import type { Manifest, PolicyFile } from '../../policies/load.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -17,6 +17,7 @@ import { Failure, usageFailure } from '../failure.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
+import { type BesidePlan, notesOf, refuseOtherNamespace } from './plan-notes.ts';
 import { applyWhatIf, parseWhatIf } from './what-if.ts';
 
 export interface PlanInputOptions {
@@ -88,7 +89,8 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const documentsOf = (files: PolicyFiles, names: ReadonlySet<string>) =>
     files.loaded.documents.filter(({ file }) => names.has(file)).map(({ value }): ObjectContent => ({ ...value }));
   const groups = groupsToPlan(bundle.groups, before.resolution.bundle.groups);
-  if (errors.length === 0 && changes.length > 0) refuseOtherNamespace(groups, desiredManifests, after.findings);
+  const beside: BesidePlan = { groups, files: after, current: before.loaded.manifests, desired: desiredManifests };
+  if (errors.length === 0 && changes.length > 0) refuseOtherNamespace(beside);
   return {
     documents: {
       current: documentsOf(before, new Set(currentFiles.map(({ name }) => name))),
@@ -97,7 +99,8 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
     policies: after.loaded.documents.map(({ value }): ObjectContent => ({ ...value })),
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
     manifests: desiredManifests,
-    notes: notesOf({ groups, current: before.loaded.manifests, desired: desiredManifests, findings: after.findings }, options),
+    // Whoever names single groups knows that the others are not in the plan.
+    notes: (options.group ?? []).length > 0 ? [] : notesOf(beside),
     input: {
       groups: errors.length > 0 ? groups : selectGroups(groups, options),
       groupsBefore: before.resolution.bundle.groups,
@@ -115,60 +118,6 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       nowMs,
     },
   };
-}
-
-/** A change by `--set` of a group whose StatefulSets are all beside it would be said to apply to nothing, and not why. */
-function refuseOtherNamespace(groups: readonly GroupDefinition[], desired: readonly Manifest[], findings: readonly Finding[]): void {
-  const elsewhere = findings.find(({ code }) => code === 'RG2119');
-  const isMember = ({ namespace, name }: Manifest) =>
-    groups.some((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === name));
-  if (elsewhere === undefined || desired.filter(isStatefulSet).some(isMember)) return;
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: '--set applies to nothing: no group has a member here',
-    why: `${elsewhere.message} (${placeText(elsewhere)})`,
-    ...(elsewhere.hint === undefined ? {} : { todo: elsewhere.hint }),
-  });
-}
-
-interface Asked {
-  readonly groups: readonly GroupDefinition[];
-  readonly current: readonly Manifest[];
-  readonly desired: readonly Manifest[];
-  readonly findings: readonly Finding[];
-}
-
-/**
- * A group beside its StatefulSets, and StatefulSets that change without a group: Kubernetes rolls those at once, and the plan says nothing of them. Whoever
- * names single groups knows that the others are not in it.
- */
-function notesOf({ groups, current, desired, findings }: Asked, { group: names = [] }: PlanInputOptions): readonly string[] {
-  if (names.length > 0 || groups.length === 0) return [];
-  const elsewhere = findings.filter(({ code }) => code === 'RG2119');
-  const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map((zone) => `${namespace}/${zone.statefulSet}`)));
-  const before = new Map(current.filter(isStatefulSet).map((set) => [nameOf(set), set.value]));
-  const alone = desired
-    .filter((set) => isStatefulSet(set) && !members.has(nameOf(set)))
-    .filter((set) => canonicalJson(before.get(nameOf(set)) ?? null) !== canonicalJson(set.value))
-    .map(nameOf);
-  return [
-    ...elsewhere.map((one) => `${one.message} (${one.code}, ${placeText(one)})`),
-    ...(elsewhere.length > 0 || alone.length === 0 ? [] : [`this plan says nothing of ${aloneText(alone)}`]),
-  ];
-}
-
-function aloneText(names: readonly string[]): string {
-  const shown = names.slice(0, 5).join(', ');
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
-  return `${names.length === 1 ? 'a StatefulSet that is' : `${names.length} StatefulSets that are`} in no group and ${names.length === 1 ? 'changes' : 'change'}: ${shown}${more}`;
-}
-
-function nameOf({ namespace, name }: Manifest): string {
-  return `${namespace}/${name}`;
-}
-
-function isStatefulSet({ kind }: Manifest): boolean {
-  return kind === 'StatefulSet';
 }
 
 /** Two versions of one object cannot both run; most often a folder above the one that was meant is named. */

@@ -36,7 +36,10 @@ export function eachPolicy(check: (policy: Loaded<'RolloutPolicy'>) => readonly 
 }
 
 /** What a group document resolved to; undefined when its members are not known. */
-export function definitionOf({ bundle }: LintContext, group: ObjectName): GroupDefinition | undefined {
+export function definitionOf(
+  { bundle }: Pick<LintContext, 'bundle'>,
+  group: Pick<ObjectName, 'namespace' | 'name'>,
+): GroupDefinition | undefined {
   return bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
 }
 

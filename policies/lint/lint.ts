@@ -33,7 +33,6 @@ import {
   settingsOfTheController,
   wavesAndSchedule,
 } from './rollout.ts';
-import { budgetsOfZero, cappedAtZero, unavailableZero } from './standstill.ts';
 import {
   approvalAfterLastWave,
   emptyFirstWaves,
@@ -44,6 +43,8 @@ import {
   wavesNameZones,
 } from './waves.ts';
 import { windowsThatNeverMeet, windowTimes } from './windows.ts';
+import { budgetsOfZero } from './zero-budgets.ts';
+import { cappedAtZero, unavailableZero } from './zero-limits.ts';
 import { followersWithReplicas, forcedReplicas, knownLeaders, leaderCycles, timeBetweenOneZone, uniqueZones } from './zones.ts';
 
 /** Every check, in the order of the table of codes. */

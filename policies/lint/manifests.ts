@@ -1,10 +1,11 @@
 // What the manifests of members say against the group: another update strategy than the engine needs, and autoscalers of their own.
-import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
+import type { GroupDefinition } from '../definition.ts';
 import { holdingPartition } from '../engines.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import type { Path } from '../yaml/document.ts';
+import { autoscalersOf, scales } from './autoscalers.ts';
 import type { LintCheck, LintContext } from './context.ts';
 
 /** With another strategy the StatefulSet controller replaces pods on its own, in all zones at once, or nobody replaces them. */
@@ -60,25 +61,14 @@ function partitionHint(value: Manifest['value'], partition: unknown): string {
 /** Followers, and all members of a group that counts or mirrors, are written by the agent alone. */
 export const autoscaledMembers: LintCheck = (context) =>
   context.bundle.groups.flatMap((group) =>
-    context.load.manifests.filter(isAutoscaler).flatMap((autoscaler): readonly Finding[] => {
-      const zone = group.zones.find((one) => isTarget(autoscaler, group.namespace, one));
+    autoscalersOf(context).flatMap((autoscaler): readonly Finding[] => {
+      const zone = group.zones.find((one) => scales(autoscaler, group.namespace, 'StatefulSet', one.statefulSet));
       if (zone === undefined || (zone.follows === undefined && zone.replicas.kind === 'leader')) return [];
       const place = autoscaler.place(['spec', 'scaleTargetRef', 'name']);
       const owner = zone.follows === undefined ? `the replicas of ${group.name} say` : `zone ${zone.follows}, which it follows, has`;
       return [finding('RG2118', place, `${autoscaler.kind} ${autoscaler.name} scales ${zone.statefulSet}, whose number is what ${owner}`)];
     }),
   );
-
-function isAutoscaler({ kind, apiVersion }: Manifest): boolean {
-  const isKeda = kind === 'ScaledObject' && apiVersion.startsWith('keda.sh/');
-  return isKeda || (kind === 'HorizontalPodAutoscaler' && apiVersion.startsWith('autoscaling/'));
-}
-
-/** A ScaledObject that names no kind means a Deployment. */
-function isTarget({ namespace, value }: Manifest, groupNamespace: string, zone: ZoneDefinition): boolean {
-  const kind = valueAt(value, ['spec', 'scaleTargetRef', 'kind']);
-  return namespace === groupNamespace && kind === 'StatefulSet' && valueAt(value, ['spec', 'scaleTargetRef', 'name']) === zone.statefulSet;
-}
 
 function memberManifests({ load }: LintContext, group: GroupDefinition): readonly Manifest[] {
   const names = new Set(group.zones.map((zone) => zone.statefulSet));

@@ -44,26 +44,37 @@ export const missingStatefulSets: LintCheck = (context) => {
     const zones = group.value.spec.members.zones ?? [];
     const names = statefulSets.filter((one) => one.namespace === group.namespace).map((one) => one.name);
     const free = names.filter((name) => !zones.some((zone) => zone.statefulSet === name));
+    // Those are said to be in another namespace, and missing is only what is nowhere.
+    const elsewhere = new Set(membersElsewhere(context, group).map(({ name }) => name));
+    const beside = zones.filter(({ statefulSet }) => elsewhere.has(statefulSet));
     const missing = zones.flatMap((zone, index) => {
-      if (names.includes(zone.statefulSet)) return [];
+      if (names.includes(zone.statefulSet) || elsewhere.has(zone.statefulSet)) return [];
       return [{ zone, index, near: suggestion(zone.statefulSet, free) }];
     });
-    if (membersElsewhere(context, group).length > 0) return [];
-    if (!isCluster && missing.length > 0 && missing.length === zones.length && missing.every(({ near }) => near === undefined)) {
-      const message = `the files hold no StatefulSet of the group ${group.name} in the namespace ${group.namespace}, so its members were not checked`;
+    const hasNone = missing.length + beside.length === zones.length && missing.every(({ near }) => near === undefined);
+    if (!isCluster && missing.length > 0 && hasNone) {
+      const which =
+        beside.length === 0
+          ? ''
+          : ` for ${listed(
+              missing.map(({ zone }) => `zone ${zone.name}`),
+              'and',
+            )}`;
+      const checked = beside.length === 0 ? 'its members were' : `${missing.length === 1 ? 'it was' : 'they were'}`;
+      const message = `the files hold no StatefulSet${which} of the group ${group.name} in the namespace ${group.namespace}, so ${checked} not checked`;
       return [finding('RG2111', group.place(['spec', 'members'], 'key'), message)];
     }
     return missing.map(({ zone, index, near }) => {
       const message = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} ${isCluster ? 'does not exist' : 'is not in the files'}`;
       return finding('RG2110', group.place(['spec', 'members', 'zones', index, 'statefulSet']), message, {
-        hint: near ?? elsewhere(context, zone.statefulSet),
+        hint: near ?? namesakeOf(context, zone.statefulSet),
       });
     });
   });
 };
 
 /** Where else the files have a StatefulSet of this name, for a zone of a group whose other members are found. */
-function elsewhere({ statefulSets, isCluster = false }: LintContext, name: string): string | undefined {
+function namesakeOf({ statefulSets, isCluster = false }: LintContext, name: string): string | undefined {
   const others = isCluster ? [] : statefulSets.filter((one) => one.name === name).map((one) => one.namespace);
   return others.length === 0 ? undefined : `a StatefulSet of this name is in the namespace ${listed([...new Set(others)].sort(), 'and')}`;
 }

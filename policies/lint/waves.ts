@@ -1,8 +1,9 @@
 // Waves: what they name, whether they grow, and whether they ever come to an end.
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
+import { idleWaves } from '../idle-waves.ts';
 import type { Loaded } from '../load.ts';
 import type { WaveSpec } from '../schema/rollout-group.ts';
-import { emptyWavesText, suggestion } from '../wording.ts';
+import { suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { definitionOf, eachGroup, type LintCheck, repeats } from './context.ts';
 import { manifestOf, statedReplicas } from './stated.ts';
@@ -100,16 +101,17 @@ export const unfinishedZones: LintCheck = (context) =>
 export const emptyFirstWaves: LintCheck = (context) =>
   context.groups.flatMap((group): readonly Finding[] => {
     const resolved = definitionOf(context, group);
-    const waves = resolved?.rollout.waves ?? [];
     if (resolved === undefined) return [];
     const empty = resolved.zones.filter((zone) => statedReplicas(context, resolved, zone) === 0);
-    const names = new Set(empty.map((zone) => zone.name));
-    const first = waves.findIndex((wave) => wave.zones.some((zone) => !names.has(zone)));
-    const [idle, next] = [waves.slice(0, Math.max(0, first)), waves[first]];
-    if (idle.length === 0 || next === undefined) return [];
-    const zones = empty.filter(({ name }) => idle.some((wave) => wave.zones.includes(name)));
-    const message = emptyWavesText({ idle: idle.map(({ name }) => name), zones: zones.map(({ name }) => name), next: next.name });
-    const related = zones.flatMap((zone) => manifestOf(context, resolved, zone)?.find(['spec', 'replicas']) ?? []).map(sourceOf);
+    const idle = idleWaves(
+      resolved.rollout.waves,
+      empty.map(({ name }) => name),
+    );
+    if (idle === undefined) return [];
+    const related = empty
+      .filter(({ name }) => idle.zones.includes(name))
+      .flatMap((zone) => manifestOf(context, resolved, zone)?.find(['spec', 'replicas']) ?? [])
+      .map(sourceOf);
     const place = group.find([...wavesPath, 0, 'zones']) ?? group.place(['spec', 'rollout', 'schedule'], 'key');
-    return [finding('RG2217', place, message, { related })];
+    return [finding('RG2217', place, idle.text, { related })];
   });

@@ -3,7 +3,7 @@ import { digestOfRule, digestOfWaves } from '../../engine/people.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { gate, group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision } from '../kit/objects.ts';
-import { ago, freeze, hourMs, intent, minuteMs, policy, policyRule, runOf, updatedPods } from '../kit/questions.ts';
+import { ago, exception, freeze, hourMs, intent, minuteMs, policy, policyRule, runOf, updatedPods } from '../kit/questions.ts';
 import { going, holding, podsIn, roll } from '../kit/rolls.ts';
 import type { SnapshotOverrides } from '../kit/snapshots.ts';
 
@@ -131,13 +131,25 @@ describe('the time in which a run may move', () => {
     rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval: { count: 1, from: [] }, gates: [] } })] },
   });
 
+  const none = group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] });
+  const tomorrow = { notBeforeMs: kitNowMs + 24 * hourMs, expiresMs: kitNowMs + 25 * hourMs };
+  const evicting = group({ rollout: { rotateBy: 'evict' } });
+  const pdb = (name: string) => ({
+    namespace: 'mimir',
+    name,
+    selector: { matchLabels: { 'rollout-group': 'ingester' } },
+    maxUnavailable: 1,
+  });
+
   it.each<[string, GroupDefinition, SnapshotOverrides, boolean]>([
     ['goes on while pods are on their way', native, podsIn({ a: { 2: unready } }), true],
     ['goes on while another zone is not whole', native, podsIn({ b: { 2: unready } }), true],
     ['stands still outside windows', native, closed, false],
     ['stands still while somebody paused it', native, { intents: [intent({ action: 'pause' })] }, false],
     ['stands still while a wave waits for approval', approval, {}, false],
-    ['stands still while no pod may go at all', group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] }), {}, false],
+    ['stands still while no pod may go at all', none, {}, false],
+    ['stands still until an exception lets one go', none, { exceptions: [exception('zone-budget', tomorrow)] }, false],
+    ['goes on while two budgets over one pod refuse it', evicting, { podBudgets: [pdb('one'), pdb('two')] }, true],
     ['stands still while a policy waits for approval', native, requiring, false],
     ['goes on once a policy has its approval', native, { ...requiring, intents: [intent({ rule: 'safety/rule', digest: ofRule })] }, true],
   ])('%s', (_name, definition, overrides, isMovable) => {

@@ -1,5 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { admissionPoliciesOf } from '../../policies/install/admission-policy.ts';
+import type { InstallObject } from '../../policies/install/object.ts';
+import { markAnnotation, markOf } from '../../policies/install/policy-mark.ts';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { ApiClient } from '../control-plane/client.ts';
@@ -173,18 +175,34 @@ describeOnControlPlane('doctor', (controlPlane) => {
   it('compares admission policies as they are stored with what an installation has', async () => {
     const { client } = controlPlane();
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
+    const pluralOf = ({ kind }: InstallObject) => `${path}${kind.endsWith('Binding') ? 'ybindings' : 'ies'}`;
     const policies = async () => (await look()).checks.filter(({ check }) => check === 'policies');
     const objects = admissionPoliciesOf(optionsOf());
     try {
-      for (const one of objects) await client.create(`${path}${one.kind.endsWith('Binding') ? 'ybindings' : 'ies'}`, one);
+      for (const one of objects) await client.create(pluralOf(one), one);
       expect((await policies()).map(({ verdict }) => verdict)).toEqual(['ok']);
+      // As another version wrote it: what the API server fills in beside it makes no difference to its mark.
+      for (const one of objects) {
+        const change = one.kind.endsWith('Binding')
+          ? { matchResources: { objectSelector: { matchLabels: { a: 'b' } } } }
+          : { failurePolicy: 'Ignore' };
+        const spec = { ...(one['spec'] as object), ...change };
+        const metadata = { ...one.metadata, annotations: { [markAnnotation]: markOf(spec) } };
+        await client.delete(`${pluralOf(one)}/${metadata.name}`);
+        await client.create(pluralOf(one), { ...one, metadata, spec });
+      }
+      const found = await policies();
+      expect(found.map(({ verdict }) => verdict)).toEqual(objects.map(() => 'warn'));
+      expect(found.every(({ message }) => message.includes('was installed by another version'))).toBe(true);
+      for (const one of objects) {
+        await client.delete(`${pluralOf(one)}/${one.metadata.name}`);
+        await client.create(pluralOf(one), one);
+      }
       await client.patch(`${path}ybindings/rollout-group-requested-by`, 'merge', { spec: { validationActions: ['Warn'] } });
       const refusesNobody = 'ValidatingAdmissionPolicyBinding rollout-group-requested-by refuses nobody: its validationActions are Warn';
       expect(await policies()).toEqual([{ check: 'policies', verdict: 'FAIL', message: refusesNobody, code: 'RG6021' }]);
     } finally {
-      for (const { kind, metadata } of objects) {
-        await client.delete(`${path}${kind.endsWith('Binding') ? 'ybindings' : 'ies'}/${metadata.name}`);
-      }
+      for (const one of objects) await client.delete(`${pluralOf(one)}/${one.metadata.name}`);
     }
     expect(await policies()).toEqual([]);
   });

@@ -25,7 +25,7 @@ kind: PodDisruptionBudget
 metadata: { name: store, namespace: prod }
 spec:
   selector: { matchLabels: { app: store } }
-  minAvailable: 6
+  maxUnavailable: 0
 `;
 
 /** The plan of a new image, over these files. */
@@ -45,21 +45,27 @@ describe('a plan that a limit of zero holds', () => {
 
   it('has the file and line of a PodDisruptionBudget, as explain and the comment on a pull request have', () => {
     const files = { 'm/sets.yaml': sets(), 'm/pdb.yaml': budget, 'p/group.yaml': group('rotateBy: evict') };
-    const fact = 'PodDisruptionBudget store lets no pod go, since minAvailable is 6 of 6 pods';
+    const fact = 'PodDisruptionBudget store lets no pod go, since maxUnavailable is 0';
     const { status, stdout } = plan(files, '-o', 'json');
     const { waits, risks } = JSON.parse(stdout).groups[0];
-    const source = { object: 'PodDisruptionBudget prod/store', field: 'spec.minAvailable', file: 'm/pdb.yaml', line: 6, column: 17 };
+    const source = { object: 'PodDisruptionBudget prod/store', field: 'spec.maxUnavailable', file: 'm/pdb.yaml', line: 6, column: 19 };
     expect([status, waits]).toEqual([5, [{ rule: 'eviction-budget', outcome: 'no', fact, limit: '0', source }]]);
     expect(risks).toEqual([expect.objectContaining({ code: 'RG5008', source })]);
-    expect(plan(files, '-o', 'markdown').stdout).toContain('(`m/pdb.yaml:6:17`)');
+    expect(plan(files, '-o', 'markdown').stdout).toContain('(`m/pdb.yaml:6:19`)');
     const explained = runPlugin(['explain', 'store', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0'], { cwd: folderWith(files) });
-    expect(explained.stdout).toContain('let a pod go: change m/pdb.yaml:6:17');
+    expect(explained.stdout).toContain('let a pod go: change m/pdb.yaml:6:19');
     expect(explained.stdout).toContain('if it is to stand still: kubectl rollout-group pause prod/store');
   });
 
   it('waits, and is not blocked, where the zones say that they are paused', () => {
     const paused = group('maxUnavailable: 0').replaceAll(' }, {', ', paused: true }, {').replace('store-b }', 'store-b, paused: true }');
-    expect(plan({ 'm/sets.yaml': sets(), 'p/group.yaml': paused }).status).toBe(0);
+    const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': paused }, '-o', 'json');
+    const [planned] = JSON.parse(stdout).groups;
+    expect([status, planned.outcome, planned.risks]).toEqual([0, 'waits', []]);
+    const waits = planned.waits.map(({ rule, outcome, fact }: Readonly<Record<string, string>>) => `${rule} ${outcome}: ${fact}`);
+    expect(waits).toContain('paused wait: zone a is paused by its settings');
+    expect(waits).toContain('paused wait: zone b is paused by its settings');
+    expect(waits.filter((wait: string) => !/^[a-z-]+ wait: /.test(wait))).toEqual([]);
   });
 });
 

@@ -31,17 +31,55 @@ describe('lint of StatefulSets beside a group', () => {
 
   it('names both namespaces, and where each is written', () => {
     expect(said(group(onDelete), elsewhere('ingester-a'), elsewhere('ingester-b'))).toEqual([
-      'warning RG2119 the group ingester is in the namespace mimir, since it names none, and its StatefulSets ingester-a and ingester-b are in loki',
+      'notice RG2119 the group ingester is in the namespace mimir, since it names none, and its StatefulSets ingester-a and ingester-b are in loki',
     ]);
     const written = group(onDelete).replace('metadata: {', 'metadata: { namespace: prod,');
     expect(said(written, set('ingester-a'), set('ingester-b'))).toEqual([
-      'warning RG2119 the group ingester is in the namespace prod, and its StatefulSets ingester-a and ingester-b are in mimir, since their manifests name none',
+      'notice RG2119 the group ingester is in the namespace prod, and its StatefulSets ingester-a and ingester-b are in mimir, since their manifests name none',
     ]);
     const [found] = lintPolicies([
       { name: 'group.yaml', text: written },
       { name: 'set.yaml', text: elsewhere('ingester-a') },
     ]).findings;
     expect([found?.file, found?.line, found?.related]).toEqual(['group.yaml', 3, [{ file: 'set.yaml', line: 4, column: 24 }]]);
+  });
+
+  describe('is a warning for a namespace that is misspelt, and a notice for', () => {
+    const inside = (namespace: string, text = group(onDelete)) => text.replace('metadata: {', `metadata: { namespace: ${namespace},`);
+    const both = (namespace: string) => [elsewhere('ingester-a', namespace), elsewhere('ingester-b', namespace)];
+    const severity = (...texts: readonly string[]) =>
+      said(...texts)
+        .filter((one) => one.includes('RG2119'))
+        .map((one) => one.split(' ')[0]);
+    const bySelector = `${header('RolloutGroup', 'ingester')}  members: { selector: { matchLabels: { app: x } }, expect: { count: 1 } }\n${onDelete}`;
+    const labelled = set('ingester-a', 'app: x').replace('metadata: {', 'metadata: { namespace: mimir-prod,');
+
+    it.each<[string, readonly string[], string]>([
+      ['a slip', [inside('mimir-prdo'), ...both('mimir-prod')], 'warning'],
+      ['sets that kustomize puts into it', [inside('mimir-prdo'), set('ingester-a'), set('ingester-b')], 'notice'],
+      ['a group that kustomize puts into it', [group(onDelete), ...both('mimri')], 'notice'],
+      ['another environment', [inside('prod'), ...both('dev')], 'notice'],
+      ['another region', [inside('mimir-eu'), ...both('mimir-us')], 'notice'],
+      ['another number', [inside('mimir-1'), ...both('mimir-2')], 'notice'],
+      ['one that the files know', [inside('mimir-prdo'), ...both('mimir-prod'), elsewhere('cache', 'mimir-prdo')], 'notice'],
+      [
+        'one that the files make',
+        [inside('mimir-prdo'), ...both('mimir-prod'), '---\napiVersion: v1\nkind: Namespace\nmetadata: { name: mimir-prdo }\n'],
+        'notice',
+      ],
+      ['labels', [inside('mimir-prdo', bySelector), labelled], 'notice'],
+    ])('%s', (_name, texts, expected) => {
+      expect(severity(...texts)).toEqual([expected]);
+    });
+  });
+
+  it('drops only the zones that are elsewhere from those that are missing', () => {
+    expect(said(group(onDelete), elsewhere('ingester-a')).filter((one) => !one.includes('RG2119'))).toEqual([
+      'notice RG2111 the files hold no StatefulSet for zone b of the group ingester in the namespace mimir, so it was not checked',
+    ]);
+    expect(said(group(onDelete), elsewhere('ingester-a'), set('ingster-b')).filter((one) => one.startsWith('error'))).toEqual([
+      'error RG2110 the StatefulSet ingester-b of zone b is not in the files',
+    ]);
   });
 
   it('says nothing of another namespace where a group of it has them', () => {
@@ -81,6 +119,9 @@ describe('lint of StatefulSets beside a group', () => {
     ]);
   });
 });
+
+const scaler = (kind: string, apiVersion: string, target: string, name: string) =>
+  `---\napiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: scaler }\nspec: { scaleTargetRef: { kind: ${target}, name: ${name} } }\n`;
 
 describe('lint of limits of zero', () => {
   const found = (text: string) => problems(text).filter((one) => one.endsWith('RG2216'));
@@ -124,6 +165,53 @@ describe('lint of limits of zero', () => {
     expect(found(text).length).toBe(isFound ? 1 : 0);
   });
 
+  const workload = (kind: string, spec: string, apiVersion = 'apps/v1') =>
+    `---\napiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: { name: other, labels: { app: x } }\nspec: ${spec}\n`;
+  const pods = 'template: { metadata: { labels: { app: x } } }';
+  it.each([
+    ['a Deployment', workload('Deployment', `{ replicas: 2, ${pods} }`)],
+    ['a CronJob', workload('CronJob', `{ jobTemplate: { spec: { ${pods} } } }`, 'batch/v1')],
+    ['a Pod', workload('Pod', '{}', 'v1')],
+    ['a StatefulSet of no group', workload('StatefulSet', `{ replicas: 2, ${pods} }`)],
+  ])('by number counts no pods of the group alone where it covers %s', (_name, other) => {
+    expect(found(`${group(evicting)}${members()}${budget('minAvailable: 6')}${other}`)).toEqual([]);
+    expect(found(`${group(evicting)}${members()}${budget('minAvailable: 6')}${other.replaceAll('app: x', 'app: y')}`)).toHaveLength(1);
+    for (const whole of ['maxUnavailable: 0', 'maxUnavailable: 0%', 'minAvailable: 100%']) {
+      expect(found(`${group(evicting)}${members()}${budget(whole)}${other}`)).toHaveLength(1);
+    }
+  });
+
+  it('is not known of a budget that base and overlay write differently', () => {
+    const base = `${group(evicting)}${members()}${budget('maxUnavailable: 0')}`;
+    expect(found(`${base}${budget('maxUnavailable: 1')}`)).toEqual([]);
+    expect(found(`${base}${budget('maxUnavailable: 0')}`)).not.toEqual([]);
+  });
+
+  const exception = (rest = '', rule = 'zone-budget') =>
+    `---\n${header('RolloutException', 'now')}  rule: ${rule}\n  target: { group: ingester${rest} }\n  allow: { podsAtMost: 1 }\n  reason: r\n  expires: 2026-02-01T00:00:00Z\n`;
+
+  it('is none of a group or zone that an exception lets go on', () => {
+    const zero = '  rollout: { engine: onDelete, maxUnavailable: 0 }\n';
+    expect(found(`${group(zero)}${exception()}`)).toEqual([]);
+    expect(found(`${group(zero)}${exception(', zone: a')}`)).toHaveLength(1);
+    expect(found(`${group(zero)}${exception('', 'zone-gap')}`)).toHaveLength(1);
+    const ofZone = group(onDelete).replace('ingester-b }', 'ingester-b, maxUnavailable: 0 }');
+    expect(found(`${ofZone}${exception(', zone: b')}`)).toEqual([]);
+    expect(found(`${ofZone}${exception(', zone: a')}`)).toHaveLength(1);
+    const cap = policy('  limits: { maxUnavailable: 0 }\n');
+    expect(found(`${group(onDelete)}${cap}${exception()}`)).toEqual([]);
+    expect(found(`${group(onDelete)}${cap}${exception(', zone: a')}`)).toHaveLength(1);
+    const fromBudget = group('  rollout: { engine: onDelete, rotateBy: delete, maxUnavailable: fromBudget }\n');
+    expect(found(`${fromBudget}${members()}${budget('maxUnavailable: 0')}`)).toHaveLength(1);
+    expect(found(`${fromBudget}${members()}${budget('maxUnavailable: 0')}${exception()}`)).toEqual([]);
+    expect(found(`${group(evicting)}${members()}${budget('maxUnavailable: 0')}${exception()}`)).toHaveLength(1);
+  });
+
+  it('is not known of pods that an autoscaler counts', () => {
+    const text = `${group(evicting)}${members()}${budget('minAvailable: 6')}`;
+    expect(found(`${text}${scaler('HorizontalPodAutoscaler', 'autoscaling/v2', 'StatefulSet', 'ingester-b')}`)).toEqual([]);
+  });
+
   it('counts followers as their leader has pods', () => {
     const follows = group(evicting).replace('ingester-b }', 'ingester-b, follows: a }');
     const sets = members().replace(/(ingester-b[\s\S]*)replicas: 3, /, '$1');
@@ -158,6 +246,29 @@ describe('lint of a canary without pods', () => {
     expect(said(`${group(canary)}${sized('ingester-a', 0)}${sized('ingester-b', 3)}`)).toEqual([text]);
     const counted = group(canary).replace('ingester-a }', 'ingester-a, replicas: { count: 0 } }');
     expect(said(`${counted}${sized('ingester-a', 3)}${sized('ingester-b', 3)}`)).toEqual([text]);
+  });
+
+  it.each<[string, string, boolean]>([
+    ['an autoscaler', scaler('HorizontalPodAutoscaler', 'autoscaling/v2', 'StatefulSet', 'ingester-a'), false],
+    ['a ScaledObject', scaler('ScaledObject', 'keda.sh/v1alpha1', 'StatefulSet', 'ingester-a'), false],
+    ['an autoscaler of the group', scaler('HorizontalPodAutoscaler', 'autoscaling/v2', 'RolloutGroup', 'ingester'), false],
+    ['an autoscaler of another zone', scaler('HorizontalPodAutoscaler', 'autoscaling/v2', 'StatefulSet', 'ingester-b'), true],
+    ['an autoscaler of a Deployment', scaler('ScaledObject', 'keda.sh/v1alpha1', 'Deployment', 'ingester-a'), true],
+    ['a patch with another number', sized('ingester-a', 3), false],
+    ['a patch that names none', set('ingester-a'), false],
+    ['a copy', sized('ingester-a', 0), true],
+  ])('beside %s', (_name, beside, isFound) => {
+    expect(said(`${group(canary)}${sized('ingester-a', 0)}${sized('ingester-b', 3)}${beside}`)).toHaveLength(isFound ? 1 : 0);
+  });
+
+  it('looks at the leader of a zone that follows, and not at a mirrored number', () => {
+    const follows = group(canary).replace('ingester-a }', 'ingester-a, follows: b }');
+    expect(said(`${follows}${sized('ingester-a', 0)}${sized('ingester-b', 3)}`)).toEqual([]);
+    const mirror = group(canary).replace(
+      'ingester-a }',
+      'ingester-a, replicas: { mirror: { apiVersion: example.com/v1, kind: Ring, name: r } } }',
+    );
+    expect(said(`${mirror}${sized('ingester-a', 0)}${sized('ingester-b', 3)}`)).toEqual([]);
   });
 
   it('names all stages of a schedule', () => {

@@ -37,6 +37,19 @@ describe('a PodDisruptionBudget that lets no pod go', () => {
     expect(desiredHealthy(budget, expected)).toBeGreaterThanOrEqual(expected);
   });
 
+  it.each<[BudgetAmounts, string | undefined]>([
+    [{ maxUnavailable: 0 }, 'maxUnavailable is 0'],
+    [{ maxUnavailable: '0%' }, 'maxUnavailable is 0%'],
+    [{ minAvailable: '100%' }, 'minAvailable is 100%'],
+    [{}, 'it has neither maxUnavailable nor minAvailable'],
+    [{ maxUnavailable: 1 }, undefined],
+    [{ maxUnavailable: '1%' }, undefined],
+    [{ minAvailable: '99%' }, undefined],
+    [{ minAvailable: 1_000_000 }, undefined],
+  ])('is one whatever it covers, or may not be: %j', (budget, text) => {
+    expect(standstillOf(budget)?.text).toBe(text);
+  });
+
   it.each<[BudgetAmounts, number]>([
     [{ maxUnavailable: 1 }, 1],
     [{ maxUnavailable: '1%' }, 100],

@@ -118,7 +118,7 @@ export const groupCodes = {
     title: 'The StatefulSets are in another namespace than the group',
     severity: 'warning',
     explanation:
-      'A group has the StatefulSets of its own namespace alone. The files have those that it names in another one, where no group is about them: nothing orders their rollouts, and nothing protects them. Objects that name no namespace count as those of the namespace default, wherever `kubectl -n` or kustomize puts them later.',
+      'A group has the StatefulSets of its own namespace alone. The files have those that it names in another one, where no group is about them: nothing orders their rollouts, and nothing protects them. It is a warning where the files show a slip: the group names its zones, both sides write a namespace, the two are the same word but for a few letters (`mimr` and `mimir`), and nothing else of the files is in the namespace of the group. Otherwise it is a notice, and lint does not fail: two namespaces that differ may be two environments of which the files have one, labels are the same in all of them, and objects that name no namespace, which count as those of the namespace default here, are put into another one by `kubectl -n`, kustomize, Helm or Argo CD later. Give lint what these make, such as `kustomize build . | kubectl rollout-group lint -`, and it sees the namespaces as they will be.',
     hint: 'write the same metadata.namespace into the group and the StatefulSets',
   },
   RG2120: {
@@ -229,14 +229,14 @@ export const groupCodes = {
     title: 'A limit of zero lets no pod go',
     severity: 'warning',
     explanation:
-      'No pod of a zone may be unavailable, or a PodDisruptionBudget lets none be evicted. A rollout of the group then never ends: it waits for what neither time nor progress changes. Pods that are stuck on an old version are replaced all the same. If the group is to stand still for a while, a pause says so with a reason and an end, `explain` and `status` show who asked for it, and plans say that it is paused instead of blocked.',
-    hint: 'write 1 or more, or pause what is to stand still',
+      'No pod of a zone may be unavailable, or a PodDisruptionBudget lets none be evicted. A rollout of the group then never ends: it waits for what neither time nor progress changes. Pods that are stuck on an old version are replaced all the same. A PodDisruptionBudget that names a number of pods is one of zero only where the files say how many pods the group has, and hold no other workload that it covers. What is to stand still says so: `paused: true` of its zones, or a rule or window of a policy, which plans of files know too; in a cluster also `kubectl rollout-group pause`, with a reason and an end. Plans then say that it waits instead of that it is blocked. Nothing is said of a zone that a RolloutException for `zone-budget` among the files lets go on, and nothing of pods whose number an autoscaler or an overlay decides.',
+    hint: 'write 1 or more, or paused: true where something is to stand still',
   },
   RG2217: {
     title: 'The first wave takes no pod',
     severity: 'warning',
     explanation:
-      'The zones of the first wave have 0 replicas, so that it replaces nothing and there is no canary. The first pods that get the new version are those of a later wave, most often many at once, and the soak and the gates after the first wave have looked at nothing.',
+      'The zones of the first wave have 0 replicas, so that it replaces nothing and there is no canary. The first pods that get the new version are those of a later wave, most often many at once, and the soak and the gates after the first wave have looked at nothing. A number that an autoscaler writes, or of which base and overlay among the files say different things, is not known, and nothing is said of it.',
     hint: 'begin with a zone that has pods, or give the zone replicas',
   },
 } as const;

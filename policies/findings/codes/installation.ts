@@ -136,7 +136,7 @@ export const installationCodes = {
     title: 'An admission policy is not as it was installed',
     severity: 'error',
     explanation:
-      'ValidatingAdmissionPolicies of an installation hold while no webhook answers or none is registered: who asked for an intent must be true, and pods that a partition holds are not let go. One that is missing, changed, unbound, or bound without Deny refuses nothing, and nothing that passes would tell.',
+      'ValidatingAdmissionPolicies of an installation hold while no webhook answers or none is registered: who asked for an intent must be true, and pods that a partition holds are not let go. One that is missing, changed, unbound, or bound without Deny refuses nothing, and nothing that passes would tell. One that another version installed is a warning: it refuses what that version has it refuse.',
     hint: 'install again: kubectl rollout-group install --policies DIR --apply',
   },
   RG6022: {

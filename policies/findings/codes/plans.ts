@@ -43,8 +43,8 @@ export const planCodes = {
     title: 'The rollout never ends',
     severity: 'warning',
     explanation:
-      'A limit of zero holds the rollout: `maxUnavailable: 0` of the group, of a zone or of a policy, or a PodDisruptionBudget that lets no pod go. Neither time nor progress changes that, so the plan is blocked and ends with exit code 5. The agent would wait for ever.',
-    hint: 'change the number that the risk names, or pause the group if it is to stand still: then the plan waits, and is not blocked',
+      'A limit of zero holds the rollout: `maxUnavailable: 0` of the group, of a zone or of a policy, or a PodDisruptionBudget that never lets a pod go (`maxUnavailable: 0`, `minAvailable: 100%`). Neither time nor progress changes that, so the plan is blocked and ends with exit code 5. The agent would wait for ever.',
+    hint: 'change the number that the risk names; if the group is to stand still, write paused: true into its zones, or in a cluster say kubectl rollout-group pause: then the plan waits, and is not blocked',
   },
   RG5009: {
     title: 'The canary has no pods',

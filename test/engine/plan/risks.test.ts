@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
-import type { RolloutDefinition, WaveDefinition } from '../../../policies/definition.ts';
+import type { ExceptionDefinition, RolloutDefinition, WaveDefinition } from '../../../policies/definition.ts';
 import { group, type ZoneOverrides } from '../../kit/groups.ts';
 import { manifest, manifests, planInput } from '../../kit/manifests.ts';
-import { minuteMs } from '../../kit/questions.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { exception, hourMs, minuteMs } from '../../kit/questions.ts';
 
 const fixed = 'grafana/mimir:2.17.1';
 const risksOf = (overrides: Partial<PlanInput> = {}) => planGroups(planInput(overrides)).groups[0]?.risks;
@@ -187,10 +188,35 @@ describe('RG5008, a rollout that never ends', () => {
   });
 
   it('is named with the PodDisruptionBudget that lets no pod be evicted', () => {
-    const plan = planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: 9 })]);
-    const message = 'PodDisruptionBudget pdb lets no pod go, since minAvailable is 9 of 9 pods';
+    const plan = planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: '100%' })]);
+    const message = 'PodDisruptionBudget pdb lets no pod go, since minAvailable is 100%';
     expect(plan?.risks).toEqual([risk(message, { object: 'PodDisruptionBudget mimir/pdb', field: 'spec.minAvailable' })]);
     expect(plan?.outcome).toBe('blocked');
+  });
+
+  it('is none of a budget by number, which may cover pods that nobody told of', () => {
+    const plan = planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: 9 })]);
+    expect([plan?.risks, plan?.outcome]).toEqual([[], 'waits']);
+  });
+
+  it('is none where an exception lets the plan complete, also one that begins later', () => {
+    const planned = (zone: ZoneOverrides, dates: Partial<ExceptionDefinition>, budgets: readonly unknown[] = []) =>
+      planGroups(
+        planInput({
+          groups: [group({ zones: [zone, 'b', 'c'] })],
+          exceptions: [exception('zone-budget', { allow: { podsAtMost: 1 }, expiresMs: kitNowMs + 48 * hourMs, ...dates })],
+          current: [...manifests(), ...budgets],
+          desired: [...manifests({ image: fixed }), ...budgets],
+        }),
+      ).groups[0];
+    const zero: ZoneOverrides = { name: 'a', maxUnavailable: 0 };
+    const whole = (plan: ReturnType<typeof planned>) => [plan?.risks, plan?.totals.restarts, plan?.outcome];
+    const complete = whole(planned({ name: 'a' }, {}));
+    expect(complete.slice(0, 2)).toEqual([[], 9]);
+    expect(whole(planned(zero, {}))).toEqual(complete);
+    expect(whole(planned(zero, { notBeforeMs: kitNowMs + 24 * hourMs }))).toEqual(complete);
+    expect(whole(planned({ name: 'a', maxUnavailable: 'fromBudget' }, {}, [budget({ maxUnavailable: 0 })]))).toEqual(complete);
+    expect(planned(zero, { expiresMs: kitNowMs })?.risks).toMatchObject([{ code: 'RG5008' }]);
   });
 
   it('is none where a pod may go, where nothing rolls, and where the zone is paused', () => {

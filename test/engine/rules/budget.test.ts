@@ -8,7 +8,6 @@ import {
   ago,
   contextWith,
   exception,
-  intent,
   ledgerOf,
   line,
   minuteMs,
@@ -331,61 +330,5 @@ describe('the limit', () => {
     ],
   ])('%s', (_name, given, expected) => {
     expect(budget(given)).toEqual(expected);
-  });
-});
-
-describe('a limit of nothing', () => {
-  const nothing: Given = { zone: { maxUnavailable: 0 } };
-  const budgetOf = (amounts: object) => ({
-    podBudgets: [{ namespace: 'mimir', name: 'pdb', selector: { matchLabels: { 'rollout-group': 'ingester' } }, ...amounts }],
-  });
-  const fromBudget = (amounts: object): Given => ({ zone: { maxUnavailable: 'fromBudget' }, more: budgetOf(amounts) });
-  const answer = (given: Given) => {
-    const { chosen, results } = choose(given);
-    expect(chosen.filter(({ because }) => because === 'outdated')).toEqual([]);
-    return results[0];
-  };
-  const no = (fact: string, source: unknown) => ({ rule: 'zone-budget', outcome: 'no', fact, limit: '0', source });
-
-  it('is no, and not a wait, at its place', () => {
-    expect(answer(nothing)).toEqual(no('no pod of zone a may go', line(1)));
-    expect(answer({ ...nothing, rollout: { engine: 'partition' } })).toMatchObject({ outcome: 'no' });
-    const capped = policy({ name: 'safety', limits: { maxUnavailable: 0 }, limitSources: { maxUnavailable: line(40) } });
-    expect(answer({ ...two, more: { policies: [capped] } })).toEqual(no('no pod of zone a may go', line(40)));
-  });
-
-  it('of a PodDisruptionBudget names it, and the field', () => {
-    const object = 'PodDisruptionBudget mimir/pdb';
-    const fact = (text: string) => `no pod of zone a may go: PodDisruptionBudget pdb lets none, since ${text}`;
-    const none = fromBudget({ maxUnavailable: 0 });
-    expect(answer(none)).toEqual(no(fact('maxUnavailable is 0'), { object, field: 'spec.maxUnavailable' }));
-    const all = fromBudget({ minAvailable: 10 });
-    expect(answer(all)).toEqual(no(fact('minAvailable is 10 of 10 pods'), { object, field: 'spec.minAvailable' }));
-    expect(answer(fromBudget({}))).toEqual(no(fact('it has neither maxUnavailable nor minAvailable'), { object }));
-  });
-
-  it('is none where the pods of all zones together leave one', () => {
-    expect(choose(fromBudget({ minAvailable: 9 })).results[0]).toMatchObject({ outcome: 'ok', limit: '1' });
-    expect(going(fromBudget({ minAvailable: 9 }))).toBe('4');
-  });
-
-  it('waits while a pod may become stuck, which needs no budget', () => {
-    expect(answer({ ...nothing, pods: { 1: unready } })).toMatchObject({ outcome: 'wait', earliestMs: kitNowMs + 4 * minuteMs });
-    expect(going({ ...nothing, pods: { 1: stuck } })).toBe('1!');
-    const never = { replaceUnready: { when: 'none' as const, afterMs: 0 } };
-    expect(answer({ ...nothing, rollout: never, pods: { 1: unready } })).toMatchObject({ outcome: 'no' });
-  });
-
-  it('waits while all that are left are on their way', () => {
-    const leaving = { isTerminating: true };
-    const pods = { 0: leaving, 1: leaving, 2: leaving, 3: leaving, 4: leaving };
-    expect(answer({ ...nothing, pods })).toMatchObject({ outcome: 'wait' });
-    expect(answer({ ...nothing, pods: { ...pods, 4: {} } })).toMatchObject({ outcome: 'no' });
-  });
-
-  it('waits where somebody wants the zone to stand still and says so', () => {
-    expect(answer({ zone: { maxUnavailable: 0, paused: true } })).toMatchObject({ outcome: 'wait' });
-    const paused = { intents: [intent({ action: 'pause' })] };
-    expect(answer({ ...nothing, more: paused })).toMatchObject({ outcome: 'wait' });
   });
 });

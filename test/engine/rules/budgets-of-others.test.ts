@@ -146,10 +146,15 @@ describe('the eviction budget', () => {
       },
     ];
     expect(answer({ maxUnavailable: 0 })).toEqual(no('maxUnavailable is 0', 'maxUnavailable'));
-    expect(answer({ minAvailable: 10 })).toEqual(no('minAvailable is 10 of 10 pods', 'minAvailable'));
-    expect(answer({ minAvailable: '100%' })).toEqual(no('minAvailable is 100% of 10 pods', 'minAvailable'));
+    expect(answer({ maxUnavailable: '0%' })).toEqual(no('maxUnavailable is 0%', 'maxUnavailable'));
+    expect(answer({ minAvailable: '100%' })).toEqual(no('minAvailable is 100%', 'minAvailable'));
     // With one pod less than it asks for it would wait for ever, too.
-    expect(answer({ minAvailable: 10 }, { pods: { 0: { revision: newRevision, isReady: false } } })).toMatchObject([{ outcome: 'no' }]);
+    expect(answer({ minAvailable: '100%' }, { pods: { 0: { revision: newRevision, isReady: false } } })).toMatchObject([{ outcome: 'no' }]);
+    // It may cover pods of a Deployment, too, of which the snapshot says nothing.
+    expect(answer({ minAvailable: 10 })).toEqual([
+      { rule, outcome: 'wait', fact: 'pdb asks for 10 of 10 pods, 10 are healthy', limit: '10 healthy', source },
+    ]);
+    expect(answer({ minAvailable: '91%' })).toMatchObject([{ outcome: 'wait' }]);
   });
 
   it('that lets no pod go waits while one may become stuck, and where somebody paused the group', () => {

@@ -1,0 +1,80 @@
+// What a plan of files says nothing of: groups whose StatefulSets are in another namespace, and StatefulSets in no group.
+import { canonicalJson } from '../../engine/hash.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { type Place, placeText } from '../../policies/findings/finding.ts';
+import { elsewhereText, membersElsewhere } from '../../policies/lint/beside.ts';
+import type { Manifest } from '../../policies/load.ts';
+import { ofKind } from '../../policies/resolve/resolve.ts';
+import { exitCodes } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import type { PolicyFiles } from '../policy-files.ts';
+
+export interface BesidePlan {
+  /** The groups of the plan. */
+  readonly groups: readonly GroupDefinition[];
+  /** Everything that is asked for, policies and manifests. */
+  readonly files: Pick<PolicyFiles, 'loaded' | 'resolution'>;
+  /** Manifests of what runs. */
+  readonly current: readonly Manifest[];
+  /** Manifests of what is asked for. */
+  readonly desired: readonly Manifest[];
+}
+
+/**
+ * A change by `--set` of a group whose StatefulSets are all beside it would be said to apply to nothing, and not why.
+ *
+ * @throws Failure with exit code 10.
+ */
+export function refuseOtherNamespace(beside: BesidePlan): void {
+  const [first] = groupsElsewhere(beside);
+  const isMember = ({ namespace, name }: Manifest) =>
+    beside.groups.some((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === name));
+  if (first === undefined || beside.desired.filter(isStatefulSet).some(isMember)) return;
+  throw new Failure({
+    exitCode: exitCodes.notFound,
+    what: '--set applies to nothing: no group has a member here',
+    why: `${first.text} (${placeText(first.place)})`,
+    todo: 'write the same metadata.namespace into the group and the StatefulSets',
+  });
+}
+
+/**
+ * Notes on a group beside its StatefulSets, and on StatefulSets that change without a group: Kubernetes rolls those at once, and the plan says nothing
+ * of them.
+ */
+export function notesOf(beside: BesidePlan): readonly string[] {
+  const { groups, current, desired } = beside;
+  if (groups.length === 0) return [];
+  const elsewhere = groupsElsewhere(beside);
+  if (elsewhere.length > 0) return elsewhere.map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
+  const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map((zone) => `${namespace}/${zone.statefulSet}`)));
+  const before = new Map(current.filter(isStatefulSet).map((set) => [nameOf(set), set.value]));
+  const alone = desired
+    .filter((set) => isStatefulSet(set) && !members.has(nameOf(set)))
+    .filter((set) => canonicalJson(before.get(nameOf(set)) ?? null) !== canonicalJson(set.value))
+    .map(nameOf);
+  return alone.length === 0 ? [] : [`this plan says nothing of ${aloneText(alone)}`];
+}
+
+function groupsElsewhere({ files }: BesidePlan): readonly { readonly text: string; readonly place: Place }[] {
+  const { loaded: load, resolution } = files;
+  const groups = ofKind(load.documents, 'RolloutGroup');
+  return groups.flatMap((group) => {
+    const sets = membersElsewhere({ load, bundle: resolution.bundle, groups }, group);
+    return sets.length === 0 ? [] : [elsewhereText(group, sets)];
+  });
+}
+
+function aloneText(names: readonly string[]): string {
+  const shown = names.slice(0, 5).join(', ');
+  const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
+  return `${names.length === 1 ? 'a StatefulSet that is' : `${names.length} StatefulSets that are`} in no group and ${names.length === 1 ? 'changes' : 'change'}: ${shown}${more}`;
+}
+
+function nameOf({ namespace, name }: Manifest): string {
+  return `${namespace}/${name}`;
+}
+
+function isStatefulSet({ kind }: Manifest): boolean {
+  return kind === 'StatefulSet';
+}
