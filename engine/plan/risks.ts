@@ -125,7 +125,7 @@ const endlessRollout: RiskCheck = ({ waits }) =>
   waits.filter(isLimitOfZero).map(({ fact, source }) => ({
     code: 'RG5008',
     severity: 'warning' as const,
-    message: `${fact}, and the rollout never ends; change that number, or pause the group if it is to stand still`,
+    message: `${fact}, and the rollout never ends; change that number, or set paused: true for its zones if it is to stand still`,
     ...(source === undefined ? {} : { source }),
   }));
 

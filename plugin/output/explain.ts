@@ -161,7 +161,7 @@ function todoOf(result: RuleResult, name: string): readonly string[] {
   if (isLimitOfZero(result)) {
     return [
       `let a pod go${where === undefined ? '' : `: change ${where}`}`,
-      `if it is to stand still: kubectl rollout-group pause ${name}`,
+      `if it is to stand still: paused: true of its zones, or kubectl rollout-group pause ${name}`,
     ];
   }
   if (result.outcome === 'no') return [`change what is asked for, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];

@@ -54,7 +54,7 @@ describe('a plan that a limit of zero holds', () => {
     expect(plan(files, '-o', 'markdown').stdout).toContain('(`m/pdb.yaml:6:19`)');
     const explained = runPlugin(['explain', 'store', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0'], { cwd: folderWith(files) });
     expect(explained.stdout).toContain('let a pod go: change m/pdb.yaml:6:19');
-    expect(explained.stdout).toContain('if it is to stand still: kubectl rollout-group pause prod/store');
+    expect(explained.stdout).toContain('if it is to stand still: paused: true of its zones, or kubectl rollout-group pause prod/store');
   });
 
   it('waits, and is not blocked, where the zones say that they are paused', () => {

@@ -166,7 +166,7 @@ describe('RG5008, a rollout that never ends', () => {
   const risk = (message: string, source: object) => ({
     code: 'RG5008',
     severity: 'warning',
-    message: `${message}, and the rollout never ends; change that number, or pause the group if it is to stand still`,
+    message: `${message}, and the rollout never ends; change that number, or set paused: true for its zones if it is to stand still`,
     source,
   });
   const planOf = (zones: readonly ZoneOverrides[], rollout: Partial<RolloutDefinition> = {}, budgets: readonly unknown[] = []) => {
