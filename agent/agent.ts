@@ -10,6 +10,7 @@ import { startLeadership } from './leadership.ts';
 import { type NextTurn, startLoop } from './loop.ts';
 import { startPolicySource } from './policies/policies.ts';
 import { findOrphans } from './release/orphans.ts';
+import { followPartings } from './release/partings.ts';
 import { type ReleaseParts, takeReleaseTurn } from './release/release-turn.ts';
 import { sourceStates } from './release/source-states.ts';
 import type { Degradation, TurnListener } from './report.ts';
@@ -94,6 +95,7 @@ export function startAgent(
     if (concernsPolicies(change)) policies.refresh();
     if (change.kind === 'state') {
       tellDegradations();
+      partings.look();
       wake(orphans.keys());
     }
     wake(index.touchedBy(change));
@@ -102,6 +104,7 @@ export function startAgent(
   const policies = startPolicySource(env, config, caches, {
     onChange: (now) => {
       const changed = index.replace(now);
+      partings.look();
       for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
       sources.follow(now.groups);
       ledgers.keep(now.groups);
@@ -114,6 +117,7 @@ export function startAgent(
     },
     onState: () => {
       tellDegradations();
+      partings.look();
       wake(orphans.keys());
     },
   });
@@ -124,11 +128,13 @@ export function startAgent(
       gates.clear();
       metrics.clear();
       orphans.clear();
+      partings.clear();
       const now = policies.current();
       if (isLeader && now !== undefined) metrics.follow(now.groups, now.policies);
       followGroups();
       loop.setPaused(!isLeader);
       if (isLeader) loop.wakeAll();
+      partings.look();
       orphans.look();
     },
     onState: () => {
@@ -191,6 +197,13 @@ export function startAgent(
     onReport: (report) => tell((listener) => listener.releaseEnded?.(report)),
   };
 
+  const partings = followPartings({
+    ...{ env, config, caches, policies: policies.current, isLeading },
+    sourceStates: releaseParts.sourceStates,
+    runOf: (key) => memories.get(key)?.ledger?.current.run,
+    onReport: (report) => tell((listener) => listener.groupGone?.(report)),
+  });
+
   const tell = (what: (listener: TurnListener) => void): void => {
     for (const listener of listeners) {
       try {
@@ -224,6 +237,7 @@ export function startAgent(
     gates.stop();
     metrics.stop();
     orphans.clear();
+    partings.clear();
     const patience = new AbortController();
     const limit = sleep(env, longestEndMs, patience.signal);
     await Promise.race([loop.stop(), limit]);

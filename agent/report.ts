@@ -1,7 +1,8 @@
 // What the loop tells those who publish, count and record: one value per turn, and the parts of the agent that are missing.
 import type { Action, GroupDecision } from '../engine/decision.ts';
+import type { PartingWord } from '../engine/release/parting.ts';
 import type { ReleaseDecision } from '../engine/release/release.ts';
-import type { Ledger, ReleaseTerms, Snapshot } from '../engine/snapshot.ts';
+import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
 
@@ -49,10 +50,17 @@ export interface ReleaseReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;
   readonly decision: ReleaseDecision;
-  /** As they were before the turn. */
-  readonly terms: ReleaseTerms | undefined;
   /** Absent when nothing was asked for. */
   readonly performed?: PerformedAction;
+  /** Whether it has waited for other zones for longer than from one look to the next. */
+  readonly isLasting: boolean;
+}
+
+/** A group that nothing defines any more, and that is not released. Once for each time that its definition goes. */
+export interface PartingReport {
+  readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
+  readonly snapshot: Snapshot;
+  readonly words: readonly PartingWord[];
 }
 
 /** Something that the agent would use and cannot: an absent CRD, a missing permission, an unreachable server. */
@@ -68,6 +76,7 @@ export interface Degradation {
 export interface TurnListener {
   readonly turnEnded: (report: TurnReport) => void;
   readonly releaseEnded?: (report: ReleaseReport) => void;
+  readonly groupGone?: (report: PartingReport) => void;
   /** The groups there are, after their number or definition changed, with what is wrong in their sources. */
   readonly groupsChanged?: (groups: readonly GroupDefinition[], findings: readonly Finding[]) => void;
   readonly degraded?: (degradations: readonly Degradation[]) => void;

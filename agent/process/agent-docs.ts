@@ -15,9 +15,19 @@ const events: readonly (readonly [string, string, string])[] = [
   ['PodNotReplaced, ScalingFailed', 'Warning', 'the API server refused it, or did not answer'],
   ['PreparationFailed', 'Warning', 'a pod that is to leave did not prepare, so its StatefulSet does not shrink'],
   [
-    'ReleaseAnnounced, ReleaseWaits, Released',
+    'GroupGone',
+    'Warning where pods are held back or a rollout was under way, else Normal',
+    'on each StatefulSet: nothing defines its group any more, so nothing orders its rollout; where its partition stays, and what to do',
+  ],
+  [
+    'ReleaseAnnounced',
+    'Warning where it undoes something, else Normal',
+    'on the StatefulSet: nothing defines its group any more, which said `onPolicyDeleted: release`; it will be handed back. A rollout that is not over, with its soaks, approvals and pauses, holds nothing from then on',
+  ],
+  [
+    'ReleaseWaits, Released',
     'Normal',
-    'on the StatefulSet: nothing defines its group any more, which said `onPolicyDeleted: release`; it will be handed back, waits until the other zones are whole, or was handed back',
+    'on the StatefulSet: it has waited for some seconds until the other zones are whole, or it was handed back',
   ],
   ['ReleaseFailed', 'Warning', 'on the StatefulSet: it could not be handed back'],
   ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],

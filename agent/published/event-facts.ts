@@ -1,5 +1,6 @@
 // Which Kubernetes Events a turn is worth: what a person may ask about later, derived from one decision and the one before it.
 import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
+import { isMisplacedForGood } from '../../engine/publish/person.ts';
 import { reasonOf } from '../../engine/publish/reason.ts';
 import { isJoinOf } from '../../engine/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
@@ -38,7 +39,7 @@ export function factsOf(
   if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set() } };
   // While pods come and go, budgets and readiness hold the next one all the time: that is the rollout itself and no news.
   const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
-  const waits = new Map((isMoving ? [] : decision.waits).map((wait) => [`${wait.rule} ${wait.outcome}`, wait]));
+  const waits = new Map((isMoving ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const news = [...waits].filter(([key]) => past?.waits.has(key) !== true).map(([, wait]) => waitFact(wait));
   return {
     facts: [...defects, ...runFacts(report, decision, past), ...actionFacts(performed), ...news],
@@ -54,12 +55,17 @@ function warning(reason: string, action: string, note: string, more: Pick<EventF
   return { type: 'Warning', reason, action, note, ...more };
 }
 
-/** Ages in the fact do not make another event of it; the rule and its answer do. */
-function waitFact({ rule, outcome, fact, limit, source }: RuleResult): EventFact {
+/** Ages in the fact do not make another event of it; the rule and its answer do, and that from now on only a person lets it go on. */
+function identityOf(wait: RuleResult): string {
+  return `${wait.rule} ${wait.outcome}${isMisplacedForGood(wait) ? ' for good' : ''}`;
+}
+
+function waitFact(wait: RuleResult): EventFact {
+  const { rule, outcome, fact, limit, source } = wait;
   const place = source?.object ?? (source?.file === undefined ? undefined : `${source.file}:${source.line ?? 1}`);
   const note = `${rule}: ${fact}${limit === undefined ? '' : ` (${limit}${place === undefined ? '' : `, ${place}`})`}`;
-  const make = outcome === 'wait' ? normal : warning;
-  const identity = `${rule} ${outcome}`;
+  const make = outcome === 'wait' && !isMisplacedForGood(wait) ? normal : warning;
+  const identity = identityOf(wait);
   return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity }), wait: identity };
 }
 

@@ -6,10 +6,10 @@ import { canonicalJson, hashText } from '../../engine/hash.ts';
 import { apiVersion } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { TurnListener, TurnReport } from '../report.ts';
+import type { ReleaseReport, TurnListener, TurnReport } from '../report.ts';
 import { type EventFact, factsOf, type GroupPast } from './event-facts.ts';
 import type { GroupObjects } from './group-objects.ts';
-import { releaseFactsOf } from './release-facts.ts';
+import { partingFactsOf, type ReleaseFact, releaseFactsOf } from './release-facts.ts';
 
 export interface EventsOptions {
   readonly env: AgentEnv;
@@ -147,6 +147,14 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
     ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: config.agentNamespace, name: config.lease.name },
   });
 
+  const tellOfMembers = ({ group, snapshot }: Pick<ReleaseReport, 'group' | 'snapshot'>, facts: readonly ReleaseFact[]): void => {
+    const { namespace, name } = group;
+    for (const { fact, statefulSet } of isLeader ? facts : []) {
+      const regarding = (): Regarding => statefulSetIn(snapshot, namespace, statefulSet);
+      tell(`${namespace}/${name}`, { fact, atMs: env.clock.nowMs(), regarding });
+    }
+  };
+
   const listener: TurnListener = {
     turnEnded: (report) => {
       const key = `${report.group.namespace}/${report.group.name}`;
@@ -159,14 +167,8 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
         else tellWhenItLasts(key, fact.wait, one);
       }
     },
-    releaseEnded: (report) => {
-      if (!isLeader) return;
-      const { namespace, name } = report.group;
-      for (const { fact, statefulSet } of releaseFactsOf(report)) {
-        const regarding = (): Regarding => statefulSetIn(report.snapshot, namespace, statefulSet);
-        tell(`${namespace}/${name}`, { fact, atMs: env.clock.nowMs(), regarding });
-      }
-    },
+    releaseEnded: (report) => tellOfMembers(report, releaseFactsOf(report)),
+    groupGone: (report) => tellOfMembers(report, partingFactsOf(report)),
     groupsChanged: (groups, findings) => {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
       for (const key of pasts.keys()) if (!keys.has(key)) pasts.delete(key);

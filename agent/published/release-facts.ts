@@ -1,5 +1,7 @@
-// Which Kubernetes Events the release of a group is worth: each is about one of its StatefulSets, as there is nothing else left to ask.
-import type { ReleaseReport } from '../report.ts';
+// The Kubernetes Events of groups that are defined no more, and of their release: each is about one of its StatefulSets, as there is nothing else left to ask.
+import { undoneBy } from '../../engine/release/parting.ts';
+import type { ReleaseDecision } from '../../engine/release/release.ts';
+import type { PartingReport, ReleaseReport } from '../report.ts';
 import type { EventFact } from './event-facts.ts';
 
 export interface ReleaseFact {
@@ -7,22 +9,13 @@ export interface ReleaseFact {
   readonly statefulSet: string;
 }
 
+type Waiting = Extract<ReleaseDecision, { readonly kind: 'wait' }>;
+
 /** What this turn was worth telling. */
-export function releaseFactsOf({ group, decision, terms, performed }: ReleaseReport): readonly ReleaseFact[] {
-  const waiting = (terms?.zones ?? []).filter(({ zone }) => terms?.released?.includes(zone) !== true);
+export function releaseFactsOf(report: ReleaseReport): readonly ReleaseFact[] {
+  const { group, decision, performed } = report;
   const subject = `nothing defines the group ${group.name} any more, which said onPolicyDeleted: release`;
-  if (decision.kind === 'wait') {
-    const { because, earliestMs, ledger } = decision;
-    // While nobody knows whether the definition is gone there is nothing to tell.
-    if (ledger.release?.goneMs === undefined) return [];
-    const when =
-      earliestMs === undefined ? `waits: ${because}` : `follows at ${new Date(earliestMs).toISOString()}, unless a definition comes back`;
-    const fact: EventFact = {
-      ...{ type: 'Normal', reason: earliestMs === undefined ? 'ReleaseWaits' : 'ReleaseAnnounced', action: 'Wait' },
-      ...{ note: `${subject}: partition 0 of this StatefulSet ${when}`, identity: `${ledger.release.goneMs}` },
-    };
-    return waiting.map(({ zone, statefulSet }) => ({ statefulSet, fact: { ...fact, zone } }));
-  }
+  if (decision.kind === 'wait') return waitFacts(report, decision, subject);
   if (performed === undefined || performed.action.kind !== 'setPartition') return [];
   const { zone, statefulSet, from, pods } = performed.action;
   const moves = pods.length === 0 ? 'no pod goes by that' : `its StatefulSet controller replaces ${pods.map(({ pod }) => pod).join(', ')}`;
@@ -34,4 +27,36 @@ export function releaseFactsOf({ group, decision, terms, performed }: ReleaseRep
           note: `${subject}: partition ${from} could not become 0: ${performed.message ?? performed.result}`,
         };
   return [{ statefulSet, fact }];
+}
+
+/** While nobody knows whether the definition is gone there is nothing to tell, and to wait for the zone before it is what every zone does for a moment. */
+function waitFacts(
+  { snapshot, isLasting }: ReleaseReport,
+  { because, earliestMs, ledger }: Waiting,
+  subject: string,
+): readonly ReleaseFact[] {
+  const { release } = ledger;
+  if (release?.goneMs === undefined || (earliestMs === undefined && !isLasting)) return [];
+  const isAnnounced = earliestMs !== undefined;
+  const undone = isAnnounced ? undoneBy(release, ledger, snapshot) : undefined;
+  const when = isAnnounced ? `follows at ${new Date(earliestMs).toISOString()}, unless a definition comes back` : `waits: ${because}`;
+  const fact: EventFact = {
+    ...{ type: undone === undefined ? 'Normal' : 'Warning', reason: isAnnounced ? 'ReleaseAnnounced' : 'ReleaseWaits', action: 'Wait' },
+    note: `${subject}: partition 0 of this StatefulSet ${when}${undone === undefined ? '' : `; ${undone}`}`,
+    identity: `${release.goneMs}`,
+  };
+  // By what is stored after the turn: a zone that was handed back just now waits for nothing.
+  const waiting = release.zones.filter(({ zone }) => release.released?.includes(zone) !== true);
+  return waiting.map(({ zone, statefulSet }) => ({ statefulSet, fact: { ...fact, zone } }));
+}
+
+/** Of a group that stays as it is. Each time that its definition goes is one event. */
+export function partingFactsOf({ snapshot, words }: PartingReport): readonly ReleaseFact[] {
+  return words.map(({ zone, statefulSet, isWarning, note }) => ({
+    statefulSet,
+    fact: {
+      ...{ type: isWarning ? 'Warning' : 'Normal', reason: 'GroupGone', action: 'Leave', note, zone },
+      identity: `${snapshot.nowMs}`,
+    },
+  }));
 }

@@ -20,6 +20,8 @@ export interface Orphan extends LedgerIdentity {
   goneSinceMs?: number | undefined;
   /** What it waits for, as it was last logged. */
   waitsFor?: string | undefined;
+  /** Monotonic: since when it has waited for other zones without a break. */
+  heldSinceMs?: number | undefined;
 }
 
 export interface Orphans {

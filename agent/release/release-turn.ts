@@ -24,6 +24,8 @@ export type ReleaseParts = Pick<
 
 /** How often pods that roll, and sources that cannot be read, are looked at. */
 const lookMs = 5_000;
+/** To wait for other zones for less than this is what every zone does. */
+const lastingMs = 2 * lookMs;
 /** A watch that has been silent for longer may be dead: what it told of definitions is asked for anew. */
 const longestSilenceMs = 10_000;
 
@@ -68,7 +70,8 @@ class ReleaseTurn {
     this.#logWait(decision);
     const isOver = decision.kind === 'none' || decision.kind === 'over';
     const performed = decision.kind === 'release' ? await this.#release(decision) : undefined;
-    this.#parts.onReport({ group: this.#orphan, snapshot, decision, terms: this.#stored.release, ...(performed && { performed }) });
+    const isLasting = this.#isLasting(decision);
+    this.#parts.onReport({ group: this.#orphan, snapshot, decision, isLasting, ...(performed && { performed }) });
     if (isOver) return { isOver };
     if (performed !== undefined && performed.result !== 'done') return { retry: {} };
     const wakeAtMs = decision.kind === 'wait' ? decision.earliestMs : undefined;
@@ -112,6 +115,13 @@ class ReleaseTurn {
     const because = this.#orphan.waitsFor;
     if (because === undefined || because === waitsFor) return;
     this.#parts.env.log.info('a group that nothing defines any more is not released yet', { namespace, group, because });
+  }
+
+  #isLasting(decision: ReleaseDecision): boolean {
+    const nowMs = this.#parts.env.clock.monotonicMs();
+    const isHeld = decision.kind === 'wait' && decision.earliestMs === undefined;
+    this.#orphan.heldSinceMs = isHeld ? (this.#orphan.heldSinceMs ?? nowMs) : undefined;
+    return nowMs - (this.#orphan.heldSinceMs ?? nowMs) >= lastingMs;
   }
 
   /** Rejects when somebody else has written since, or leads. */

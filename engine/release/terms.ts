@@ -21,9 +21,14 @@ export function termsOf(group: GroupDefinition): ReleaseTerms | undefined {
   if (group.rollout.onPolicyDeleted !== 'release' || !(isPartitioned(group) || isPromoted(group)) || group.zones.length === 0)
     return undefined;
   return {
-    source: group.sources['']?.file === undefined ? 'objects' : 'directory',
+    source: sourceOf(group),
     zones: group.zones.map(({ name, statefulSet }) => ({ zone: name, statefulSet })),
   };
+}
+
+/** Where a group that is not adopted is defined. */
+export function sourceOf({ sources }: GroupDefinition): ReleaseTerms['source'] {
+  return sources['']?.file === undefined ? 'objects' : 'directory';
 }
 
 /** The ledger of a group that is defined, with what it says now of the time after; whatever was begun of a release is over by that. */
@@ -48,7 +53,11 @@ export type Standing =
  * Whether anything defines the group of the ledger, or has its members. That something is gone is believed only when every source was read whole, and
  * the one in which it stood is still there: a directory that is not mounted yet defines nothing either.
  */
-export function standingOf({ namespace, group }: Ledger, { source, zones }: ReleaseTerms, { groups, sources }: Definitions): Standing {
+export function standingOf(
+  { namespace, group }: Pick<Ledger, 'namespace' | 'group'>,
+  { source, zones }: Pick<ReleaseTerms, 'source' | 'zones'>,
+  { groups, sources }: Definitions,
+): Standing {
   const local = groups.filter((one) => one.namespace === namespace);
   if (local.some(({ name }) => name === group)) return { kind: 'defined' };
   const members = new Set(zones.map(({ statefulSet }) => statefulSet));

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { releaseFactsOf } from '../../../agent/published/release-facts.ts';
+import { partingFactsOf, releaseFactsOf } from '../../../agent/published/release-facts.ts';
 import type { ReleaseReport } from '../../../agent/report.ts';
 import type { SetPartition } from '../../../engine/release/release.ts';
 import type { Ledger, ReleaseTerms } from '../../../engine/snapshot.ts';
-import { kitNowMs } from '../../kit/objects.ts';
+import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 const terms: ReleaseTerms = {
@@ -18,9 +18,10 @@ const action: SetPartition = {
   ...{ from: 1_000_000, to: 0, because: 'released', pods: [{ pod: 'ingester-zone-b-1', ordinal: 1, uid: 'p' }] },
 };
 
-function told(decision: ReleaseReport['decision'], performed?: ReleaseReport['performed']): readonly string[] {
-  const report = { group: { namespace: 'mimir', name: 'ingester' }, snapshot: snapshotOf(), decision, terms };
-  return releaseFactsOf({ ...report, ...(performed === undefined ? {} : { performed }) }).map(
+const group = { namespace: 'mimir', name: 'ingester' };
+
+function told(decision: ReleaseReport['decision'], more: Partial<ReleaseReport> = {}): readonly string[] {
+  return releaseFactsOf({ group, snapshot: snapshotOf(), decision, isLasting: true, ...more }).map(
     ({ statefulSet, fact: { type, reason, note } }) =>
       `${statefulSet} ${type} ${reason}: ${note.replace(/^nothing defines [^:]*: release: /, '')}`,
   );
@@ -36,6 +37,23 @@ describe('Events of a release', () => {
     ]);
   });
 
+  it('warn of a release that undoes something', () => {
+    const statefulSets = [outdatedStatefulSet({ name: 'ingester-zone-b', updateStrategy: 'RollingUpdate', partition: 1_000_000 })];
+    const decision = { kind: 'wait', because: 'its definition may come back', earliestMs: kitNowMs, ledger } as const;
+    expect(told(decision, { snapshot: snapshotOf({ statefulSets }) })).toEqual([
+      expect.stringMatching(
+        /^ingester-zone-b Warning ReleaseAnnounced: .*; its waves, soaks, .* nothing any more, and 3 pods will be replaced$/,
+      ),
+    ]);
+  });
+
+  it('say that one waits when it has for longer than a look, and never of one that was handed back just now', () => {
+    const decision = { kind: 'wait', because: 'zone b has 2 of 3 pods available', ledger } as const;
+    expect(told(decision, { isLasting: false })).toEqual([]);
+    const all = { ...decision, ledger: { ...ledger, release: { ...terms, released: ['a', 'b'] } } };
+    expect(told(all)).toEqual([]);
+  });
+
   it('say nothing while nobody knows whether the definition is gone', () => {
     const { goneMs: _goneMs, ...unsure } = terms;
     expect(told({ kind: 'wait', because: 'no answer', ledger: { ...ledger, release: unsure } })).toEqual([]);
@@ -44,15 +62,34 @@ describe('Events of a release', () => {
 
   it('say what was done, which pods that moves, and what went wrong', () => {
     const decision = { kind: 'release', action, ledger } as const;
-    expect(told(decision, { action, result: 'done' })).toEqual([
+    expect(told(decision, { performed: { action, result: 'done' } })).toEqual([
       'ingester-zone-b Normal Released: partition 1000000 became 0; its StatefulSet controller replaces ingester-zone-b-1',
     ]);
     const still = { ...action, pods: [] };
-    expect(told(decision, { action: still, result: 'done' })).toEqual([
+    expect(told(decision, { performed: { action: still, result: 'done' } })).toEqual([
       'ingester-zone-b Normal Released: partition 1000000 became 0; no pod goes by that',
     ]);
-    expect(told(decision, { action, result: 'refused', message: 'forbidden' })).toEqual([
+    expect(told(decision, { performed: { action, result: 'refused', message: 'forbidden' } })).toEqual([
       'ingester-zone-b Warning ReleaseFailed: partition 1000000 could not become 0: forbidden',
     ]);
+  });
+});
+
+describe('Events of a group that stays as it is', () => {
+  it('are one for each StatefulSet, each time that it goes', () => {
+    const word = { zone: 'a', statefulSet: 'ingester-zone-a', note: 'gone' };
+    const facts = (nowMs: number) =>
+      partingFactsOf({
+        ...{ group, snapshot: { ...snapshotOf(), nowMs } },
+        words: [
+          { ...word, isWarning: true },
+          { ...word, isWarning: false },
+        ],
+      });
+    expect(facts(1)).toEqual([
+      { statefulSet: 'ingester-zone-a', fact: expect.objectContaining({ type: 'Warning', reason: 'GroupGone', note: 'gone', zone: 'a' }) },
+      { statefulSet: 'ingester-zone-a', fact: expect.objectContaining({ type: 'Normal', reason: 'GroupGone' }) },
+    ]);
+    expect(facts(2)[0]?.fact.identity).not.toBe(facts(1)[0]?.fact.identity);
   });
 });

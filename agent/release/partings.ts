@@ -1,0 +1,84 @@
+// Tells once when the definition of a group goes away while this process leads: nothing else would say that nobody orders its rollout any more.
+import { decideParting, type FormerGroup } from '../../engine/release/parting.ts';
+import type { Definitions } from '../../engine/release/terms.ts';
+import type { RunState } from '../../engine/snapshot.ts';
+import type { AgentEnv } from '../env.ts';
+import type { ActivePolicies } from '../policies/policies.ts';
+import type { PartingReport } from '../report.ts';
+import { type KnownParts, knownSnapshot } from '../turn/known.ts';
+import { groupKey } from '../wake-index.ts';
+
+export interface Partings {
+  /** The groups that are defined may have changed, or how surely that is known. To be called before what is remembered of groups goes. */
+  readonly look: () => void;
+  /** As after the loss of leadership: what goes away before the next look is told by somebody else. */
+  readonly clear: () => void;
+}
+
+export interface PartingsOptions extends Omit<KnownParts, 'env'> {
+  readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'log'>;
+  readonly sourceStates: (policies: ActivePolicies) => Definitions['sources'];
+  readonly isLeading: () => boolean;
+  /** Of the group of this key, while it is remembered. */
+  readonly runOf: (key: string) => RunState | undefined;
+  readonly onReport: (report: PartingReport) => void;
+}
+
+interface Former extends FormerGroup {
+  /** Monotonic: since when it has been gone for sure; absent while something may define it. */
+  goneSinceMs?: number | undefined;
+}
+
+/** Objects that could not be read may be readable again without a word. */
+const unreadMs = 30_000;
+
+/** Knows of no group until the first look while this process leads. */
+export function followPartings(options: PartingsOptions): Partings {
+  const { env, policies, sourceStates, isLeading, runOf, onReport } = options;
+  /** As they were at the last look. */
+  let defined: ReadonlyMap<string, FormerGroup['group']> = new Map();
+  const gone = new Map<string, Former>();
+  let cancelLook = (): void => undefined;
+
+  const clear = (): void => {
+    cancelLook();
+    defined = new Map();
+    gone.clear();
+  };
+
+  const look = (): void => {
+    cancelLook();
+    const now = policies();
+    if (now === undefined || !isLeading()) {
+      clear();
+      return;
+    }
+    const nowMs = env.clock.monotonicMs();
+    const groups = new Map(now.groups.map((group) => [groupKey(group), group]));
+    for (const [key, group] of defined) if (!groups.has(key)) gone.set(key, { group, run: runOf(key) });
+    defined = groups;
+    const leftMs = [...gone].flatMap(([key, former]) => judge(key, former, now, nowMs) ?? []);
+    if (leftMs.length > 0) cancelLook = env.timers.after(Math.min(...leftMs), look);
+  };
+
+  /** Answers when to look again, where time alone decides. */
+  const judge = (key: string, former: Former, now: ActivePolicies, nowMs: number): number | undefined => {
+    const snapshot = knownSnapshot(options, former.group.namespace, { fresh: undefined, unread: [] });
+    const { group, run, goneSinceMs = nowMs } = former;
+    const parting = decideParting({ group, run, snapshot, sources: sourceStates(now), goneForMs: nowMs - goneSinceMs });
+    former.goneSinceMs = parting.kind === 'unsure' ? undefined : goneSinceMs;
+    if (parting.kind === 'unsure') return undefined;
+    if (parting.kind === 'wait') return parting.leftMs ?? unreadMs;
+    gone.delete(key);
+    if (parting.kind === 'none') return undefined;
+    const { namespace, name } = group;
+    for (const { statefulSet, isWarning, note } of parting.words) {
+      const write = isWarning ? env.log.warn : env.log.info;
+      write('a group is defined no more', { namespace, group: name, statefulSet, note });
+    }
+    onReport({ group: { namespace, name }, snapshot, words: parting.words });
+    return undefined;
+  };
+
+  return { look, clear };
+}

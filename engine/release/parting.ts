@@ -1,0 +1,131 @@
+// What there is to tell when the definition of a group goes away: what its StatefulSets stay at, and what a release moves.
+import { labelKeys } from '../../policies/adopt/keys.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { isPartitioned, isPromoted } from '../../policies/engines.ts';
+import { pods as countOfPods, ordinalRanges } from '../amount.ts';
+import {
+  isUnknown,
+  type Ledger,
+  type PodView,
+  type ReleaseTerms,
+  type RunState,
+  type Snapshot,
+  type StatefulSetView,
+} from '../snapshot.ts';
+import { whyUnread } from '../view.ts';
+import { type Definitions, sourceOf, standingOf, termsOf } from './terms.ts';
+
+/** Whoever applies definitions may delete one and make it again; nothing is told before it has been gone for this long. */
+export const partingGraceMs = 5_000;
+
+/** A group as it was when it was last defined. */
+export interface FormerGroup {
+  readonly group: GroupDefinition;
+  /** Its last run; absent where none is known. */
+  readonly run?: RunState | undefined;
+}
+
+export interface PartingQuestion extends FormerGroup {
+  readonly snapshot: Pick<Snapshot, 'groups' | 'statefulSets' | 'pods' | 'unread'>;
+  readonly sources: Definitions['sources'];
+  /** For how long whoever asks has seen it gone without a break, in milliseconds, by a clock that does not jump. */
+  readonly goneForMs: number;
+}
+
+/** What to tell about one StatefulSet. */
+export interface PartingWord {
+  readonly zone: string;
+  readonly statefulSet: string;
+  /** Whether pods stay behind by it. */
+  readonly isWarning: boolean;
+  readonly note: string;
+}
+
+/** `none`: there is nothing to tell, now or later. `wait`: for this long, or until objects can be read. `unsure`: until it is known; how long it has been gone counts from then on. */
+export type Parting =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unsure'; readonly because: string }
+  | { readonly kind: 'wait'; readonly leftMs?: number }
+  | { readonly kind: 'tell'; readonly words: readonly PartingWord[] };
+
+/**
+ * What to tell of a group that was defined and is not now. Nothing of one that was adopted by labels, which whoever takes them away knows; nothing of one
+ * that is released, since the release tells of itself; nothing of StatefulSets that went as well.
+ */
+export function decideParting({ group, run, snapshot, sources, goneForMs }: PartingQuestion): Parting {
+  if (group.sources['']?.field === labelKeys.group || termsOf(group) !== undefined) return { kind: 'none' };
+  const { namespace, name, zones } = group;
+  const members = zones.map((zone) => ({ zone: zone.name, statefulSet: zone.statefulSet }));
+  const definitions = { groups: snapshot.groups, sources };
+  const standing = standingOf({ namespace, group: name }, { source: sourceOf(group), zones: members }, definitions);
+  if (standing.kind === 'defined' || standing.kind === 'elsewhere') return { kind: 'none' };
+  if (standing.kind === 'unsure') return standing;
+  if (goneForMs < partingGraceMs) return { kind: 'wait', leftMs: partingGraceMs - goneForMs };
+  const seen = members.map((member) => ({ ...member, ...seenOf(snapshot, namespace, member.statefulSet) }));
+  if (seen.some(({ isUnread }) => isUnread)) return { kind: 'wait' };
+  const words = seen.flatMap(({ zone, statefulSet, set, outdated = [] }) =>
+    set === undefined ? [] : [{ zone, statefulSet, ...wordOf(group, set, outdated, run?.outcome === 'running') }],
+  );
+  return words.length === 0 ? { kind: 'none' } : { kind: 'tell', words };
+}
+
+/**
+ * What a release that is to come undoes, as a sentence part: a run that is not over, whose waves, soaks, approvals and pauses hold nothing any more, and
+ * pods that were held back. undefined where it undoes nothing.
+ */
+export function undoneBy(
+  terms: Pick<ReleaseTerms, 'zones'>,
+  { namespace, run }: Pick<Ledger, 'namespace' | 'run'>,
+  snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>,
+): string | undefined {
+  const going = terms.zones.reduce((sum, { statefulSet }) => sum + (seenOf(snapshot, namespace, statefulSet).outdated?.length ?? 0), 0);
+  const isOpen = run !== undefined && run.outcome !== 'completed';
+  if (!isOpen && going === 0) return undefined;
+  const rest = 'its waves, soaks, approvals and pauses hold nothing any more';
+  const state = isOpen ? `its ${run.kind} ${run.outcome === 'failed' ? 'had failed' : 'was under way'}; ` : '';
+  return `${state}${rest}${going === 0 ? '' : `, and ${countOfPods(going)} will be replaced`}`;
+}
+
+interface Seen {
+  readonly isUnread?: true;
+  /** Absent when there is none, or it is on its way out. */
+  readonly set?: StatefulSetView;
+  /** Within `spec.replicas`, not at the update revision. */
+  readonly outdated?: readonly PodView[];
+}
+
+function seenOf(snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>, namespace: string, statefulSet: string): Seen {
+  if (whyUnread(snapshot, 'StatefulSet', namespace, statefulSet) !== undefined) return { isUnread: true };
+  const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
+  if (set === undefined || set.isTerminating) return {};
+  const pods = snapshot.pods.find((one) => one.namespace === namespace && one.statefulSet === statefulSet)?.pods;
+  if (pods === undefined || isUnknown(pods)) return { isUnread: true };
+  const end = set.firstOrdinal + set.replicas;
+  const outdated = pods.filter(
+    ({ ordinal, revision }) => ordinal >= set.firstOrdinal && ordinal < end && revision !== set.status.updateRevision,
+  );
+  return { set, outdated };
+}
+
+function wordOf(
+  group: GroupDefinition,
+  set: StatefulSetView,
+  outdated: readonly PodView[],
+  isRunning: boolean,
+): Pick<PartingWord, 'isWarning' | 'note'> {
+  const { updateStrategy, partition } = set;
+  const gone = `nothing defines the group ${group.name} any more, so nothing orders the rollout of this StatefulSet${isRunning ? ', which was under way' : ''}: `;
+  const old = outdated.length === 0 ? '' : ` (outdated now: ${ordinalRanges(outdated.map(({ ordinal }) => ordinal))})`;
+  if (updateStrategy === 'OnDelete') {
+    return { isWarning: isRunning, note: `${gone}outdated pods${old} stay until somebody deletes them; define the group again to go on` };
+  }
+  if (partition <= set.firstOrdinal) return { isWarning: isRunning, note: `${gone}its controller replaces outdated pods${old} by itself` };
+  const isWhole = partition >= set.firstOrdinal + set.replicas;
+  const held = outdated.some(({ ordinal }) => ordinal < partition);
+  const wouldRelease = isPartitioned(group) || isPromoted(group) ? '; onPolicyDeleted: release would have done that' : '';
+  const note =
+    `${gone}its partition stays at ${partition}, so that changes of its template reach no pod${isWhole ? '' : ` below ordinal ${partition}`}${old}; ` +
+    'define the group again, or lower spec.updateStrategy.rollingUpdate.partition' +
+    wouldRelease;
+  return { isWarning: held || isRunning, note };
+}

@@ -1,0 +1,181 @@
+// The definition of a group that releases nothing goes away: what its StatefulSets are told, how often, and by whom.
+import { describe, expect, it } from 'vitest';
+import { createEvents } from '../../../agent/published/events.ts';
+import { GroupObjects } from '../../../agent/published/group-objects.ts';
+import { partingGraceMs } from '../../../engine/release/parting.ts';
+import { type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
+import { customKinds } from '../../kit/memory-api.ts';
+import { type MemoryCluster, nativeGroup, newCluster } from '../../kit/memory-cluster.ts';
+
+const groupKind = 'rollout-group.dev/v1alpha1/rolloutgroups';
+const kinds = { ...customKinds, 'events.k8s.io/v1/events': 'Event' };
+const holding = 1_000_000;
+const setNames = ['a', 'b', 'c'].map((zone) => `ingester-zone-${zone}`);
+
+const rollout = {
+  engine: 'partition',
+  waves: [
+    { name: 'canary', zones: ['a'], pods: 1, after: { soak: '10h' } },
+    { name: 'rest', zones: ['a', 'b', 'c'], percent: 100 },
+  ],
+};
+
+function putGroup({ api }: MemoryCluster, name = 'ingester', more: object = {}): void {
+  const zones = ['a', 'b', 'c'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` }));
+  const spec = { members: { zones }, replicas: { leader: true }, rollout: { ...rollout, ...more } };
+  api.put(groupKind, { metadata: { name, namespace: 'mimir' }, spec });
+}
+
+const removeGroup = ({ api }: MemoryCluster, name = 'ingester'): void => api.remove(groupKind, 'mimir', name);
+
+const starter =
+  ({ env }: MemoryCluster) =>
+  (options: Partial<ProcessOptions> = {}) =>
+    startProcess({
+      env,
+      listeners: (own, config) => [createEvents({ env: own, config, objects: new GroupObjects(own, 5000) }).listener],
+      ...options,
+    });
+
+/** An agent that has a group at rest, with Events that can be read. */
+async function atRest(more: object = {}, options: Partial<ProcessOptions> = {}) {
+  const cluster = newCluster({ customKinds: kinds });
+  nativeGroup(cluster, { rollout: { ...rollout, ...more } }, { partition: holding });
+  const start = starter(cluster);
+  const first = start(options);
+  await cluster.env.until(() => first.reports.some(({ decision }) => decision?.outcome === 'done'));
+  return { cluster, start, first };
+}
+
+/** As `Type Reason StatefulSet`, in the order of StatefulSets. */
+function told({ api }: MemoryCluster, reasons: readonly string[] = ['GroupGone']): readonly string[] {
+  return api
+    .list('events', 'mimir')
+    .map((event) => {
+      const { type, reason, regarding } = event as unknown as { type: string; reason: string; regarding: { name: string } };
+      return { reason, text: `${type} ${reason} ${regarding.name}` };
+    })
+    .filter(({ reason }) => reasons.includes(reason))
+    .map(({ text }) => text)
+    .sort();
+}
+
+const each = (word: string): readonly string[] => setNames.map((name) => `${word} ${name}`);
+
+/** In the middle of the canary. */
+async function midWave(more: object = {}, options: Partial<ProcessOptions> = {}) {
+  const started = await atRest(more, options);
+  const { cluster, first } = started;
+  cluster.rollTo('app:2');
+  await cluster.env.until(() => first.reports.at(-1)?.ledger?.run?.waveAvailableMs !== undefined);
+  await cluster.env.advance(5_000);
+  return started;
+}
+
+describe('a group that is deleted and stays as it is', () => {
+  it('is told of on each StatefulSet once, as a warning in the middle of a rollout, and in the log; nothing is written but that', async () => {
+    const { cluster, first } = await midWave();
+    const before = cluster.writes().length;
+    removeGroup(cluster);
+    await cluster.env.advance(partingGraceMs - 1_000);
+    expect(told(cluster)).toEqual([]);
+    await cluster.env.advance(2_000);
+    expect(told(cluster)).toEqual(each('Warning GroupGone'));
+    const lines = first.logs.filter((line) => line.includes('a group is defined no more'));
+    expect(lines).toHaveLength(3);
+    expect(lines[1]).toMatch(/^warn .*"statefulSet":"ingester-zone-b".*which was under way: its partition stays at 1000000/);
+    await cluster.env.advance(1_800_000);
+    expect(told(cluster)).toHaveLength(3);
+    const written = cluster.writes().slice(before);
+    expect(written.filter((write) => !write.includes('/events'))).toEqual([]);
+  });
+
+  it('is told of without a warning when nothing is outdated', async () => {
+    const { cluster } = await atRest();
+    removeGroup(cluster);
+    await cluster.env.advance(10_000);
+    expect(told(cluster)).toEqual(each('Normal GroupGone'));
+  });
+
+  it('is told of each time', async () => {
+    const { cluster } = await atRest();
+    for (const count of [1, 2]) {
+      removeGroup(cluster);
+      await cluster.env.advance(10_000);
+      expect(told(cluster)).toHaveLength(3 * count);
+      putGroup(cluster);
+      await cluster.env.advance(10_000);
+    }
+    expect(told(cluster)).toHaveLength(6);
+  });
+
+  it('is not told of when it is back at once, or has another name, of which it is told in its turn', async () => {
+    const { cluster } = await midWave();
+    removeGroup(cluster);
+    await cluster.env.advance(2_000);
+    putGroup(cluster);
+    await cluster.env.advance(60_000);
+    removeGroup(cluster);
+    await cluster.env.advance(2_000);
+    putGroup(cluster, 'renamed');
+    await cluster.env.advance(60_000);
+    expect(told(cluster)).toEqual([]);
+    removeGroup(cluster, 'renamed');
+    await cluster.env.advance(60_000);
+    expect(told(cluster)).toEqual(each('Warning GroupGone'));
+  });
+
+  it('is not told of while objects cannot be read, and then once', async () => {
+    const { cluster } = await midWave();
+    removeGroup(cluster);
+    await cluster.env.advance(2_000);
+    cluster.api.forbid('* rolloutgroups');
+    cluster.api.cutWatches();
+    await cluster.env.advance(300_000);
+    expect(told(cluster)).toEqual([]);
+    cluster.api.permit('* rolloutgroups');
+    await cluster.env.advance(600_000);
+    expect(told(cluster)).toEqual(each('Warning GroupGone'));
+  });
+
+  it('is told of by whoever leads, and not again by another one', async () => {
+    const { cluster, start, first } = await midWave();
+    start({ name: 'agent-2' });
+    await cluster.env.advance(10_000);
+    removeGroup(cluster);
+    await cluster.env.advance(10_000);
+    first.crash();
+    await cluster.env.advance(120_000);
+    start({ name: 'agent-3' });
+    await cluster.env.advance(120_000);
+    expect(told(cluster)).toEqual(each('Warning GroupGone'));
+  });
+
+  it('is not told of for StatefulSets that went too', async () => {
+    const { cluster } = await atRest();
+    removeGroup(cluster);
+    cluster.api.remove('apps/v1/statefulsets', 'mimir', 'ingester-zone-b');
+    await cluster.env.advance(60_000);
+    expect(told(cluster)).toEqual(['Normal GroupGone ingester-zone-a', 'Normal GroupGone ingester-zone-c']);
+  });
+});
+
+describe('a group that is deleted and released', () => {
+  it('is announced as a warning, and tells of a zone that it waits only before it is handed back', async () => {
+    const { cluster } = await midWave({ onPolicyDeleted: 'release' });
+    removeGroup(cluster);
+    const reasons = ['GroupGone', 'ReleaseAnnounced', 'ReleaseWaits', 'Released'];
+    await cluster.env.advance(10_000);
+    expect(told(cluster, reasons)).toEqual(each('Warning ReleaseAnnounced'));
+    await cluster.env.until(() => told(cluster, ['Released']).length === 1);
+    await cluster.env.advance(8_000);
+    expect(told(cluster, ['ReleaseWaits'])).toEqual([]);
+    cluster.workloads.broken.add('ingester-zone-a-0');
+    await cluster.env.advance(60_000);
+    expect(told(cluster, ['Released', 'ReleaseWaits'])).toEqual([
+      'Normal ReleaseWaits ingester-zone-b',
+      'Normal ReleaseWaits ingester-zone-c',
+      'Normal Released ingester-zone-a',
+    ]);
+  });
+});

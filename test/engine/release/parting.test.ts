@@ -1,0 +1,119 @@
+// What there is to tell when the definition of a group goes away.
+import { describe, expect, it } from 'vitest';
+import { decideParting, type Parting, type PartingQuestion, partingGraceMs, undoneBy } from '../../../engine/release/parting.ts';
+import type { RunState, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
+import { holdingPartition } from '../../../policies/engines.ts';
+import { adopted, group } from '../../kit/groups.ts';
+import { newRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+
+const held = group({ rollout: { engine: 'promote' } });
+const whole: PartingQuestion['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
+const updated = { revision: newRevision };
+const running: RunState = {
+  ...{ id: 'r', kind: 'rollout', target: {}, previous: {}, startedMs: 0, wave: 0, waveStartedMs: 0 },
+  ...{ movableMs: 0, movableAsOfMs: 0, isMovable: true, outcome: 'running' },
+};
+
+/** Three zones whose pods are outdated and held. */
+function cluster(changes: StatefulSetOverrides = {}, more: Parameters<typeof snapshotOf>[0] = {}): Snapshot {
+  const statefulSets = ['a', 'b', 'c'].map(
+    (zone): StatefulSetView =>
+      outdatedStatefulSet({ name: `ingester-zone-${zone}`, updateStrategy: 'RollingUpdate', partition: holdingPartition, ...changes }),
+  );
+  return snapshotOf({ groups: [], statefulSets, ...more });
+}
+
+const allUpdated = Object.fromEntries(['a', 'b', 'c'].map((zone) => [`ingester-zone-${zone}`, { 0: updated, 1: updated, 2: updated }]));
+
+function decided(more: Partial<PartingQuestion> = {}): Parting {
+  return decideParting({ group: held, snapshot: cluster(), sources: whole, goneForMs: partingGraceMs, ...more });
+}
+
+/** Of the first zone, in a few words. */
+function told(more: Partial<PartingQuestion> = {}): string {
+  const parting = decided(more);
+  const [first] = parting.kind === 'tell' ? parting.words : [];
+  return first === undefined
+    ? parting.kind
+    : `${first.isWarning ? 'Warning' : 'Normal'} ${first.note.replace(/^.* of this StatefulSet/, '')}`;
+}
+
+describe('a group that is gone', () => {
+  it('is told of on each StatefulSet: that the partition stays, what that means, and what to do', () => {
+    const note =
+      'nothing defines the group ingester any more, so nothing orders the rollout of this StatefulSet: its partition stays at 1000000, ' +
+      'so that changes of its template reach no pod (outdated now: 0-2); define the group again, or lower ' +
+      'spec.updateStrategy.rollingUpdate.partition; onPolicyDeleted: release would have done that';
+    const words = ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}`, isWarning: true, note }));
+    expect(decided()).toEqual({ kind: 'tell', words });
+  });
+
+  it('warns while pods stay behind or a run was under way, and not otherwise', () => {
+    const still = cluster({}, { podChanges: allUpdated });
+    const rest = ': its partition stays at 1000000, so that changes of its template reach no pod; define the group again';
+    expect(told({ snapshot: still })).toContain(`Normal ${rest}`);
+    expect(told({ snapshot: still, run: running })).toContain(`Warning , which was under way${rest}`);
+    expect(told({ snapshot: still, run: { ...running, outcome: 'completed' } })).toContain(`Normal ${rest}`);
+  });
+
+  it('says below which ordinal pods are held, and what happens where none is', () => {
+    const group = { ...held, rollout: { ...held.rollout, engine: 'partition' as const } };
+    expect(told({ group, snapshot: cluster({ partition: 2 }) })).toMatch(
+      /^Warning : its partition stays at 2, .* no pod below ordinal 2 \(/,
+    );
+    const above = { podChanges: Object.fromEntries(Object.keys(allUpdated).map((name) => [name, { 0: updated, 1: updated }])) };
+    expect(told({ group, snapshot: cluster({ partition: 2 }, above) })).toMatch(/^Normal .*\(outdated now: 2\)/);
+    expect(told({ group, snapshot: cluster({ partition: 0 }) })).toBe(
+      'Normal : its controller replaces outdated pods (outdated now: 0-2) by itself',
+    );
+    expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 3 }) })).toMatch(/^Normal : its controller replaces/);
+    expect(told({ snapshot: cluster({ updateStrategy: 'OnDelete' }), run: running })).toMatch(
+      /^Warning .*: outdated pods \(outdated now: 0-2\) stay until somebody deletes them/,
+    );
+  });
+
+  it('is told of after a moment, in which the definition may come back', () => {
+    expect(decided({ goneForMs: partingGraceMs - 1 })).toEqual({ kind: 'wait', leftMs: 1 });
+    expect(told({ snapshot: cluster({}, { groups: [held] }) })).toBe('none');
+  });
+
+  it('is not gone when another group has a member, or when nobody knows', () => {
+    const other = group({ name: 'renamed', zones: [{ name: 'x', statefulSet: 'ingester-zone-c' }] });
+    expect(told({ snapshot: cluster({}, { groups: [other] }) })).toBe('none');
+    const unknown = { unknown: 'no answer' };
+    expect(decided({ sources: { ...whole, directory: unknown } })).toEqual({ kind: 'unsure', because: 'no answer' });
+    expect(told({ group: { ...held, sources: { '': { file: 'a.yaml', line: 1 } } } })).toBe('unsure');
+  });
+
+  it('is told of when its StatefulSets can be read, and of those that are still there', () => {
+    const unread = [{ kind: 'StatefulSet', name: 'ingester-zone-b', unknown: 'no answer' }] as const;
+    expect(decided({ snapshot: cluster({}, { unread }) })).toEqual({ kind: 'wait' });
+    const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'no answer' } }];
+    expect(decided({ snapshot: cluster({}, { pods }) })).toEqual({ kind: 'wait' });
+    expect(told({ snapshot: cluster({ isTerminating: true }) })).toBe('none');
+  });
+
+  it('is not told of when the release tells of itself, or when labels of somebody else defined it', () => {
+    const release = group({ rollout: { engine: 'promote', onPolicyDeleted: 'release' } });
+    expect(told({ group: release })).toBe('none');
+    expect(told({ group: group({ rollout: { engine: 'onDelete', onPolicyDeleted: 'release' } }) })).toMatch(/^Warning/);
+    const sources = { '': { object: 'StatefulSet mimir/ingester-zone-a', field: 'rollout-group' } };
+    expect(told({ group: adopted({ sources }) })).toBe('none');
+  });
+});
+
+describe('what a release undoes', () => {
+  const terms = { zones: ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}` })) };
+  const undone = (run: RunState | undefined, snapshot: Snapshot) =>
+    undoneBy(terms, { namespace: 'mimir', ...(run === undefined ? {} : { run }) }, snapshot);
+  const rest = 'its waves, soaks, approvals and pauses hold nothing any more';
+  const still = cluster({}, { podChanges: allUpdated });
+
+  it('is a run that is not over, and that pods are held', () => {
+    expect(undone(running, cluster())).toBe(`its rollout was under way; ${rest}, and 9 pods will be replaced`);
+    expect(undone({ ...running, outcome: 'failed' }, still)).toBe(`its rollout had failed; ${rest}`);
+    expect(undone(undefined, cluster())).toBe(`${rest}, and 9 pods will be replaced`);
+    expect(undone({ ...running, outcome: 'completed' }, still)).toBeUndefined();
+  });
+});
