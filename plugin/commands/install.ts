@@ -45,6 +45,11 @@ export async function run(context: CommandContext, flags: InstallFlags): Promise
   refuseUnnamed(options);
   const objects = installation(options);
   for (const note of context.quiet ? [] : installNotes(options)) context.stderr.write(`note: ${note}\n`);
+  if (flags.apply === true && flags.image === undefined && !context.quiet) {
+    context.stderr.write(
+      `note: the image ${options.image} names no registry, so nodes ask their own default one for it; name yours with --image REGISTRY/NAME:TAG\n`,
+    );
+  }
   if (flags.apply !== true) {
     printObjects(context, objects);
     return exitCodes.done;

@@ -1,15 +1,19 @@
 // The verb uninstall: what is to be deleted as YAML, or deleted object by object, and what is left.
+import { isUnknown } from '../../engine/snapshot.ts';
+import { type HeldSet, heldLeftovers, heldWarning } from '../../policies/install/held-partitions.ts';
 import { leftovers, removal } from '../../policies/install/installation.ts';
 import type { InstallOptions } from '../../policies/install/object.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { printObjects } from '../live/acting.ts';
+import { isMeant, type PromptFlags } from '../live/confirm.ts';
 import { plural } from '../output/words.ts';
 import { deleteInstallation } from '../source/cluster-install.ts';
+import { readHeldSets } from '../source/held-partitions.ts';
 import { anyWorkload, type InstallationFlags, readScope, writePolicyErrors } from '../source/installation.ts';
 
-export interface UninstallFlags extends InstallationFlags, Omit<ConnectionFlags, 'namespace'> {
+export interface UninstallFlags extends InstallationFlags, PromptFlags, Omit<ConnectionFlags, 'namespace'> {
   readonly crds?: boolean;
 }
 
@@ -32,23 +36,45 @@ export async function run(context: CommandContext, flags: UninstallFlags): Promi
         metadata: namespace === undefined ? { name } : { name, namespace },
       })),
     );
-  } else await remove(context, flags, options, what.hasDefinitions);
+  }
+  const held = flags.apply === true ? await remove(context, flags, options, what.hasDefinitions) : [];
+  if (held === undefined) return exitCodes.refused;
   if (!context.quiet) {
-    for (const { what: left, command } of leftovers(options, what)) context.stderr.write(`left: ${left}\n  ${command}\n`);
+    for (const { what: left, command } of [...heldLeftovers(held), ...leftovers(options, { ...what, isFound: flags.apply === true })])
+      context.stderr.write(`left: ${left}\n  ${command}\n`);
   }
   return exitCodes.done;
 }
 
-async function remove(context: CommandContext, flags: UninstallFlags, options: InstallOptions, hasDefinitions: boolean): Promise<void> {
+/** The StatefulSets that stay held back; undefined when whoever was asked does not mean it. */
+async function remove(
+  context: CommandContext,
+  flags: UninstallFlags,
+  options: InstallOptions,
+  hasDefinitions: boolean,
+): Promise<readonly HeldSet[] | undefined> {
   const { dryRun } = flags;
   const suffix = dryRun === undefined ? '' : ` (dry run, ${dryRun})`;
-  const count = await withCluster(context, flags, dryRun === 'client' ? 'read' : 'write', (cluster) =>
-    deleteInstallation(cluster, options, {
+  const done = await withCluster(context, flags, dryRun === 'client' ? 'read' : 'write', async (cluster) => {
+    const held = await readHeldSets(cluster, { scope: options.scope, agentNamespace: options.namespace });
+    if (isUnknown(held)) context.stderr.write(`whether a partition holds StatefulSets back is not known: ${held.unknown}\n`);
+    else if (held.length > 0 && !(await mayStrand(context, flags, held))) return undefined;
+    const count = await deleteInstallation(cluster, options, {
       dryRun,
       hasDefinitions,
       onDeleted: (object) => context.stdout.write(`${object} deleted${suffix}\n`),
-    }),
-  );
+    });
+    return { count, held: isUnknown(held) ? [] : held };
+  });
+  if (done === undefined) return undefined;
+  const { count, held } = done;
   if (count === 0) context.stdout.write(`Nothing of an installation in the namespace ${flags.namespace} is there.\n`);
   else context.stdout.write(`${plural(count, 'object')} ${dryRun === undefined ? 'deleted.' : 'would be deleted. Nothing was changed.'}\n`);
+  return held;
+}
+
+/** Says what becomes of them, once; asks where somebody can be asked and something would be deleted. */
+async function mayStrand(context: CommandContext, flags: UninstallFlags, held: readonly HeldSet[]): Promise<boolean> {
+  context.stderr.write(heldWarning(held));
+  return flags.dryRun !== undefined || isMeant(context, flags, '');
 }

@@ -11,14 +11,14 @@ export interface AgentRight {
   readonly weight: 'required' | 'optional';
   /** `namespace`: in each that is looked after. `agent`: in the agent's own. `cluster`: of no namespace. */
   readonly scope: 'namespace' | 'agent' | 'cluster';
-  /** Only where there is a group of this engine. */
-  readonly engine?: 'promote';
+  /** Only where there is a group whose pods are promoted, or whose replicas come from a ReplicaTemplate. */
+  readonly only?: 'promoting' | 'mirroring';
 }
 
 interface RightOptions {
   readonly weight?: AgentRight['weight'];
   readonly scope?: AgentRight['scope'];
-  readonly engine?: 'promote';
+  readonly only?: AgentRight['only'];
 }
 
 function rights(
@@ -26,14 +26,15 @@ function rights(
   resource: string,
   verbs: readonly string[],
   without: string,
-  { weight = 'optional', scope = 'namespace', engine }: RightOptions = {},
+  { weight = 'optional', scope = 'namespace', only }: RightOptions = {},
 ): readonly AgentRight[] {
-  return verbs.map((verb) => ({ group, resource, verb, without, weight, scope, ...(engine === undefined ? {} : { engine }) }));
+  return verbs.map((verb) => ({ group, resource, verb, without, weight, scope, ...(only === undefined ? {} : { only }) }));
 }
 
 const look = ['list', 'watch'] as const;
 const lookAndRead = ['get', ...look] as const;
 const required: RightOptions = { weight: 'required' };
+const mirroring: RightOptions = { only: 'mirroring' };
 const ours = 'rollout-group.dev';
 const grafana = 'rollout-operator.grafana.com';
 
@@ -46,7 +47,7 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('apps', 'statefulsets', lookAndRead, 'no group can be looked after', required),
   ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
   ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete sets stays behind'),
-  ...rights('apps', 'controllerrevisions', ['get'], 'no pod is promoted to another revision', { ...required, engine: 'promote' }),
+  ...rights('apps', 'controllerrevisions', ['get'], 'no pod is promoted to another revision', { ...required, only: 'promoting' }),
   ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
   ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
   ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
@@ -63,9 +64,9 @@ export const agentRights: readonly AgentRight[] = [
   ...rights(ours, 'rolloutruns', ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
   ...rights(ours, 'metricsources', ['get'], 'gates that name a source that is an object hold', { scope: 'agent' }),
   ...rights(ours, 'notificationchannels', ['get'], 'nobody is told by channels that are objects', { scope: 'agent' }),
-  ...rights(grafana, 'replicatemplates', lookAndRead, 'replicas are not mirrored from ReplicaTemplates'),
-  ...rights(grafana, 'replicatemplates/scale', ['get'], 'replicas are not mirrored from ReplicaTemplates'),
-  ...rights(grafana, 'replicatemplates/status', ['patch'], 'ReplicaTemplates do not hear of the replicas in force'),
+  ...rights(grafana, 'replicatemplates', lookAndRead, 'replicas are not mirrored from ReplicaTemplates', mirroring),
+  ...rights(grafana, 'replicatemplates/scale', ['get'], 'replicas are not mirrored from ReplicaTemplates', mirroring),
+  ...rights(grafana, 'replicatemplates/status', ['patch'], 'ReplicaTemplates do not hear of the replicas in force', mirroring),
   ...rights('', 'nodes', look, 'every node counts as ready', { scope: 'cluster' }),
 ];
 

@@ -3,7 +3,17 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import { ageText } from '../live/when.ts';
 import { plural } from '../output/words.ts';
 import type { AgentRight } from './agent-rights.ts';
-import { type AccountFact, type Check, type CheckResult, type Facts, type LeaseFact, orOk, type PublishedFact, skipped } from './check.ts';
+import {
+  type AccountFact,
+  type Check,
+  type CheckResult,
+  type Facts,
+  type LeaseFact,
+  orOk,
+  type PublishedFact,
+  type RightFact,
+  skipped,
+} from './check.ts';
 
 /** The Lease, its holder, and the latest decision. */
 export const agentPresent: Check = (facts) => {
@@ -26,6 +36,12 @@ function serverNow({ serverMs }: Facts, nowMs: number): number {
   return isUnknown(serverMs) ? nowMs : serverMs;
 }
 
+/** Those that somebody holds and renews. */
+export function keptLeases(facts: Facts): readonly LeaseFact[] {
+  const now = serverNow(facts, facts.nowMs);
+  return isUnknown(facts.leases) ? [] : facts.leases.filter((lease) => lease.holder !== '' && !isExpired(lease, now));
+}
+
 function isExpired({ renewedMs, durationMs }: LeaseFact, nowMs: number): boolean {
   return renewedMs === undefined || nowMs - renewedMs > durationMs;
 }
@@ -40,11 +56,14 @@ function lastDecision(facts: Facts, { holder }: LeaseFact): string {
 }
 
 /** A group that the agent does not know about waits for ever. */
-export const publishedDecisions: Check = ({ groups, leases, published }) => {
+export const publishedDecisions: Check = ({ groups, leases, published, accounts }) => {
   if (groups.length === 0) return [];
   if (isUnknown(published)) return skipped('decisions', published.unknown);
   if (!isUnknown(leases) && leases.every(({ holder }) => holder === '')) return [];
-  const silent = groups.filter(({ namespace, name }) => !published.some((one) => one.namespace === namespace && one.group === name));
+  const unwatched = new Set(accounts.flatMap((account) => account.unwatched?.namespaces ?? []));
+  const silent = groups.filter(
+    ({ namespace, name }) => !unwatched.has(namespace) && !published.some((one) => one.namespace === namespace && one.group === name),
+  );
   return orOk(
     'decisions',
     silent.map(({ namespace, name }) => ({
@@ -57,11 +76,19 @@ export const publishedDecisions: Check = ({ groups, leases, published }) => {
   );
 };
 
+/** A group that a person has to let go on: restarts would be for nothing until the webhook is mended. */
+export const placedPromotions: Check = ({ published }) =>
+  (isUnknown(published) ? [] : published).flatMap(({ namespace, group, misplaced }): readonly CheckResult[] => {
+    if (misplaced === undefined) return [];
+    const message = `${namespace}/${group} stands still: ${misplaced}; mend the webhook, then: kubectl rollout-group retry ${group} -n ${namespace}`;
+    return [{ check: 'promotion', verdict: 'FAIL', message, code: 'RG6026' }];
+  });
+
 /** Two Leases that are kept mean two agents that know nothing of one another; so do two names under the decisions of one namespace. */
 export const singleAgent: Check = ({ leases, published, ...facts }) => {
   if (isUnknown(leases)) return skipped('one agent', leases.unknown);
   const now = serverNow({ ...facts, leases, published }, facts.nowMs);
-  const kept = leases.filter((lease) => lease.holder !== '' && !isExpired(lease, now));
+  const kept = keptLeases({ ...facts, leases, published });
   const holders = new Set(kept.map(({ holder }) => holder));
   const strangers = isUnknown(published)
     ? []
@@ -113,9 +140,48 @@ function doMeet(published: readonly PublishedFact[], holders: ReadonlySet<string
 /** Right by right, in words of what is missing; several verbs on one resource in one line. */
 export const agentPermissions: Check = ({ accounts }) => accounts.flatMap(permissionsOf);
 
+/** Namespaces that somebody looks at and the agent does not: nothing is missing there but the agent. */
+export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
+  accounts.flatMap(({ unwatched }): readonly CheckResult[] => {
+    if (unwatched === undefined) return [];
+    const { namespaces, told } = unwatched;
+    return namespaces.map((namespace) => ({
+      check: 'namespaces',
+      verdict: groups.some((one) => one.namespace === namespace) ? 'FAIL' : 'warn',
+      message: `the agent does not look after ${namespace} (it is told ${told}): install again with --groups-in ${namespace} besides, or look elsewhere with -n`,
+      code: 'RG6024',
+    }));
+  });
+
+/** More lines about one account in one namespace have the same cause, such as a Role that was never bound. */
+const mostNamed = 3;
+
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {
   if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
-  const missing = new Map<string, { readonly right: AgentRight; readonly where: string; readonly verbs: string[] }>();
+  const missing = missingRights(rights);
+  const keyOf = ({ right: { weight }, where }: MissingRight): string => `${weight} ${where}`;
+  const results = [...new Set(missing.map(keyOf))].flatMap((key): readonly CheckResult[] => {
+    const lines = missing.filter((one) => keyOf(one) === key);
+    const verdict = lines[0]?.right.weight === 'required' ? 'FAIL' : 'warn';
+    const texts = lines.map(
+      ({ right, where, verbs }) => `${agentUser} may not ${verbs.join(', ')} ${resourceText(right)} ${where}: ${right.without}`,
+    );
+    if (texts.length <= mostNamed) return texts.map((message) => ({ check: 'RBAC', verdict, message, code: 'RG6007' }));
+    const named = lines.slice(0, mostNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);
+    const message = `${agentUser} lacks ${texts.length} rights ${lines[0]?.where ?? ''}: to ${named.join('; to ')}; and ${texts.length - mostNamed} more`;
+    return [{ check: 'RBAC', verdict, message, code: 'RG6007', details: texts }];
+  });
+  return orOk('RBAC', results, `${agentUser} may do all it needs`);
+}
+
+interface MissingRight {
+  readonly right: AgentRight;
+  readonly where: string;
+  readonly verbs: string[];
+}
+
+function missingRights(rights: readonly RightFact[]): readonly MissingRight[] {
+  const missing = new Map<string, MissingRight>();
   for (const { right, namespace, isAllowed } of rights) {
     if (isAllowed) continue;
     const where = namespace === undefined ? 'in the cluster' : `in ${namespace}`;
@@ -124,17 +190,9 @@ function permissionsOf({ rights, name: agentUser }: AccountFact): readonly Check
     if (known === undefined) missing.set(key, { right, where, verbs: [right.verb] });
     else known.verbs.push(right.verb);
   }
-  return orOk(
-    'RBAC',
-    [...missing.values()].map(({ right, where, verbs }) => {
-      const resource = right.group === '' ? right.resource : `${right.resource} (${right.group})`;
-      return {
-        check: 'RBAC',
-        verdict: right.weight === 'required' ? 'FAIL' : 'warn',
-        message: `${agentUser} may not ${verbs.join(', ')} ${resource} ${where}: ${right.without}`,
-        code: 'RG6007',
-      };
-    }),
-    `${agentUser} may do all it needs`,
-  );
+  return [...missing.values()];
+}
+
+function resourceText({ group, resource }: AgentRight): string {
+  return group === '' ? resource : `${resource} (${group})`;
 }

@@ -1,10 +1,11 @@
 // The checks of doctor, in the order in which they are shown.
 import { admissionPolicies } from './admission-policies.ts';
-import { agentPermissions, agentPresent, publishedDecisions, singleAgent } from './agent.ts';
+import { agentPermissions, agentPresent, placedPromotions, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
 import { channels } from './channels.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import { leftLedgers, missingMembers, nameLabels, overlappingBudgets, settings, strangers, strategies } from './groups.ts';
+import { heldPartitions } from './partitions.ts';
 import { namedSecrets } from './secrets.ts';
 import { webhookRegistration } from './webhooks.ts';
 import { autoscaledMembers, otherOperator, replicasInGit } from './writers.ts';
@@ -12,13 +13,16 @@ import { autoscaledMembers, otherOperator, replicasInGit } from './writers.ts';
 const checks: readonly Check[] = [
   agentPresent,
   singleAgent,
+  unwatchedNamespaces,
   publishedDecisions,
+  placedPromotions,
   agentPermissions,
   installedKinds,
   otherOperator,
   missingMembers,
   settings,
   strategies,
+  heldPartitions,
   nameLabels,
   strangers,
   autoscaledMembers,

@@ -18,6 +18,8 @@ export interface CheckResult {
   /** One sentence without a full stop: what was seen, or why it could not be. */
   readonly message: string;
   readonly code?: FindingCode;
+  /** What the message sums up, one sentence each. */
+  readonly details?: readonly string[];
 }
 
 export type Check = (facts: Facts) => readonly CheckResult[];
@@ -38,6 +40,10 @@ export interface PublishedFact {
   readonly group: string;
   readonly decidedMs: number;
   readonly leader?: string;
+  /** StatefulSets of its zones. */
+  readonly members?: readonly string[];
+  /** What holds the group because promoted pods came back at another revision. */
+  readonly misplaced?: string;
 }
 
 export interface KindFact {
@@ -58,6 +64,14 @@ export interface AccountFact {
   /** `namespace/name`, or the namespaces when it is not known whose rights count there. */
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
+  /** Namespaces that were asked about and that its agent is not told to look after; absent: none. */
+  readonly unwatched?: UnwatchedFact;
+}
+
+export interface UnwatchedFact {
+  readonly namespaces: readonly string[];
+  /** The flag that names the others. */
+  readonly told: string;
 }
 
 export interface OperatorFact {
@@ -88,6 +102,16 @@ export interface LedgerFact {
   readonly namespace: string;
   /** Of the ConfigMap. */
   readonly name: string;
+  /** Whether its StatefulSets are handed back once nothing defines the group. */
+  readonly isReleased?: boolean;
+  /** When the agent saw that nothing defines the group any more. */
+  readonly goneMs?: number;
+}
+
+export interface UnansweredFact {
+  readonly message: string;
+  /** Whether a group stands still, or is not protected, because of it. */
+  readonly isNeeded: boolean;
 }
 
 /** What is registered of our webhooks. */
@@ -98,6 +122,8 @@ export interface RegistrationFact {
   readonly services: readonly string[];
   /** In what they differ from what an installation registers, one sentence each. */
   readonly problems: readonly string[];
+  /** Why nobody can answer, one sentence each; absent: nobody looked. */
+  readonly unanswered?: readonly UnansweredFact[];
   /** Of groups. */
   readonly namespaces: readonly { readonly name: string; readonly isOptedIn: boolean }[];
 }

@@ -1,11 +1,12 @@
 // Whose rights count in which namespace: the account of each agent that decides there, as far as it can be told, and what it may do.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
-import { type Resource, resources } from '../../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { leaseDeciding } from '../live/deciding.ts';
+import { namespacesFlagOf } from '../source/agent-flags.ts';
 import type { AccountFact, LeaseFact, PublishedFact } from './check.ts';
 import { readRights, whoAmI } from './gather-rights.ts';
 
@@ -14,6 +15,8 @@ export interface AccountsQuestion {
   readonly watched: readonly string[];
   /** Namespaces with groups whose pods are promoted. */
   readonly promoting: readonly string[];
+  /** Namespaces with groups whose replicas come from a ReplicaTemplate. */
+  readonly mirroring?: readonly string[];
   readonly leases: Known<readonly LeaseFact[]>;
   readonly published: Known<readonly PublishedFact[]>;
   /** `namespace/name`, when somebody says so: for every namespace. */
@@ -43,12 +46,22 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
   const { deciding, undecided } = share(question);
   const facts: AccountFact[] = [];
   for (const agent of deciding) {
-    const account = question.serviceAccount ?? (await accountOf(cluster, agent));
-    const { agentNamespace, namespaces } = agent;
-    if (typeof account !== 'string') facts.push({ name: agentNamespace, rights: account });
+    const pod = await podOf(cluster, agent);
+    const account = question.serviceAccount ?? (await accountOf(cluster, agent, pod));
+    const { agentNamespace } = agent;
+    const told = namespacesFlagOf(fieldAt(pod, ['spec']));
+    const isWatched = (one: string): boolean => told === undefined || told.includes('*') || told.includes(one);
+    const namespaces = agent.namespaces.filter(isWatched);
+    const others = agent.namespaces.filter((one) => !isWatched(one));
+    const unwatched = others.length === 0 ? {} : { unwatched: { namespaces: others, told: `-namespaces=${(told ?? []).join(',')}` } };
+    if (typeof account !== 'string') facts.push({ name: agentNamespace, rights: account, ...unwatched });
     else {
-      const { promoting } = question;
-      facts.push({ name: account, rights: await readRights(cluster, { account, agentNamespace, namespaces, promoting }) });
+      const { promoting, mirroring = [] } = question;
+      facts.push({
+        name: account,
+        rights: await readRights(cluster, { account, agentNamespace, namespaces, promoting, mirroring }),
+        ...unwatched,
+      });
     }
   }
   if (undecided.length > 0) {
@@ -83,10 +96,14 @@ function share({ watched, leases, published, serviceAccount, agentNamespace, usu
 }
 
 /** Of the agent's pod; else the usual one, if it exists. An agent that runs elsewhere under a name of its own has neither. */
-async function accountOf(cluster: Cluster, { agentNamespace: namespace, lease }: Deciding): Promise<Known<string>> {
+async function accountOf(
+  cluster: Cluster,
+  { agentNamespace: namespace, lease }: Deciding,
+  pod: KubernetesObject | undefined,
+): Promise<Known<string>> {
   const { env, timeoutMs } = cluster;
-  const name = lease === undefined ? undefined : await accountOfPod(cluster, namespace, lease.holder);
-  if (name !== undefined) return `${namespace}/${name}`;
+  const name = fieldAt(pod, ['spec', 'serviceAccountName']);
+  if (typeof name === 'string' && name !== '') return `${namespace}/${name}`;
   const usual = `${namespace}/${agentAccount}`;
   if ((await whoAmI(cluster)) === `system:serviceaccount:${namespace}:${agentAccount}`) return usual;
   try {
@@ -102,13 +119,11 @@ async function accountOf(cluster: Cluster, { agentNamespace: namespace, lease }:
 }
 
 /** The identity of an agent begins with the name of its pod; undefined when there is no such pod, or pods may not be read. */
-async function accountOfPod({ env, timeoutMs }: Cluster, namespace: string, holder: string): Promise<string | undefined> {
-  const pod = holder.replace(/_[^_]*$/, '');
-  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(pod)) return undefined;
+async function podOf({ env, timeoutMs }: Cluster, { agentNamespace: namespace, lease }: Deciding): Promise<KubernetesObject | undefined> {
+  const name = lease?.holder.replace(/_[^_]*$/, '') ?? '';
+  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) return undefined;
   try {
-    const object = await getObject(env, resources.pods, { namespace, name: pod }, { site: 'doctor.agentPod', timeoutMs });
-    const name = fieldAt(object, ['spec', 'serviceAccountName']);
-    return typeof name === 'string' && name !== '' ? name : undefined;
+    return await getObject(env, resources.pods, { namespace, name }, { site: 'doctor.agentPod', timeoutMs });
   } catch (error) {
     if (isStatus(error, 403)) return undefined;
     throw error;

@@ -14,6 +14,8 @@ export interface RightsQuestion {
   readonly namespaces: readonly string[];
   /** Those of them with groups whose pods are promoted. */
   readonly promoting: readonly string[];
+  /** Those of them with groups whose replicas come from a ReplicaTemplate; none when left out. */
+  readonly mirroring?: readonly string[];
   /** Every right of the agent when left out. */
   readonly rights?: readonly AgentRight[];
 }
@@ -28,10 +30,12 @@ const atOnce = 16;
 
 /** Every right in every namespace. Unknown when nobody may be asked about the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
-  const { account, agentNamespace, namespaces, promoting, rights = agentRights } = question;
+  const { account, agentNamespace, namespaces, promoting, mirroring = [], rights = agentRights } = question;
+  const needing = { promoting, mirroring };
   const asked = rights.flatMap((right): readonly Asked[] => {
     if (right.scope === 'cluster') return [{ right }];
-    const watched = right.engine === 'promote' ? namespaces.filter((one) => promoting.includes(one)) : namespaces;
+    const { only } = right;
+    const watched = only === undefined ? namespaces : namespaces.filter((one) => needing[only].includes(one));
     return (right.scope === 'agent' ? [agentNamespace] : watched).map((namespace) => ({ right, namespace }));
   });
   const [namespace = '', name = ''] = account.split('/');

@@ -13,6 +13,7 @@ import { ownNames, type Registered, registrationProblems } from '../../policies/
 import type { Cluster } from '../connection.ts';
 import { webhookRights } from './agent-rights.ts';
 import type { AccountFact, RegistrationFact } from './check.ts';
+import { isInjectedByOthers, readUnanswered, type StoredConfiguration } from './gather-answers.ts';
 import { readRights } from './gather-rights.ts';
 
 const configurations: readonly Resource[] = (['Validating', 'Mutating'] as const).map((what) => ({
@@ -28,7 +29,7 @@ export async function readRegistration(
   cluster: Cluster,
   { agentNamespace, groups }: { readonly agentNamespace: string; readonly groups: readonly GroupDefinition[] },
 ): Promise<Known<RegistrationFact>> {
-  const stored: Registered[] = [];
+  const stored: StoredConfiguration[] = [];
   for (const resource of configurations) {
     for (const name of ownNames({ namespace: agentNamespace })) {
       const found = await read(cluster, resource, name);
@@ -50,7 +51,11 @@ export async function readRegistration(
   const areThere = stored.length > 0;
   const isPromotionOnly = !areThere && optedIn.size === 0;
   const problems = registrationProblems(stored, { namespace: agentNamespace, members, promoted }, { isPromotionOnly });
-  return { areThere, problems, namespaces, services: servicesOf(stored) };
+  const unanswered = await readUnanswered(cluster, stored, {
+    agentNamespace,
+    isNeeded: { promotion: promoted.length > 0, other: optedIn.size > 0 },
+  });
+  return { areThere, problems, namespaces, services: servicesOf(stored), ...(unanswered.length === 0 ? {} : { unanswered }) };
 }
 
 function servicesOf(stored: readonly Registered[]): readonly string[] {
@@ -108,11 +113,12 @@ async function accountsBehind({ env, timeoutMs }: Cluster, service: string): Pro
   }
 }
 
-async function read({ env, timeoutMs }: Cluster, resource: Resource, name: string): Promise<Known<Registered | undefined>> {
+async function read({ env, timeoutMs }: Cluster, resource: Resource, name: string): Promise<Known<StoredConfiguration | undefined>> {
   try {
     const found = await getObject(env, resource, { name }, { site: 'doctor.webhooks', timeoutMs });
     const webhooks = found?.['webhooks'];
-    return found === undefined ? undefined : { kind: resource.kind, name, webhooks: Array.isArray(webhooks) ? webhooks : [] };
+    if (found === undefined) return undefined;
+    return { kind: resource.kind, name, webhooks: Array.isArray(webhooks) ? webhooks : [], isInjected: isInjectedByOthers(found) };
   } catch (error) {
     if (!isStatus(error, 403)) throw error;
     return { unknown: `no permission to get ${resource.plural}, so that what is registered is not known` };

@@ -4,12 +4,14 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { canonicalJson } from '../../engine/hash.ts';
-import { ledgerLabel } from '../../engine/ledger-document.ts';
+import { ledgerKey, ledgerLabel } from '../../engine/ledger-document.ts';
 import { observePodBudget } from '../../engine/observe/budget.ts';
 import { observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt, instantMs } from '../../engine/observe/raw.ts';
+import { releaseLabel } from '../../engine/release/release-document.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import { isPromoted } from '../../policies/engines.ts';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
@@ -66,7 +68,16 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const secrets = await readNamedSecrets(cluster, agentNamespace);
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
   const promoting = groups.filter(isPromoted).map(({ namespace }) => namespace);
-  const accounts = await readAccounts(cluster, { ...scope, watched, promoting, leases, published, usualNamespace: agentNamespace });
+  const mirroring = groups.filter(isMirrored).map(({ namespace }) => namespace);
+  const accounts = await readAccounts(cluster, {
+    ...scope,
+    watched,
+    promoting,
+    mirroring,
+    leases,
+    published,
+    usualNamespace: agentNamespace,
+  });
   return {
     ...clock,
     agentNamespace,
@@ -92,6 +103,11 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     ledgers: isUnknown(documents) ? documents : documents.flatMap(ledgerOf),
     ...(isUnknown(documents) ? {} : { failingChannels: documents.flatMap(failingChannels) }),
   };
+}
+
+/** Whether replicas of the group come from a ReplicaTemplate. */
+function isMirrored({ zones }: GroupDefinition): boolean {
+  return zones.some(({ replicas }) => replicas.kind === 'mirror' && replicas.resourceKind === 'ReplicaTemplate');
 }
 
 /** Of the agent that decided about what is looked at; several may be there, each with namespaces of its own. */
@@ -189,9 +205,22 @@ function autoscalerOf(object: KubernetesObject): readonly AutoscalerFact[] {
   return [{ namespace, kind: object.kind ?? '', name, target: { kind, name: targetName } }];
 }
 
-function ledgerOf({ metadata }: KubernetesObject): readonly LedgerFact[] {
-  const isLedger = metadata.labels?.[ledgerLabel.key] === ledgerLabel.value;
-  return isLedger ? [{ namespace: metadata.namespace ?? '', name: metadata.name }] : [];
+function ledgerOf(object: KubernetesObject): readonly LedgerFact[] {
+  const { labels = {}, namespace = '', name } = object.metadata;
+  if (labels[ledgerLabel.key] !== ledgerLabel.value) return [];
+  const isReleased = labels[releaseLabel.key] === releaseLabel.value;
+  const goneMs = isReleased ? goneSince(fieldAt(object, ['data', ledgerKey])) : undefined;
+  return [{ namespace, name, ...(isReleased ? { isReleased } : {}), ...(goneMs === undefined ? {} : { goneMs }) }];
+}
+
+/** Of a ledger's text; undefined when it does not say. */
+function goneSince(text: unknown): number | undefined {
+  try {
+    const goneMs = typeof text === 'string' ? fieldAt(JSON.parse(text), ['release', 'goneMs']) : undefined;
+    return typeof goneMs === 'number' ? goneMs : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> {

@@ -1,11 +1,12 @@
 // The groups themselves: members that are missing, strategies and labels that do not fit, budgets that overlap, ledgers without a group.
 import { ledgerName } from '../../engine/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
+import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { plural } from '../output/words.ts';
-import { type Check, type CheckResult, type Facts, orOk, skipped } from './check.ts';
+import { type Check, type CheckResult, type Facts, type LedgerFact, orOk, skipped } from './check.ts';
 
 function membersOf({ sets }: Facts, group: GroupDefinition): readonly StatefulSetView[] {
   return group.zones.flatMap((zone) => sets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet) ?? []);
@@ -134,12 +135,19 @@ export const leftLedgers: Check = ({ groups, ledgers }) => {
   const left = ledgers.filter(({ namespace, name }) => !known.has(`${namespace}/${name}`));
   return orOk(
     'ledgers',
-    left.map(({ namespace, name }) => ({
-      check: 'ledgers',
-      verdict: 'warn',
-      message: `ConfigMap ${namespace}/${name} belongs to no group`,
-      code: 'RG6016',
-    })),
+    left.map((ledger) => ({ check: 'ledgers', verdict: 'warn', message: leftText(ledger), code: 'RG6016' })),
     'every ledger belongs to a group',
   );
 };
+
+/** The terms of a release are nowhere but in the ledger: whoever deletes it leaves the partitions as they are. */
+function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
+  const remove = `kubectl delete configmap ${name} -n ${namespace}`;
+  const what = `ConfigMap ${namespace}/${name} belongs to no group`;
+  if (isReleased !== true) return `${what}; when no disruption of it is open any more: ${remove}`;
+  const when =
+    goneMs === undefined
+      ? 'once the agent has seen for a minute that nothing defines it'
+      : `from ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')} on`;
+  return `${what} and hands its StatefulSets back (onPolicyDeleted: release) ${when}; it goes by itself, and deleting it earlier stops the release`;
+}

@@ -10,7 +10,7 @@ const mostNamed = 5;
 export const webhookRegistration: Check = ({ registration }) => {
   if (registration === undefined) return [];
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
-  const { areThere, problems, namespaces } = registration;
+  const { areThere, problems, namespaces, unanswered = [] } = registration;
   const open = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
   if (!areThere && open.length === namespaces.length && problems.length === 0) {
     return [{ check: 'webhooks', verdict: 'ok', message: 'none is registered, and no namespace of a group asks for any' }];
@@ -24,6 +24,9 @@ export const webhookRegistration: Check = ({ registration }) => {
       verdict: 'FAIL',
       message: `${problems.length - mostNamed} more differences from what an installation registers`,
     });
+  }
+  for (const { message, isNeeded } of unanswered) {
+    results.push({ check: 'webhooks', verdict: isNeeded ? 'FAIL' : 'warn', message, code: 'RG6025' });
   }
   for (const name of open) {
     const message = `nothing is enforced in namespace ${name}: kubectl label namespace ${name} ${enforceLabel}=true`;

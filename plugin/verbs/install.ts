@@ -69,15 +69,23 @@ const uninstall: Verb = {
   group: 'Meta',
   summary: 'Print or delete what install brought, webhooks first',
   description:
-    'Prints what is to be deleted, in order, for kubectl delete; --apply finds it in the cluster by its labels and deletes it. Kinds, certificate, Lease and ledgers stay, and how to remove them is said.',
+    'Prints what is to be deleted, in order, for kubectl delete; --apply finds it in the cluster by its labels and deletes it. Kinds, certificate, Lease, ledgers and the partitions of StatefulSets stay, and how to remove them is said.',
   options: [
     ...installOptions,
     { flags: '--crds', description: 'Also the kinds, and with them every group, policy and record.' },
     { flags: '--apply', description: 'Delete it from the cluster instead of printing it.' },
     dryRun,
+    { flags: '--yes', description: 'Do not ask when StatefulSets stay behind that a partition holds back.' },
+    { flags: '--no-input', description: 'Ask nothing, also on a terminal.' },
   ],
   examples: ['uninstall --groups-in mimir | kubectl delete -f -', 'uninstall --apply', 'uninstall --apply --dry-run server'],
-  exits: { 4: 'the policies have errors', 10: 'a file does not exist', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
+  exits: {
+    4: 'the policies have errors',
+    5: 'whoever was asked said no',
+    10: 'a file does not exist',
+    11: 'permission is missing',
+    12: 'the cluster cannot be reached',
+  },
   usesCluster: true,
   load: async () => (await import('../commands/uninstall.ts')).run,
 };

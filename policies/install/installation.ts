@@ -4,8 +4,10 @@ import { apiGroup, type Kind, kinds } from '../schema/kinds.ts';
 import { admissionPoliciesOf } from './admission-policy.ts';
 import { admissionPolicyKinds } from './admission-policy-objects.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
-import { agentName, certificateSecret, enforceLabel, type InstallObject, type InstallOptions } from './object.ts';
+import { type HeldSet, releaseCommand } from './held-partitions.ts';
+import { agentName, certificateSecret, enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
 import { rightsOf } from './rights.ts';
+import { hasEngine } from './scope.ts';
 import { webhooksOf } from './webhooks.ts';
 import { agentNamespaceObject, workloadOf } from './workload.ts';
 
@@ -30,6 +32,8 @@ export function installation(options: InstallOptions): readonly InstallObject[] 
 export interface RemovalOptions {
   /** With the kinds, and so with every object of them. */
   readonly hasDefinitions: boolean;
+  /** Whether what is deleted was found in the cluster, and not only worked out from the options. */
+  readonly isFound?: boolean;
 }
 
 /**
@@ -50,13 +54,25 @@ export interface Leftover {
 }
 
 /** What nothing here deletes: it was made by the agent or by people, or other things rest on it. */
-export function leftovers({ namespace, scope, hasCompat }: InstallOptions, { hasDefinitions }: RemovalOptions): readonly Leftover[] {
+export function leftovers(
+  { namespace, scope, hasCompat }: InstallOptions,
+  { hasDefinitions, isFound = false }: RemovalOptions,
+): readonly Leftover[] {
   const where = scope.namespaces.length === 0 ? '--all-namespaces' : undefined;
   const inEach = (command: (flag: string) => string) =>
     where === undefined ? scope.namespaces.map((one) => command(`-n ${one}`)) : [command(where)];
   const definitions = definitionsOf({ hasCompat }).map(({ metadata }) => metadata.name);
   return [
     ...(hasDefinitions ? [] : [{ what: 'the kinds, with every object of them', command: `kubectl delete crd ${definitions.join(' ')}` }]),
+    ...(isFound || scope.namespaces.length > 0
+      ? []
+      : [
+          {
+            what: 'Roles and RoleBindings in the namespaces of groups, when --policies or --groups-in named some at installation; --apply finds them',
+            command: `kubectl delete rolebinding,role -l ${installLabel}=${namespace} --all-namespaces`,
+          },
+        ]),
+    ...(isFound ? [] : heldSets({ scope })),
     { what: 'the certificate', command: `kubectl delete secret ${certificateSecret} -n ${namespace} --ignore-not-found` },
     { what: 'the Lease', command: `kubectl delete lease ${agentName} -n ${namespace} --ignore-not-found` },
     ...inEach((flag) => `kubectl delete configmap -l ${ledgerLabel} ${flag}`).map((command) => ({
@@ -68,6 +84,23 @@ export function leftovers({ namespace, scope, hasCompat }: InstallOptions, { has
       command: `kubectl label namespace -l ${enforceLabel} ${enforceLabel}-`,
     },
   ];
+}
+
+/** Which of them a partition holds back only the cluster knows. */
+function heldSets({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
+  const engines = [scope.partition, scope.promote];
+  if (!engines.some(hasEngine)) return [];
+  const members = engines.flatMap((engine) => engine.members);
+  const isEveryOneNamed = scope.members !== undefined && members.length > 0;
+  const sets: readonly HeldSet[] = isEveryOneNamed
+    ? members.map(({ namespace, statefulSet }) => ({ namespace, name: statefulSet }))
+    : [{ namespace: 'NAMESPACE', name: 'NAME' }];
+  return sets.map((set) => ({
+    what: isEveryOneNamed
+      ? `the partition of StatefulSet ${set.namespace}/${set.name}, if it holds pods back: changes are ignored for as long; taking it away rolls the pods`
+      : 'partitions of StatefulSets of the engines partition and promote, where changes are ignored for as long; taking one away rolls the pods',
+    command: releaseCommand(set),
+  }));
 }
 
 /** Of every ConfigMap that the agent keeps. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { agentRights } from '../../../plugin/doctor/agent-rights.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { CheckResult, Facts } from '../../../plugin/doctor/check.ts';
 import { findingCodes } from '../../../policies/findings/codes.ts';
@@ -141,7 +140,55 @@ describe('doctor', () => {
     [
       'the ledger of a group that was renamed',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old' }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group; when no disruption of it is open any more: kubectl delete configmap rollout-group-old -n mimir',
+    ],
+    [
+      'the ledger of a group that is being released',
+      { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true, goneMs: Date.parse('2026-07-30T10:00:00Z') }] },
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and hands its StatefulSets back (onPolicyDeleted: release) from 2026-07-30T10:01:00Z on; it goes by itself, and deleting it earlier stops the release',
+    ],
+    [
+      'the ledger of a group that will be released',
+      { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true }] },
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and hands its StatefulSets back (onPolicyDeleted: release) once the agent has seen for a minute that nothing defines it; it goes by itself, and deleting it earlier stops the release',
+    ],
+    [
+      'a StatefulSet that a partition holds back and nobody lets go',
+      { sets: [...facts().sets, setNamed('left', { updateStrategy: 'RollingUpdate', partition: 1_000_000 })] },
+      `warn partition RG6023 StatefulSet mimir/left has the partition 1000000 and no group: changes of its pods are ignored; define the group, or let it roll its pods: kubectl patch statefulset left -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
+    ],
+    [
+      'promoted pods that do not come back',
+      {
+        published: [
+          {
+            namespace: 'mimir',
+            group: 'ingester',
+            decidedMs: kitNowMs,
+            leader: 'agent-1',
+            misplaced: 'a-0 came back 2 times and not at a-2',
+          },
+        ],
+      },
+      'FAIL promotion RG6026 mimir/ingester stands still: a-0 came back 2 times and not at a-2; mend the webhook, then: kubectl rollout-group retry ingester -n mimir',
+    ],
+    [
+      'a webhook that nobody can answer',
+      {
+        registration: {
+          ...{ areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] },
+          unanswered: [{ message: 'Service a/b does not exist', isNeeded: true }],
+        },
+      },
+      'FAIL webhooks RG6025 Service a/b does not exist',
+    ],
+    [
+      'a namespace that the agent does not look after, and not that it is silent there',
+      {
+        published: [],
+        accounts: [{ name: 'agent/agent', rights: [], unwatched: { namespaces: ['mimir'], told: '-namespaces=loki' } }],
+      },
+      'FAIL namespaces RG6024 the agent does not look after mimir (it is told -namespaces=loki): install again with --groups-in mimir besides, or look elsewhere with -n',
     ],
     [
       'a setting that cannot be read',
@@ -245,18 +292,6 @@ describe('doctor', () => {
     expect(wrong({ operators: operators.map((one) => ({ ...one, replicas: 0 })) })).toEqual([]);
   });
 
-  it('says of each missing right what follows, with the verbs of one resource together', () => {
-    const right = (resource: string, verb: string) => agentRights.filter((one) => one.resource === resource && one.verb === verb);
-    const rights = ['list', 'watch'].flatMap((verb) =>
-      right('pods', verb).map((one) => ({ right: one, namespace: 'mimir', isAllowed: false })),
-    );
-    const nodes = right('nodes', 'list').map((one) => ({ right: one, isAllowed: false }));
-    expect(wrong({ accounts: [{ name: 'rollout-group/rollout-group-agent', rights: [...rights, ...nodes] }] })).toEqual([
-      'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not list, watch pods in mimir: no group can be looked after',
-      'warn RBAC RG6007 rollout-group/rollout-group-agent may not list nodes in the cluster: every node counts as ready',
-    ]);
-  });
-
   it('says of channels that fail, where groups are told by one', () => {
     const failing = { namespace: 'mimir', group: 'ingester', channel: 'sre', problem: 'Slack answered channel_not_found' };
     expect(wrong({ failingChannels: [failing] })).toEqual([
@@ -322,9 +357,9 @@ describe('doctor', () => {
     ]);
   });
 
-  it('has a case here for every code of the installation', async () => {
+  it('has a case here, or beside rights, for every code of the installation', async () => {
     const { readFileSync } = await import('node:fs');
-    const text = readFileSync(new URL(import.meta.url), 'utf8');
+    const text = ['./checks.test.ts', './permissions.test.ts'].map((file) => readFileSync(new URL(file, import.meta.url), 'utf8')).join('');
     const codes = Object.keys(findingCodes).filter((code) => code.startsWith('RG6'));
     expect(codes.filter((code) => !text.includes(` ${code} `))).toEqual([]);
   });

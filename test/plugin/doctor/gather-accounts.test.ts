@@ -52,6 +52,33 @@ describe('the account whose rights are looked at', () => {
     expect(unknown).toMatch(/^no permission to get serviceaccounts in rollout-group, /);
   });
 
+  it('is not asked about namespaces that its agent is not told to look after', async () => {
+    const pod = podOf('rollout-group', 'agent-1', 'other');
+    const told = (flag: string) => ({ pods: [{ ...pod, spec: { ...pod.spec, containers: [{ args: ['-v', flag] }] } }] });
+    const look = (flag: string) => {
+      const cluster = clusterOf({ objects: told(flag), reviews: () => ({ status: { allowed: true } }) });
+      return readAccounts(cluster, { watched: ['mimir', 'loki'], promoting: [], leases: [lease()], published: [], usualNamespace: 'x' });
+    };
+    const [fact] = await look('-namespaces=loki,tempo');
+    expect(fact?.unwatched).toEqual({ namespaces: ['mimir'], told: '-namespaces=loki,tempo' });
+    const rights = fact === undefined || isUnknown(fact.rights) ? [] : fact.rights;
+    expect(new Set(rights.map(({ namespace }) => namespace))).toEqual(new Set(['loki', 'rollout-group', undefined]));
+    expect((await look('-namespaces=*'))[0]).not.toHaveProperty('unwatched');
+  });
+
+  it('needs rights to ReplicaTemplates only where a group mirrors one', async () => {
+    const objects = { serviceaccounts: [account('rollout-group')] };
+    const cluster = clusterOf({ objects, reviews: () => ({ status: { allowed: false } }) });
+    const question = { watched: ['mimir', 'loki'], promoting: [], leases: [lease()], published: [], usualNamespace: 'rollout-group' };
+    const asked = async (mirroring: readonly string[]) => {
+      const [fact] = await readAccounts(cluster, { ...question, mirroring });
+      const rights = fact === undefined || isUnknown(fact.rights) ? [] : fact.rights;
+      return rights.flatMap(({ right, namespace }) => (right.resource === 'replicatemplates' ? [`${right.verb} ${namespace}`] : []));
+    };
+    expect(await asked([])).toEqual([]);
+    expect(await asked(['loki'])).toEqual(['get loki', 'list loki', 'watch loki']);
+  });
+
   it('is, in each namespace, that of the agent which decides there', async () => {
     const leases = [lease({ namespace: 'mimir' }), lease({ namespace: 'loki', holder: 'agent-2' })];
     const objects = { serviceaccounts: [account('mimir'), account('loki')] };

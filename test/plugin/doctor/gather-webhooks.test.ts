@@ -7,7 +7,14 @@ import { optionsOf } from '../../policies/install/given.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
 
 const groups = [adopted({ zones: ['a', 'b'] })];
-const configurations = installation(optionsOf()).filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
+const bare = installation(optionsOf()).filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
+const configurations = bare.map((one) => ({
+  ...one,
+  webhooks: (one['webhooks'] as readonly { readonly clientConfig: object }[]).map((row) => ({
+    ...row,
+    clientConfig: { ...row.clientConfig, caBundle: 'Y2E=' },
+  })),
+}));
 const namespace = (label?: string) => ({
   ...{ apiVersion: 'v1', kind: 'Namespace' },
   metadata: { name: 'mimir', ...(label === undefined ? {} : { labels: { 'rollout-group.dev/enforce': label } }) },
@@ -16,6 +23,12 @@ const objects = {
   validatingwebhookconfigurations: configurations.filter(({ kind }) => kind.startsWith('Val')),
   mutatingwebhookconfigurations: configurations.filter(({ kind }) => kind.startsWith('Mut')),
   namespaces: [namespace('true')],
+  endpointslices: [
+    {
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: { name: 'one', namespace: 'rollout-group' } },
+      endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
+    },
+  ],
   services: [
     {
       ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' } },
@@ -49,6 +62,39 @@ describe('what is registered of the webhooks', () => {
   it('is unknown where it may not be read', async () => {
     expect(await read({ objects, forbidden: ['mutatingwebhookconfigurations'] })).toHaveProperty('unknown');
     expect(await read({ objects, forbidden: ['namespaces'] })).toHaveProperty('unknown');
+  });
+
+  it('is answered by nobody without an authority, without an endpoint that is ready, and without the Service', async () => {
+    const unanswered = async (answers: Parameters<typeof clusterOf>[0]) => {
+      const registration = await read(answers);
+      return isUnknown(registration)
+        ? [registration.unknown]
+        : (registration.unanswered ?? []).map(({ isNeeded, message }) => [isNeeded, message]);
+    };
+    const ofKind = (all: typeof bare, start: string) => all.filter(({ kind }) => kind.startsWith(start));
+    const unsigned = { ...objects, validatingwebhookconfigurations: ofKind(bare, 'Val') };
+    const untrusted = (name: string) =>
+      `${name} has no caBundle, so that the API server trusts nobody who answers: the agent writes it when it serves webhooks, see its log`;
+    expect(await unanswered({ objects: unsigned })).toEqual([[true, untrusted('ValidatingWebhookConfiguration rollout-group')]]);
+    // No group here promotes pods.
+    const promoting = ofKind(bare, 'Mut').find(({ metadata }) => metadata.name.includes('promote'));
+    if (promoting === undefined) throw new Error('an installation promotes no pods');
+    expect(
+      await unanswered({ objects: { ...objects, mutatingwebhookconfigurations: [promoting, ...ofKind(configurations, 'Mut')] } }),
+    ).toEqual([[false, untrusted(`MutatingWebhookConfiguration ${promoting.metadata.name}`)]]);
+    const annotations = { 'cert-manager.io/inject-ca-from': 'a/b' };
+    const injected = ofKind(bare, 'Val').map((one) => ({ ...one, metadata: { ...one.metadata, annotations } }));
+    expect(await unanswered({ objects: { ...objects, validatingwebhookconfigurations: injected } })).toEqual([]);
+
+    const service = 'Service rollout-group/rollout-group-agent, which the webhooks ask,';
+    const idle = [true, `${service} has no endpoint that is ready: kubectl get pods -n rollout-group`];
+    expect(await unanswered({ objects: { ...objects, endpointslices: [] } })).toEqual([idle]);
+    const [slice] = objects.endpointslices;
+    if (slice === undefined) throw new Error('there is no slice');
+    const starting = { ...slice, endpoints: [{ conditions: { ready: false } }] };
+    expect(await unanswered({ objects: { ...objects, endpointslices: [starting] } })).toEqual([idle]);
+    expect(await unanswered({ objects: { ...objects, services: [] } })).toEqual([[true, `${service} does not exist`]]);
+    expect(await unanswered({ objects: { ...objects, endpointslices: [] }, forbidden: ['endpointslices'] })).toEqual([]);
   });
 
   it('leads to the accounts of those who answer, and to what they may not do', async () => {

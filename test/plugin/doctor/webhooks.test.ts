@@ -27,6 +27,11 @@ describe('the registration of the webhooks', () => {
     ]);
   });
 
+  it('which nobody can answer is a failure where a group needs it, and a warning elsewhere', () => {
+    const unanswered = [true, false].map((isNeeded) => ({ message: `needed: ${isNeeded}`, isNeeded }));
+    expect(said({ ...well, unanswered })).toEqual(['FAIL needed: true', 'warn needed: false']);
+  });
+
   it('that is opted in to and not there is a failure; what may not be read is skipped', () => {
     const lines = said({ ...well, areThere: false, problems: ['ValidatingWebhookConfiguration rollout-group is not there'] });
     expect(lines[0]).toMatch(/^FAIL ValidatingWebhookConfiguration rollout-group is not there/);

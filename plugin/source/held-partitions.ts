@@ -1,0 +1,57 @@
+// StatefulSets that a partition of ours holds back, which nobody lets go once the agent is gone.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import type { Resource } from '../../cluster/request/resource.ts';
+import { observeStatefulSet } from '../../engine/observe/objects.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
+import { isUnknown, type Known } from '../../engine/snapshot.ts';
+import { holdingPartition, isPartitioned, isPromoted } from '../../policies/engines.ts';
+import type { HeldSet } from '../../policies/install/held-partitions.ts';
+import { agentName } from '../../policies/install/object.ts';
+import type { InstallScope } from '../../policies/install/scope.ts';
+import type { Cluster } from '../connection.ts';
+import { readPolicyFiles } from '../policy-files.ts';
+import { namespacesFlagOf } from './agent-flags.ts';
+import { comparedObjects, readObjects } from './cluster.ts';
+import { asFile } from './cluster-policies.ts';
+
+/**
+ * Those with the partition that holds everything, of whatever group, and members of groups of the engines `partition` and `promote` with a partition that
+ * holds some of their pods. Sorted. Unknown where StatefulSets may not be read.
+ */
+export async function readHeldSets(
+  cluster: Cluster,
+  { scope, agentNamespace }: { readonly scope: InstallScope; readonly agentNamespace: string },
+): Promise<Known<readonly HeldSet[]>> {
+  try {
+    const namespaces = scope.namespaces.length === 0 ? await toldNamespaces(cluster, agentNamespace) : scope.namespaces;
+    const objects = await readObjects(cluster, namespaces, agentNamespace);
+    const { groups } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace }).resolution.bundle;
+    const live = groups.filter((group) => isPartitioned(group) || isPromoted(group));
+    const members = new Set([
+      ...live.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
+      ...[...scope.partition.members, ...scope.promote.members].map(({ namespace, statefulSet }) => `${namespace}/${statefulSet}`),
+    ]);
+    return objects.statefulSets
+      .map(observeStatefulSet)
+      .flatMap((set) => (isUnknown(set) || set.updateStrategy !== 'RollingUpdate' ? [] : [set]))
+      .filter(
+        ({ namespace, name, partition, firstOrdinal }) =>
+          partition >= holdingPartition || (partition > firstOrdinal && members.has(`${namespace}/${name}`)),
+      )
+      .map(({ namespace, name }) => ({ namespace, name }))
+      .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
+  } catch (error) {
+    if (!isStatus(error, 403)) throw error;
+    return { unknown: 'no permission to list statefulsets, or to get the Deployment of the agent' };
+  }
+}
+
+const deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', isNamespaced: true };
+
+/** What the agent looks after, so that nothing is said of the StatefulSets of another one; undefined: every namespace, or nobody knows. */
+async function toldNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[] | undefined> {
+  const agent = await getObject(env, deployments, { namespace, name: agentName }, { site: 'uninstall.agent', timeoutMs });
+  const told = namespacesFlagOf(fieldAt(agent, ['spec', 'template', 'spec']));
+  return told?.includes('*') === true ? undefined : told;
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { agentRights } from '../../../plugin/doctor/agent-rights.ts';
+import { examine } from '../../../plugin/doctor/all.ts';
+import type { CheckResult, Facts } from '../../../plugin/doctor/check.ts';
+import { renderChecks } from '../../../plugin/output/doctor.ts';
+import { facts } from './kit.ts';
+
+/** The results that are not ok, as one line each. */
+function wrong(overrides: Partial<Facts>): readonly string[] {
+  return examine(facts(overrides)).filter(isWrong).map(line);
+}
+
+function isWrong({ verdict }: CheckResult): boolean {
+  return verdict !== 'ok';
+}
+
+function line({ check, verdict, message, code }: CheckResult): string {
+  return `${verdict} ${check} ${code ?? '-'} ${message}`;
+}
+
+describe('what the agent may not do', () => {
+  it('says of each missing right what follows, with the verbs of one resource together', () => {
+    const right = (resource: string, verb: string) => agentRights.filter((one) => one.resource === resource && one.verb === verb);
+    const rights = ['list', 'watch'].flatMap((verb) =>
+      right('pods', verb).map((one) => ({ right: one, namespace: 'mimir', isAllowed: false })),
+    );
+    const nodes = right('nodes', 'list').map((one) => ({ right: one, isAllowed: false }));
+    expect(wrong({ accounts: [{ name: 'rollout-group/rollout-group-agent', rights: [...rights, ...nodes] }] })).toEqual([
+      'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not list, watch pods in mimir: no group can be looked after',
+      'warn RBAC RG6007 rollout-group/rollout-group-agent may not list nodes in the cluster: every node counts as ready',
+    ]);
+  });
+
+  it('sums up many missing rights of one account in one namespace, with each in the details', () => {
+    const without = agentRights.filter(({ weight, scope }) => weight === 'optional' && scope === 'namespace');
+    const accounts = [{ name: 'agent/agent', rights: without.map((right) => ({ right, namespace: 'mimir', isAllowed: false })) }];
+    const [one, ...others] = examine(facts({ accounts })).filter(isWrong);
+    expect(others).toEqual([]);
+    expect(one?.message).toMatch(
+      /^agent\/agent lacks \d+ rights in mimir: to patch pods; to create pods\/eviction; to update statefulsets\/status \(apps\); and \d+ more$/,
+    );
+    expect(one?.details?.length).toBe(Number(/lacks (\d+)/.exec(one?.message ?? '')?.[1]));
+    expect(one?.details).toContain('agent/agent may not create pods/eviction in mimir: no pod is replaced by eviction');
+    const look = { paint: (_style: string, text: string) => text, hasHints: false };
+    const results = one === undefined ? [] : [one];
+    expect(renderChecks(results, look)).toContain('; all with -v or -o json (RG6007)');
+    expect(renderChecks(results, { ...look, hasDetails: true })).toContain('\n      agent/agent may not create pods/eviction in mimir');
+  });
+});
