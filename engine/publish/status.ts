@@ -4,6 +4,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
 import { fieldAt } from '../observe/raw.ts';
 import type { Snapshot } from '../snapshot.ts';
+import { isMisplacedForGood } from './person.ts';
 import type { PublishedDecision, PublishedWait } from './published.ts';
 import { reasonOf } from './reason.ts';
 
@@ -128,17 +129,19 @@ function progressing({ phase, goal, waits }: PublishedDecision): Verdict {
   const [first] = waits;
   const reason = first === undefined ? phase : reasonOf(first.rule);
   const message = first === undefined ? goal : waitText(first);
-  const isMoving = phase === 'Rolling' || phase === 'Scaling' || phase === 'Waiting';
+  const isMoving = phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && !waits.some(isMisplacedForGood));
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
-/** Whether somebody should look: the run failed, a rule refuses, or pods are down for a reason that waiting does not cure. */
+/** Whether somebody should look: the run failed, a rule refuses, pods came back without their revision, or pods are down for a reason that waiting does not cure. */
 function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   const type = 'Degraded';
   if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
   const refused = waits.find((wait) => wait.outcome === 'no');
   if (phase === 'Blocked' && refused !== undefined)
     return { type, status: 'True', reason: reasonOf(refused.rule), message: waitText(refused) };
+  const misplaced = waits.find(isMisplacedForGood);
+  if (misplaced !== undefined) return { type, status: 'True', reason: reasonOf(misplaced.rule), message: waitText(misplaced) };
   const bad = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
   const [first] = bad;
   if (first === undefined) return { type, status: 'False', reason: 'AsExpected', message: 'nothing asks for a person' };

@@ -73,6 +73,8 @@ function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChang
   return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.engine'] })];
 }
 
+const holdingLimit = `partition ${holdingPartition}`;
+
 /**
  * Under the engines `partition` and `promote` a template waits for its turn only while the partition holds the pods back. Between the end of one
  * rollout and the agent's next turn it does not yet. In the middle of one of the engine `partition` a template may be written all the same: that is
@@ -86,7 +88,12 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   const isCure = outdated.length > 0 && !isPromoted(group);
   if (set.updateStrategy !== request.strategy || isCure || partition !== set.partition || partition >= replicas) return undefined;
   const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
-  return result('update-strategy', 'wait', fact, { limit: `partition ${holdingPartition}`, source: group.sources['rollout.engine'] });
+  return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.engine'] });
+}
+
+/** Whether a template waits until the agent has set the partition, as it does within seconds after a group is defined or a rollout has ended. */
+export function isPartitionAwaited({ rule, outcome, limit }: RuleResult): boolean {
+  return rule === 'update-strategy' && outcome === 'wait' && limit === holdingLimit;
 }
 
 /** Pods that the StatefulSet controller would make anew: also those of a revision that was rolled back to are not at the update revision. */

@@ -1,9 +1,9 @@
 // What `status --for` waits for, and whether a group is there.
 
+import { type PersonNeeded, personNeeded } from '../../engine/publish/person.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
-import { needsPerson } from '../output/group-words.ts';
 
 export type Condition =
   | { readonly kind: 'complete' | 'paused' }
@@ -108,5 +108,10 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   if (isMet(condition, judged)) return exitCodes.done;
   if (isOutdated) return undefined;
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed') return exitCodes.failed;
-  return failOnPause && !isPauseOutdated && needsPerson(decision) ? exitCodes.waiting : undefined;
+  return failOnPause && !isPauseOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
+}
+
+/** Why the group stands still until somebody does something, as far as what was decided still holds; undefined while it moves. */
+export function standstillOf({ decision, isOutdated, isPauseOutdated }: Judged): PersonNeeded | undefined {
+  return isOutdated || isPauseOutdated ? undefined : personNeeded(decision);
 }

@@ -10,6 +10,10 @@ export interface MadeDecision {
   readonly group: string;
   readonly decidedMs: number;
   readonly leader?: string;
+  /** StatefulSets of its zones. */
+  readonly members?: readonly string[];
+  /** What holds the group because promoted pods came back at another revision, until somebody has looked. */
+  readonly misplaced?: string;
 }
 
 export interface HeldLease {
@@ -24,8 +28,18 @@ export async function readDecisions(cluster: Cluster, namespaces: readonly strin
   for (const namespace of namespaces ?? [undefined]) {
     const listing = await listOnce(cluster, ['documents', 'groups'], namespace);
     if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
-    for (const { namespace: place, group, decidedMs, leader } of readWorld(listing).published.values())
-      found.push({ namespace: place, group, decidedMs, ...(leader === undefined ? {} : { leader }) });
+    for (const { namespace: place, group, decidedMs, leader, waits, zones } of readWorld(listing).published.values()) {
+      // With an end it goes on by itself.
+      const misplaced = waits.find(({ rule, earliestMs }) => rule === 'promotion-placed' && earliestMs === undefined)?.fact;
+      found.push({
+        namespace: place,
+        group,
+        decidedMs,
+        members: zones.map(({ statefulSet }) => statefulSet),
+        ...(leader === undefined ? {} : { leader }),
+        ...(misplaced === undefined ? {} : { misplaced }),
+      });
+    }
   }
   return found;
 }

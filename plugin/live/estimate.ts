@@ -23,9 +23,9 @@ const share = 20;
 export function createEstimator(clock: () => number): Estimator {
   const latest = new Map<string, { readonly estimation: Estimation; readonly about: string; readonly untilMs: number }>();
   return (read, live, nowMs) => {
-    const { decision } = live;
+    const { decision, isUnattended } = live;
     const key = `${decision.namespace}/${decision.group}`;
-    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome}`;
+    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${isUnattended}`;
     const known = latest.get(key);
     if (known?.estimation !== undefined && known.about === about && nowMs < known.untilMs) return known.estimation;
     const beganMs = clock();
@@ -36,8 +36,13 @@ export function createEstimator(clock: () => number): Estimator {
 }
 
 /** The estimate at this instant. */
-export function estimationOf({ world, listing, replicaSources }: ReadGroups, { decision }: LiveGroup, nowMs: number): Estimation {
+export function estimationOf(
+  { world, listing, replicaSources }: ReadGroups,
+  { decision, isUnattended }: LiveGroup,
+  nowMs: number,
+): Estimation {
   if (!isUnderWay(decision)) return undefined;
+  if (isUnattended === true) return { unknown: 'the agent is not running' };
   const group = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
   if (group === undefined) return { unknown: 'the group is defined where only the agent reads' };
   if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;

@@ -31,8 +31,11 @@ export interface GroupEvent {
 /** The annotation in which the webhook keeps it. */
 const requestAnnotation = 'rollout-group.dev/request';
 
+/** A group by what its events are about. */
+export type EventSubject = Pick<PublishedDecision, 'namespace' | 'group'> & { readonly zones: readonly { readonly statefulSet: string }[] };
+
 /** Whether an event is about the group: its object, its StatefulSets or their pods. */
-export function isAbout({ namespace, group, zones }: PublishedDecision): (event: GroupEvent) => boolean {
+export function isAbout({ namespace, group, zones }: EventSubject): (event: GroupEvent) => boolean {
   const sets = new Set(zones.map(({ statefulSet }) => statefulSet));
   return (event) => {
     if (event.namespace !== namespace) return false;

@@ -18,6 +18,8 @@ export interface LiveGroup {
   readonly decision: PublishedDecision;
   /** `agent`: it published this. `here`: nobody has published; it was decided here. */
   readonly from: 'agent' | 'here';
+  /** The agent that published it is not running, and nobody acts; absent while that is not known. */
+  readonly isUnattended?: true;
   /** What could not be read, when it was decided here. */
   readonly unread: readonly string[];
 }

@@ -11,6 +11,14 @@ export interface Notes {
   readonly lines: readonly string[];
   /** An agent published one of the groups and is not running any more. */
   readonly isAgentStopped: boolean;
+  /** The groups whose agent that is. */
+  readonly unattended: ReadonlySet<string>;
+}
+
+/** The group with what the notes say of its agent, as long as nothing newer was published. */
+export function attended(live: LiveGroup, { unattended }: Pick<Notes, 'unattended'>, nowMs: number): LiveGroup {
+  const isUnattended = unattended.has(nameOf(live.decision)) && nowMs - live.decision.decidedMs > freshMs;
+  return isUnattended ? { ...live, isUnattended } : live;
 }
 
 /** Looks at the Lease only for decisions that are older than a minute. */
@@ -22,6 +30,7 @@ export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadG
   return {
     lines: [...hereLines(here), ...stopped.lines, ...problems.map((problem) => `not used: ${problem}`)],
     isAgentStopped: stopped.isAgentStopped,
+    unattended: stopped.unattended,
   };
 }
 
@@ -36,16 +45,19 @@ function hereLines(here: readonly LiveGroup[]): readonly string[] {
 async function stoppedLines(cluster: Cluster, old: readonly LiveGroup[], nowMs: number): Promise<Notes> {
   const leaders = new Map(old.map((live) => [live.decision.leader ?? '', live]));
   const lines: string[] = [];
-  let isAgentStopped = false;
-  for (const { decision } of leaders.values()) {
+  const stoppedLeaders = new Set<string>();
+  for (const [leader, { decision }] of leaders) {
     const state = await agentState(cluster, decision);
     const age = `what is shown was decided ${ageText(decision.decidedMs, nowMs)} ago`;
     if (state.kind === 'stopped') {
-      isAgentStopped = true;
+      stoppedLeaders.add(leader);
       const ago = `${ageText(state.renewedMs, nowMs)} ago`;
       const why = state.holder === '' ? `its Lease was given up ${ago}` : `${state.holder} renewed its Lease ${ago}`;
       lines.push(`the agent is not running: ${why}; ${age}`);
     } else if (state.kind === 'unseen') lines.push(`${age}; whether the agent is running cannot be seen`);
   }
-  return { lines, isAgentStopped };
+  const unattended = new Set(
+    old.filter(({ decision }) => stoppedLeaders.has(decision.leader ?? '')).map(({ decision }) => nameOf(decision)),
+  );
+  return { lines, isAgentStopped: stoppedLeaders.size > 0, unattended };
 }

@@ -4,6 +4,7 @@
 import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { releaseLines } from './gone.ts';
 import type { LiveGroup } from './groups.ts';
 import { isPause } from './intents.ts';
 import type { Listing } from './listing.ts';
@@ -14,10 +15,11 @@ import { nameOf } from './target.ts';
 export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, nowMs: number): readonly string[] {
   if (from === 'here') return [];
   const name = nameOf(decision);
-  return [
+  const changes = [
     ...(haveMembersChanged(decision, listing) ? [`the members of ${name} have changed`] : []),
     ...(havePausesChanged(decision, listing, nowMs) ? [`a pause of ${name} was made or taken back`] : []),
   ].map((what) => `${what} since what is shown; the agent has not published a decision about it yet`);
+  return [...releaseLines(listing, decision), ...changes];
 }
 
 /** False also when StatefulSets may not be read: then the decision is all there is. */

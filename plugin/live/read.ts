@@ -7,6 +7,7 @@ import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
+import { releaseFailure } from './gone.ts';
 import { type LiveGroup, type LiveWorld, liveGroups, readWorld, unpublished } from './groups.ts';
 import { definitionNames, evidenceNames, type Listing, listOnce, shownNames, watchListing } from './listing.ts';
 import { readReplicaSources } from './replica-sources.ts';
@@ -164,6 +165,8 @@ function found({ names }: Scope, { groups, world, listing, replicaSources }: Omi
   if (denial !== undefined && (lost.length > 0 || groups.length === 0)) throw forbiddenFailure(denial);
   const [missing] = lost;
   if (missing !== undefined) {
+    const released = releaseFailure(listing, missing);
+    if (released !== undefined) throw released;
     const unread = unreadParts(listing);
     throw new Failure({
       exitCode: exitCodes.notFound,

@@ -1,7 +1,9 @@
 // What a person asks about by one name: a group, a StatefulSet of one, or a pod.
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
+import { releaseFailure } from './gone.ts';
 import type { LiveGroup } from './groups.ts';
+import type { ReadGroups } from './read.ts';
 import { type GroupName, nameOf } from './target.ts';
 
 export interface Subject {
@@ -16,7 +18,7 @@ export interface FoundSubject {
 }
 
 /** A group of that name before a StatefulSet, before a pod. @throws Failure when it is none of them. */
-export function findSubject(groups: readonly LiveGroup[], wanted: GroupName): FoundSubject {
+export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>, wanted: GroupName): FoundSubject {
   const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
   const group = inNamespace.find(({ decision }) => decision.group === wanted.group);
   if (group !== undefined) return { live: group, subject: {} };
@@ -28,6 +30,8 @@ export function findSubject(groups: readonly LiveGroup[], wanted: GroupName): Fo
         return { live, subject: { zone, pod: name } };
     }
   }
+  const released = releaseFailure(listing, wanted);
+  if (released !== undefined) throw released;
   throw new Failure({
     exitCode: exitCodes.notFound,
     what: `${nameOf(wanted)} is no group, and no StatefulSet or pod of one`,

@@ -8,16 +8,23 @@ import { plural } from './words.ts';
 export interface ChecksLook extends Pick<OutputStream, 'paint'> {
   /** Also says how to mend what is wrong. */
   readonly hasHints: boolean;
+  /** Also each of several things that one line sums up. */
+  readonly hasDetails?: boolean;
 }
 
 const styles: Readonly<Record<Verdict, Style>> = { ok: 'green', warn: 'yellow', FAIL: 'red', SKIP: 'dim' };
 
-export function renderChecks(results: readonly CheckResult[], { paint, hasHints }: ChecksLook): string {
+export function renderChecks(results: readonly CheckResult[], { paint, hasHints, hasDetails = false }: ChecksLook): string {
   const subjectWidth = Math.max(0, ...results.map(({ check }) => check.length));
-  const lines = results.flatMap(({ check, verdict, message, code }) => {
+  const lines = results.flatMap(({ check, verdict, message, code, details = [] }) => {
     const mark = `${paint(styles[verdict], verdict.padEnd(4))}  ${check.padEnd(subjectWidth)}  ${message}`;
     const hint = code === undefined ? undefined : explainCode(code)?.hint;
-    return [`${mark}${code === undefined ? '' : ` (${code})`}`, ...(hasHints && hint !== undefined ? [`      fix: ${hint}`] : [])];
+    const more = details.length === 0 || hasDetails ? '' : '; all with -v or -o json';
+    return [
+      `${mark}${more}${code === undefined ? '' : ` (${code})`}`,
+      ...(hasDetails ? details.map((detail) => `      ${detail}`) : []),
+      ...(hasHints && hint !== undefined ? [`      fix: ${hint}`] : []),
+    ];
   });
   return `${[...lines, summary(results)].join('\n')}\n`;
 }

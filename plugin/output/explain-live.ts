@@ -29,6 +29,7 @@ function explanationOf({ live, subject, nowMs, isWhatIf }: LiveExplanation): Exp
     decision: { ...decision, actions: [], steps: decision.steps.filter(isAbout).map(stepOf) },
     // Decided here, it has been so for as long as nobody knows.
     ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
+    isUnattended: live.isUnattended === true,
     facts: [
       ...podFacts(decision, subject, nowMs),
       ...engineFacts(decision),

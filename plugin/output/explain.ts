@@ -2,9 +2,11 @@
 import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/decision.ts';
 import { describeAction } from '../../engine/plan/action-text.ts';
 import type { Refusal } from '../../engine/plan/document.ts';
+import { isMisplacedForGood } from '../../engine/publish/person.ts';
 import { isLimitOfZero } from '../../engine/rule.ts';
+import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
 import type { Style } from './colour.ts';
-import { goalText, unreadZones } from './group-words.ts';
+import { goalText, missingText, podsMissing, unreadZones } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
 import { paragraph } from './plan-table-layout.ts';
 import { factText, passesText, podsText, sourceText, spanText } from './plan-words.ts';
@@ -28,6 +30,8 @@ export interface Explanation {
   readonly facts?: readonly (readonly [label: string, text: string])[];
   /** Pods that waiting does not bring back: each with what is wrong, as a sentence, and the command that tells more. */
   readonly trouble?: readonly { readonly what: string; readonly todo: string }[];
+  /** No agent runs that would carry anything out. */
+  readonly isUnattended?: boolean;
   /** What was asked for and not carried out. */
   readonly refused: readonly Refusal[];
   /** The instant of the decision; undefined when nothing in it depends on the calendar. */
@@ -70,17 +74,21 @@ function headlines(explanation: Explanation, { paint, columns }: TableLook): rea
   return lines.map((line, index) => (index === 0 ? line.replace(subject, () => paint('bold', subject)) : line));
 }
 
-function verdict({ decision, refused, trouble = [] }: Explanation): string {
+function verdict({ decision, refused, trouble = [], isUnattended }: Explanation): string {
   const { outcome, waits, steps, actions } = decision;
+  if (isUnattended === true) return '. Nobody acts: the agent is not running.';
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} refused; somebody must change what is asked for, or the rule.`;
   if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(isHolding)))
     return `. The next step is prepared: ${actions.map(describeAction).join(', ')}.`;
-  if (outcome === 'act') return '. Nothing holds the next step.';
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but pods do not come back by themselves.';
+  const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
+  if (missing > 0) return `. Nothing is left to do for the group, but ${missingText(missing)}.`;
+  if (outcome === 'act') return '. Nothing holds the next step.';
   if (outcome === 'done') return '. Nothing is left to do.';
   if (waits.some((result) => result.rule === 'run-failed')) return '. The run has ended; somebody must go on, back or forward.';
   if (waits.some((result) => result.outcome === 'no')) return '. Policy refuses the next step; somebody must change something.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Something could not be read, and what is unknown holds.';
+  if (waits.some(isMisplacedForGood)) return '. Pods came back without their revision, and none goes any more; it needs a person.';
   if (trouble.length > 0) return '. Pods do not come back by themselves; somebody must look at them.';
   if (waits.some(({ rule, earliestMs }) => rule === 'approval' || (rule === 'undone' && earliestMs === undefined))) {
     return '. Nothing is wrong; it needs a person.';
@@ -146,13 +154,15 @@ function isHolding(result: RuleResult): boolean {
 function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLook): readonly string[] {
   const results = [...decision.waits, ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
-  const todo = [...new Set([...trouble.map(({ todo: text }) => text), ...results.flatMap((result) => todoOf(result, name))])];
+  const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`see why: kubectl get pods -n ${decision.namespace}`] : [];
+  const todo = [...new Set([...trouble.map(({ todo: text }) => text), ...pods, ...results.flatMap((result) => todoOf(result, name))])];
   return todo.length === 0
     ? []
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
 }
 
-function todoOf(result: RuleResult, name: string): readonly string[] {
+/** What a person can do about one answer, each as one line; nothing where waiting is enough. */
+export function todoOf(result: RuleResult, name: string): readonly string[] {
   const where = sourceText(result.source);
   const intent = /^RolloutIntent [^/]+\/(.+)$/.exec(result.source?.object ?? '')?.[1];
   if (result.rule === 'run-failed') {
@@ -164,9 +174,18 @@ function todoOf(result: RuleResult, name: string): readonly string[] {
       `if it is to stand still: paused: true of its zones, or kubectl rollout-group pause ${name}`,
     ];
   }
+  if (result.outcome === 'no' && result.rule === 'view-complete') return ['give the group and its StatefulSets the same namespace'];
   if (result.outcome === 'no') return [`change what is asked for, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];
   if (result.outcome === 'unknown') return [`see to it that it can be read: ${result.fact}`];
   if (result.outcome !== 'wait') return [];
+  if (isPartitionAwaited(result)) {
+    return [
+      `apply the group first, wait a few seconds until the agent has set the partitions (kubectl rollout-group status ${name}), then apply the new template`,
+    ];
+  }
+  if (isMisplacedForGood(result)) {
+    return ['see why the webhook is not asked: kubectl rollout-group doctor', `once it is put right: kubectl rollout-group retry ${name}`];
+  }
   if (result.rule === 'approval') return [`give the approval: ${factText(result)}`, `kubectl rollout-group approve ${name}`];
   if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
     return [`when it may go on: kubectl rollout-group cancel ${name} ${intent}`];

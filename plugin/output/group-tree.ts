@@ -28,6 +28,9 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TableLook, esti
   const [header = '', ...lines] = alignRows(columns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
     ...headLines(live, nowMs, look),
+    ...(live.isUnattended === true
+      ? paragraph('', 'nobody acts: the agent is not running', look.columns).map((line) => look.paint('red', line))
+      : []),
     ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
     '',
     look.paint('bold', header),

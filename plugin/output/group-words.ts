@@ -107,6 +107,8 @@ export function infoText(decision: PublishedDecision, { isShort = false } = {}):
     .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
     .filter(({ count }) => count > 0)
     .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
+  const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
+  if (missing > 0) return [trouble, missingText(missing)].filter((part) => part !== '').join('; ');
   // While it moves, a budget that is used up holds the next pod, and is no news.
   const isMoving = decision.phase === 'Rolling' || decision.phase === 'Scaling';
   if (isMoving || decision.outcome === 'act' || decision.waits.length === 0) {
@@ -114,6 +116,19 @@ export function infoText(decision: PublishedDecision, { isShort = false } = {}):
     return [trouble, moving].filter((part) => part !== '').join('; ');
   }
   return [trouble, firstWait(decision, isShort)].filter((part) => part !== '').join('; ');
+}
+
+/** How many pods of the zones that could be read are not available. */
+export function podsMissing(decision: Pick<PublishedDecision, 'zones'> & Parameters<typeof unreadZones>[0]): number {
+  const unread = unreadZones(decision);
+  return decision.zones
+    .filter(({ zone }) => !unread.includes(zone))
+    .reduce((sum, { replicas, available }) => sum + Math.max(0, replicas - available), 0);
+}
+
+/** `9 pods are not available`. */
+export function missingText(count: number): string {
+  return `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
 }
 
 /** Pods that waiting does not bring back, as far as they are named. */
@@ -139,10 +154,4 @@ function firstWait({ waits }: PublishedDecision, isShort: boolean): string {
   const [wait] = waits;
   if (wait === undefined) return '';
   return isShort ? wait.rule : `${wait.rule}: ${factText(wait)}`;
-}
-
-/** Whether it cannot go on without a person: paused, refused, failed, or an approval is missing. */
-export function needsPerson({ phase, waits, outcome }: PublishedDecision): boolean {
-  if (phase === 'Paused' || phase === 'Blocked' || phase === 'Failed') return true;
-  return outcome === 'wait' && waits.some(({ rule, outcome: answer }) => rule === 'approval' || rule === 'undone' || answer === 'no');
 }

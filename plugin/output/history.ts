@@ -1,5 +1,5 @@
 // Past rollouts: one line each, or all that one record holds.
-import type { RunRecord } from '../live/runs.ts';
+import type { ShownRun } from '../../engine/publish/run-outcome.ts';
 import type { Style } from './colour.ts';
 import { shortRevision } from './group-words.ts';
 import type { TableLook } from './plan-table.ts';
@@ -18,16 +18,17 @@ const columns: readonly Column[] = [
   { title: 'NOTE', align: 'left', isFlexible: true },
 ];
 
-const styles: Readonly<Record<RunRecord['outcome'], Style>> = {
+const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
   running: 'cyan',
   completed: 'green',
   failed: 'red',
   superseded: 'dim',
   cancelled: 'yellow',
+  abandoned: 'dim',
 };
 
 /** The table with a line that sums it up. */
-export function renderRuns(runs: readonly RunRecord[], look: TableLook): string {
+export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   const rows = runs.map((run) => ({
     cells: [
       run.id,
@@ -50,7 +51,7 @@ export function renderRuns(runs: readonly RunRecord[], look: TableLook): string 
 }
 
 /** A revision when all zones go to the same one, or the replicas. */
-function targetText({ zones }: RunRecord): string {
+function targetText({ zones }: ShownRun): string {
   const targets = zones.flatMap(({ toRevision, statefulSet = '', toReplicas }) => {
     if (toRevision !== undefined) return [shortRevision(toRevision, statefulSet)];
     return toReplicas === undefined ? [] : [`${toReplicas}`];
@@ -58,13 +59,14 @@ function targetText({ zones }: RunRecord): string {
   return [...new Set(targets)].join(',') || '-';
 }
 
-function noteOf({ failure, waiting, cause, commit }: RunRecord): string {
+function noteOf({ outcome, failure, waiting, cause, commit }: ShownRun): string {
+  if (outcome === 'abandoned') return 'its group went, or another run began, before it ended';
   if (failure !== undefined) return failure;
   if (waiting !== undefined) return `${waiting.rule}: ${waiting.fact}`;
   return [cause, commit].filter((part) => part !== undefined).join(', ');
 }
 
-function summary(runs: readonly RunRecord[]): string {
+function summary(runs: readonly ShownRun[]): string {
   const ended = runs.filter(({ outcome }) => outcome === 'completed' || outcome === 'failed');
   const took = ended.flatMap((run) => (run.took === undefined ? [] : [run.took])).sort((a, b) => a - b);
   const completed = ended.filter(({ outcome }) => outcome === 'completed').length;
@@ -73,7 +75,7 @@ function summary(runs: readonly RunRecord[]): string {
 }
 
 /** Everything that is recorded of one run. */
-export function renderRun(run: RunRecord, look: TableLook): string {
+export function renderRun(run: ShownRun, look: TableLook): string {
   const line = (label: string, text: string): readonly string[] => paragraph(`  ${label.padEnd(9)}`, text, look.columns);
   const head = `${run.group} ${run.kind} ${run.id}`;
   const lines = [
@@ -93,12 +95,12 @@ export function renderRun(run: RunRecord, look: TableLook): string {
 }
 
 /** `2026-08-22 12:31 anna: approve wave rest (canary is fine)`. */
-function wordText({ action, by, at, reason, about }: NonNullable<RunRecord['people']>[number]): string {
+function wordText({ action, by, at, reason, about }: NonNullable<ShownRun['people']>[number]): string {
   const why = reason === undefined ? '' : ` (${reason})`;
   return `${at.slice(0, 16).replace('T', ' ')} ${by ?? 'somebody'}: ${action}${about === undefined ? '' : ` ${about}`}${why}`;
 }
 
-function zoneText({ zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas }: RunRecord['zones'][number]): string {
+function zoneText({ zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas }: ShownRun['zones'][number]): string {
   const revision =
     toRevision === undefined ? [] : [`${shortRevision(fromRevision ?? '?', statefulSet)} -> ${shortRevision(toRevision, statefulSet)}`];
   const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${toReplicas} replicas`];
@@ -116,7 +118,7 @@ const stepColumns: readonly Column[] = [
   { title: 'WHAT', align: 'left', isFlexible: true },
 ];
 
-function stepLines({ steps, stepsOmitted }: RunRecord, look: TableLook): readonly string[] {
+function stepLines({ steps, stepsOmitted }: ShownRun, look: TableLook): readonly string[] {
   const rows = steps.map(({ startedAt, endedAt, wave, zone, action, pods, count, failures, what, message }) => ({
     cells: [
       startedAt.slice(11, 19),

@@ -58,9 +58,10 @@ function holding(result: RuleResult, fact: string | undefined, startMs: number |
 }
 
 function steps(group: GroupPlan): Html {
+  const waveTitles = words.waveTitles(group);
   const rows = group.waves.flatMap((wave, number) =>
     wave.steps.map((step, index) => [
-      index === 0 ? `${number + 1} ${wave.name}`.trim() : '',
+      index === 0 ? (waveTitles[number] ?? '') : '',
       words.stepVerb(step),
       html`<span class="pods">${words.stepObject(step)}</span>`,
       String(words.stepPodCount(step) ?? '–'),

@@ -27,11 +27,12 @@ export function timelineSvg(group: GroupPlan, id: string): Html {
   const steps = group.waves.flatMap((wave) => wave.steps);
   if (steps.length === 0) return nothing;
   const scale = scaleOf(group, steps);
+  const titles = words.waveTitles(group);
   const height = scale.bottom + 34;
   const what = `Timeline of ${group.namespace}/${group.group}: ${words.totalsText(group.totals)}`;
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Timeline, scrolls sideways"><svg class="chart wide" viewBox="0 0 1000 ${height}" role="img" aria-labelledby="${id}-t">
 <title id="${id}-t">${what} The table of steps says the same.</title>
-${group.waves.map((wave, index) => waveBand(wave.name, index, wave.steps, scale))}
+${group.waves.map((wave, index) => waveBand(titles[index] ?? wave.name, index, wave.steps, scale))}
 ${axis(scale)}
 ${rowLines(scale)}
 ${steps.map((step) => lateShade(step, scale))}
@@ -66,13 +67,12 @@ function rowOf(step: PlannedStep, scale: Scale): number | undefined {
   return scale.rows.get(isZoneStep(step) ? (step.zone ?? '') : gateRow);
 }
 
-function waveBand(name: string, index: number, steps: readonly PlannedStep[], scale: Scale): Html {
+function waveBand(label: string, index: number, steps: readonly PlannedStep[], scale: Scale): Html {
   if (steps.length === 0) return nothing;
   const start = scale.x(Math.min(...steps.map((step) => step.startSeconds)));
   const end = scale.x(Math.max(...steps.map((step) => step.startSeconds + (step.p50Seconds ?? 0))));
   const width = Math.max(end - start, leastBar);
-  const label = `${index + 1} ${name}`.trim();
-  const shown = [label, String(index + 1)].find((text) => text.length * characterWidth < width - 6);
+  const shown = [label, ...(/^\d+(?= )/.exec(label) ?? [])].find((text) => text.length * characterWidth < width - 6);
   const band = index % 2 === 0 ? html`<rect class="band" x="${start}" y="6" width="${width}" height="${scale.bottom - 6}"/>` : nothing;
   const text = shown === undefined ? nothing : html`<text class="small" x="${start + 4}" y="20">${shown}</text>`;
   return html`<g><title>wave ${label}</title>${band}<line class="edge" x1="${start}" y1="6" x2="${start}" y2="${scale.bottom}"/>${text}</g>\n`;

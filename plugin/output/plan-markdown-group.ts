@@ -26,9 +26,10 @@ function changeList(group: GroupPlan): string {
 }
 
 function stepTable(group: GroupPlan): string {
+  const titles = words.waveTitles(group);
   const rows = group.waves.flatMap((wave, number) =>
     wave.steps.map((step, index) => [
-      index === 0 ? markdownText(`${number + 1} ${wave.name}`.trim()) : '',
+      index === 0 ? markdownText(titles[number] ?? '') : '',
       `${words.stepVerb(step)} ${markdownText(clip(words.stepObject(step), longestText))}`.trim(),
       String(words.stepPodCount(step) ?? ''),
       String(step.atOnce ?? ''),

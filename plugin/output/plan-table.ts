@@ -109,9 +109,10 @@ const wideColumns: readonly Column[] = [
 function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
   if (group.waves.every((wave) => wave.steps.length === 0)) return [];
   const columns = look.isWide === true ? wideColumns : stepColumns;
+  const titles = words.waveTitles(group);
   const rows: Row[] = group.waves.flatMap((wave, number) =>
     wave.steps.map((step, index) => ({
-      cells: [index === 0 ? `${number + 1} ${wave.name}`.trim() : '', ...stepCells(step)],
+      cells: [index === 0 ? (titles[number] ?? '') : '', ...stepCells(step)],
       ...(step.kind === 'approval' || step.kind === 'wait' ? { style: 'yellow' as const } : {}),
     })),
   );

@@ -3,8 +3,10 @@
 import type { RuleResult } from '../../engine/decision.ts';
 import type { Assumptions, Quantiles } from '../../engine/plan/assumptions.ts';
 import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../engine/plan/document.ts';
+import { isMisplacedForGood } from '../../engine/publish/person.ts';
 import { isLimitOfZero } from '../../engine/rule.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
 import type { Source } from '../../policies/definition.ts';
 import { plural } from './words.ts';
 
@@ -54,6 +56,15 @@ const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
   approval: 'approve',
   wait: 'wait',
 };
+
+/**
+ * How the waves of a plan are headed, in their order: those that replace pods have a number, as the totals count them. Others, such as the changes of
+ * replicas or the soak of a wave that has no pods, have their name alone.
+ */
+export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string[] {
+  const rolling = [...new Set(waves.filter(({ steps }) => steps.some(({ kind }) => kind === 'roll')).map(({ name }) => name))];
+  return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
+}
 
 /** What a step does, such as `roll`. */
 export function stepVerb(step: PlannedStep): string {
@@ -144,12 +155,16 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
   if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
   switch (result.outcome) {
     case 'no':
+      if (result.rule === 'view-complete') return 'passes when its members are among the manifests';
       return isLimitOfZero(result)
         ? 'passes when a person changes that number; to let the group stand still on purpose, pause it'
         : 'passes when a person changes what is asked for, or the rule';
     case 'unknown':
       return 'passes when it can be read';
     case 'wait':
+      if (isPartitionAwaited(result))
+        return 'passes a few seconds after the group is there without the new template, when the agent has set the partitions';
+      if (isMisplacedForGood(result)) return 'passes when a person says retry, or the pods are back at that revision';
       return `passes when ${passesWhen(result.rule)}`;
     case 'ok':
     case 'skip':

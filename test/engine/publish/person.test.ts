@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { factsOf } from '../../../agent/published/event-facts.ts';
+import { type Held, personNeeded } from '../../../engine/publish/person.ts';
+import { groupStatus } from '../../../engine/publish/status.ts';
+import { misplacedAfter, misplacedTurn } from '../../plugin/standstill-kit.ts';
+
+const wait = (rule: string, more: Partial<Held['waits'][number]> = {}): Held['waits'][number] => ({
+  rule,
+  outcome: 'wait',
+  fact: 'it waits',
+  ...more,
+});
+const held = (more: Partial<Held>): Held => ({ phase: 'Waiting', outcome: 'wait', waits: [], ...more });
+
+describe('the person that a group needs', () => {
+  it.each([
+    [held({ phase: 'Failed' }), 'failed'],
+    [held({ phase: 'Blocked', outcome: 'blocked' }), 'blocked'],
+    [held({ waits: [wait('zone-budget', { outcome: 'no' })] }), 'blocked'],
+    [held({ waits: [wait('zone-budget'), wait('promotion-placed')] }), 'misplaced'],
+    [held({ waits: [wait('approval')] }), 'approval'],
+    [held({ waits: [wait('undone')] }), 'undone'],
+    [held({ phase: 'Paused', waits: [wait('paused')] }), 'paused'],
+    [held({ waits: [wait('promotion-placed', { earliestMs: 1 })] }), undefined],
+    [held({ waits: [wait('zone-budget')] }), undefined],
+    [held({ phase: 'Rolling', outcome: 'act', waits: [wait('promotion-placed')] }), undefined],
+    [held({ phase: 'Done', outcome: 'done' }), undefined],
+  ])('%j: %s', (one, expected) => {
+    expect(personNeeded(one)).toBe(expected);
+  });
+
+  it('is seen in what the engine decides, after the last attempt alone', () => {
+    expect([1, 2].map((placements) => personNeeded(misplacedAfter(placements)))).toEqual([undefined, 'misplaced']);
+  });
+
+  it('shows in the conditions of the object', () => {
+    const conditions = (placements: number) =>
+      Object.fromEntries(
+        groupStatus(misplacedAfter(placements)).conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]),
+      );
+    expect(conditions(2)).toMatchObject({ Progressing: 'False PromotionPlaced', Degraded: 'True PromotionPlaced' });
+    expect(conditions(1)).toMatchObject({ Progressing: 'True PromotionPlaced', Degraded: 'False AsExpected' });
+  });
+});
+
+describe('the Event about it', () => {
+  it('is a warning of its own after the last attempt, also when the wait before was told', () => {
+    const eventsOf = (placements: number, past?: ReturnType<typeof factsOf>['past']) => {
+      const found = factsOf(misplacedTurn(placements), past);
+      return { ...found, facts: found.facts.filter(({ reason }) => reason === 'PromotionPlaced') };
+    };
+    const first = eventsOf(1);
+    const second = eventsOf(2, first.past);
+    expect([first, second].map(({ facts }) => facts.map(({ type, reason }) => `${type} ${reason}`))).toEqual([
+      ['Normal PromotionPlaced'],
+      ['Warning PromotionPlaced'],
+    ]);
+    expect(new Set([...first.facts, ...second.facts].map(({ identity }) => identity)).size).toBe(2);
+  });
+});
