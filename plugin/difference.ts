@@ -42,8 +42,8 @@ export function isDifferent({ groups, objects }: Difference): boolean {
 export function groupDifferences(plan: Plan): readonly GroupDifference[] {
   return plan.groups.map(({ namespace, group, changes, refused, zones }) => {
     const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
-    // What replicas are mirrored from stands among the other objects.
-    for (const change of changes.filter(({ kind }) => kind !== 'source')) {
+    // What replicas are mirrored from, and budgets, stand among the other objects.
+    for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
       const key = change.zones.join('\n');
       const part = parts.get(key) ?? { zones: change.zones, changes: [] };
       part.changes.push(change);

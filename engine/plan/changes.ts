@@ -4,6 +4,7 @@ import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-d
 import { canonicalJson } from '../hash.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isUnknown, type Snapshot } from '../snapshot.ts';
+import { budgetChanges } from './budget-changes.ts';
 import type { PlannedChange, Refusal } from './document.ts';
 
 /** What runs and what is asked for, as manifests and read. */
@@ -15,8 +16,8 @@ export interface Compared {
 }
 
 /**
- * The changes of a group: of the objects that its replicas come from, and of its members in the order of the zones. Changes that several zones
- * share stand once.
+ * The changes of a group: of the objects that its replicas come from, of its members in the order of the zones, and of budgets over them. Changes that
+ * several zones share stand once.
  */
 export function plannedChanges(group: GroupDefinition, compared: Compared, refused: readonly Refusal[]): readonly PlannedChange[] {
   const byText = new Map<string, PlannedChange>();
@@ -32,7 +33,7 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
       byText.set(key, { ...counted, zones: [...(known?.zones ?? []), zone.name] });
     }
   }
-  return [...sourceChanges(group, compared), ...byText.values()];
+  return [...sourceChanges(group, compared), ...byText.values(), ...budgetChanges(group, compared)];
 }
 
 /** The objects that replicas of zones are mirrored from, and that ask for another number. All zones follow, one way or another. */

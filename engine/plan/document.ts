@@ -5,8 +5,11 @@ import type { Assumptions } from './assumptions.ts';
 
 /** A difference between what runs and what is asked for, and what follows from it. */
 export interface PlannedChange {
-  /** Of members, but for `source`: the object that replicas are mirrored from, whose kind and name are the field. */
-  readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source';
+  /**
+   * Of members, but for `source`, the object that replicas are mirrored from, and `budget`, a disruption budget over members: the field begins with
+   * its kind and name.
+   */
+  readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source' | 'budget';
   /** Zones that change in the same way. */
   readonly zones: readonly string[];
   /** The field, as a path such as `spec.template.spec.containers[mimir].image`. */

@@ -3,6 +3,7 @@ import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../
 import { policiesFor } from '../../policies/join.ts';
 import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
@@ -13,6 +14,13 @@ import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
+
+/** Why a group can never be done: its members are nowhere among what is compared. The answers hold, and say what to change. */
+export interface AbsentMembers {
+  readonly namespace: string;
+  readonly group: string;
+  readonly results: readonly RuleResult[];
+}
 
 export interface PlanInput {
   readonly groups: readonly GroupDefinition[];
@@ -30,6 +38,8 @@ export interface PlanInput {
   readonly assumptions: Assumptions;
   /** What was seen of a cluster, when `current` comes from one: unready, missing and unknown pods, ledgers, intents, gate readings. */
   readonly running?: Snapshot;
+  /** Groups whose members no time brings; such a group is blocked. */
+  readonly absent?: readonly AbsentMembers[];
   /** When the plan begins; without meaning for a plan that does not depend on the calendar. */
   readonly nowMs: number;
 }
@@ -74,7 +84,8 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const steps = waves.flatMap((wave) => wave.steps);
   const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
   const zones = zoneTotals(group, asked, likely.world.snapshot, steps);
-  const isBlocked = likely.refused.length > 0 || likely.waits.some((answer) => answer.outcome === 'no');
+  const waits = withAbsence(input, group, likely.waits);
+  const isBlocked = likely.refused.length > 0 || waits.some((answer) => answer.outcome === 'no');
   const isComplete = likely.end === 'done';
   const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
   return {
@@ -84,8 +95,8 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     changes,
     waves,
     refused: likely.refused,
-    risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps, waits: likely.waits, zones }),
-    waits: likely.waits,
+    risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps, waits, zones }),
+    waits,
     zones,
     totals: {
       restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
@@ -98,6 +109,13 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     },
     timeline: steps.flatMap(span),
   };
+}
+
+/** What no manifest has is not waited for: why it never comes takes the place of that it is not there. */
+function withAbsence({ absent = [] }: PlanInput, group: GroupDefinition, waits: GroupPlan['waits']): GroupPlan['waits'] {
+  const results = absent.filter((one) => one.namespace === group.namespace && one.group === group.name).flatMap((one) => one.results);
+  if (results.length === 0) return waits;
+  return [...results, ...waits.filter(({ rule, outcome }) => !(rule === 'view-complete' && outcome === 'unknown'))];
 }
 
 interface Forward {

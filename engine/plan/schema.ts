@@ -50,7 +50,7 @@ const definitions: Readonly<Record<string, Schema>> = {
   change: record(
     'A difference between what runs and what is asked for.',
     {
-      kind: oneOf('template', 'replicas', 'settings', 'created', 'deleted', 'source'),
+      kind: oneOf('template', 'replicas', 'settings', 'created', 'deleted', 'source', 'budget'),
       zones: listOf(text),
       field: text,
       consequence: oneOf('restart', 'scaleUp', 'scaleDown', 'none', 'refused'),

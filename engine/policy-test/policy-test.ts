@@ -3,6 +3,7 @@ import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts
 import { durationMs } from '../../policies/duration.ts';
 import type { PolicyTest } from '../../policies/schema/kinds.ts';
 import type { GivenState, PolicyTestCase } from '../../policies/schema/policy-test.ts';
+import { listed } from '../../policies/wording.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { Answer } from './answer.ts';
@@ -79,7 +80,7 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
   const asking = ask({ snapshot, group, given }, one.request);
   if ('problem' in asking) return unasked(one, [asking.problem]);
   const { answer } = asking;
-  const found = differences(answer, one.expect);
+  const found = [...differences(answer, one.expect), ...uncountedZones(one, given, group, answer)];
   return {
     name: one.name,
     passed: found.length === 0,
@@ -91,6 +92,22 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
     problems: found,
     asked: subjectOf(one, group, answer, reachOf(contextOf(snapshot, group))),
   };
+}
+
+/** Whoever counts the updated pods of one zone has said that the others are at rest, which is seldom meant where the answer is that all is done. */
+function uncountedZones(
+  { request, expect }: PolicyTestCase,
+  { zones = {} }: GivenState,
+  group: GroupDefinition,
+  { decision }: Answer,
+): readonly string[] {
+  if (request.action !== 'rollout' || decision !== 'done' || expect.decision === 'done') return [];
+  const uncounted = group.zones.map(({ name }) => name).filter((name) => zones[name]?.updated === undefined);
+  if (uncounted.length === 0 || uncounted.length === group.zones.length) return [];
+  const [which, verb] = uncounted.length === 1 ? ['zone', 'says'] : ['zones', 'say'];
+  return [
+    `${which} ${listed(uncounted, 'and')} ${verb} no updated, so nothing is to be rolled there; write updated: 0 for a zone whose turn is still to come`,
+  ];
 }
 
 function unasked({ name, expect }: PolicyTestCase, problems: readonly string[]): CaseResult {

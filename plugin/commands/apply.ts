@@ -1,5 +1,6 @@
 // The verb apply: a plan that is shown, confirmed, checked against the cluster once more, and then carried out object by object.
 import type { GroupPlan } from '../../engine/plan/document.ts';
+import { holds } from '../../engine/rule.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -7,6 +8,7 @@ import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, mostSevere } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { type ApplyReport, renderApplied, renderStale, renderTaken, type Shown } from '../output/apply.ts';
+import { todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/words.ts';
@@ -170,16 +172,24 @@ function refuseMissingKinds({ asked }: Planned): void {
 
 function refuseBlocked(groups: readonly GroupPlan[]): void {
   // A group that policy holds for another reason is no obstacle: the policy that frees it must go in, too.
-  const blocked = groups.filter((group) => group.outcome === 'blocked' && isTouched(group));
+  const blocked = groups.filter((group) => group.outcome === 'blocked' && (isTouched(group) || hasNoMember(group)));
   const [first] = blocked;
   if (first === undefined) return;
   const why = first.refused[0]?.message ?? first.waits.find(({ outcome }) => outcome === 'no')?.fact;
+  // Nothing was applied, so the cluster knows nothing that `explain` could tell.
+  const results = [...(first.refused[0]?.results ?? []), ...first.waits].filter(holds);
+  const [todo] = results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`));
   throw new Failure({
     exitCode: exitCodes.refused,
     what: `nothing was applied: policy refuses a part of the plan of ${blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ')}`,
     ...(why === undefined ? {} : { why }),
-    todo: `kubectl rollout-group explain ${first.namespace}/${first.group}`,
+    todo: todo ?? 'change what is asked for, or the rule, at the place that the plan names',
   });
+}
+
+/** Whether its StatefulSets are in another namespace: what is applied would be a group of nothing. */
+function hasNoMember({ waits }: GroupPlan): boolean {
+  return waits.some(({ rule, outcome }) => rule === 'view-complete' && outcome === 'no');
 }
 
 /** Whether what is asked for says something about the members of the group. */

@@ -9,6 +9,7 @@ import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { isLive, type LivePlanOptions } from '../source/live-options.ts';
 import { type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
+import { absenceNotes } from '../source/plan-notes.ts';
 
 export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
   readonly zones?: boolean;
@@ -19,7 +20,13 @@ export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
 
 export async function run(context: CommandContext, given: DiffOptions): Promise<ExitCode> {
   const options = withAgainst({ ...given, mayHaveNoGroup: given.zones !== true });
-  if (!isLive(options)) return show(context, options, await readPlanInputs(context, options));
+  if (!isLive(options)) {
+    const inputs = await readPlanInputs(context, options);
+    if (inputs.errors.length === 0) {
+      for (const note of absenceNotes(inputs.input.absent)) context.stderr.write(`note: ${note}\n`);
+    }
+    return show(context, options, inputs);
+  }
   if (options.current !== undefined) throw usageFailure('--live and --current are both given', 'what runs comes from one of them');
   const [{ withCluster }, { givenFiles, readLiveInputs }] = await Promise.all([
     import('../connection.ts'),

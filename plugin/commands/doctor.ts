@@ -32,7 +32,10 @@ export async function run(context: CommandContext, options: DoctorOptions): Prom
   const results = examine(facts);
   const failed = results.filter(({ verdict }) => verdict === 'FAIL');
   const exitCode = failed.length > 0 ? exitCodes.findings : exitCodes.done;
-  if (output === 'table') context.stdout.write(renderChecks(results, { ...context.stdout, hasHints: options.fixHints === true }));
+  if (output === 'table')
+    context.stdout.write(
+      renderChecks(results, { ...context.stdout, hasHints: options.fixHints === true, hasDetails: context.verbosity > 0 }),
+    );
   else await writeDocument(context.stdout, output, { kind: 'Diagnosis', exitCode, checks: results });
   const code = failed.find((result) => result.code !== undefined)?.code;
   if (output === 'table' && code !== undefined) suggestNext(context, `docs ${code}`);

@@ -2,11 +2,12 @@
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { usageFailure } from '../failure.ts';
-import { type GroupEvent, isAbout, listEvents, watchEvents } from '../live/events.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { type EventSubject, type GroupEvent, isAbout, listEvents, watchEvents } from '../live/events.ts';
 import { onLeaving } from '../live/interrupt.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
-import { groupNamed } from '../live/target.ts';
+import { readRuns } from '../live/runs.ts';
+import { type GroupName, groupNamed } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
 import { eventLine, renderEvents } from '../output/events.ts';
 import { type ResultDocument, writeDocument, writeLines } from '../output/formats.ts';
@@ -44,9 +45,21 @@ interface Wanted {
 async function wanted(cluster: Cluster, { group, allNamespaces }: EventsOptions): Promise<Wanted> {
   if (group === undefined) return { namespace: allNamespaces === true ? undefined : cluster.namespace, isWanted: () => true };
   const name = groupNamed(group, cluster);
-  const { groups } = await readGroups(cluster, scopeOf([name]));
-  const [live] = groups;
-  return { namespace: name.namespace, isWanted: live === undefined ? () => false : isAbout(live.decision) };
+  return { namespace: name.namespace, isWanted: isAbout(await subjectOf(cluster, name)) };
+}
+
+/** Events outlive their group, as the records of its runs do, which say what its StatefulSets were. @throws Failure when nothing tells of it. */
+async function subjectOf(cluster: Cluster, name: GroupName): Promise<EventSubject> {
+  try {
+    const [live] = (await readGroups(cluster, scopeOf([name]))).groups;
+    return live?.decision ?? { ...name, zones: [] };
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exitCode !== exitCodes.notFound) throw error;
+    const { runs } = await readRuns(cluster, name).catch(() => ({ runs: [] }));
+    if (runs.length === 0) throw error;
+    const sets = runs.flatMap(({ zones }) => zones.flatMap(({ statefulSet }) => (statefulSet === undefined ? [] : [statefulSet])));
+    return { ...name, zones: [...new Set(sets)].map((statefulSet) => ({ statefulSet })) };
+  }
 }
 
 async function write(

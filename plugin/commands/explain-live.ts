@@ -3,7 +3,7 @@ import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { channelLines } from '../live/channels.ts';
-import { notesOn } from '../live/notes.ts';
+import { attended, notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';
 import { readGroups } from '../live/read.ts';
 import { findSubject } from '../live/subject.ts';
@@ -22,8 +22,10 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
   return withCluster(context, options, 'read', async (cluster) => {
     const wanted = groupNamed(options.group, cluster);
     const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });
-    const { live, subject } = findSubject(read.groups, wanted);
+    const { live: found, subject } = findSubject(read, wanted);
     const nowMs = cluster.env.clock.nowMs();
+    const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
+    const live = attended(found, notes, nowMs);
     const { stdout, stderr } = context;
     if (options.output === 'table') {
       stdout.write(renderLiveExplanation({ live, subject, nowMs, isWhatIf: options.whatIf === true }, { ...stdout, isWide: false }));
@@ -31,7 +33,6 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server };
       await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(live) });
     }
-    const notes = await notesOn(cluster, { groups: [live], problems: read.problems });
     const channels = await channelLines(cluster, live.decision);
     for (const line of [...notes.lines, ...outdatedLines(live, read.listing, nowMs), ...channels])
       stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);

@@ -6,8 +6,9 @@ import { usageFailure } from '../failure.ts';
 import { listedChannelLines } from '../live/channels.ts';
 import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
 import { follow, type Screen } from '../live/follow.ts';
+import { areGone, goneFailure } from '../live/gone.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { notesOn } from '../live/notes.ts';
+import { attended, type Notes, notesOn } from '../live/notes.ts';
 import { outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, type Scope, scopeOf } from '../live/read.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
@@ -43,8 +44,9 @@ function scopeWanted(cluster: Cluster, { groups = [], allNamespaces }: GetOption
 
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
-  await write(context.stdout, cluster, scope, options, read);
-  await writeNotes(context, cluster, read);
+  const notes = await notesOn(cluster, read);
+  await write(context.stdout, cluster, scope, options, attendedIn(read, notes, cluster));
+  writeNotes(context, cluster, read, notes);
   if (read.groups.length === 0)
     context.stderr.write(`no groups ${scope.namespace === undefined ? 'anywhere' : `in namespace ${scope.namespace}`}\n`);
   suggest(context, options, read.groups);
@@ -95,8 +97,13 @@ function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, estimat
   return renderGroups({ groups, nowMs, hasNamespaces: scope.namespace === undefined }, look);
 }
 
-async function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: ReadGroups): Promise<void> {
-  const { lines } = await notesOn(cluster, read);
+/** With what is known of the agents that published them. */
+function attendedIn(read: ReadGroups, notes: Notes, { env }: Cluster): ReadGroups {
+  const nowMs = env.clock.nowMs();
+  return { ...read, groups: read.groups.map((live) => attended(live, notes, nowMs)) };
+}
+
+function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: ReadGroups, { lines }: Notes): void {
   const nowMs = cluster.env.clock.nowMs();
   const outdated = read.groups.flatMap((live) => outdatedLines(live, read.listing, nowMs));
   for (const line of [...lines, ...outdated, ...listedChannelLines(read)]) stderr.write(`${stderr.paint('yellow', 'note:')} ${line}\n`);
@@ -104,11 +111,14 @@ async function writeNotes({ stderr }: CommandContext, cluster: Cluster, read: Re
 
 async function watch(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const { stdout, stderr } = context;
-  await writeNotes(context, cluster, await readGroups(cluster, scope));
+  const first = await readGroups(cluster, scope);
+  const notes = await notesOn(cluster, first);
+  writeNotes(context, cluster, first, notes);
   const seen = new Map<string, string>();
   const isText = options.output === 'table' || options.output === 'wide';
   const isWide = options.output === 'wide';
-  const estimate = createEstimator(() => cluster.env.clock.nowMs());
+  const estimator = createEstimator(() => cluster.env.clock.nowMs());
+  const estimate: Estimator = (read, live, nowMs) => estimator(read, attended(live, notes, nowMs), nowMs);
   const ending = await follow(context, cluster, {
     scope,
     forEstimate: isTree(scope, options),
@@ -129,7 +139,12 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       const endOf = (live: LiveGroup) => (isTree(scope, options) ? estimate(read, live, nowMs) : undefined);
       stdout.write(waiting.map((live) => `${heartbeatLine(live, nowMs, endOf(live))}\n`).join(''));
     },
-    verdict: () => undefined,
+    verdict: (read) => {
+      const [first] = scope.names;
+      // Nobody waits for what would have to be made anew.
+      if (first !== undefined && areGone(read)) throw goneFailure(read.listing, first);
+      return undefined;
+    },
   });
   stderr.write('the rollout goes on; only the watching has ended\n');
   return ending.kind === 'interrupted' ? exitCodes.interrupted : exitCodes.done;

@@ -1,11 +1,13 @@
 // The verb history: past rollouts of a group, or the steps of one.
-import { type ConnectionFlags, withCluster } from '../connection.ts';
+import { type ShownRun, shownRuns } from '../../engine/publish/run-outcome.ts';
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
+import { releaseLines } from '../live/gone.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
-import { type RunRecord, readRuns } from '../live/runs.ts';
-import { groupNamed, nameOf } from '../live/target.ts';
+import { readRuns } from '../live/runs.ts';
+import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { writeDocument } from '../output/formats.ts';
 import { renderRun, renderRuns } from '../output/history.ts';
 
@@ -18,7 +20,8 @@ export interface HistoryOptions extends ConnectionFlags {
 export function run(context: CommandContext, options: HistoryOptions): Promise<ExitCode> {
   return withCluster(context, options, 'read', async (cluster) => {
     const name = groupNamed(options.group, cluster);
-    const { runs, unreadable } = await readRuns(cluster, name);
+    const { runs: records, unreadable } = await readRuns(cluster, name);
+    const runs = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
     const { stdout, stderr } = context;
     for (const object of unreadable)
       stderr.write(`note: RolloutRun ${name.namespace}/${object} was written by another version and is not shown\n`);
@@ -40,8 +43,19 @@ export function run(context: CommandContext, options: HistoryOptions): Promise<E
   });
 }
 
+/** Whether a run of it may go on: false only when it is certain that nothing defines it. */
+async function isDefined(cluster: Cluster, name: GroupName): Promise<boolean> {
+  try {
+    const { listing } = await readGroups(cluster, scopeOf([name]));
+    return releaseLines(listing, name).length === 0;
+  } catch (error) {
+    if (error instanceof Failure) return error.exitCode !== exitCodes.notFound;
+    throw error;
+  }
+}
+
 /** By its id, or by the beginning of it when that is enough. @throws Failure otherwise. */
-function runNamed(runs: readonly RunRecord[], id: string, group: string): RunRecord {
+function runNamed(runs: readonly ShownRun[], id: string, group: string): ShownRun {
   const found = runs.filter((record) => record.id === id || record.id.startsWith(id));
   const [record, ...others] = found;
   const exact = found.find((candidate) => candidate.id === id);

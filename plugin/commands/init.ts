@@ -44,7 +44,7 @@ export async function run(context: CommandContext, options: InitOptions): Promis
   const guessed = isGuessing ? guesses.groups : [];
   for (const note of [...notes, ...(isGuessing ? leftOutNotes(guesses) : passedOverNotes(guesses))]) stderr.write(`note: ${note}\n`);
   for (const block of findingBlocks(findings, stderr)) stderr.write(`${block}\n`);
-  if (groups.length + guessed.length === 0) throw noGroup(source, findings);
+  if (groups.length + guessed.length === 0) throw noGroup(source, findings, guesses);
   const pages = pagesOf(reading, guessed);
   if (!force) refuseOverwriting(pages, out, cwd);
   for (const page of pages) {
@@ -154,7 +154,16 @@ function write(file: string, text: string): void {
   }
 }
 
-function noGroup(source: string, findings: readonly Finding[]): Failure {
+function noGroup(source: string, findings: readonly Finding[], { members, leftOut }: Guesses): Failure {
+  if (members.length > 0 && leftOut.length === 0 && countFindings(findings).error === 0) {
+    const more = members.length > 5 ? ` and ${members.length - 5} more` : '';
+    return new Failure({
+      exitCode: exitCodes.notFound,
+      what: `every StatefulSet of ${source} is in a group already, so there is none to propose`,
+      why: `members are ${members.slice(0, 5).join(', ')}${more}`,
+      todo: 'look at the groups with kubectl rollout-group get, or name another namespace or directory',
+    });
+  }
   const { error } = countFindings(findings);
   return new Failure({
     exitCode: exitCodes.notFound,

@@ -2,6 +2,7 @@
 import { decideGroup } from '../../engine/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs as parsedMs } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -15,6 +16,7 @@ import { simulateGroup } from '../simulation/runs.ts';
 import { simulatedGroup } from '../simulation/scenario.ts';
 import { eventsOf, parseFault, parseFaults, refuseUnknownFault } from '../source/faults.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
+import { absenceNotes } from '../source/plan-notes.ts';
 import { programName } from '../verbs/wording.ts';
 
 export interface SimulateOptions extends PlanInputOptions {
@@ -38,6 +40,8 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const untilMs = options.until === undefined ? undefined : limitMs(options.until);
   const { input, errors, policies: documents = [] } = await readPlanInputs(context, options);
   if (errors.length > 0) return writeErrors(context, errors);
+  const absent = input.absent ?? [];
+  for (const note of absenceNotes(absent)) context.stderr.write(`left out: ${note}\n`);
   const snapshots = readPlanSnapshots(input);
   const worlds = input.groups.map((group) => ({ group, ...requestedWorld(input, snapshots, group, 'p50') }));
   const refused = worlds.flatMap((one) => one.refused);
@@ -45,7 +49,17 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   refuseUnknownFault(requests, input.groups, (request) =>
     worlds.some(({ group, world }) => eventsOf([request], group, podsOf(world.snapshot)).length > 0),
   );
-  const busy = worlds.filter(({ group, world }) => decideGroup(world.snapshot, group).outcome !== 'done');
+  const isWhole = (group: { readonly namespace: string; readonly name: string }): boolean =>
+    !absent.some((one) => one.namespace === group.namespace && one.group === group.name);
+  // Policies are given whole where the change is about one group of several.
+  const foreign = worlds.filter(({ group, world }) => isWhole(group) && !hasMember(world.snapshot, group)).map(({ group }) => group);
+  if (foreign.length > 0) {
+    const names = foreign.map(({ namespace, name }) => `${namespace}/${name}`).sort();
+    context.stderr.write(`left out: no manifest of a StatefulSet of ${names.join(', ')} is given\n`);
+  }
+  const busy = worlds.filter(
+    ({ group, world }) => isWhole(group) && !foreign.includes(group) && decideGroup(world.snapshot, group).outcome !== 'done',
+  );
   const large = busy.find(({ group }) => group.zones.length > mostZones);
   if (large !== undefined)
     throw usageFailure(`${large.group.name} has ${large.group.zones.length} zones, and a run has at most ${mostZones}`);
@@ -75,7 +89,8 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   if (options.output === 'table') context.stdout.write(renderSimulation(results, context.stdout));
   else await writeDocument(context.stdout, 'json', { kind: 'Simulation', groups: results.map(forPrograms) });
   if (results.some(({ simulation }) => simulation.violated > 0)) return exitCodes.findings;
-  return refused.length > 0 ? exitCodes.refused : exitCodes.done;
+  if (refused.length > 0 || absent.length > 0) return exitCodes.refused;
+  return results.some(({ simulation }) => simulation.unfinished > 0) ? exitCodes.timedOut : exitCodes.done;
 }
 
 function limitMs(text: string): number {
@@ -107,6 +122,10 @@ function shellWord(text: string): string {
 
 function podsOf(snapshot: Snapshot): ReadonlyMap<string, readonly string[]> {
   return new Map(snapshot.pods.map((view) => [view.statefulSet, isUnknown(view.pods) ? [] : view.pods.map((pod) => pod.name)]));
+}
+
+function hasMember({ statefulSets }: Snapshot, { namespace, zones }: GroupDefinition): boolean {
+  return zones.some(({ statefulSet }) => statefulSets.some((set) => set.namespace === namespace && set.name === statefulSet));
 }
 
 function forPrograms({ simulation: { spans: _, ...simulation }, ...group }: GroupSimulation) {

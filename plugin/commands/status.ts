@@ -2,12 +2,21 @@
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { Failure, usageFailure } from '../failure.ts';
-import { type Condition, conditionText, type Judged, parseCondition, type VerdictOptions, verdictOn } from '../live/condition.ts';
+import { usageFailure } from '../failure.ts';
+import {
+  type Condition,
+  conditionText,
+  type Judged,
+  parseCondition,
+  standstillOf,
+  type VerdictOptions,
+  verdictOn,
+} from '../live/condition.ts';
 import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
 import { type Ending, follow, type Screen } from '../live/follow.ts';
+import { areGone, goneFailure } from '../live/gone.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { notesOn } from '../live/notes.ts';
+import { attended, notesOn } from '../live/notes.ts';
 import { haveMembersChanged, havePausesChanged, outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
@@ -17,6 +26,7 @@ import { writeDocument, writeLines } from '../output/formats.ts';
 import { groupDocument } from '../output/group-document.ts';
 import { renderTree } from '../output/group-tree.ts';
 import { infoText } from '../output/group-words.ts';
+import { standstillText } from '../output/standstill.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
 export interface StatusOptions extends ConnectionFlags {
@@ -48,10 +58,11 @@ async function once(
   options: StatusOptions,
   verdict: VerdictOptions,
 ): Promise<ExitCode> {
-  const read = await readGroups(cluster, scopeOf([name]), { forEstimate: true });
-  const live = onlyGroup(read);
-  const notes = await notesOn(cluster, read);
+  const found = await readGroups(cluster, scopeOf([name]), { forEstimate: true });
+  const notes = await notesOn(cluster, found);
   const nowMs = cluster.env.clock.nowMs();
+  const live = attended(onlyGroup(found), notes, nowMs);
+  const read = { ...found, groups: [live] };
   const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
   await write(context.stdout, cluster, options, { read, code });
   writeNotes(context, [...notes.lines, ...outdatedLines(live, read.listing, nowMs)]);
@@ -69,10 +80,12 @@ async function wait(
   const { env } = cluster;
   const scope = scopeOf([name]);
   const first = await readGroups(cluster, scope);
-  writeNotes(context, (await notesOn(cluster, first)).lines);
+  const notes = await notesOn(cluster, first);
+  writeNotes(context, notes.lines);
   const isText = options.output === 'table';
   const timeoutMs = timeoutOf(context, options);
-  const estimate = createEstimator(() => env.clock.nowMs());
+  const estimator = createEstimator(() => env.clock.nowMs());
+  const estimate: Estimator = (read, live, nowMs) => estimator(read, attended(live, notes, nowMs), nowMs);
   let before = '';
   const ending = await follow(context, cluster, {
     scope,
@@ -93,7 +106,10 @@ async function wait(
     },
     heartbeat: (read, nowMs) =>
       stdout.write(read.groups.map((live) => `${heartbeatLine(live, nowMs, estimate(read, live, nowMs))}\n`).join('')),
-    verdict: (read) => (read.groups.length === 0 ? gone(name) : verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict)),
+    verdict: (read) => {
+      if (areGone(read)) throw goneFailure(read.listing, name);
+      return read.groups.length === 0 ? undefined : verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict);
+    },
   });
   return conclude(context, cluster, options, ending, { name, condition: verdict.condition });
 }
@@ -117,7 +133,8 @@ async function conclude(
 ): Promise<ExitCode> {
   const live = onlyGroup(ending.read);
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : { lines: [], isAgentStopped: false };
-  const code = codeOf(ending, notes.isAgentStopped);
+  const standstill = standstillOf(judgedOf(ending.read, live, cluster.env.clock.nowMs()));
+  const code = codeOf(ending, notes.isAgentStopped, standstill !== undefined);
   if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, { read: ending.read, code });
   const outdated = ending.kind === 'timeout' ? outdatedLines(live, ending.read.listing, cluster.env.clock.nowMs()) : [];
   writeNotes(context, [...notes.lines, ...outdated]);
@@ -126,19 +143,20 @@ async function conclude(
   const missing = infoText(live.decision);
   if (ending.kind === 'interrupted' || ending.kind === 'quit') stderr.write(`the rollout goes on; look again with ${again}\n`);
   if (ending.kind === 'timeout') {
-    stderr.write(
-      `time is up before ${conditionText(condition)}; the rollout goes on${missing === '' ? '' : `. What was missing: ${missing}`}\n`,
-    );
+    const moving = notes.isAgentStopped ? 'nobody acts, since the agent is not running' : 'the rollout goes on';
+    const how = notes.isAgentStopped || standstill === undefined ? moving : standstillText(standstill, live.decision);
+    stderr.write(`time is up before ${conditionText(condition)}; ${how}${missing === '' ? '' : `. What was missing: ${missing}`}\n`);
   }
   if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);
   return code;
 }
 
-function codeOf(ending: Ending, isAgentStopped: boolean): ExitCode {
+function codeOf(ending: Ending, isAgentStopped: boolean, isStandingStill: boolean): ExitCode {
   if (ending.kind === 'verdict') return ending.exitCode;
   // What was waited for has not come: whoever goes on after this verb must not go on because of a key.
   if (ending.kind === 'interrupted' || ending.kind === 'quit') return exitCodes.interrupted;
-  return isAgentStopped ? exitCodes.unreachable : exitCodes.timedOut;
+  if (isAgentStopped) return exitCodes.unreachable;
+  return isStandingStill ? exitCodes.waiting : exitCodes.timedOut;
 }
 
 function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number | undefined {
@@ -162,10 +180,6 @@ function onlyGroup({ groups }: ReadGroups): LiveGroup {
   const [live] = groups;
   if (live === undefined) throw usageFailure('the group is not there any more');
   return live;
-}
-
-function gone({ namespace, group }: GroupName): never {
-  throw new Failure({ exitCode: exitCodes.notFound, what: `${namespace}/${group} is not there any more` });
 }
 
 async function write(

@@ -10,6 +10,7 @@ import type { Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ClusterObjects, comparedObjects, readObjects, readSources, seenSnapshot, unreadParts } from './cluster.ts';
+import { liveAbsence } from './cluster-absent.ts';
 import { type AskedObject, type StoredObject, storedObject } from './cluster-asked.ts';
 import { basisOf, type ReadObject } from './cluster-basis.ts';
 import { withReplicasAsAsked } from './cluster-overlay.ts';
@@ -93,6 +94,8 @@ export async function readLiveInputs(
     ...current.map((object) => overlay.get(nameOf(object)) ?? object),
     ...[...overlay].flatMap(([name, object]) => (present.has(name) ? [] : [object])),
   ].map((object) => withReplicasAsAsked(object, wanted.get(nameOf(object))));
+  const askedGroups = new Set(loaded.documents.filter(({ kind }) => kind === 'RolloutGroup').map((one) => `${one.namespace}/${one.name}`));
+  const { absent, notes } = await liveAbsence(cluster, errors.length > 0 ? [] : selected, askedGroups, desired);
   const isOurs = (object: ObjectContent): boolean => String(object['apiVersion']).startsWith('rollout-group.dev/');
   return {
     documents: { current: current.filter(isOurs), desired: desired.filter(isOurs) },
@@ -115,13 +118,14 @@ export async function readLiveInputs(
       ),
       assumptions,
       running: snapshot,
+      absent,
       nowMs,
     },
     asked: asked.map((one, index) => ({ ...one, ...(stored[index] ?? { object: one.manifest }) })),
     objects,
     snapshot,
     basis: basisOf({ groups: selected, snapshot, live: current, asked: askedObjects }),
-    notes: [...unreadParts(objects), ...new Set(stored.flatMap(({ note }) => note ?? []))],
+    notes: [...unreadParts(objects), ...notes, ...new Set(stored.flatMap(({ note }) => note ?? []))],
   };
 }
 

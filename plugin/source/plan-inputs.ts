@@ -17,6 +17,7 @@ import { Failure, usageFailure } from '../failure.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
+import { absentMembers } from './plan-absent.ts';
 import { type BesidePlan, notesOf, refuseOtherNamespace } from './plan-notes.ts';
 import { applyWhatIf, parseWhatIf } from './what-if.ts';
 
@@ -91,6 +92,8 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const groups = groupsToPlan(bundle.groups, before.resolution.bundle.groups);
   const beside: BesidePlan = { groups, files: after, current: before.loaded.manifests, desired: desiredManifests };
   if (errors.length === 0 && changes.length > 0) refuseOtherNamespace(beside);
+  const selected = errors.length > 0 ? groups : selectGroups(groups, options);
+  const absent = absentMembers(beside, selected);
   return {
     documents: {
       current: documentsOf(before, new Set(currentFiles.map(({ name }) => name))),
@@ -100,9 +103,9 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
     errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
     manifests: desiredManifests,
     // Whoever names single groups knows that the others are not in the plan.
-    notes: (options.group ?? []).length > 0 ? [] : notesOf(beside),
+    notes: (options.group ?? []).length > 0 ? [] : notesOf(beside, absent),
     input: {
-      groups: errors.length > 0 ? groups : selectGroups(groups, options),
+      groups: selected,
       groupsBefore: before.resolution.bundle.groups,
       policies: bundle.policies,
       exceptions: bundle.exceptions,
@@ -110,11 +113,9 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       agentNamespace,
       current: currentObjects,
       // Manifests that were exported from a cluster say which revision runs; a new template is another one.
-      desired:
-        errors.length > 0
-          ? desiredObjects
-          : withRevisions(applyWhatIf(desiredObjects, selectGroups(groups, options), changes), currentObjects),
+      desired: errors.length > 0 ? desiredObjects : withRevisions(applyWhatIf(desiredObjects, selected, changes), currentObjects),
       assumptions,
+      absent,
       nowMs,
     },
   };
@@ -165,7 +166,10 @@ export function selectGroups(
     exitCode: exitCodes.notFound,
     what: `there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
     why: groups.length === 0 ? 'no StatefulSet is adopted, and no policy defines a group' : `known are ${groups.map(fullName).join(', ')}`,
-    todo: groups.length === 0 ? 'name policies with -f, or label StatefulSets with rollout-group' : 'name one of these',
+    todo:
+      groups.length === 0
+        ? 'name policies with -f, or label StatefulSets with rollout-group, or have groups proposed: kubectl rollout-group init --help'
+        : 'name one of these',
   });
 }
 

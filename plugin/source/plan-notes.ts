@@ -1,5 +1,6 @@
 // What a plan of files says nothing of: groups whose StatefulSets are in another namespace, and StatefulSets in no group.
 import { canonicalJson } from '../../engine/hash.ts';
+import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type Place, placeText } from '../../policies/findings/finding.ts';
 import { elsewhereText, membersElsewhere } from '../../policies/lint/beside.ts';
@@ -38,15 +39,26 @@ export function refuseOtherNamespace(beside: BesidePlan): void {
   });
 }
 
+/** What a group without its members is told where nobody sees the plan, each with its place. */
+export function absenceNotes(absent: readonly AbsentMembers[] = []): readonly string[] {
+  return absent.flatMap(({ namespace, group, results }) =>
+    results.map(({ fact, source }) => {
+      const place = source?.file === undefined ? '' : ` (${source.file}:${source.line}:${source.column})`;
+      return `${namespace}/${group} can never be done: ${fact}${place}`;
+    }),
+  );
+}
+
 /**
  * Notes on a group beside its StatefulSets, and on StatefulSets that change without a group: Kubernetes rolls those at once, and the plan says nothing
- * of them.
+ * of them. The plan itself says why groups are blocked whose members are absent.
  */
-export function notesOf(beside: BesidePlan): readonly string[] {
+export function notesOf(beside: BesidePlan, absent: readonly AbsentMembers[] = []): readonly string[] {
   const { groups, current, desired } = beside;
   if (groups.length === 0) return [];
   const elsewhere = groupsElsewhere(beside);
-  if (elsewhere.length > 0) return elsewhere.map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
+  const unsaid = elsewhere.filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name));
+  if (elsewhere.length > 0) return unsaid.map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map((zone) => `${namespace}/${zone.statefulSet}`)));
   const before = new Map(current.filter(isStatefulSet).map((set) => [nameOf(set), set.value]));
   const alone = desired
@@ -56,12 +68,14 @@ export function notesOf(beside: BesidePlan): readonly string[] {
   return alone.length === 0 ? [] : [`this plan says nothing of ${aloneText(alone)}`];
 }
 
-function groupsElsewhere({ files }: BesidePlan): readonly { readonly text: string; readonly place: Place }[] {
+function groupsElsewhere({
+  files,
+}: BesidePlan): readonly { readonly namespace: string; readonly name: string; readonly text: string; readonly place: Place }[] {
   const { loaded: load, resolution } = files;
   const groups = ofKind(load.documents, 'RolloutGroup');
   return groups.flatMap((group) => {
     const sets = membersElsewhere({ load, bundle: resolution.bundle, groups }, group);
-    return sets.length === 0 ? [] : [elsewhereText(group, sets)];
+    return sets.length === 0 ? [] : [{ namespace: group.namespace, name: group.name, ...elsewhereText(group, sets) }];
   });
 }
 

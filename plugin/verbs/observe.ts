@@ -57,7 +57,7 @@ const status: Verb = {
   exits: {
     6: 'the rollout failed or was aborted',
     7: 'time ran out while it was still moving',
-    8: 'with --fail-on-pause: it is paused or waits for a person',
+    8: 'it is paused or waits for a person, when time is up or with --fail-on-pause',
     10: 'there is no such group',
     11: 'permission is missing',
     12: 'the cluster cannot be reached, or no agent is running',

@@ -175,7 +175,12 @@ const simulate: Verb = {
     'simulate --current manifests/ --desired next/ -f policies/ --faults all --runs 100',
     'simulate --current manifests/ --set replicas=5 --fail node=zone-a@14m+5m --faults network,crash --seed 7',
   ],
-  exits: { 4: 'an invariant was broken', 5: 'policy refuses a part of it, which is left out', 10: 'a file or a revision does not exist' },
+  exits: {
+    4: 'an invariant was broken',
+    5: 'policy refuses a part of it, which is left out, or the members of a group are missing',
+    7: 'a run did not come to its end',
+    10: 'a file or a revision does not exist',
+  },
   load: async () => (await import('../commands/simulate.ts')).run,
 };
 

@@ -25,6 +25,8 @@ export interface Guesses {
   /** Sorted by namespace and name. */
   readonly groups: readonly GuessedGroup[];
   readonly leftOut: readonly LeftOut[];
+  /** `namespace/name` of StatefulSets that are in a group already, sorted. */
+  readonly members: readonly string[];
 }
 
 export interface GuessInput {
@@ -45,10 +47,12 @@ const mostZones = 50;
 export function guessGroups({ objects, groups, claimed = new Map(), namespace = 'default' }: GuessInput): Guesses {
   const leftOut: LeftOut[] = [];
   const sets: ZoneLike[] = [];
+  const members: string[] = [];
   for (const set of zoneLikes(objects, namespace)) {
     const why = whyNot(set, { groups, claimed, namespace });
     if (why === undefined) sets.push(set);
-    else if (why !== isMember) leftOut.push({ namespace: set.namespace, name: set.name, why });
+    else if (why === isMember) members.push(keyOf(set));
+    else leftOut.push({ namespace: set.namespace, name: set.name, why });
   }
   const guessed: GuessedGroup[] = [];
   const taken = new Set(groups.map(({ metadata }) => `${metadata.namespace ?? namespace}/${metadata.name}`));
@@ -65,6 +69,7 @@ export function guessGroups({ objects, groups, claimed = new Map(), namespace = 
   return {
     groups: guessed.sort((a, b) => byKey(keyOf(a.group.metadata), keyOf(b.group.metadata))),
     leftOut: leftOut.sort((a, b) => byKey(keyOf(a), keyOf(b))),
+    members,
   };
 }
 

@@ -3,7 +3,7 @@ import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import { idleWaves } from '../idle-waves.ts';
 import type { Loaded } from '../load.ts';
 import type { WaveSpec } from '../schema/rollout-group.ts';
-import { suggestion } from '../wording.ts';
+import { listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { definitionOf, eachGroup, type LintCheck, repeats } from './context.ts';
 import { manifestOf, statedReplicas } from './stated.ts';
@@ -21,14 +21,25 @@ export const wavesNameZones: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const names = definitionOf(context, group)?.zones.map((zone) => zone.name) ?? [];
     if (names.length === 0) return [];
+    const named = new Set(wavesOf(group).flatMap((wave) => wave.zones));
+    const left = names.filter((name) => !named.has(name));
     return wavesOf(group).flatMap((wave, index) =>
       wave.zones.flatMap((zone, position) => {
         if (names.includes(zone)) return [];
         const message = `wave ${wave.name} names zone ${zone}, which is no zone of the group`;
-        return [finding('RG2105', group.place([...wavesPath, index, 'zones', position]), message, { hint: suggestion(zone, names) })];
+        return [finding('RG2105', group.place([...wavesPath, index, 'zones', position]), message, { hint: zoneHint(zone, names, left) })];
       }),
     );
   });
+
+/**
+ * A zone that no wave names is meant rather than one that has its wave; of names of one letter each is as near to every other one, so that only one that is
+ * left alone can be meant.
+ */
+function zoneHint(zone: string, names: readonly string[], left: readonly string[]): string {
+  const near = zone.length > 1 || left.length === 1 ? suggestion(zone, left) : undefined;
+  return near ?? (zone.length > 1 ? suggestion(zone, names) : undefined) ?? `zones of the group are ${listed(names, 'and')}`;
+}
 
 /** Waves name gates of the group, before or after. */
 export const wavesNameGates: LintCheck = eachGroup((group) => {

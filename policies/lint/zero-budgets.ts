@@ -38,11 +38,12 @@ function budgetFindings(context: LintContext, budget: Manifest, group: GroupDefi
   const message = `PodDisruptionBudget ${budget.name} lets no pod of ${which} go (${text}), so no rollout of the group ${group.name} replaces one`;
   const source = group.sources['rollout.engine'] ?? group.sources[''];
   const place = field === undefined ? budget.place(['spec'], 'key') : budget.place(['spec', field]);
-  return [finding('RG2216', place, message, { hint: budgetHint, related: source === undefined ? [] : [source] })];
+  return [finding('RG2216', place, message, { hint: budgetHint(group), related: source === undefined ? [] : [source] })];
 }
 
-const budgetHint =
-  'let it spare a pod, such as maxUnavailable: 1; zones that are to stand still say paused: true, in a cluster also kubectl rollout-group pause';
+function budgetHint({ name, namespace }: GroupDefinition): string {
+  return `let it spare a pod, such as maxUnavailable: 1; zones that are to stand still say paused: true, in a cluster also kubectl rollout-group pause ${name} -n ${namespace}`;
+}
 
 /** The eviction API asks budgets; so does the agent before it leaves pods to the StatefulSet controller. */
 function asksBudget(context: LintContext, group: GroupDefinition, { name, maxUnavailable }: ZoneDefinition): boolean {

@@ -93,10 +93,7 @@ export async function fakeApiServer(
     const uid = before?.metadata['uid'] ?? object.metadata['uid'] ?? `uid-${version}`;
     const stored = { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(version) } };
     objects.set(key, stored);
-    for (const { where, answer } of watches) {
-      if (where.plural === plural && (where.namespace ?? object.metadata.namespace) === object.metadata.namespace)
-        answer.write(`${JSON.stringify({ type: before === undefined ? 'ADDED' : 'MODIFIED', object: stored })}\n`);
-    }
+    tell(plural, before === undefined ? 'ADDED' : 'MODIFIED', stored);
     return stored;
   };
   for (const object of initial) put(object);
@@ -111,6 +108,13 @@ export async function fakeApiServer(
   });
   const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}`, writes, objects: () => [...objects.values()], put, watched };
+
+  function tell(plural: string, type: 'ADDED' | 'MODIFIED' | 'DELETED', object: FakeObject): void {
+    for (const { where, answer } of watches) {
+      if (where.plural === plural && (where.namespace ?? object.metadata.namespace) === object.metadata.namespace)
+        answer.write(`${JSON.stringify({ type, object })}\n`);
+    }
+  }
 
   async function watched(plural: string): Promise<void> {
     if ([...watches].some(({ where }) => where.plural === plural)) return;
@@ -172,6 +176,8 @@ export async function fakeApiServer(
     if (found === undefined) return status(404, 'NotFound', `${plural} "${name}" not found`, { name, kind: plural });
     if (method === 'DELETE') {
       objects.delete(key);
+      version += 1;
+      tell(plural, 'DELETED', { ...found, metadata: { ...found.metadata, resourceVersion: String(version) } });
       return [200, found];
     }
     if (method === 'PATCH') {

@@ -126,7 +126,8 @@ describe('install --apply', () => {
 
   it('leaves out what an older API server does not serve, and says so; uninstall does not mind', async () => {
     const server = await fakeApiServer([], { missing: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'] });
-    const { status, stdout } = await runInProcess(['install', '--apply', '--server', server.url]);
+    const { status, stdout, stderr } = await runInProcess(['install', '--apply', '--server', server.url]);
+    expect(stderr).toMatch(/note: the image rollout-group-agent:\S+ names no registry/);
     expect(status).toBe(0);
     for (const kind of ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']) {
       expect(stdout).toContain(`${kind} rollout-group-update-strategy left out: this API server does not serve it\n`);
@@ -223,6 +224,64 @@ describe('uninstall', () => {
     expect([again.status, again.stdout]).toEqual([0, 'Nothing of an installation in the namespace rollout-group is there.\n']);
     await runInProcess(['uninstall', '--apply', '--crds', '--compat', '--server', server.url]);
     expect(server.objects().map(({ kind }) => kind)).not.toContain('CustomResourceDefinition');
+  });
+
+  it('printed says how to find what it cannot name: partitions, and rights in namespaces that nobody named', async () => {
+    const unnamed = await runInProcess(['uninstall']);
+    expect(unnamed.stderr).toContain(
+      '  kubectl delete rolebinding,role -l rollout-group.dev/installation=rollout-group --all-namespaces\n',
+    );
+    expect(unnamed.stderr).toContain('  kubectl patch statefulset NAME -n NAMESPACE --type merge -p');
+    const named = await runInProcess(['uninstall', '--groups-in', 'mimir']);
+    expect(named.stderr).not.toContain('rolebinding,role');
+    const cwd = folderOf({ 'group.yaml': group });
+    expect((await runInProcess(['uninstall', '-f', '.'], { cwd })).stderr).not.toContain('kubectl patch statefulset');
+  });
+
+  describe('where a partition holds StatefulSets back', () => {
+    const held = (name: string, partition: number, namespace = 'mimir') => ({
+      ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace } },
+      spec: {
+        ...{ replicas: 3, serviceName: name, selector: { matchLabels: { name } } },
+        template: { metadata: { labels: { name } }, spec: { containers: [] } },
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition } },
+      },
+    });
+    const sets = [held('held', 1_000_000), held('free', 0), held('elsewhere', 1_000_000, 'loki')];
+    const patch = `kubectl patch statefulset held -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`;
+
+    it('names those of its agent before it deletes, and afterwards with the command', async () => {
+      const server = await fakeApiServer(sets);
+      await runInProcess(['install', '--groups-in', 'mimir', '--apply', '--server', server.url]);
+      const { status, stderr } = await runInProcess(['uninstall', '--apply', '--server', server.url]);
+      expect(status).toBe(0);
+      expect(stderr).toMatch(/^warning: a partition holds back the StatefulSet mimir\/held\. /);
+      expect(stderr).toContain(`left: the partition of StatefulSet mimir/held; `);
+      expect(stderr).toContain(`  ${patch}\n`);
+      expect(stderr).not.toMatch(/free|elsewhere|rolebinding,role/);
+      expect(server.objects().map(({ kind }) => kind)).not.toContain('Deployment');
+    });
+
+    it('says nothing of partitions where nothing is held back, and goes on where nobody may look', async () => {
+      const free = await fakeApiServer([held('free', 0)]);
+      expect((await runInProcess(['uninstall', '--apply', '--server', free.url])).stderr).not.toContain('partition');
+      const hidden = await fakeApiServer(sets, { forbidden: ['statefulsets'] });
+      const { status, stderr } = await runInProcess(['uninstall', '--apply', '--server', hidden.url]);
+      expect(status).toBe(0);
+      expect(stderr).toContain('whether a partition holds StatefulSets back is not known: no permission');
+    });
+
+    it.each([
+      ['n', [], false],
+      ['y', [], true],
+      ['n', ['--yes'], true],
+    ] as const)('asks on a terminal, and takes %s with %j', async (answer, flags, isDeleted) => {
+      const server = await fakeApiServer(sets);
+      await runInProcess(['install', '--groups-in', 'mimir', '--apply', '--server', server.url]);
+      const { status } = await runInProcess(['uninstall', '--apply', '--server', server.url, ...flags], { answer });
+      expect(status).toBe(isDeleted ? 0 : 5);
+      expect(server.objects().some(({ kind }) => kind === 'Deployment')).toBe(!isDeleted);
+    });
   });
 
   it('--apply --dry-run client deletes nothing', async () => {

@@ -168,7 +168,7 @@ describe('status', () => {
     [now(paused), 'status ingester --fail-on-pause', 8],
     [now(waiting), 'status ingester --fail-on-pause', 8],
     [{ ...now(waiting), phase: 'Failed' as const }, 'status ingester', 6],
-    [now(waiting), 'status ingester --timeout 50ms', 7],
+    [now(waiting), 'status ingester --timeout 50ms', 8],
     [now(waiting), 'status ingester --for=nonsense', 3],
     [now(waiting), 'status ingester --for=zone=x', 3],
     [now(waiting), 'status ingester --for=wave=9', 3],

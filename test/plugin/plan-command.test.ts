@@ -61,7 +61,7 @@ describe('the exit code of plan', () => {
     ['explain', ['explain', 'ingester', ...rollout], 0],
     ['explain with a namespace', ['explain', 'mimir/ingester', ...rollout, '-n', 'mimir'], 0],
     ['explain of nobody', ['explain', 'nobody', ...rollout], 10],
-    ['simulate', ['simulate', ...rollout, '--runs', '1', '--faults', 'none', '--until', '10m'], 0],
+    ['simulate that is broken off', ['simulate', ...rollout, '--runs', '1', '--faults', 'none', '--until', '10m'], 7],
     ['simulate with a pod that nobody has', ['simulate', ...rollout, '--fail', 'pod=nobody@1m'], 10],
     ['simulate with a failure that is not understood', ['simulate', ...rollout, '--fail', 'x'], 3],
     ['demo', ['demo', '--fast'], 0],

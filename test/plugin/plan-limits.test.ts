@@ -57,6 +57,38 @@ describe('a plan that a limit of zero holds', () => {
     expect(explained.stdout).toContain('if it is to stand still: paused: true of its zones, or kubectl rollout-group pause prod/store');
   });
 
+  it('shows the number of the budget that it depends on as a change, with the zones that it covers', () => {
+    const files = {
+      ...{ 'm/sets.yaml': sets(), 'm/pdb.yaml': budget, 'n/sets.yaml': sets().replaceAll('store:1.0', 'store:2.0') },
+      ...{ 'n/pdb.yaml': budget.replace('maxUnavailable: 0', 'maxUnavailable: 1'), 'p/group.yaml': group('rotateBy: evict') },
+    };
+    const words = ['--current', 'm', '--desired', 'n', '-f', 'p'];
+    const { status, stdout } = runPlugin(['plan', ...words], { cwd: folderWith(files) });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/\n {9}PodDisruptionBudget store spec\.maxUnavailable {2}0 -> 1 +no restart\n/);
+    const differing = runPlugin(['diff', ...words], { cwd: folderWith(files) }).stdout;
+    expect(differing.match(/PodDisruptionBudget/g)).toHaveLength(1);
+    const { 'n/pdb.yaml': _, ...without } = files;
+    expect(runPlugin(['plan', ...words], { cwd: folderWith(without) }).stdout).toMatch(
+      /PodDisruptionBudget store +removed maxUnavailable: 0/,
+    );
+  });
+
+  it('counts the waves that its rows number: one that replaces nothing has no number', () => {
+    const held = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') }).stdout;
+    expect(held).toContain('0 waves');
+    expect(held).not.toMatch(/^ 1 /m);
+    const waves = 'waves: [{ name: canary, zones: [a], percent: 100, after: { soak: 10s } }, { name: rest, zones: [b], percent: 100 }]';
+    const empty = plan({
+      'm/sets.yaml': sets().replace('replicas: 3', 'replicas: 0'),
+      'p/group.yaml': group(`maxUnavailable: 1, ${waves}`),
+    }).stdout;
+    expect(empty).toContain('1 wave,');
+    expect(empty).toMatch(/^ canary +soak/m);
+    expect(empty).toMatch(/^ 1 rest +roll/m);
+    expect(empty).not.toMatch(/^ [02-9] /m);
+  });
+
   it('waits, and is not blocked, where the zones say that they are paused', () => {
     const paused = group('maxUnavailable: 0').replaceAll(' }, {', ', paused: true }, {').replace('store-b }', 'store-b, paused: true }');
     const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': paused }, '-o', 'json');
@@ -80,6 +112,67 @@ describe('StatefulSets beside the plan', () => {
       'the group store is in the namespace prod, and its StatefulSets store-a and store-b are in shop (p/group.yaml:3:37)',
     );
     expect(stderr).toContain('write the same metadata.namespace');
+  });
+
+  const next = { 'm/sets.yaml': sets('shop'), 'n/sets.yaml': sets('shop').replaceAll('store:1.0', 'store:2.0'), ...policies };
+  const compare = (verb: string, files: Readonly<Record<string, string>>, ...more: readonly string[]) =>
+    runPlugin([verb, '--current', 'm', '--desired', 'n', '-f', 'p', ...more], { cwd: folderWith(files) });
+  const apart = 'the group store is in the namespace prod, and its StatefulSets store-a and store-b are in shop';
+
+  it('in another namespace block the group that names them, and diff and simulate say it too', () => {
+    const { status, stdout, stderr } = compare('plan', next);
+    expect([status, stderr]).toEqual([5, '']);
+    expect(stdout).toContain('Plan  prod/store   blocked');
+    expect(stdout).toContain(`${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`);
+    expect(stdout).toContain('written at p/group.yaml:3:37');
+    expect(stdout).not.toContain('when it can be read');
+    const said = `prod/store can never be done: ${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119) (p/group.yaml:3:37)\n`;
+    expect(compare('diff', next).stderr).toBe(`note: ${said}`);
+    const simulated = compare('simulate', next);
+    expect([simulated.status, simulated.stderr]).toEqual([5, `left out: ${said}`]);
+    expect(simulated.stdout).toBe('nothing to simulate: no group has anything to do\n');
+  });
+
+  it('block no group of another environment, nor one whose manifests are not given', () => {
+    const staging = group('maxUnavailable: 1').replace('namespace: prod', 'namespace: staging');
+    const other = group('maxUnavailable: 1').replaceAll('store', 'queue');
+    const files = {
+      'm/sets.yaml': sets(),
+      'n/sets.yaml': sets().replaceAll('store:1.0', 'store:2.0'),
+      ...policies,
+      'p/staging.yaml': staging,
+      'p/queue.yaml': other,
+    };
+    const { status, stdout } = compare('plan', files, '-o', 'json');
+    const outcomes = JSON.parse(stdout).groups.map(({ namespace, group: name, outcome }: Readonly<Record<string, string>>) => [
+      `${namespace}/${name}`,
+      outcome,
+    ]);
+    expect(status).toBe(0);
+    expect(outcomes).toEqual([
+      ['prod/queue', 'waits'],
+      ['prod/store', 'complete'],
+      ['staging/store', 'waits'],
+    ]);
+    const simulated = compare('simulate', files, '--runs', '1', '--faults', 'none', '-o', 'json');
+    expect([simulated.status, JSON.parse(simulated.stdout).groups.map((one: Readonly<Record<string, string>>) => one['group'])]).toEqual([
+      0,
+      ['store'],
+    ]);
+    expect(simulated.stderr).toBe('left out: no manifest of a StatefulSet of prod/queue, staging/store is given\n');
+  });
+
+  it('given with the policies alone are named with their file', () => {
+    const [a, b] = ['a', 'b'].map((zone) => statefulSet(`store-${zone}`));
+    const files = { 'm/a.yaml': a ?? '', 'n/a.yaml': (a ?? '').replace('store:1.0', 'store:2.0'), 'p/b.yaml': b ?? '', ...policies };
+    const { status, stdout } = compare('plan', files, '-o', 'json');
+    expect(status).toBe(5);
+    expect(JSON.parse(stdout).groups[0].waits).toContainEqual({
+      rule: 'view-complete',
+      outcome: 'no',
+      fact: 'the StatefulSet store-b of zone b is in no manifest of --current or --desired, and --file alone names its manifest (p/b.yaml:3:19); give it together with those of the other zones',
+      source: { file: 'p/group.yaml', line: 5, column: 81 },
+    });
   });
 
   it('that change and are in no group are noted, and those that stay are not', () => {

@@ -59,9 +59,9 @@ describe('a plan of what is asked for', () => {
       CHANGE   replicas  4 -> 2  (a)  2 pods removed
       SAFETY   in this plan no two zones are disturbed at the same time
 
-       WAVE        STEP                  PODS  AT ONCE  GATE   p50  p90
-       1 replicas  scale down  a 4 -> 2     2        -  -      30s   2m
-                                                        total  30s   2m
+       WAVE      STEP                  PODS  AT ONCE  GATE   p50  p90
+       replicas  scale down  a 4 -> 2     2        -  -      30s   2m
+                                                      total  30s   2m
       "
     `);
   });
@@ -73,12 +73,12 @@ describe('a plan of what is asked for', () => {
       CHANGE   replicas  4 -> 3              2 pods removed
                image     store:1 -> store:2  6 pods restart
 
-       WAVE        STEP                  PODS  AT ONCE  GATE     p50  p90
-       1 replicas  scale down  a 4 -> 3     1        -  -        30s   2m
-                   scale down  b 4 -> 3     1        -  -        30s   2m
-       2 all       roll        a 0..2       3        1  ready  4m30s  15m
-                   roll        b 0..2       3        1  ready  4m30s  15m
-                                                        total  9m30s  32m
+       WAVE      STEP                  PODS  AT ONCE  GATE     p50  p90
+       replicas  scale down  a 4 -> 3     1        -  -        30s   2m
+                 scale down  b 4 -> 3     1        -  -        30s   2m
+       1 all     roll        a 0..2       3        1  ready  4m30s  15m
+                 roll        b 0..2       3        1  ready  4m30s  15m
+                                                      total  9m30s  32m
       "
     `);
   });
@@ -98,9 +98,9 @@ describe('a plan of what is asked for', () => {
 
       CHANGE   StatefulSet  new  (b)  4 pods added
 
-       WAVE        STEP                PODS  AT ONCE  GATE   p50  p90
-       1 replicas  scale up  b 0 -> 4     4        -  ready   1m   3m
-                                                      total   1m   3m
+       WAVE      STEP                PODS  AT ONCE  GATE   p50  p90
+       replicas  scale up  b 0 -> 4     4        -  ready   1m   3m
+                                                    total   1m   3m
       "
     `);
   });
@@ -111,9 +111,9 @@ describe('a plan of what is asked for', () => {
 
       CHANGE   ReplicaTemplate store  6 -> 5  1 pod removed
 
-       WAVE        STEP                        PODS  AT ONCE  GATE   p50  p90
-       1 replicas  scale down  store-a 6 -> 5     1        -  -      30s   2m
-                                                              total  30s   2m
+       WAVE      STEP                        PODS  AT ONCE  GATE   p50  p90
+       replicas  scale down  store-a 6 -> 5     1        -  -      30s   2m
+                                                            total  30s   2m
       "
     `);
   });

@@ -104,8 +104,8 @@ export const installationCodes = {
     title: 'A ledger belongs to no group',
     severity: 'warning',
     explanation:
-      'The group was renamed or removed, and what was remembered of it stays: a delay that still runs is not kept under the new name. The ledger is not deleted by itself.',
-    hint: 'when no disruption of it is open any more: kubectl delete configmap NAME',
+      'The group was renamed or removed, and what was remembered of it stays: a delay that still runs is not kept under the new name. The ledger is not deleted by itself, unless the group had onPolicyDeleted: release: then its StatefulSets are handed back one by one, and deleting the ledger before it is gone stops that.',
+    hint: 'when no disruption of it is open any more, and nothing is being released: delete the ConfigMap',
   },
   RG6017: {
     title: 'The version of Kubernetes has a trap',
@@ -145,5 +145,32 @@ export const installationCodes = {
     explanation:
       'A MetricSource or a NotificationChannel names a Secret, or a key of one, that the namespace of the agent does not have. Gates that ask the source wait, and nobody is told by the channel, until it is there.',
     hint: 'create the Secret in the namespace of the agent, or mend its name and key in the object',
+  },
+  RG6023: {
+    title: 'A partition holds all pods of a StatefulSet that belongs to no group',
+    severity: 'warning',
+    explanation:
+      'The partition 1000000 is written for groups of the engines partition and promote, and is above any number of replicas: the StatefulSet controller replaces no pod, and makes every new one at the old revision. Without a group nobody lets them go. Changes of the image are ignored, and kubectl rollout status says that all is done.',
+    hint: 'define the group, or take the partition away, which rolls the pods',
+  },
+  RG6024: {
+    title: 'The agent does not look after a namespace',
+    severity: 'error',
+    explanation: 'The agent looks after the namespaces that -namespaces names and no other. Groups elsewhere wait for ever.',
+    hint: 'install again with --groups-in for each namespace, or look at another namespace',
+  },
+  RG6025: {
+    title: 'Nobody can answer a webhook of the installation',
+    severity: 'error',
+    explanation:
+      'The API server asks only a Service with an endpoint that is ready, and trusts only the authority that caBundle names. The agent writes caBundle when it serves webhooks; cert-manager does where an annotation asks for it. Meanwhile pods of groups of the engine promote come back at the old revision, and what the webhooks guard is refused or passes unseen, as their failurePolicy says.',
+    hint: 'start the pods of the agent, which serve the webhooks and write caBundle; their log says why they cannot',
+  },
+  RG6026: {
+    title: 'Promoted pods do not come back at their revision',
+    severity: 'error',
+    explanation:
+      'Pods that were to be promoted came back at another revision, more than once: the webhook on the creation of pods was not asked, or did not answer. The group stands still, since each further attempt would be a restart for nothing.',
+    hint: 'mend the webhook that promotes pods, then: kubectl rollout-group retry GROUP',
   },
 } as const;

@@ -218,6 +218,7 @@ describe('what is left out', () => {
     });
     expect(guesses).toEqual({
       groups: [],
+      members: ['data/kv-c'],
       leftOut: [
         { namespace: 'data', name: 'ledger', why: 'PhasedRollout data/ledger has it, and what that asks for would be missing' },
         { namespace: 'data', name: 'queue', why: 'StatefulsetRollout data/queue has it, and what that asks for would be missing' },
@@ -231,6 +232,7 @@ describe('what is left out', () => {
     ).toEqual({
       groups: [],
       leftOut: [],
+      members: [],
     });
   });
 });

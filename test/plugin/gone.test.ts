@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
+import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
+import { ledgerOf } from '../kit/questions.ts';
+import { type FakeApiServer, type FakeObject, fakeApiServer } from './api-server.ts';
+import { type Ended, runInProcess } from './in-process.ts';
+import { done, rolling } from './live-kit.ts';
+import { publishedObject, statefulSetObject } from './live-objects.ts';
+
+function on({ url }: Pick<FakeApiServer, 'url'>, line: string): Promise<Ended> {
+  return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+}
+
+const terms: ReleaseTerms = {
+  source: 'objects',
+  zones: ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}` })),
+};
+
+function ledgerObject(release: ReleaseTerms): FakeObject {
+  const text = encodeLedger({ ...ledgerOf({}), namespace: 'mimir', group: 'ingester', release });
+  if (isUnknown(text)) throw new Error(text.unknown);
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: ledgerName('ingester'), namespace: 'mimir', labels: { 'rollout-group.dev/document': 'ledger' } },
+    data: { [ledgerKey]: text },
+  };
+}
+
+const status = publishedObject({ ...rolling, decidedMs: Date.now() });
+const statusPath = '/api/v1/namespaces/mimir/configmaps/rollout-status-ingester';
+
+describe('a group that goes away while somebody watches it', () => {
+  it.each(['get ingester -w', 'get ingester -w -o jsonl', 'status ingester'])('ends the watching, and says so: %s', async (line) => {
+    const server = await fakeApiServer([status]);
+    const watching = on(server, line);
+    await server.watched('configmaps');
+    await fetch(`${server.url}${statusPath}`, { method: 'DELETE' });
+    expect(await watching).toMatchObject({ status: 10, stderr: expect.stringContaining('mimir/ingester is not there any more') });
+  });
+
+  it('says what becomes of its StatefulSets', async () => {
+    const server = await fakeApiServer([status, ledgerObject(terms)]);
+    const watching = on(server, 'get ingester -w');
+    await server.watched('configmaps');
+    await fetch(`${server.url}${statusPath}`, { method: 'DELETE' });
+    const { status: code, stderr } = await watching;
+    expect([code, stderr]).toEqual([10, expect.stringContaining('the first partition becomes 0 a minute after the agent has seen it')]);
+  });
+});
+
+describe('a group that is being released', () => {
+  const goneMs = Date.UTC(2026, 7, 22, 12, 0, 0);
+  const sets = (['a', 'b', 'c'] as const).map((zone) => {
+    const { metadata, ...rest } = statefulSetObject(zone);
+    return { ...rest, metadata: { ...metadata, labels: {} } };
+  });
+
+  it.each(['get ingester', 'explain ingester', 'status ingester'])(
+    'is told with when, in which order and how to stop it: %s',
+    async (line) => {
+      const ended = await on(await fakeApiServer([...sets, ledgerObject({ ...terms, goneMs })]), line);
+      expect(ended.status).toBe(10);
+      expect(ended.stderr).toBe(
+        [
+          'error: mimir/ingester is not there any more, and is being released: nothing defines it, and it said onPolicyDeleted: release',
+          '  why: the first partition becomes 0 at 2026-08-22T12:01:00Z at the earliest, those of ingester-zone-a, ingester-zone-b, ingester-zone-c, zone by zone, each when the other zones are whole',
+          '  do:  to stop it, define the group again: kubectl apply -f FILE',
+          '',
+        ].join('\n'),
+      );
+    },
+  );
+
+  it('is told with what was handed back already', async () => {
+    const { stderr } = await on(await fakeApiServer([ledgerObject({ ...terms, goneMs, released: ['a', 'b'] })]), 'get ingester');
+    expect(stderr).toContain(
+      'why: ingester-zone-a, ingester-zone-b went back to the StatefulSet controller; the partition becomes 0 next, that of ingester-zone-c, each when',
+    );
+  });
+
+  it('is noted beside what was published last, and only once the agent has seen it', async () => {
+    const published = publishedObject({ ...done, decidedMs: Date.now() });
+    const notes = async (release: ReleaseTerms) =>
+      (await on(await fakeApiServer([published, ledgerObject(release)]), 'get ingester')).stderr;
+    expect(await notes({ ...terms, goneMs })).toContain(
+      'note: nothing defines mimir/ingester any more, and it is being released: the first',
+    );
+    expect(await notes(terms)).toBe('');
+    const back = { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' } };
+    const { stderr } = await on(await fakeApiServer([published, back, ledgerObject({ ...terms, goneMs })]), 'get ingester');
+    expect(stderr).not.toContain('released');
+  });
+
+  it('is no group like others that never were', async () => {
+    expect((await on(await fakeApiServer([]), 'get ingester')).stderr).toContain('there is no group ingester in namespace mimir');
+  });
+});
+
+describe('what is left of a group that is gone', () => {
+  const runObject = (id: string, startedAt: string, more: object = {}): FakeObject => ({
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutRun',
+    metadata: { name: `ingester-${id}`, namespace: 'mimir' },
+    spec: {
+      ...{ group: 'ingester', id, kind: 'rollout', outcome: 'running', startedAt, waited: 0, steps: [], waits: [] },
+      ...{ zones: [{ zone: 'a', statefulSet: 'ingester-zone-a', toRevision: 'ingester-zone-a-d2' }], ...more },
+    },
+  });
+  const outcomes = async (objects: readonly FakeObject[]): Promise<unknown> =>
+    JSON.parse((await on(await fakeApiServer(objects), 'history ingester -o json')).stdout).runs.map(
+      ({ id, outcome }: { readonly id: string; readonly outcome: string }) => `${id} ${outcome}`,
+    );
+  const [older, newer] = [runObject('one', '2026-08-02T09:12:00Z'), runObject('two', '2026-08-03T09:12:00Z')];
+
+  it('is a run that nobody carries on any more', async () => {
+    expect(await outcomes([older, newer])).toEqual(['two abandoned', 'one abandoned']);
+    expect(await outcomes([older, newer, status])).toEqual(['two running', 'one abandoned']);
+    expect(await outcomes([older, status, ledgerObject({ ...terms, goneMs: 1 })])).toEqual(['one abandoned']);
+    const { stdout } = await on(await fakeApiServer([older]), 'history ingester');
+    expect(stdout).toContain('abandoned');
+    expect((await on(await fakeApiServer([older]), 'history ingester one')).stdout).toContain('ABANDONED');
+  });
+
+  it('is not a rollout beside which replicas change', async () => {
+    expect(await outcomes([older, runObject('scale-1', '2026-08-03T09:12:00Z', { kind: 'scale' }), status])).toEqual([
+      'scale-1 running',
+      'one running',
+    ]);
+  });
+
+  it('are its events, by the StatefulSets that its runs name', async () => {
+    const event = (name: string, about: string): FakeObject => ({
+      ...{
+        apiVersion: 'events.k8s.io/v1',
+        kind: 'Event',
+        metadata: { name, namespace: 'mimir' },
+        eventTime: '2026-08-22T12:31:04.000000Z',
+      },
+      ...{ reportingController: 'rollout-group.dev/agent', type: 'Normal', reason: 'Released', action: 'Release', note: 'partition 0' },
+      regarding: { kind: 'StatefulSet', name: about, namespace: 'mimir' },
+    });
+    const events = [event('1', 'ingester-zone-a'), event('2', 'other')];
+    const ended = await on(await fakeApiServer([older, ...events]), 'events ingester -o jsonl');
+    expect([
+      ended.status,
+      ended.stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).object),
+    ]).toEqual([0, ['statefulset/ingester-zone-a']]);
+    expect((await on(await fakeApiServer(events), 'events ingester')).status).toBe(10);
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { folderWith, runPlugin } from './process.ts';
+
+const group = (waves = '', more = '') => `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutGroup
+metadata: { name: store, namespace: prod }
+spec:
+  members: { zones: [{ name: a, statefulSet: store-a }, { name: b, statefulSet: store-b }, { name: c, statefulSet: store-c }${more}] }
+  rollout: { engine: onDelete, maxUnavailable: 1, rotateBy: evict${waves === '' ? '' : `, waves: [${waves}]`} }
+`;
+const statefulSet = (zone: string) => `---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: store-${zone}, namespace: prod }
+spec:
+  replicas: 3
+  updateStrategy: { type: OnDelete }
+  selector: { matchLabels: { app: store } }
+  template:
+    metadata: { labels: { app: store } }
+    spec: { containers: [{ name: store, image: "store:1.0", readinessProbe: { httpGet: { path: /, port: 80 } } }] }
+`;
+const sets = ['a', 'b', 'c'].map(statefulSet).join('');
+const budget = `---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: { name: store, namespace: prod }
+spec: { selector: { matchLabels: { app: store } }, maxUnavailable: 0 }
+`;
+
+function lint(files: Readonly<Record<string, string>>): string {
+  const { stdout, stderr } = runPlugin(['lint', '.'], { cwd: folderWith(files) });
+  return `${stdout}${stderr}`;
+}
+
+describe('what a message tells to do', () => {
+  it('of a wave with a zone that is none: the zone that no wave names, or which zones there are', () => {
+    const wave = (zones: string) => `{ name: all, zones: [${zones}], percent: 100 }`;
+    expect(lint({ 'g.yaml': group(wave('a, b, d')) })).toContain('did you mean c');
+    const several = lint({ 'g.yaml': group(wave('a, d')) });
+    expect(several).toContain('zones of the group are a, b and c');
+    expect(several).not.toContain('did you mean');
+    const long = group(wave('a, b, c, zone-e'), ', { name: zone-d, statefulSet: store-d }');
+    expect(lint({ 'g.yaml': long })).toContain('did you mean zone-d');
+  });
+
+  it('of a budget of zero: the whole command that pauses the group', () => {
+    expect(lint({ 'g.yaml': group(), 's.yaml': `${sets}${budget}` })).toContain('kubectl rollout-group pause store -n prod');
+  });
+
+  it('of manifests without a group: that init proposes some', () => {
+    const { status, stderr } = runPlugin(['plan', '--current', '.'], { cwd: folderWith({ 's.yaml': sets }) });
+    expect([status, stderr]).toEqual([10, expect.stringContaining('kubectl rollout-group init')]);
+  });
+
+  it('of init where every StatefulSet has its group: that they have', () => {
+    const { status, stderr } = runPlugin(['init', '--from-dir', '.', '--out', 'p'], {
+      cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets }),
+    });
+    expect(status).toBe(10);
+    expect(stderr).toContain('every StatefulSet of . is in a group already');
+    expect(stderr).toContain('members are prod/store-a, prod/store-b, prod/store-c');
+    expect(stderr).not.toContain('could be made of');
+  });
+
+  it('of a case of a PolicyTest that counts one zone and is done: to count the others', () => {
+    const test = `apiVersion: rollout-group.dev/v1alpha1
+kind: PolicyTest
+metadata: { name: t, namespace: prod }
+spec:
+  files: [g.yaml, s.yaml]
+  clock: "2026-01-01T00:00:00Z"
+  cases:
+    - name: b is next
+      given: { zones: { a: { updated: 3 } } }
+      request: { action: rollout }
+      expect: { decision: act }
+`;
+    const ran = runPlugin(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': test }) });
+    expect(ran.status).toBe(4);
+    expect(ran.stdout.replace(/\s+/g, ' ')).toContain('zones b and c say no updated, so nothing is to be rolled there; write updated: 0');
+    const counted = test.replace('updated: 3 } }', 'updated: 3 }, b: { updated: 0 }, c: { updated: 0 } }');
+    expect(runPlugin(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': counted }) }).status).toBe(0);
+  });
+});

@@ -1,0 +1,160 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { todoOf } from '../../plugin/output/explain.ts';
+import { passesText } from '../../plugin/output/plan-words.ts';
+import { holdingPartition } from '../../policies/engines.ts';
+import { type FakeApiServer, type FakeObject, fakeApiServer } from './api-server.ts';
+import { type Ended, runInProcess } from './in-process.ts';
+import { paused, rolling, waiting } from './live-kit.ts';
+import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
+import { misplacedAfter } from './standstill-kit.ts';
+
+const pause = {
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutIntent',
+  metadata: { name: 'pause.ingester', namespace: 'mimir' },
+  spec: { group: 'ingester', action: 'pause', reason: 'read latency' },
+};
+
+function on({ url }: Pick<FakeApiServer, 'url'>, line: string): Promise<Ended> {
+  return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+}
+
+async function ask(objects: readonly FakeObject[], line: string): Promise<Ended> {
+  return on(await fakeApiServer(objects, {}), line);
+}
+
+function now(decision: PublishedDecision): FakeObject {
+  return publishedObject({ ...decision, decidedMs: Date.now() });
+}
+
+describe('pods that came back without their revision', () => {
+  it('need a person after the last attempt, who is told what to do', async () => {
+    const { stdout } = await ask([now(misplacedAfter(2))], 'explain ingester');
+    expect(stdout).toMatch(
+      /^mimir\/ingester is WAITING.*\. Pods came back without their revision, and none goes any more; it needs a person\./,
+    );
+    expect(stdout).toContain('passes when a person says retry');
+    expect(stdout).toMatch(
+      /do +see why the webhook is not asked: kubectl rollout-group doctor\n +once it is put right: kubectl rollout-group retry mimir\/ingester\n/,
+    );
+  });
+
+  it('need none before', async () => {
+    const { stdout } = await ask([now(misplacedAfter(1))], 'explain ingester');
+    expect(stdout).toMatch(/Nothing is wrong; it goes on by itself\./);
+    expect(stdout).not.toContain('retry');
+  });
+
+  it.each([
+    [2, 'status ingester --fail-on-pause', 8],
+    [2, 'status ingester --timeout 50ms', 8],
+    [1, 'status ingester --fail-on-pause --timeout 50ms', 7],
+  ])('after %i attempts: %s', async (placements, line, status) => {
+    expect((await ask([now(misplacedAfter(placements))], line)).status).toBe(status);
+  });
+});
+
+describe('the end of the time that status was given', () => {
+  it.each([
+    ['paused', [now(paused), pause], 8, 'mimir/ingester is paused, and goes on when somebody resumes it. '],
+    ['waiting for an approval', [now(waiting)], 8, 'mimir/ingester waits for an approval. '],
+    ['misplaced', [now(misplacedAfter(2))], 8, 'pods came back without their revision, and it needs a person. '],
+    ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester does not go on: policy refuses the next step. '],
+    ['rolling', [now(rolling)], 7, 'the rollout goes on. '],
+  ] as const)('says why a group stands still, or that it goes on: %s', async (_, objects, status, text) => {
+    const ended = await ask(objects, 'status ingester --timeout 50ms');
+    expect(ended.stderr).toContain('time is up before complete; ');
+    expect(ended.stderr).toContain(text);
+    expect(ended.status).toBe(status);
+  });
+
+  it('names an agent that is gone before anything else', async () => {
+    const objects = [publishedObject({ ...paused, decidedMs: Date.now() - 600_000 }), pause, leaseObject('agent-0', Date.now() - 300_000)];
+    const ended = await ask(objects, 'status ingester --timeout 50ms');
+    expect(ended.stderr).toContain('nobody acts, since the agent is not running');
+    expect(ended.status).toBe(12);
+  });
+});
+
+describe('an agent that is not running', () => {
+  const objects = [publishedObject({ ...waiting, decidedMs: Date.now() - 600_000 }), leaseObject('agent-0', Date.now() - 300_000)];
+
+  it('is the headline of explain', async () => {
+    expect((await ask(objects, 'explain ingester')).stdout).toMatch(
+      /^mimir\/ingester is WAITING[^.]*\. Nobody acts: the agent is not running\.\n/,
+    );
+  });
+
+  it('stands in what get shows of the group, and its end is not reckoned', async () => {
+    const { stdout } = await ask(objects, 'get ingester');
+    expect(stdout).toContain('\nnobody acts: the agent is not running\nend cannot be told: the agent is not running\n');
+    expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('cannot be told: the agent is not running');
+  });
+
+  it('is not said of one that runs', async () => {
+    const fresh = [objects[0], leaseObject('agent-0', Date.now())].flatMap((one) => one ?? []);
+    expect((await ask(fresh, 'explain ingester')).stdout).not.toContain('Nobody acts');
+    expect((await ask(fresh, 'get ingester')).stdout).not.toContain('nobody acts');
+  });
+});
+
+describe('a group that is done and has pods that are not available', () => {
+  const zones = waiting.zones.map((zone, index) => ({ ...zone, updated: zone.replicas, available: index === 0 ? 11 : zone.replicas }));
+  const pending: PublishedDecision = { ...waiting, zones, phase: 'Done', outcome: 'done', waits: [], steps: [], pods: [] };
+
+  it.each(['done', 'act'] as const)('says so in the headline, and where to look: %s', async (outcome) => {
+    const { stdout } = await ask([now({ ...pending, outcome })], 'explain ingester');
+    expect(stdout).toMatch(/^mimir\/ingester is DONE[^.]*\. Nothing is left to do for the group, but 9 pods are not\s+available\./);
+    expect(stdout).toMatch(/do +see why: kubectl get pods -n mimir\n/);
+    expect(stdout).not.toContain('Nothing holds');
+  });
+
+  it('says so in the table', async () => {
+    expect((await ask([now(pending)], 'get')).stdout).toContain('9 pods are not available');
+    const whole = waiting.zones.map((zone) => ({ ...zone, updated: zone.replicas, available: zone.replicas }));
+    expect((await ask([now({ ...pending, zones: whole })], 'get')).stdout).not.toContain('not available');
+  });
+});
+
+describe('what to do about a template that comes together with its group', () => {
+  const held = {
+    rule: 'update-strategy',
+    outcome: 'wait',
+    fact: 'the partition does not hold yet',
+    limit: `partition ${holdingPartition}`,
+  } as const;
+
+  it('is to apply the group first', () => {
+    expect(todoOf(held, 'mimir/kafka')).toEqual([
+      'apply the group first, wait a few seconds until the agent has set the partitions (kubectl rollout-group status mimir/kafka), then apply the new template',
+    ]);
+    expect(passesText(held, undefined)).toContain('a few seconds after the group is there without the new template');
+  });
+
+  it('is not said of what else the strategy waits for', () => {
+    expect(todoOf({ ...held, limit: 'OnDelete' }, 'mimir/kafka')).toEqual([]);
+    expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('the update strategy that the engine needs');
+  });
+});
+
+describe('an apply that policy refuses', () => {
+  it('says what to change, since the cluster knows nothing of it', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'apply-'));
+    onTestFinished(() => rmSync(cwd, { recursive: true }));
+    const objects = adoptedObjects({ labels: { 'grafana.com/no-downscale': 'true' } });
+    const manifest = statefulSetObject('a', { replicas: 0, labels: { 'grafana.com/no-downscale': 'true' } });
+    const { name, namespace, labels, annotations } = manifest.metadata;
+    const { status: _status, ...rest } = manifest;
+    writeFileSync(join(cwd, 'a.json'), JSON.stringify({ ...rest, metadata: { name, namespace, labels, annotations } }));
+    const { url } = await fakeApiServer(objects, {});
+    const ended = await runInProcess(['apply', '-f', 'a.json', '--auto-approve', '--server', url, '-n', 'mimir'], { cwd });
+    expect(ended.stderr).toContain('policy refuses a part of the plan of mimir/ingester');
+    expect(ended.stderr).toMatch(/do: {2}change what is asked for, or no-downscale/);
+    expect(ended.stderr).not.toContain('explain');
+    expect(ended.status).toBe(5);
+  });
+});
