@@ -5,6 +5,7 @@ import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
 import { listedChannelLines } from '../live/channels.ts';
 import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
+import { factsOf } from '../live/facts.ts';
 import { follow, type Screen } from '../live/follow.ts';
 import { areGone, goneFailure } from '../live/gone.ts';
 import type { LiveGroup } from '../live/groups.ts';
@@ -17,6 +18,7 @@ import { writeDocument, writeLines } from '../output/formats.ts';
 import { renderGroups } from '../output/get.ts';
 import { groupDocument } from '../output/group-document.ts';
 import { renderTree } from '../output/group-tree.ts';
+import type { PodDetail } from '../output/pod-rows.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
 export interface GetOptions extends ConnectionFlags {
@@ -24,6 +26,7 @@ export interface GetOptions extends ConnectionFlags {
   readonly watch?: boolean;
   readonly heartbeat: string;
   readonly allNamespaces?: boolean;
+  readonly pods: PodDetail;
   readonly output: 'table' | 'wide' | 'name' | 'json' | 'yaml' | 'jsonl';
 }
 
@@ -33,6 +36,9 @@ export async function run(context: CommandContext, options: GetOptions): Promise
   }
   return withCluster(context, options, 'read', (cluster) => {
     const scope = scopeWanted(cluster, options);
+    if (options.pods === 'all' && !isTree(scope, options)) {
+      throw usageFailure('--pods=all is about the tree of one group', 'name one group, and take -o table or wide');
+    }
     return options.watch === true ? watch(context, cluster, scope, options) : once(context, cluster, scope, options);
   });
 }
@@ -58,13 +64,14 @@ function isTree({ names }: Scope, { output }: Pick<GetOptions, 'output'>): boole
   return names.length === 1 && (output === 'table' || output === 'wide');
 }
 
-async function write(stream: OutputStream, cluster: Cluster, scope: Scope, { output }: GetOptions, read: ReadGroups): Promise<void> {
+async function write(stream: OutputStream, cluster: Cluster, scope: Scope, { output, pods }: GetOptions, read: ReadGroups): Promise<void> {
   const nowMs = cluster.env.clock.nowMs();
   const { groups } = read;
   switch (output) {
     case 'table':
     case 'wide':
-      if (groups.length > 0) stream.write(tableOrTree(stream, { scope, read, nowMs, isWide: output === 'wide', estimate: estimationOf }));
+      if (groups.length > 0)
+        stream.write(tableOrTree(stream, { scope, read, nowMs, isWide: output === 'wide', pods, estimate: estimationOf }));
       return;
     case 'name':
       return stream.write(groups.map(({ decision }) => `${nameOf(decision)}\n`).join(''));
@@ -86,14 +93,16 @@ interface Shown {
   readonly read: ReadGroups;
   readonly nowMs: number;
   readonly isWide: boolean;
+  readonly pods: PodDetail;
   readonly estimate: Estimator;
 }
 
-function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, estimate }: Shown): string {
+function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, pods, estimate }: Shown): string {
   const { groups } = read;
   const [only] = groups;
-  const look = { ...stream, isWide };
-  if (only !== undefined && scope.names.length === 1) return `${renderTree(only, nowMs, look, estimate(read, only, nowMs)).join('\n')}\n`;
+  const look = { ...stream, isWide, pods };
+  if (only !== undefined && scope.names.length === 1)
+    return `${renderTree(only, nowMs, look, factsOf(read, only, nowMs, estimate)).join('\n')}\n`;
   return renderGroups({ groups, nowMs, hasNamespaces: scope.namespace === undefined }, look);
 }
 
@@ -123,7 +132,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
     scope,
     forEstimate: isTree(scope, options),
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat) : 0,
-    screen: isText ? screenOf(stdout, { scope, isWide, estimate }, options) : undefined,
+    screen: isText ? screenOf(stdout, { scope, isWide, pods: options.pods, estimate }, options) : undefined,
     write: ({ groups }, nowMs) => {
       const changed = groups.filter((live) => isNew(seen, live, isText));
       if (options.output === 'name') stdout.write(changed.map(({ decision }) => `${nameOf(decision)}\n`).join(''));
@@ -150,12 +159,12 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   return ending.kind === 'interrupted' ? exitCodes.interrupted : exitCodes.done;
 }
 
-function screenOf(stdout: OutputStream, { scope, isWide, estimate }: Omit<Shown, 'read' | 'nowMs'>, flags: ConnectionFlags): Screen {
+function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<Shown, 'read' | 'nowMs'>, flags: ConnectionFlags): Screen {
   const look = () => ({ ...stdout, isWide });
-  const frame: Screen['frame'] = (read, nowMs) => tableOrTree(stdout, { scope, read, nowMs, isWide, estimate }).trimEnd().split('\n');
+  const frame: Screen['frame'] = (read, nowMs) => tableOrTree(stdout, { scope, read, nowMs, isWide, pods, estimate }).trimEnd().split('\n');
   if (scope.names.length !== 1) return { frame, look, flags };
   const summary: Screen['frame'] = (read, nowMs) =>
-    read.groups.flatMap((live) => renderStatus(live, nowMs, look(), estimate(read, live, nowMs)));
+    read.groups.flatMap((live) => renderStatus(live, nowMs, look(), factsOf(read, live, nowMs, estimate)));
   return { frame, other: { name: 'summary', frame: summary }, look, flags };
 }
 

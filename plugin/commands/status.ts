@@ -13,6 +13,7 @@ import {
   verdictOn,
 } from '../live/condition.ts';
 import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
+import { factsOf } from '../live/facts.ts';
 import { type Ending, follow, type Screen } from '../live/follow.ts';
 import { areGone, goneFailure } from '../live/gone.ts';
 import type { LiveGroup } from '../live/groups.ts';
@@ -119,7 +120,7 @@ function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFl
   const frameOf =
     (render: typeof renderStatus): Screen['frame'] =>
     (read, nowMs) =>
-      read.groups.flatMap((live) => render(live, nowMs, look(), estimate(read, live, nowMs)));
+      read.groups.flatMap((live) => render(live, nowMs, look(), factsOf(read, live, nowMs, estimate)));
   return { frame: frameOf(renderStatus), other: { name: 'details', frame: frameOf(renderTree) }, look, flags };
 }
 
@@ -190,10 +191,10 @@ async function write(
 ): Promise<void> {
   const nowMs = cluster.env.clock.nowMs();
   const live = onlyGroup(read);
-  const estimation = estimationOf(read, live, nowMs);
-  if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }, estimation).join('\n')}\n`);
+  const facts = factsOf(read, live, nowMs, estimationOf);
+  if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }, facts).join('\n')}\n`);
   const head = { kind: 'GroupStatus', metadata: { generatedAt: new Date(nowMs).toISOString(), server: cluster.server }, exitCode: code };
-  const document = { ...head, ...groupDocument(live), ...etaDocument(estimation, nowMs) };
+  const document = { ...head, ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
   if (output === 'jsonl') return writeLines(stream, [document]);
   return writeDocument(stream, output, document);
 }

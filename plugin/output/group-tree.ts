@@ -1,8 +1,9 @@
 // One group with its zones and the pods that move: the screen of `get GROUP`, still or redrawn.
-import type { PublishedDecision, PublishedPod, PublishedReading, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
-import type { Estimation } from '../live/estimate.ts';
+import type { PublishedDecision, PublishedReading, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
+import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
+import { changeText } from './change-words.ts';
 import { endText } from './estimate-words.ts';
 import { marks } from './explain.ts';
 import { goalText, metricText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-words.ts';
@@ -10,6 +11,7 @@ import type { ZoneProgress } from './live.ts';
 import type { TableLook } from './plan-table.ts';
 import { alignRows, type Column, paragraph, type Row, shorten } from './plan-table-layout.ts';
 import { factText, passesText, shortDigest } from './plan-words.ts';
+import { type PodDetail, podRows } from './pod-rows.ts';
 import { plural } from './words.ts';
 
 const columns: readonly Column[] = [
@@ -21,13 +23,22 @@ const columns: readonly Column[] = [
   { title: 'INFO', align: 'left', isFlexible: true },
 ];
 
+export interface TreeLook extends TableLook {
+  /** Ranges, when absent. */
+  readonly pods?: PodDetail;
+}
+
 /** The lines; no line is wider than the terminal. */
-export function renderTree(live: LiveGroup, nowMs: number, look: TableLook, estimation?: Estimation): readonly string[] {
+export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
-  const rows = [{ cells: columns.map(({ title }) => title) }, ...decision.zones.flatMap((zone) => zoneRows(zone, decision, nowMs, look))];
+  const { estimation } = facts;
+  const rows = [
+    { cells: columns.map(({ title }) => title) },
+    ...decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs, look, facts })),
+  ];
   const [header = '', ...lines] = alignRows(columns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
-    ...headLines(live, nowMs, look),
+    ...headLines(live, nowMs, look, changeText(facts.changes ?? [], look.glyphs.arrow)),
     ...(live.isUnattended === true
       ? paragraph('', 'nobody acts: the agent is not running', look.columns).map((line) => look.paint('red', line))
       : []),
@@ -47,16 +58,18 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TableLook, esti
   ];
 }
 
-function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook): readonly string[] {
+function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {
   const { desired, updated, available, areKnown } = podTotals(decision);
   const name = `${decision.namespace}/${decision.group}`;
   const phase = decision.phase.toUpperCase();
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
   const counts = areKnown ? `${updated} of ${desired} updated   ${available} available` : '? updated   ? available';
-  const rest = `${wave}   ${counts}`;
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
+  const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
+  const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;
   const decided = from === 'here' ? 'decided here' : `decided ${ageText(decision.decidedMs, nowMs)} ago`;
   const facts = [
+    ...(change === '' || hasRoom ? [] : [change]),
     goalText(decision, unreadZones(decision)),
     decided,
     ...(decision.leader === undefined ? [] : [`by ${decision.leader}`]),
@@ -70,24 +83,36 @@ function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook
   return [head, ...paragraph('', facts.join(bullet), look.columns).map((line) => look.paint('dim', line))];
 }
 
-function zoneRows(zone: PublishedZone, decision: PublishedDecision, nowMs: number, { glyphs }: TableLook): readonly Row[] {
-  if (unreadZones(decision).includes(zone.zone)) return [{ cells: [zone.zone, 'unknown', '-', '?', '', 'could not be read'] }];
-  const pods = decision.pods.filter((pod) => pod.zone === zone.zone);
+interface Tree {
+  readonly decision: PublishedDecision;
+  readonly nowMs: number;
+  readonly look: TreeLook;
+  readonly facts: Facts;
+}
+
+function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
+  const { decision, nowMs, look } = tree;
+  const name = zoneName(zone, tree);
+  if (unreadZones(decision).includes(zone.zone)) return [{ cells: [name, 'unknown', '-', '?', '', 'could not be read'] }];
   const progress = zoneProgress(zone, decision.pods);
   const revisions = zone.revisions.map(({ revision }) => shortRevision(revision, zone.statefulSet));
   const row: Row = {
     cells: [
-      zone.zone,
+      name,
       zoneState(progress),
-      revisions.join(glyphs.arrow) || '-',
+      revisions.join(look.glyphs.arrow) || '-',
       `${zone.available}/${zone.replicas}`,
       '',
       zoneInfo(progress, zone, decision),
     ],
   };
-  const isMixed = zone.revisions.length > 1;
-  if (pods.length === 0 && !isMixed) return [row];
-  return [row, ...pods.map((pod) => podRow(pod, nowMs)), ...(isMixed ? rangeRows(zone) : [])];
+  return [row, ...podRows(zone, decision, nowMs, look.pods ?? 'ranges')];
+}
+
+/** With its role, the roles of all zones below each other. */
+function zoneName({ zone }: PublishedZone, { decision, facts }: Tree): string {
+  const role = facts.roles?.get(zone);
+  return role === undefined ? zone : `${zone.padEnd(Math.max(...decision.zones.map((one) => one.zone.length)))}  ${role}`;
 }
 
 function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
@@ -111,18 +136,6 @@ function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, {
 /** How far the engine has let the zone go. */
 function heldText({ partition, promoted }: PublishedZone): readonly string[] {
   return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(promoted === undefined ? [] : [`promoted ${promoted}`])];
-}
-
-function podRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number): Row {
-  const info = [reason, node === undefined || node === '' ? undefined : node].filter((part) => part !== undefined).join(', ');
-  return { cells: [`  ${pod}`, state, '', '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
-}
-
-/** All pods of the zone as ranges, so that two hundred fit on a screen. */
-function rangeRows({ revisions, statefulSet }: PublishedZone): readonly Row[] {
-  return revisions.map(({ revision, ordinals }, index) => ({
-    cells: [`  ${ordinals}`, index === revisions.length - 1 ? 'newest' : 'older', shortRevision(revision, statefulSet), '', '', ''],
-  }));
 }
 
 function holdLines(wait: PublishedWait, nowMs: number, look: TableLook): readonly string[] {

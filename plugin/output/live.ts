@@ -29,6 +29,8 @@ export interface Moment {
   readonly nowMs: number;
   /** Since the start. */
   readonly elapsedSeconds: number;
+  /** What the rollout brings: `mimir:2.16.0 -> 2.17.1`. */
+  readonly change?: string | undefined;
   /** When it is likely to end; undefined when nobody can know. */
   readonly totalSeconds: number | undefined;
   /** Of zones that are not done, when they likely are: `about 16m`. */
@@ -39,18 +41,21 @@ export interface Moment {
 
 /** The lines of one frame: a headline, a bar per zone, and what is waited for. */
 export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
-  const { decision, zones, elapsedSeconds, totalSeconds, more = [] } = moment;
+  const { decision, zones, elapsedSeconds, totalSeconds, more = [], change = '' } = moment;
   const wave = decision.wave === undefined ? '' : `   wave ${decision.wave.index + 1}/${decision.wave.count} ${decision.wave.name}`;
   const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
   const name = `${decision.namespace}/${decision.group}`;
   const phase = decision.phase.toUpperCase();
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
+  const hasRoom = change !== '' && wave.length + change.length + clock.length + 3 <= room;
+  const rest = hasRoom ? `${wave}   ${change}${clock}` : wave + clock;
   const style = decision.outcome === 'done' ? 'green' : 'cyan';
   const width = Math.max(0, ...zones.map(({ zone }) => zone.length));
   return [
-    `${look.paint('bold', name)}   ${look.paint(style, phase)}${shorten(wave + clock, room, look.glyphs.ellipsis)}`,
+    `${look.paint('bold', name)}   ${look.paint(style, phase)}${shorten(rest, room, look.glyphs.ellipsis)}`,
     ...zones.map((zone) => zoneLine(zone, Math.min(width, 24), moment, look)),
     `  ${look.paint('yellow', nowText(moment, (look.columns ?? 100) - 2, look))}`,
+    ...(change === '' || hasRoom ? [] : paragraph('  change: ', change, look.columns)),
     ...more.flatMap(([label, text]) => paragraph(`  ${label}: `, text, look.columns)),
   ];
 }

@@ -2,19 +2,21 @@
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { Estimation } from '../live/estimate.ts';
+import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, secondText } from '../live/when.ts';
+import { changeText } from './change-words.ts';
 import { endText, startingText, zoneEndText } from './estimate-words.ts';
 import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import { type Moment, renderFrame } from './live.ts';
 import type { TableLook } from './plan-table.ts';
 
 /** The lines of one frame, with when it is likely to end as far as that has been reckoned. */
-export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, estimation?: Estimation): readonly string[] {
-  return renderFrame(momentOf(live.decision, nowMs, estimation), look);
+export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {
+  return renderFrame({ ...momentOf(live.decision, nowMs, facts), change: changeText(facts.changes ?? [], look.glyphs.arrow) }, look);
 }
 
-function momentOf(decision: PublishedDecision, nowMs: number, estimation: Estimation): Moment {
+function momentOf(decision: PublishedDecision, nowMs: number, { estimation }: Facts): Moment {
   const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
   const startedMs = decision.run?.startedMs ?? decision.phaseSinceMs;
   const endedMs = decision.run?.completedMs ?? decision.run?.failedMs ?? nowMs;

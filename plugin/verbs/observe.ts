@@ -21,6 +21,12 @@ const get: Verb = {
   ],
   options: [
     { flags: '-w, --watch', description: 'Go on, with each change: in place on a terminal, a line per transition elsewhere.' },
+    {
+      flags: '--pods <which>',
+      description: 'Pods of one group that do not move: as ranges per revision, or every pod in a row of its own.',
+      choices: ['ranges', 'all'],
+      default: 'ranges',
+    },
     heartbeat,
     namespaceOption,
     allNamespacesOption,

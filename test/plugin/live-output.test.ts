@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Estimate } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { rolesIn } from '../../plugin/live/facts.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
 import { endText, etaDocument, startingText } from '../../plugin/output/estimate-words.ts';
 import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
@@ -9,7 +10,7 @@ import { renderTree } from '../../plugin/output/group-tree.ts';
 import type { TableLook } from '../../plugin/output/plan-table.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
-import { done, fromAgent, paused, rolling, waiting } from './live-kit.ts';
+import { definition, done, fromAgent, paused, rolling, waiting } from './live-kit.ts';
 import { look } from './plan-kit.ts';
 
 /** Somebody looks a while after the decision was made. */
@@ -20,6 +21,9 @@ const all: readonly LiveGroup[] = [
   { ...paused, group: 'distributor' },
   { ...done, group: 'querier' },
 ].map(fromAgent);
+
+const changes = [{ from: 'grafana/mimir:2.16.0', to: 'grafana/mimir:2.17.1' }];
+const followers = definition.zones.map((zone) => (zone.name === 'a' ? zone : { ...zone, follows: 'a' }));
 
 /** The pods of this run took three minutes. */
 const estimate: Estimate = {
@@ -35,12 +39,14 @@ const estimate: Estimate = {
 const screens: Readonly<Record<string, (look: TableLook) => string>> = {
   groups: (at) => renderGroups({ groups: all, nowMs, hasNamespaces: true }, at),
   'tree-rolling': (at) => `${renderTree(fromAgent(rolling), nowMs, at).join('\n')}\n`,
+  'tree-pods': (at) =>
+    `${renderTree(fromAgent(rolling), nowMs, { ...at, pods: 'all' }, { roles: rolesIn({ zones: followers }) }).join('\n')}\n`,
   'tree-waiting': (at) => `${renderTree(fromAgent(waiting), nowMs, at).join('\n')}\n`,
   'status-rolling': (at) => `${renderStatus(fromAgent(rolling), nowMs, at).join('\n')}\n`,
-  'status-end': (at) => `${renderStatus(fromAgent(rolling), nowMs, at, estimate).join('\n')}\n`,
-  'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, estimate).join('\n')}\n`,
+  'status-end': (at) => `${renderStatus(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
+  'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'status-unknown-end': (at) =>
-    `${renderStatus(fromAgent(paused), nowMs, at, { unknown: 'paused: the group is paused (read latency)' }).join('\n')}\n`,
+    `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'paused: the group is paused (read latency)' } }).join('\n')}\n`,
   'explain-waiting': (at) => renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, isWhatIf: false }, at),
   'explain-pod': (at) =>
     renderLiveExplanation({ live: fromAgent(rolling), subject: { zone: 'b', pod: 'ingester-zone-b-12' }, nowMs, isWhatIf: false }, at),

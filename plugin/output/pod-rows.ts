@@ -1,0 +1,50 @@
+// The pods of one zone in the tree of a group: those that move and ranges of the others, or every one of them in a row of its own.
+import { ordinalsIn } from '../../engine/amount.ts';
+import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
+import { ageText } from '../live/when.ts';
+import { shortRevision } from './group-words.ts';
+import type { Row } from './plan-table-layout.ts';
+
+/** How pods that do not move are shown. */
+export type PodDetail = 'ranges' | 'all';
+
+/** A zone with more pods than anybody reads stays ranges. */
+const rowLimit = 10_000;
+
+/** What moves is named by what is published; of all the others only the revision is known. */
+export function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
+  const moving = pods.filter((pod) => pod.zone === zone.zone);
+  const every = detail === 'all' ? everyRow(zone, moving, nowMs) : undefined;
+  if (every !== undefined) return every;
+  return [...moving.map((pod) => movingRow(pod, nowMs)), ...(zone.revisions.length > 1 ? rangeRows(zone) : [])];
+}
+
+/** By ordinal; undefined when the ordinals cannot be told apart. */
+function everyRow(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: number): readonly Row[] | undefined {
+  const { revisions, statefulSet, updated } = zone;
+  const rows = new Map<number, Row>();
+  for (const [index, { revision, ordinals: ranges }] of revisions.entries()) {
+    const ordinals = ordinalsIn(ranges, rowLimit - rows.size);
+    if (ordinals === undefined) return undefined;
+    const state = updated > 0 && index === revisions.length - 1 ? 'newest' : 'older';
+    const short = shortRevision(revision, statefulSet);
+    for (const ordinal of ordinals) rows.set(ordinal, { cells: [`  ${statefulSet}-${ordinal}`, state, short, '', '', ''] });
+  }
+  for (const pod of moving) {
+    const ordinal = Number(pod.pod.slice(statefulSet.length + 1));
+    rows.set(ordinal, movingRow(pod, nowMs, rows.get(ordinal)?.cells[2]));
+  }
+  return [...rows].sort(([a], [b]) => a - b).map(([, row]) => row);
+}
+
+function movingRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number, revision = ''): Row {
+  const info = [reason, node === undefined || node === '' ? undefined : node].filter((part) => part !== undefined).join(', ');
+  return { cells: [`  ${pod}`, state, revision, '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
+}
+
+/** So that two hundred fit on a screen. */
+function rangeRows({ revisions, statefulSet }: PublishedZone): readonly Row[] {
+  return revisions.map(({ revision, ordinals }, index) => ({
+    cells: [`  ${ordinals}`, index === revisions.length - 1 ? 'newest' : 'older', shortRevision(revision, statefulSet), '', '', ''],
+  }));
+}

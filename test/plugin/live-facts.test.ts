@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { rolesIn } from '../../plugin/live/facts.ts';
+import { imageChanges } from '../../plugin/live/image-change.ts';
+import type { Listing } from '../../plugin/live/listing.ts';
+import { changeText } from '../../plugin/output/change-words.ts';
+import { renderStatus } from '../../plugin/output/status.ts';
+import { kitNowMs } from '../kit/objects.ts';
+import { type FakeObject, fakeApiServer } from './api-server.ts';
+import { type Ended, runInProcess } from './in-process.ts';
+import { definition, done, fromAgent, rolling } from './live-kit.ts';
+import { adoptedObjects } from './live-objects.ts';
+import { look } from './plan-kit.ts';
+
+/** Every pod is old but one, if there is one, which was made as `made`; the templates ask for `wanted`. */
+function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2' } = {}): readonly FakeObject[] {
+  const containers = (image: string, proxy: string) => [
+    { name: 'ingester', image },
+    { name: 'proxy', image: proxy },
+  ];
+  return adoptedObjects({ updateRevision: 'rev-2' }).map((object): FakeObject => {
+    const { metadata } = object;
+    if (object.kind === 'StatefulSet') {
+      const spec = Object(object['spec']);
+      const template = { ...spec.template, spec: { containers: [{ name: 'ingester', image: wanted }] } };
+      return { ...object, spec: { ...spec, template } };
+    }
+    if (!hasNew || metadata.name !== 'ingester-zone-b-1') return { ...object, spec: { containers: containers('mimir:1', 'proxy:1') } };
+    const labels = { ...Object(metadata['labels']), 'controller-revision-hash': 'rev-2' };
+    return { ...object, metadata: { ...metadata, labels }, spec: { containers: containers(made, 'proxy:2') } };
+  });
+}
+
+async function ask(objects: readonly FakeObject[], line: string): Promise<Ended> {
+  const { url } = await fakeApiServer(objects);
+  return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+}
+
+/** As they are listed. */
+function listingOf(objects: readonly FakeObject[]): Required<Pick<Listing, 'statefulSets' | 'pods'>> {
+  const ofKind = (kind: string) => objects.filter((object) => object.kind === kind).map((object) => object as never);
+  return { statefulSets: ofKind('StatefulSet'), pods: ofKind('Pod') };
+}
+
+describe('what a rollout brings', () => {
+  it('stands in the headline of status and of the tree', async () => {
+    const objects = rollingObjects();
+    expect((await ask(objects, 'status ingester --watch=false')).stdout).toMatch(/^mimir\/ingester {3}[A-Z]+ .*mimir:1 (->|→) 2 {3}\+/);
+    expect((await ask(objects, 'get ingester')).stdout).toMatch(/^mimir\/ingester {3}[A-Z]+ .* mimir:1 (->|→) 2 {3}/);
+  });
+
+  const onlyZoneB: PublishedDecision = { ...rolling, zones: rolling.zones.filter(({ zone }) => zone === 'b') };
+  const one = [{ from: 'mimir:1', to: 'mimir:2' }];
+  it.each([
+    ['is seen in pods, without containers that others add', {}, one],
+    ['is that of the template while no pod is new', { hasNew: false }, one],
+    ['is that of pods where a webhook gave them another image', { wanted: 'x/mimir:2', made: 'mimir:2' }, one],
+    ['is not known while a webhook may still give another registry', { hasNew: false, wanted: 'x/mimir:2' }, []],
+    ['is nothing where images stay', { hasNew: false, wanted: 'mimir:1' }, []],
+  ])('%s', (_, options, changes) => {
+    expect(imageChanges(onlyZoneB, listingOf(rollingObjects(options)))).toEqual(changes);
+  });
+
+  it('is left out when it is over, when pods were not read, and when the template is of another revision', () => {
+    const objects = rollingObjects({ hasNew: false });
+    const { statefulSets, pods } = listingOf(objects);
+    const other: PublishedDecision = { ...rolling, run: { ...runOf(rolling), target: { a: 'rev-3', b: 'rev-3', c: 'rev-3' } } };
+    expect(imageChanges(done, { statefulSets, pods })).toEqual([]);
+    expect(imageChanges(rolling, { statefulSets })).toEqual([]);
+    expect(imageChanges(rolling, { statefulSets, pods: { unknown: 'forbidden' } })).toEqual([]);
+    expect(imageChanges(other, { statefulSets, pods })).toEqual([]);
+  });
+
+  it('is what the template asks for while the next run waits to begin', () => {
+    const over = { ...runOf(rolling), target: { a: 'rev-1', b: 'rev-1', c: 'rev-1' }, outcome: 'completed' } as const;
+    expect(imageChanges({ ...rolling, run: over }, listingOf(rollingObjects({ hasNew: false })))).toEqual(one);
+  });
+
+  it('has a line of its own where the headline is too narrow', () => {
+    const lines = renderStatus(fromAgent(rolling), kitNowMs, look({ columns: 50 }), { changes: one });
+    expect(lines[0]).not.toContain('mimir:1');
+    expect(lines.filter((line) => line.startsWith('  change: '))).toEqual(['  change: mimir:1 → 2']);
+  });
+
+  it.each([
+    ['grafana/mimir:2.16.0', 'grafana/mimir:2.17.1', 'mimir:2.16.0 -> 2.17.1'],
+    ['host:5000/mimir', 'host:5000/mimir:2', 'mimir:latest -> 2'],
+    ['mimir:1', 'other/mimir:1', 'mimir:1 -> other/mimir:1'],
+    ['mimir:1@sha256:0123456789abcdef', 'mimir:1@sha256:fedcba9876543210', 'mimir:0123456789ab -> fedcba987654'],
+    ['mimir@sha256:0123456789abcdef', 'mimir:2', 'mimir:0123456789ab -> 2'],
+  ])('%s to %s is %s', (from, to, text) => {
+    expect(changeText([{ from, to }], '->')).toBe(text);
+    expect(changeText([{ from, to }, ...one], '->')).toBe(`${text}, and 1 more`);
+    expect(changeText([], '->')).toBeUndefined();
+  });
+});
+
+describe('the tree of a group', () => {
+  it('says who leads and who follows whom', async () => {
+    const { stdout } = await ask(adoptedObjects(), 'get ingester');
+    expect(stdout.split('\n').flatMap((line) => /^([abc]) {2}(leader|follows .)/.exec(line)?.slice(1) ?? [])).toEqual([
+      'a',
+      'leader',
+      'b',
+      'follows a',
+      'c',
+      'follows b',
+    ]);
+    expect([...rolesIn(definition)]).toEqual([]);
+  });
+
+  it('has a row for every pod when asked to', async () => {
+    const rows = async (line: string) => (await ask(rollingObjects(), line)).stdout.match(/^ {2}ingester-zone-[abc]-\d.*$/gm) ?? [];
+    expect(await rows('get ingester')).toEqual([]);
+    expect((await rows('get ingester --pods=all')).map((row) => row.trim().split(/ +/))).toEqual([
+      ['ingester-zone-a-0', 'older', 'rev-1'],
+      ['ingester-zone-a-1', 'older', 'rev-1'],
+      ['ingester-zone-b-0', 'older', 'rev-1'],
+      ['ingester-zone-b-1', 'newest', 'rev-2'],
+      ['ingester-zone-c-0', 'older', 'rev-1'],
+      ['ingester-zone-c-1', 'older', 'rev-1'],
+    ]);
+  });
+
+  it.each([
+    ['get ingester --pods=some', 'Allowed choices are ranges, all'],
+    ['get --pods=all', '--pods=all is about the tree of one group'],
+    ['get ingester --pods=all -o json', '--pods=all is about the tree of one group'],
+  ])('refuses %s', async (line, text) => {
+    const { status, stderr } = await ask(adoptedObjects(), line);
+    expect(status).toBe(3);
+    expect(stderr).toContain(text);
+  });
+});
+
+function runOf({ run }: PublishedDecision): NonNullable<PublishedDecision['run']> {
+  if (run === undefined) throw new Error('the test expected a run');
+  return run;
+}
