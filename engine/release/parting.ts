@@ -3,16 +3,8 @@ import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isPartitioned, isPromoted } from '../../policies/engines.ts';
 import { pods as countOfPods, ordinalRanges } from '../amount.ts';
-import {
-  isUnknown,
-  type Ledger,
-  type PodView,
-  type ReleaseTerms,
-  type RunState,
-  type Snapshot,
-  type StatefulSetView,
-} from '../snapshot.ts';
-import { whyUnread } from '../view.ts';
+import type { Ledger, PodView, ReleaseTerms, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
+import { outdatedOf, viewMember } from './members.ts';
 import { type Definitions, sourceOf, standingOf, termsOf } from './terms.ts';
 
 /** Whoever applies definitions may delete one and make it again; nothing is told before it has been gone for this long. */
@@ -61,11 +53,12 @@ export function decideParting({ group, run, snapshot, sources, goneForMs }: Part
   if (standing.kind === 'defined' || standing.kind === 'elsewhere') return { kind: 'none' };
   if (standing.kind === 'unsure') return standing;
   if (goneForMs < partingGraceMs) return { kind: 'wait', leftMs: partingGraceMs - goneForMs };
-  const seen = members.map((member) => ({ ...member, ...seenOf(snapshot, namespace, member.statefulSet) }));
-  if (seen.some(({ isUnread }) => isUnread)) return { kind: 'wait' };
-  const words = seen.flatMap(({ zone, statefulSet, set, outdated = [] }) =>
-    set === undefined ? [] : [{ zone, statefulSet, ...wordOf(group, set, outdated, run?.outcome === 'running') }],
-  );
+  const seen = members.map((member) => viewMember(snapshot, namespace, member));
+  if (seen.some(({ unknown }) => unknown !== undefined)) return { kind: 'wait' };
+  const words = seen.flatMap((member) => {
+    const { zone, statefulSet, set } = member;
+    return set === undefined ? [] : [{ zone, statefulSet, ...wordOf(group, set, outdatedOf(member), run?.outcome === 'running') }];
+  });
   return words.length === 0 ? { kind: 'none' } : { kind: 'tell', words };
 }
 
@@ -78,33 +71,12 @@ export function undoneBy(
   { namespace, run }: Pick<Ledger, 'namespace' | 'run'>,
   snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>,
 ): string | undefined {
-  const going = terms.zones.reduce((sum, { statefulSet }) => sum + (seenOf(snapshot, namespace, statefulSet).outdated?.length ?? 0), 0);
+  const going = terms.zones.reduce((sum, zone) => sum + outdatedOf(viewMember(snapshot, namespace, zone)).length, 0);
   const isOpen = run !== undefined && run.outcome !== 'completed';
   if (!isOpen && going === 0) return undefined;
   const rest = 'its waves, soaks, approvals and pauses hold nothing any more';
   const state = isOpen ? `its ${run.kind} ${run.outcome === 'failed' ? 'had failed' : 'was under way'}; ` : '';
   return `${state}${rest}${going === 0 ? '' : `, and ${countOfPods(going)} will be replaced`}`;
-}
-
-interface Seen {
-  readonly isUnread?: true;
-  /** Absent when there is none, or it is on its way out. */
-  readonly set?: StatefulSetView;
-  /** Within `spec.replicas`, not at the update revision. */
-  readonly outdated?: readonly PodView[];
-}
-
-function seenOf(snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>, namespace: string, statefulSet: string): Seen {
-  if (whyUnread(snapshot, 'StatefulSet', namespace, statefulSet) !== undefined) return { isUnread: true };
-  const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
-  if (set === undefined || set.isTerminating) return {};
-  const pods = snapshot.pods.find((one) => one.namespace === namespace && one.statefulSet === statefulSet)?.pods;
-  if (pods === undefined || isUnknown(pods)) return { isUnread: true };
-  const end = set.firstOrdinal + set.replicas;
-  const outdated = pods.filter(
-    ({ ordinal, revision }) => ordinal >= set.firstOrdinal && ordinal < end && revision !== set.status.updateRevision,
-  );
-  return { set, outdated };
 }
 
 function wordOf(

@@ -3,8 +3,9 @@ import { pods as countOfPods } from '../amount.ts';
 import { isBelievable } from '../believable.ts';
 import type { Action } from '../decision.ts';
 import { claimsOf, openClaims } from '../ledger.ts';
-import { isUnknown, type Ledger, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { isAvailable, type ReadinessSetting, whyUnread } from '../view.ts';
+import type { Ledger, ReleaseTerms, Snapshot } from '../snapshot.ts';
+import { isAvailable, type ReadinessSetting } from '../view.ts';
+import { type Member, outdatedOf, viewMember } from './members.ts';
 import { type Definitions, standingOf, withTerms } from './terms.ts';
 
 /** Whoever applies definitions may delete one and make it again; nothing is done before it has been gone for this long. */
@@ -89,33 +90,6 @@ function forgotten({ namespace, group, claims, downscales, preparations, epoch }
   return { namespace, group, claims: kept, downscales, preparations, ...(epoch === undefined ? {} : { epoch }) };
 }
 
-interface Member {
-  readonly zone: string;
-  readonly statefulSet: string;
-  /** Why nothing can be said of it. */
-  readonly unknown?: string;
-  /** Absent when there is none, or it is on its way out. */
-  readonly set?: StatefulSetView;
-  /** Within `spec.replicas`. */
-  readonly pods: readonly PodView[];
-}
-
-function viewMember(
-  snapshot: ReleaseQuestion['snapshot'],
-  namespace: string,
-  { zone, statefulSet }: ReleaseTerms['zones'][number],
-): Member {
-  const named = { zone, statefulSet, pods: [] };
-  const unread = whyUnread(snapshot, 'StatefulSet', namespace, statefulSet);
-  if (unread !== undefined) return { ...named, unknown: unread };
-  const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
-  if (set === undefined || set.isTerminating) return named;
-  const pods = snapshot.pods.find((one) => one.namespace === namespace && one.statefulSet === statefulSet)?.pods;
-  if (pods === undefined || isUnknown(pods)) return { ...named, set, unknown: pods?.unknown ?? `the pods of ${statefulSet} are not known` };
-  const end = set.firstOrdinal + set.replicas;
-  return { ...named, set, pods: pods.filter(({ ordinal }) => ordinal >= set.firstOrdinal && ordinal < end) };
-}
-
 /** Of which pods the StatefulSet controller keeps off; undefined where there is none, or under another strategy, which is somebody else's choice. */
 function partitionOf({ set }: Member): number | undefined {
   return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
@@ -130,14 +104,14 @@ function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boole
   if (set.status.observedGeneration < set.generation) return `the controller of ${statefulSet} has not seen its last change`;
   const up = pods.filter((pod) => isAvailable(pod, byCondition, set.minReadySeconds, nowMs));
   if (up.length < set.replicas) return `zone ${zone} has ${up.length} of ${countOfPods(set.replicas)} available`;
-  const old = isReleased && set.updateStrategy === 'RollingUpdate' ? pods.filter((pod) => pod.revision !== set.status.updateRevision) : [];
+  const old = isReleased && set.updateStrategy === 'RollingUpdate' ? outdatedOf({ set, pods }) : [];
   return old.length === 0 ? undefined : `zone ${zone} has ${countOfPods(old.length)} that its StatefulSet still has to replace`;
 }
 
 function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Member): SetPartition | undefined {
   if (set === undefined) return undefined;
-  const { uid, resourceVersion, partition: from, status } = set;
-  const going = pods.filter(({ revision }) => revision !== status.updateRevision).sort((a, b) => b.ordinal - a.ordinal);
+  const { uid, resourceVersion, partition: from } = set;
+  const going = outdatedOf({ set, pods }).toSorted((a, b) => b.ordinal - a.ordinal);
   return {
     ...{ kind: 'setPartition', namespace, zone, statefulSet, uid, resourceVersion, from, to: 0, because: 'released' },
     pods: going.map(({ name, ordinal, uid: podUid }) => ({ pod: name, ordinal, uid: podUid })),

@@ -1,24 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { examine } from '../../../plugin/doctor/all.ts';
-import type { CheckResult, Facts } from '../../../plugin/doctor/check.ts';
+import type { Facts } from '../../../plugin/doctor/check.ts';
 import { findingCodes } from '../../../policies/findings/codes.ts';
 import { finding, objectPlace } from '../../../policies/findings/finding.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { kitNowMs, pod, statefulSet } from '../../kit/objects.ts';
-import { facts, ingester, lease } from './kit.ts';
-
-/** The results that are not ok, as one line each. */
-function wrong(overrides: Partial<Facts>): readonly string[] {
-  return examine(facts(overrides)).filter(isWrong).map(line);
-}
-
-function isWrong({ verdict }: CheckResult): boolean {
-  return verdict !== 'ok';
-}
-
-function line({ check, verdict, message, code }: CheckResult): string {
-  return `${verdict} ${check} ${code ?? '-'} ${message}`;
-}
+import { facts, ingester, lease, wrong } from './kit.ts';
 
 function setNamed(name: string, overrides: object = {}) {
   return { ...statefulSet({ name }), namespace: 'mimir', updateStrategy: 'OnDelete' as const, podLabels: { name }, ...overrides };

@@ -1,5 +1,6 @@
 // A healthy installation as doctor sees it, to be broken in one place by each test.
-import type { Facts } from '../../../plugin/doctor/check.ts';
+import { examine } from '../../../plugin/doctor/all.ts';
+import type { CheckResult, Facts } from '../../../plugin/doctor/check.ts';
 import { adopted } from '../../kit/groups.ts';
 import { manifest } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
@@ -45,4 +46,17 @@ export function lease(overrides: object = {}) {
     durationMs: 15_000,
     ...overrides,
   };
+}
+
+/** The results that are not ok, as one line each. */
+export function wrong(overrides: Partial<Facts>): readonly string[] {
+  return examine(facts(overrides)).filter(isWrong).map(line);
+}
+
+export function isWrong({ verdict }: CheckResult): boolean {
+  return verdict !== 'ok';
+}
+
+export function line({ check, verdict, message, code }: CheckResult): string {
+  return `${verdict} ${check} ${code ?? '-'} ${message}`;
 }

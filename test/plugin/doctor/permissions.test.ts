@@ -1,22 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { agentRights } from '../../../plugin/doctor/agent-rights.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
-import type { CheckResult, Facts } from '../../../plugin/doctor/check.ts';
 import { renderChecks } from '../../../plugin/output/doctor.ts';
-import { facts } from './kit.ts';
-
-/** The results that are not ok, as one line each. */
-function wrong(overrides: Partial<Facts>): readonly string[] {
-  return examine(facts(overrides)).filter(isWrong).map(line);
-}
-
-function isWrong({ verdict }: CheckResult): boolean {
-  return verdict !== 'ok';
-}
-
-function line({ check, verdict, message, code }: CheckResult): string {
-  return `${verdict} ${check} ${code ?? '-'} ${message}`;
-}
+import { facts, isWrong, wrong } from './kit.ts';
 
 describe('what the agent may not do', () => {
   it('says of each missing right what follows, with the verbs of one resource together', () => {
