@@ -45,6 +45,7 @@ describe('a group without any StatefulSet in its namespace', () => {
       { objects: { statefulsets: sets('prod'), rolloutgroups: [owner('prod', { selector: {} })] } },
     ],
     ['they may not be listed', { objects: { statefulsets: sets('prod') }, forbidden: ['statefulsets'] }],
+    ['the groups that may name them may not be listed', { objects: { statefulsets: sets('prod') }, forbidden: ['rolloutgroups'] }],
   ] satisfies [string, ClusterAnswers][])('is noted where %s', async (_, answers) => {
     expect(await absence(answers)).toEqual({ absent: [], notes: ['the namespace prdo has no StatefulSet of the group store yet'] });
   });

@@ -1,0 +1,52 @@
+// Groups of a cluster that have none of their StatefulSets while another namespace has those of exactly these names: what a plan answers to them.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { listed } from '../../policies/wording.ts';
+import { fieldAt } from '../observe/raw.ts';
+import { result } from '../rule.ts';
+import type { AbsentMembers } from './plan.ts';
+
+/** Of all namespaces, as they are stored. */
+export interface Elsewhere {
+  readonly sets: readonly unknown[];
+  /** RolloutGroups. */
+  readonly groups: readonly unknown[];
+}
+
+/**
+ * Those of the groups, each without a StatefulSet of its own, that are blocked: another namespace has all of their names, and no group there that names
+ * one of them. The others may only be there before their StatefulSets.
+ */
+export function absentElsewhere(groups: readonly GroupDefinition[], { sets, groups: others }: Elsewhere): readonly AbsentMembers[] {
+  return groups.flatMap((group): readonly AbsentMembers[] => {
+    const { namespace, name, zones, sources } = group;
+    const namespaces = namespacesWith(group, sets).filter((one) => !others.some((other) => isNamed(other, one, group)));
+    if (namespaces.length === 0) return [];
+    const members = listed(
+      zones.map(({ statefulSet }) => statefulSet),
+      'and',
+    );
+    const fact = `the namespace ${namespace} has no StatefulSet of the group ${name}, and ${listed(namespaces, 'and')} has those of exactly these names (${members}), in no group; write that namespace into the group, or apply its StatefulSets first or with it`;
+    const source = sources['members'] ?? sources[''];
+    return [{ namespace, group: name, results: [result('view-complete', 'no', fact, source === undefined ? {} : { source })] }];
+  });
+}
+
+/** Other namespaces that have every StatefulSet of the group. */
+function namespacesWith({ namespace: own, zones }: GroupDefinition, sets: readonly unknown[]): readonly string[] {
+  const keys = new Set(sets.map(objectKey));
+  const candidates = [...new Set(sets.map((set) => String(fieldAt(set, ['metadata', 'namespace']) ?? '')))].sort();
+  return candidates.filter((namespace) => namespace !== own && zones.every(({ statefulSet }) => keys.has(`${namespace}/${statefulSet}`)));
+}
+
+/** Whether a group of that namespace names one of the StatefulSets, or finds its members by labels, which may be these. */
+function isNamed(object: unknown, namespace: string, { zones }: GroupDefinition): boolean {
+  if ((fieldAt(object, ['metadata', 'namespace']) ?? '') !== namespace) return false;
+  const named = fieldAt(object, ['spec', 'members', 'zones']);
+  if (!Array.isArray(named)) return true;
+  return named.some((zone) => zones.some(({ statefulSet }) => statefulSet === fieldAt(zone, ['statefulSet'])));
+}
+
+/** `namespace/name`. */
+export function objectKey(object: unknown): string {
+  return `${String(fieldAt(object, ['metadata', 'namespace']) ?? 'default')}/${String(fieldAt(object, ['metadata', 'name']) ?? '')}`;
+}
