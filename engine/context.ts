@@ -1,8 +1,8 @@
 // Everything about one group that its rules may ask for, gathered once per decision.
 import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
+import { type GroupView, viewGroup, type ZoneView } from './observe/view.ts';
 import { type IntentView, isUnknown, type Known, type Snapshot } from './snapshot.ts';
-import { type GroupView, viewGroup, type ZoneView } from './view.ts';
 
 export interface GroupContext {
   readonly snapshot: Snapshot;

@@ -32,8 +32,8 @@ interface PodTarget {
   readonly ordinal: number;
   /** Precondition of the request. */
   readonly uid: string;
-  /** The revision at which the successor is made, where that is not for the StatefulSet controller to say: under the engine `promote`. */
-  readonly promoteTo?: string;
+  /** The revision at which the successor is made, where that is not for the StatefulSet controller to say: under the strategy `pinned`. */
+  readonly pinTo?: string;
 }
 
 export type Action =
@@ -62,10 +62,10 @@ export type Action =
       /**
        * `outdated`: lowered so that the next pods go. `stuck`: lowered to the one pod next in line, which is down already. `updated`: lowered to
        * pods that run the update revision already, so that they keep it. `complete`: raised because every pod runs the update revision, so
-       * that the next template waits. `promote`: raised because the engine `promote` replaces pods one by one, and the controller none.
+       * that the next template waits. `pinned`: raised because the strategy `pinned` replaces pods one by one, and the controller none.
        * `released`: 0, because nothing defines the group any more and it said that its StatefulSets are handed back.
        */
-      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'promote' | 'released';
+      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
       /** The pods that go, in the order of the controller: from the highest ordinal down. */
       readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
     }
@@ -168,8 +168,8 @@ export interface GroupDecision {
   readonly wakeAtMs?: number;
   /** The run after this decision; to be remembered in the ledger. */
   readonly run?: RunState;
-  /** What the ledger is to say of promoted pods before anything of this decision is done. Absent: it says nothing of them, and need not. */
-  readonly promoted?: Pick<Ledger, 'promotions' | 'templates'>;
+  /** What the ledger is to say of pinned pods before anything of this decision is done. Absent: it says nothing of them, and need not. */
+  readonly pinned?: Pick<Ledger, 'pins' | 'templates'>;
 }
 
 export interface Decision {

@@ -256,10 +256,10 @@ export interface RunState {
 }
 
 /**
- * A pod of this ordinal is made at another revision than the current one of its StatefulSet. Under the engine `promote` the webhook on the creation of
+ * A pod of this ordinal is made at another revision than the current one of its StatefulSet. Under the strategy `pinned` the webhook on the creation of
  * pods sees to that.
  */
-export interface Promotion {
+export interface Pin {
   readonly zone: string;
   readonly ordinal: number;
   /** Name of a ControllerRevision. */
@@ -272,7 +272,7 @@ export interface Promotion {
   readonly atMs?: number;
 }
 
-/** `data.spec.template` of a ControllerRevision that a promotion names: Kubernetes may delete one that no pod carries at the moment. */
+/** `data.spec.template` of a ControllerRevision that a pin names: Kubernetes may delete one that no pod carries at the moment. */
 export interface KeptTemplate {
   readonly zone: string;
   /** Name of the ControllerRevision. */
@@ -280,7 +280,7 @@ export interface KeptTemplate {
   readonly template: ObjectContent;
 }
 
-/** A ControllerRevision (`apps/v1`) of a StatefulSet of a group that promotes pods. */
+/** A ControllerRevision (`apps/v1`) of a StatefulSet of a group that pins pods. */
 export interface RevisionView {
   readonly namespace: string;
   readonly statefulSet: string;
@@ -301,7 +301,7 @@ export interface ReleaseTerms {
   readonly released?: readonly string[];
 }
 
-/** What is remembered of a group between turns: claims, dated downscales, preparations, the run, promoted pods. */
+/** What is remembered of a group between turns: claims, dated downscales, preparations, the run, pinned pods. */
 export interface Ledger {
   readonly namespace: string;
   readonly group: string;
@@ -310,7 +310,7 @@ export interface Ledger {
   readonly preparations: readonly Preparation[];
   readonly run?: RunState;
   /** One for each zone and ordinal at most; absent: none. */
-  readonly promotions?: readonly Promotion[];
+  readonly pins?: readonly Pin[];
   /** One for each zone and revision at most; absent: none. */
   readonly templates?: readonly KeptTemplate[];
   /** Absent: everything stays as it is when nothing defines the group any more. */
@@ -358,7 +358,7 @@ export interface Snapshot {
   readonly gateReadings: readonly GateReadingsView[];
   readonly metrics: readonly MetricView[];
   readonly ledgers: readonly Ledger[];
-  /** ControllerRevisions that promotions need and no ledger has yet; absent: none were asked for. */
+  /** ControllerRevisions that pins need and no ledger has yet; absent: none were asked for. */
   readonly revisions?: readonly RevisionView[];
   /** What StatefulSets of the namespace that a request is about were taken out of lately; admission alone asks. */
   readonly departures?: Known<readonly Departure[]>;

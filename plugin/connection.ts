@@ -1,7 +1,7 @@
 // From the flags of the connection to an API server that can be asked. Nothing of Kubernetes is loaded before a verb needs it.
 
-import type { ConnectionOptions } from '../cluster/connection/kubeconfig.ts';
 import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
+import type { ConnectionOptions } from '../cluster/kubeconfig/kubeconfig.ts';
 import type { CommandContext } from './context.ts';
 import { version } from './version.ts';
 
@@ -39,7 +39,7 @@ const standardTimeoutMs = 30_000;
 export async function connect(context: CommandContext, flags: ConnectionFlags, access: Access): Promise<Cluster> {
   const [{ loadConnection }, { createKubernetesHttp }, { connectionProcess, processEnv }, { readOnly }, { connectionFailure }] =
     await Promise.all([
-      import('../cluster/connection/kubeconfig.ts'),
+      import('../cluster/kubeconfig/kubeconfig.ts'),
       import('../cluster/connection/transport.ts'),
       import('../cluster/connection/process-env.ts'),
       import('../cluster/request/read-only.ts'),

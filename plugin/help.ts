@@ -1,6 +1,6 @@
 // The help of the program and of each verb, written from the same description that the parser reads.
 import type { OutputStream } from './context.ts';
-import { paragraph } from './output/plan-table-layout.ts';
+import { paragraph } from './output/plan/table-layout.ts';
 import { globalOptions, verbs } from './verbs/all.ts';
 import { connectionOptions } from './verbs/connection.ts';
 import type { ArgumentSpec, OptionSpec, Verb, VerbGroup } from './verbs/verb.ts';

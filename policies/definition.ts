@@ -122,7 +122,7 @@ export interface DisruptionDefinition {
 }
 
 export interface RolloutDefinition {
-  readonly engine: 'promote' | 'partition' | 'onDelete';
+  readonly strategy: 'pinned' | 'partition' | 'onDelete';
   readonly order: 'descending' | 'ascending';
   readonly rotateBy: 'evict' | 'delete';
   readonly minIntervalMs: number;

@@ -5,8 +5,8 @@ import { stringify } from 'yaml';
 import { agentMarkdown } from '../agent/process/agent-docs.ts';
 import { planSchema } from '../engine/plan/schema.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
+import { compatDefinitions } from '../install/compat.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
-import { compatDefinitions } from '../policies/install/compat.ts';
 import { customResourceDefinition } from '../policies/schema/crd.ts';
 import { editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
@@ -26,7 +26,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
       const definition = customResourceDefinition(kind);
       return definition ? [[`deploy/crds/${kinds[kind].plural}.yaml`, yaml(definition)] as const] : [];
     }),
-    ...compatDefinitions.map((definition) => [definitionFile(definition.metadata.name), yaml(definition, 'policies/install/')] as const),
+    ...compatDefinitions.map((definition) => [definitionFile(definition.metadata.name), yaml(definition, 'install/')] as const),
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
     ['docs/agent.md', agentMarkdown()],
     ['docs/findings.md', findingsMarkdown()],

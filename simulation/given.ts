@@ -1,7 +1,7 @@
 // Somebody's own group as a scenario has it: what runs, the policies over it, and what is asked for, as manifests and policy files say them.
-import { isAdopted } from '../engine/invariants.ts';
+import { isAdopted } from '../engine/invariants/invariants.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
-import { holdingPartition } from '../policies/engines.ts';
+import { holdingPartition } from '../policies/strategies.ts';
 import type { GivenGroup, GroupShape } from './scenario.ts';
 import type { Json } from './server/request.ts';
 
@@ -61,7 +61,7 @@ function heldBy({ rollout }: GroupDefinition, object: Json): Json {
   const strategy = partOf(partOf(object, 'spec'), 'updateStrategy');
   const isRolling = object['kind'] === 'StatefulSet' && (strategy['type'] ?? 'RollingUpdate') === 'RollingUpdate';
   const written = partOf(strategy, 'rollingUpdate');
-  if (rollout.engine === 'onDelete' || !isRolling || (written['partition'] ?? 0) !== 0) return object;
+  if (rollout.strategy === 'onDelete' || !isRolling || (written['partition'] ?? 0) !== 0) return object;
   const held = { type: 'RollingUpdate', rollingUpdate: { ...written, partition: holdingPartition } };
   return { ...object, spec: { ...partOf(object, 'spec'), updateStrategy: held } };
 }
@@ -85,7 +85,7 @@ export function shapeOf(
     minReadySeconds: Math.max(0, ...sets.map((spec) => (typeof spec['minReadySeconds'] === 'number' ? spec['minReadySeconds'] : 0))),
     podManagementPolicy: sets.every((spec) => spec['podManagementPolicy'] === 'Parallel') ? 'Parallel' : 'OrderedReady',
     rotateBy: group.rollout.rotateBy,
-    ...(group.rollout.engine === 'onDelete' ? {} : { engine: group.rollout.engine }),
+    ...(group.rollout.strategy === 'onDelete' ? {} : { strategy: group.rollout.strategy }),
     replicas: isLed ? 'leader' : 'own',
     ...{ delaySeconds: 0, betweenZonesSeconds: 0 },
     ...times,

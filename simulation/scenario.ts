@@ -52,7 +52,7 @@ export interface GroupShape {
   readonly drainMs: number;
   readonly startMs: number;
   /** Of native groups; `onDelete` when left out. */
-  readonly engine?: 'partition' | 'promote';
+  readonly strategy?: 'partition' | 'pinned';
   /** Of native groups: a gate enforces after each zone. Its metric is good, or (`flipping`) now and then bad as long as things go wrong. */
   readonly gate?: 'passing' | 'flipping';
 }

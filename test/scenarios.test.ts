@@ -15,13 +15,14 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 
 /** Rules that no story tells, with where they are told. */
 const untold: Readonly<Record<string, string>> = {
-  'granted-before': 'what others refuse after admission; test/engine/admission-claims.test.ts and test/webhook/native/enforce-race.test.ts',
+  'granted-before':
+    'what others refuse after admission; test/engine/judge/admission-claims.test.ts and test/webhook/native/enforce-race.test.ts',
   'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',
-  'ordinals-kept': 'a write that the stories do not have; test/engine/admission-claims.test.ts',
-  'promotion-placed': 'the webhook of a story is always there; test/engine/promote/promotions.test.ts',
-  'protection-kept': 'what admission alone remembers; test/engine/protection.test.ts and test/webhook/native/enforce.test.ts',
-  'restart-version': 'it only warns; test/engine/partition.test.ts',
-  'revision-known': 'a story knows every revision; test/engine/promote/promotions.test.ts',
+  'ordinals-kept': 'a write that the stories do not have; test/engine/judge/admission-claims.test.ts',
+  'pin-applied': 'the webhook of a story is always there; test/engine/strategies/pinned/pins.test.ts',
+  'protection-kept': 'what admission alone remembers; test/engine/judge/protection.test.ts and test/webhook/native/enforce.test.ts',
+  'restart-version': 'it only warns; test/engine/strategies/partition/partition.test.ts',
+  'revision-known': 'a story knows every revision; test/engine/strategies/pinned/pins.test.ts',
   'rolled-back': 'it only warns, as in failure-rolls-back',
 };
 

@@ -58,7 +58,7 @@ export interface NativeGuard extends Guard {
   readonly readPast?: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
 }
 
-/** What pods of the engine `promote` are placed by. */
+/** What pods of the strategy `pinned` are placed by. */
 export interface PlacementGuard {
   /** The groups of the namespace as they are known already; unknown until policies and objects have been read. */
   readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;

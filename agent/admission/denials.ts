@@ -4,8 +4,8 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { createObject } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { hashText } from '../../engine/hash.ts';
+import { encodeRequest } from '../../engine/judge/request-document.ts';
 import { reasonOf } from '../../engine/publish/reason.ts';
-import { encodeRequest } from '../../engine/request-document.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 

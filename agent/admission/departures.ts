@@ -2,8 +2,8 @@
 import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type EncodedObject, SharedObject } from '../../cluster/shared/shared-object.ts';
-import { ledgerLabel } from '../../engine/ledger-document.ts';
-import { joinedDepartures } from '../../engine/protection.ts';
+import { joinedDepartures } from '../../engine/judge/protection.ts';
+import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import type { Departure } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 

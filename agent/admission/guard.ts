@@ -4,12 +4,12 @@ import { sleep } from '../../cluster/env.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
 import type { Judgement } from '../../engine/decision.ts';
-import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
-import { protectiveLabels } from '../../engine/protection.ts';
+import { protectiveLabels } from '../../engine/judge/protection.ts';
+import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { isPromoted } from '../../policies/engines.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { isPinned } from '../../policies/strategies.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
@@ -42,8 +42,8 @@ export interface AdmissionGuard {
   readonly isSettled: () => boolean;
   /** Every StatefulSet that something protects now: members of groups, and those whose own labels protect them. Undefined while that is not known. */
   readonly members: () => readonly ProtectedSet[] | undefined;
-  /** Every StatefulSet of a group of the engine `promote`. Undefined while that is not known. */
-  readonly promoted: () => readonly ProtectedSet[] | undefined;
+  /** Every StatefulSet of a group of the strategy `pinned`. Undefined while that is not known. */
+  readonly pinned: () => readonly ProtectedSet[] | undefined;
   /** The groups of a namespace as they are known now; unknown until policies and objects have been read. */
   readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
   /** Of a StatefulSet, as it was last seen. */
@@ -175,7 +175,7 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
         );
       return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
     },
-    promoted: () => seenGroups()?.filter(isPromoted).flatMap(setsOf),
+    pinned: () => seenGroups()?.filter(isPinned).flatMap(setsOf),
     groups: (namespace) => {
       const now = caches.isSettled() ? policies() : undefined;
       if (now === undefined) return { unknown: 'policies and objects are not known yet' };

@@ -1,7 +1,7 @@
 // Which StatefulSets certainly left no group lately, by what this process has seen itself: nothing holds them while departures cannot be read.
 import type { Clock } from '../../cluster/env.ts';
-import { groupOf } from '../../engine/admission-claims.ts';
-import { departureMs, protectiveLabels } from '../../engine/protection.ts';
+import { groupOf } from '../../engine/judge/admission-claims.ts';
+import { departureMs, protectiveLabels } from '../../engine/judge/protection.ts';
 import { type Departure, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 
 export interface UnprotectedSets {

@@ -2,8 +2,8 @@
 import { inParallel } from '../../cluster/pods/parallel.ts';
 import { podUrl } from '../../cluster/pods/pod-url.ts';
 import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/gated-pods.ts';
+import type { GroupView } from '../../engine/observe/view.ts';
 import type { GateReading, RunState } from '../../engine/snapshot.ts';
-import type { GroupView } from '../../engine/view.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import { durationMs, formatDuration } from '../../policies/duration.ts';
 import { counted } from '../../policies/wording.ts';

@@ -1,6 +1,6 @@
 // What the caches know of the pods of a group, put together for gates as it is for decisions.
 import { snapshotOf } from '../../engine/observe/cluster.ts';
-import { viewGroup } from '../../engine/view.ts';
+import { viewGroup } from '../../engine/observe/view.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';

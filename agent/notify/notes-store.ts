@@ -1,7 +1,7 @@
 // The notes of all groups: one ConfigMap each, beside the ledger and apart from it, so that nothing that is written here holds up what acts.
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
-import { ledgerLabel } from '../../engine/ledger-document.ts';
+import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import type { Notes } from '../../engine/notify/notes.ts';
 import { decodeNotes, encodeNotes, notesByteLimit, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';

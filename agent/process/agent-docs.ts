@@ -1,7 +1,7 @@
 // The page docs/agent.md: flags, HTTP paths, metrics and events of the agent, from the same lists that the agent works by.
 
+import { flagTables } from '../flags/help.ts';
 import { metricTables } from '../metrics/catalog.ts';
-import { flagTables } from './flags-help.ts';
 
 /** Events with what they say; reasons of waits are the names of rules. */
 const events: readonly (readonly [string, string, string])[] = [
@@ -41,7 +41,7 @@ export function agentMarkdown(): string {
   return [
     '# The agent',
     '',
-    'Generated from `agent/process/flags.ts`, `agent/metrics/catalog.ts` and `agent/process/agent-docs.ts` by `npm run generate`.',
+    'Generated from `agent/flags/flags.ts`, `agent/metrics/catalog.ts` and `agent/process/agent-docs.ts` by `npm run generate`.',
     '',
     '`rollout-group-agent -kubernetes.namespace NAMESPACE [flags]` moves groups of StatefulSets, one zone at a time. It takes the place of',
     'grafana/rollout-operator: its flags, labels, annotations and metrics keep their names and meanings.',

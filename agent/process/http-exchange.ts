@@ -3,8 +3,8 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type 
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { environmentProxy } from '../../cluster/connection/kubeconfig-proxy.ts';
 import { headersOf } from '../../cluster/connection/response-body.ts';
+import { environmentProxy } from '../../cluster/kubeconfig/proxy.ts';
 
 export interface ExchangeRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

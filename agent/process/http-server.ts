@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../cluster/env.ts';
 import type { Log } from '../env.ts';
-import type { ClusterValidation } from './flags-settings.ts';
+import type { ClusterValidation } from '../flags/settings.ts';
 
 export interface AnsweredRequest {
   readonly method: string;

@@ -3,15 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Certificates, startCertificates } from '../../webhook/certificates/certificates.ts';
 import { certificateFiles } from '../../webhook/certificates/file-source.ts';
-import { evictionCache } from '../../webhook/compat/eviction-cache.ts';
+import { evictionCache } from '../../webhook/compat/eviction/eviction-cache.ts';
+import { podEviction } from '../../webhook/compat/eviction/pod-eviction.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';
-import { podEviction } from '../../webhook/compat/pod-eviction.ts';
-import { prepareDownscale } from '../../webhook/compat/prepare-downscale.ts';
+import { prepareDownscale } from '../../webhook/compat/prepare/downscale.ts';
 import { startZoneBudgets, type ZoneBudgets } from '../../webhook/compat/zpdb.ts';
 import { zpdbValidation } from '../../webhook/compat/zpdb-validation.ts';
 import { defaultConfig } from '../../webhook/config.ts';
 import { enforceEndpoint } from '../../webhook/native/enforce.ts';
-import { promoteEndpoint } from '../../webhook/native/promote-endpoint.ts';
+import { pinEndpoint } from '../../webhook/native/pin-endpoint.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import { startNarrowing } from '../../webhook/registration/narrow.ts';
@@ -21,10 +21,10 @@ import type { TlsSource } from '../../webhook/server/tls.ts';
 import { startWebhook } from '../../webhook/webhook.ts';
 import type { AdmissionGuard } from '../admission/guard.ts';
 import type { AgentEnv } from '../env.ts';
+import type { AgentSettings, WebhookSettings } from '../flags/settings.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Degradation } from '../report.ts';
 import type { SharedWatches } from '../watched/caches.ts';
-import type { AgentSettings, WebhookSettings } from './flags-settings.ts';
 
 export interface ServeOptions {
   readonly settings: AgentSettings;
@@ -100,8 +100,8 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
 /** Our configurations are kept narrow where this process may write them, and looked at for what somebody has changed. */
 function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOptions, { configurations }: Certificates): () => void {
   const { agentNamespace: namespace, namespaces } = settings.agent;
-  const { members, promoted } = guard;
-  const common = { env, namespace, configurations, members, promoted };
+  const { members, pinned } = guard;
+  const common = { env, namespace, configurations, members, pinned };
   const { certificate } = webhook;
   const isWriting = certificate.kind === 'files' || certificate.injectsAuthority;
   const narrowing = isWriting ? startNarrowing(common) : undefined;
@@ -154,7 +154,7 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   const cache = evictionCache(env, { guard, isAlone: () => lease.mode !== 'required' });
   const { isPreparedElsewhere } = webhook;
   const enforce = enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere });
-  const native = [enforce, enforce.others, validateEndpoint(env, { agentNamespace }), stampEndpoint(env), promoteEndpoint({ env, guard })];
+  const native = [enforce, enforce.others, validateEndpoint(env, { agentNamespace }), stampEndpoint(env), pinEndpoint({ env, guard })];
   return [
     noDownscale(env),
     prepareDownscale(env, {

@@ -2,7 +2,7 @@
 import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
 import { isMisplacedForGood } from '../../engine/publish/person.ts';
 import { reasonOf } from '../../engine/publish/reason.ts';
-import { isJoinOf } from '../../engine/run.ts';
+import { isJoinOf } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { PerformedAction, TurnReport } from '../report.ts';
 

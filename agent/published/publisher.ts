@@ -4,7 +4,7 @@ import { isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, patchObject, replaceObject, type Target } from '../../cluster/request/write.ts';
-import { ledgerLabel } from '../../engine/ledger-document.ts';
+import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { publishedDecision, readPublished, samePublished } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { groupStatus, scaleTargetOf } from '../../engine/publish/status.ts';

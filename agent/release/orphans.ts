@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { listProjected } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { ledgerLabel, ledgerName } from '../../engine/ledger-document.ts';
+import { ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { releaseLabel } from '../../engine/release/release-document.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AgentEnv } from '../env.ts';

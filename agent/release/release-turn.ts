@@ -1,6 +1,6 @@
 // One turn of a group that nothing defines any more: read its ledger, decide, announce, hand one StatefulSet back.
 import { askedPauseMs } from '../../cluster/request/failure.ts';
-import { ledgerOfEpoch } from '../../engine/ledger.ts';
+import { ledgerOfEpoch } from '../../engine/ledger/ledger.ts';
 import { decideRelease, type ReleaseDecision } from '../../engine/release/release.ts';
 import type { Definitions } from '../../engine/release/terms.ts';
 import type { Ledger, Snapshot } from '../../engine/snapshot.ts';

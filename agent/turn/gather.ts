@@ -1,10 +1,10 @@
 // Everything that one decision is made from: the ledger first, then the objects, so that what is seen is not older than what was announced.
 
 import { compareResourceVersions } from '../../cluster/request/resource-version.ts';
+import { takenOver } from '../../engine/decide/preparations.ts';
 import { canonicalJson } from '../../engine/hash.ts';
-import { longestDelayMs, observeLedger } from '../../engine/ledger.ts';
+import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
-import { takenOver } from '../../engine/preparations.ts';
 import { isUnknown, type Known, type Ledger, type RevisionView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';

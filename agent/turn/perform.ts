@@ -1,8 +1,8 @@
 // Carries out the actions of one decision in their order, asking before each request whether this process may still act.
 import { podUrl } from '../../cluster/pods/pod-url.ts';
+import { noteAnswers, type PodAnswer } from '../../engine/decide/preparations.ts';
 import { type Action, replacedBy } from '../../engine/decision.ts';
-import { isAdopted } from '../../engine/invariants.ts';
-import { noteAnswers, type PodAnswer } from '../../engine/preparations.ts';
+import { isAdopted } from '../../engine/invariants/invariants.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';

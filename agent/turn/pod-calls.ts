@@ -1,6 +1,6 @@
 // Calls to pods that leave or stay: prepare for your removal, or take it back. Pods may refuse, hang and lie.
 import { inParallel } from '../../cluster/pods/parallel.ts';
-import type { PodAnswer } from '../../engine/preparations.ts';
+import type { PodAnswer } from '../../engine/decide/preparations.ts';
 import type { AgentEnv } from '../env.ts';
 
 const maxBodyBytes = 65_536;

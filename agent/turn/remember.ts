@@ -1,7 +1,7 @@
 // What of a group's ledger must be stored, and what may be forgotten: the stored text changes only when something has happened.
 import type { Action } from '../../engine/decision.ts';
 import { canonicalJson } from '../../engine/hash.ts';
-import { unappliedClaimMs } from '../../engine/ledger.ts';
+import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 
 /**
@@ -15,10 +15,10 @@ export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   return canonicalJson(essence(stored)) !== canonicalJson(essence(next));
 }
 
-function essence({ claims, preparations, run, promotions = [], templates = [], release }: Ledger): unknown {
+function essence({ claims, preparations, run, pins = [], templates = [], release }: Ledger): unknown {
   return {
     release,
-    promotions: sorted(promotions),
+    pins: sorted(pins),
     templates: templates.map(({ zone, revision }) => `${zone} ${revision}`).sort(),
     claims: sorted(claims),
     preparations: sorted(preparations.map(essenceOfPreparation)),

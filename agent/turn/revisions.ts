@@ -1,15 +1,15 @@
-// ControllerRevisions that promotions need, read by name and kept: one of them never changes.
+// ControllerRevisions that pins need, read by name and kept: one of them never changes.
 
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { contextOf } from '../../engine/context.ts';
 import { observeTemplate } from '../../engine/observe/revisions.ts';
-import { wantedRevisions } from '../../engine/promote/promotions.ts';
-import { withRollback } from '../../engine/rollback.ts';
+import { withRollback } from '../../engine/run/rollback.ts';
 import type { RevisionView, Snapshot } from '../../engine/snapshot.ts';
+import { wantedRevisions } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { isPromoted } from '../../policies/engines.ts';
+import { isPinned } from '../../policies/strategies.ts';
 
 export interface RevisionParts {
   readonly env: Pick<ClusterEnv, 'kubernetes'>;
@@ -23,8 +23,8 @@ export interface RevisionMemory {
 }
 
 /**
- * The snapshot with the revisions that the group's promotions need and its ledger has no copy of. Never rejects: one that cannot be read is
- * unknown, and is asked for again in the next turn. Groups that promote no pods need none.
+ * The snapshot with the revisions that the group's pins need and its ledger has no copy of. Never rejects: one that cannot be read is
+ * unknown, and is asked for again in the next turn. Groups that pinned no pods need none.
  */
 export async function withRevisions(
   { env, timeoutMs }: RevisionParts,
@@ -32,7 +32,7 @@ export async function withRevisions(
   memory: RevisionMemory,
   snapshot: Snapshot,
 ): Promise<Snapshot> {
-  if (!isPromoted(group)) return snapshot;
+  if (!isPinned(group)) return snapshot;
   const { namespace } = group;
   // A run that goes back begins in this very turn, and asks for what no pod may run any more.
   const wanted = wantedRevisions(withRollback(contextOf(snapshot, group)).view);

@@ -3,7 +3,7 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
-import { type ObservedObjects, type Revocation, revocationsOf } from '../../engine/ledger.ts';
+import { type ObservedObjects, type Revocation, revocationsOf } from '../../engine/ledger/ledger.ts';
 import type { Ledger } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ChangedObject } from '../watched/freshness.ts';

@@ -1,13 +1,13 @@
 // One turn of one group: gather, decide, check, announce in the ledger, act, remember, report.
 import { askedPauseMs } from '../../cluster/request/failure.ts';
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
+import { noteAsked } from '../../engine/decide/preparations.ts';
 import { type Action, type GroupDecision, replacedBy } from '../../engine/decision.ts';
-import { violationsOf } from '../../engine/invariants.ts';
-import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger.ts';
-import { noteAsked } from '../../engine/preparations.ts';
-import { withoutPromotionsOf } from '../../engine/promote/promotions.ts';
-import { unmoved } from '../../engine/run.ts';
+import { violationsOf } from '../../engine/invariants/invariants.ts';
+import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
+import { unmoved } from '../../engine/run/run.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
+import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Leadership } from '../leadership.ts';
@@ -322,7 +322,7 @@ class Turn {
     const hasReplaced = outcomes.some(({ action, result }) => replacedBy(action).length > 0 && (result === 'done' || result === 'unknown'));
     const isStill = run !== undefined && !hasReplaced && actions.some((action) => replacedBy(action).length > 0);
     const known = isStill ? { ...announced, run: unmoved(run, before) } : announced;
-    const settled = withoutPromotionsOf(withoutClaimsOf(known, undone), this.#decision?.promoted ?? {}, undone);
+    const settled = withoutPinsOf(withoutClaimsOf(known, undone), this.#decision?.pinned ?? {}, undone);
     const after = withAnswers(settled, outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));
     memory.confirmed = new Set([...memory.confirmed, ...done].filter((uid) => claimed.has(uid)));

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import type { Clock, ClusterEnv, KubernetesHttp, Timers } from '../env.ts';
-import type { ConnectionProcess } from './kubeconfig.ts';
+import type { ConnectionProcess } from '../kubeconfig/kubeconfig.ts';
 
 export const processClock: Clock = {
   nowMs: () => Date.now(),

@@ -1,9 +1,9 @@
 // Counts the pods of one StatefulSet that a disruption budget has to bear: those not ready, and those nobody has seen.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { isAvailable } from '../observe/view.ts';
 import { earliest } from '../rule.ts';
 import { isServing } from '../rules/prepared-rows.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { isAvailable } from '../view.ts';
 
 export interface Counted {
   /** Pods that were looked at. */

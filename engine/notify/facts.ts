@@ -1,9 +1,9 @@
 // What a turn says about the run of a group, as far as people are told of it: how far it has come, what holds it, and its pods in order.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
+import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { changeAnnotations } from '../publish/run-record.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
-import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../view.ts';
 
 /** What holds a run that does not move. */
 export interface Hold {

@@ -2,7 +2,7 @@
 import { canonicalJson } from '../../policies/canonical-json.ts';
 import type { NotifyDefinition } from '../../policies/definition.ts';
 import { sha256 } from '../../policies/sha256.ts';
-import { isJoinOf } from '../run.ts';
+import { isJoinOf } from '../run/run.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
 
 /** `superseded`: another target took the place of a run that was under way; told to whoever is told of an end. */

@@ -1,7 +1,7 @@
 // The pods that a gate of the wave under way is about: which are updated, and how many are not available.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { GateReading, PodView, RunState } from '../snapshot.ts';
-import { type GroupView, isAvailable, type ZoneView } from '../view.ts';
+import { type GroupView, isAvailable, type ZoneView } from './view.ts';
 
 /** A pod with what its address is made of. */
 export interface GatedPod {

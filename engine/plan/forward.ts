@@ -2,11 +2,11 @@
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
-import { decideGroup } from '../decide.ts';
+import { decideGroup } from '../decide/decide.ts';
 import type { GroupDecision } from '../decision.ts';
-import { decidedLedger } from '../ledger.ts';
-import { digestOfRule, digestOfWaves } from '../people.ts';
+import { decidedLedger } from '../ledger/ledger.ts';
 import { earliest } from '../rule.ts';
+import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings } from '../world/gate.ts';
 import type { World, WorldInput } from '../world/model.ts';

@@ -1,7 +1,7 @@
 // The writes that a plan begins with: each change of a member is judged as the API server would have it judged, and applied when it passes.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AdmissionRequest, Judgement } from '../decision.ts';
-import { judge } from '../judge.ts';
+import { judge } from '../judge/judge.ts';
 import { fieldAt } from '../observe/raw.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
 import type { World } from '../world/model.ts';

@@ -2,7 +2,7 @@
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { toldSources } from '../observe/manifests.ts';
-import { digestOfRule, digestOfWaves } from '../people.ts';
+import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import type { GateReading, GateReadingsView, IntentView, MetricView, ReplicaSourceView, Snapshot } from '../snapshot.ts';
 
 export interface InputsGiven {

@@ -1,11 +1,11 @@
 // The state that a case of a PolicyTest is asked in: the manifests as a healthy cluster, changed by what the case says is given.
 import type { GroupDefinition, PolicyBundle, ZoneDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
-import { holdingPartition, isPartitioned } from '../../policies/engines.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
+import { holdingPartition, isPartitioned } from '../../policies/strategies.ts';
 import { controllerLabels, snapshotFromManifests } from '../observe/manifests.ts';
-import { heldPartitions } from '../partition.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { heldPartitions } from '../strategies/partition/partition.ts';
 import { inputsGiven } from './inputs.ts';
 
 export interface StateQuestion {
@@ -105,7 +105,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
   };
 }
 
-/** Under the engine `partition` the pods that a case calls updated have been let go, from the top. */
+/** Under the strategy `partition` the pods that a case calls updated have been let go, from the top. */
 function partitionOf(
   group: GroupDefinition,
   { updated = 0 }: ZoneState,

@@ -1,10 +1,10 @@
 // A decision as it is published: bounded, with the instants since which things are as they are.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { holdingPartition } from '../../policies/engines.ts';
+import { holdingPartition } from '../../policies/strategies.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
+import { viewGroup } from '../observe/view.ts';
 import type { Claim, GateReading, Ledger, RunState, Snapshot } from '../snapshot.ts';
-import { viewGroup } from '../view.ts';
 import { actionText } from './action-text.ts';
 import { bounded } from './bounds.ts';
 import { publishedMetrics } from './metrics.ts';
@@ -66,7 +66,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     phase: decision.phase,
     phaseSinceMs: previous?.phase === decision.phase ? previous.phaseSinceMs : atMs,
     outcome: decision.outcome,
-    engine: group.rollout.engine,
+    strategy: group.rollout.strategy,
     ...(decision.wave === undefined ? {} : { wave: decision.wave }),
     zones: decision.zones.map((zone) => ({ ...zone, ...heldOf(zone, group, snapshot, ledger) })),
     pods: pods.slice(0, publishedPodLimit),
@@ -101,15 +101,15 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
 /** How far the engine of the group has let a zone go. */
 function heldOf(
   { zone, statefulSet }: PublishedZone,
-  { namespace, rollout: { engine } }: GroupDefinition,
+  { namespace, rollout: { strategy } }: GroupDefinition,
   { statefulSets }: Snapshot,
-  { promotions = [] }: Ledger,
-): Pick<PublishedZone, 'partition' | 'promoted'> {
+  { pins = [] }: Ledger,
+): Pick<PublishedZone, 'partition' | 'pinned'> {
   const set = statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
-  if (engine === 'partition' && set?.updateStrategy === 'RollingUpdate' && set.partition < holdingPartition)
+  if (strategy === 'partition' && set?.updateStrategy === 'RollingUpdate' && set.partition < holdingPartition)
     return { partition: set.partition };
-  const ordinals = promotions.filter((promotion) => promotion.zone === zone).map(({ ordinal }) => ordinal);
-  return engine === 'promote' && ordinals.length > 0 ? { promoted: ordinalRanges(ordinals) } : {};
+  const ordinals = pins.filter((pin) => pin.zone === zone).map(({ ordinal }) => ordinal);
+  return strategy === 'pinned' && ordinals.length > 0 ? { pinned: ordinalRanges(ordinals) } : {};
 }
 
 /** Nobody asked for what the agent itself has announced. */

@@ -2,9 +2,9 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { unavailableLimit } from '../amount.ts';
-import { isAdopted } from '../invariants.ts';
+import { isAdopted } from '../invariants/invariants.ts';
+import { isAvailable } from '../observe/view.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { isAvailable } from '../view.ts';
 import type { TakenAction } from './published.ts';
 
 export interface Pass {

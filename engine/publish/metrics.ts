@@ -2,8 +2,8 @@
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { inputsRead } from '../../policies/metric-input.ts';
-import { isBelievable } from '../believable.ts';
 import { canonicalJson, hashText } from '../hash.ts';
+import { isBelievable } from '../observe/clock-skew.ts';
 import { isUnknown, type MetricView, type Snapshot } from '../snapshot.ts';
 import { type PublishedDecision, type PublishedMetric, publishedMetricLimit } from './published.ts';
 

@@ -26,5 +26,5 @@ export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | un
 
 /** Pods came back without their revision as often as they are tried: the rule waits for a word, and names no instant. */
 export function isMisplacedForGood({ rule, outcome, earliestMs }: RuleResult): boolean {
-  return rule === 'promotion-placed' && outcome === 'wait' && earliestMs === undefined;
+  return rule === 'pin-applied' && outcome === 'wait' && earliestMs === undefined;
 }

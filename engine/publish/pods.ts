@@ -1,8 +1,8 @@
 // The pods of a group that are worth naming: those that move, and those that are bad.
 
+import type { GroupView, ZoneView } from '../observe/view.ts';
+import { isAvailable, isCrashing } from '../observe/view.ts';
 import type { PodView } from '../snapshot.ts';
-import type { GroupView, ZoneView } from '../view.ts';
-import { isAvailable, isCrashing } from '../view.ts';
 import { type PodState, type PublishedPod, podStates } from './published.ts';
 
 /** Every such pod, the worst first, then in the order of zones and ordinals. */

@@ -32,10 +32,10 @@ export interface PublishedAction {
 
 /** A zone as the decision saw it. */
 export interface PublishedZone extends ZoneDecision {
-  /** Under the engine `partition`, while it is lowered: pods of this ordinal and above are the StatefulSet controller's to replace. */
+  /** Under the strategy `partition`, while it is lowered: pods of this ordinal and above are the StatefulSet controller's to replace. */
   readonly partition?: number;
-  /** Under the engine `promote`: ordinals whose pods come back at another revision than the current one. */
-  readonly promoted?: string;
+  /** Under the strategy `pinned`: ordinals whose pods come back at another revision than the current one. */
+  readonly pinned?: string;
 }
 
 /** The worst first, which is also the order in which pods are named. */
@@ -152,7 +152,7 @@ export interface PublishedDecision {
   readonly phaseSinceMs: number;
   readonly outcome: GroupDecision['outcome'];
   /** By which engine the group rolls; absent in what former versions have published. */
-  readonly engine?: GroupDefinition['rollout']['engine'];
+  readonly strategy?: GroupDefinition['rollout']['strategy'];
   readonly wave?: { readonly name: string; readonly index: number; readonly count: number };
   readonly zones: readonly PublishedZone[];
   readonly pods: readonly PublishedPod[];

@@ -37,7 +37,7 @@ const published = z.object({
   phase: z.enum(['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed']),
   phaseSinceMs: instant,
   outcome: z.enum(['act', 'wait', 'blocked', 'done']),
-  engine: z.enum(['promote', 'partition', 'onDelete']).optional(),
+  strategy: z.enum(['pinned', 'partition', 'onDelete']).optional(),
   wave: z.object({ name: text, index: count, count }).optional(),
   zones: z.array(
     z.object({
@@ -49,7 +49,7 @@ const published = z.object({
       isReady: z.boolean(),
       revisions: z.array(z.object({ revision: text, ordinals: text })),
       partition: count.optional(),
-      promoted: text.optional(),
+      pinned: text.optional(),
     }),
   ),
   pods: z.array(

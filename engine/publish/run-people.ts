@@ -3,7 +3,7 @@ import { instantText } from '../../policies/instant.ts';
 import type { RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { contextOf } from '../context.ts';
-import { isOfRun } from '../people.ts';
+import { isOfRun } from '../run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 import type { RunTurn } from './run-record.ts';
 

@@ -5,7 +5,7 @@ import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { type Action, type GroupDecision, replacedBy } from '../decision.ts';
 import { hashText } from '../hash.ts';
-import { isJoinOf } from '../run.ts';
+import { isJoinOf } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
 import type { TakenAction } from './published.ts';

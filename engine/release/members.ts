@@ -1,6 +1,7 @@
 // The StatefulSets of a group that nothing defines any more, with their pods, as a snapshot has them.
+
+import { whyUnread } from '../observe/view.ts';
 import { isUnknown, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { whyUnread } from '../view.ts';
 
 /** A StatefulSet of a group that nothing defines any more. */
 export interface Member {

@@ -1,6 +1,6 @@
 // The terms of a release as a part of the ledger's text.
 import { z } from 'zod';
-import { zone } from '../promote/promotions-document.ts';
+import { zone } from '../strategies/pinned/pins-document.ts';
 
 /** What is to follow once nothing defines the group any more. */
 export const releaseRow = z.object({

@@ -1,10 +1,10 @@
 // What becomes of the StatefulSets of a group that nothing defines any more, when it asked for that: back to their own controllers, zone by zone.
 import { pods as countOfPods } from '../amount.ts';
-import { isBelievable } from '../believable.ts';
 import type { Action } from '../decision.ts';
-import { claimsOf, openClaims } from '../ledger.ts';
+import { claimsOf, openClaims } from '../ledger/ledger.ts';
+import { isBelievable } from '../observe/clock-skew.ts';
+import { isAvailable, type ReadinessSetting } from '../observe/view.ts';
 import type { Ledger, ReleaseTerms, Snapshot } from '../snapshot.ts';
-import { isAvailable, type ReadinessSetting } from '../view.ts';
 import { type Member, outdatedOf, viewMember } from './members.ts';
 import { type Definitions, standingOf, withTerms } from './terms.ts';
 
@@ -82,7 +82,7 @@ function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick
 
 /**
  * What remains of a group that is given up: delays after decreases and pods that were prepared count for whoever has the data next. Its run and what it
- * promoted do not: a group that comes back begins with what it sees, and a pod that is made at another revision than its controller asks for would be
+ * pinned do not: a group that comes back begins with what it sees, and a pod that is made at another revision than its controller asks for would be
  * taken away for ever.
  */
 function forgotten({ namespace, group, claims, downscales, preparations, epoch }: Ledger): Ledger {

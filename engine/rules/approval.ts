@@ -2,8 +2,8 @@
 import type { ApprovalDefinition, Source } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { isOfRun, isVouched } from '../people.ts';
 import { earliest, result } from '../rule.ts';
+import { isOfRun, isVouched } from '../run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 export interface ApprovalQuestion {

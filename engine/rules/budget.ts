@@ -1,21 +1,21 @@
 // Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
 import type { Source } from '../../policies/definition.ts';
-import { isPartitioned } from '../../policies/engines.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { desiredHealthy, type Standstill, standstillOf } from '../../policies/pod-budget.ts';
+import { isPartitioned } from '../../policies/strategies.ts';
 import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
-import { openClaimLimit } from '../ledger.ts';
-import { releasedClaims } from '../partition.ts';
+import { openClaimLimit } from '../ledger/ledger.ts';
+import { isAvailable, isCrashing } from '../observe/view.ts';
 import { earliest, holds, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
-import { isAvailable, isCrashing } from '../view.ts';
+import { releasedClaims } from '../strategies/partition/partition.ts';
 import { withException } from './exception.ts';
 import { type Allowance, pickFromTop, queueFromTop, withoutGap } from './partition.ts';
-import { misplacedPods } from './promote.ts';
+import { misplacedPods } from './pinned.ts';
 import { isProtected, protectedResult } from './protected.ts';
 import { pausedByPerson, type RollQuestion } from './roll.ts';
 import { inFlightBefore, isShrinkHeld, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';

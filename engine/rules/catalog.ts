@@ -45,11 +45,11 @@ export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'prepare-downscale', title: 'leaving pods are prepared', outcomes: ['ok', 'wait', 'no', 'skip'] },
   { id: 'progress-deadline', title: 'a pod became available recently enough', outcomes: ['ok', 'skip'] },
   {
-    id: 'promotion-placed',
+    id: 'pin-applied',
     title: 'every pod that was taken away came back at the revision which it was to have',
     outcomes: ['ok', 'wait'],
     whenHeld:
-      'Under the engine `promote` the StatefulSet controller makes every pod at the old version, and the webhook on the creation of pods gives it the new one. The pods that the rule names came back at the old version: the webhook was not asked, or did not answer. They run and serve. Each goes once more half a minute later; after two attempts no pod of the group goes any more, so that nothing is restarted for nothing. Look at `kubectl rollout-group doctor`: it says whether the webhook configuration `0-rollout-group-promote` is there and names the StatefulSets. The log of the agent says of each pod why it was left as it was; when it says nothing, the API server does not reach the webhook. Put that right (`kubectl rollout-group install` prints what is missing) and say `kubectl rollout-group retry GROUP`.',
+      'Under the strategy `pinned` the StatefulSet controller makes every pod at the old version, and the webhook on the creation of pods gives it the new one. The pods that the rule names came back at the old version: the webhook was not asked, or did not answer. They run and serve. Each goes once more half a minute later; after two attempts no pod of the group goes any more, so that nothing is restarted for nothing. Look at `kubectl rollout-group doctor`: it says whether the webhook configuration `0-rollout-group-pinned` is there and names the StatefulSets. The log of the agent says of each pod why it was left as it was; when it says nothing, the API server does not reach the webhook. Put that right (`kubectl rollout-group install` prints what is missing) and say `kubectl rollout-group retry GROUP`.',
   },
   { id: 'protected', title: 'nobody protects the zone or the pod', outcomes: ['wait', 'unknown'] },
   {

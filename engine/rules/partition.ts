@@ -1,10 +1,10 @@
-// The engine `partition`: which pods the next lowering of the partition lets go, and whether the partition stands where the run has put it.
-import { holdingPartition, isPartitioned, isPromoted } from '../../policies/engines.ts';
+// The strategy `partition`: which pods the next lowering of the partition lets go, and whether the partition stands where the run has put it.
+import { holdingPartition, isPartitioned, isPinned } from '../../policies/strategies.ts';
 import { waveTarget } from '../amount.ts';
 import type { RuleResult } from '../decision.ts';
+import { isAvailable, partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
-import { isAvailable, partitionOrdinal, type ZoneView } from '../view.ts';
 import type { ChosenPod } from './budget.ts';
 import type { RollQuestion } from './roll.ts';
 import { inFlightBefore, isBelowPartition, isStuck } from './stuck.ts';
@@ -76,7 +76,7 @@ export function partitionKept({ context, run, zone }: RollQuestion): RuleResult 
   const { view } = zone;
   const { set } = view;
   if (set === undefined || set.updateStrategy !== 'RollingUpdate') return undefined;
-  if (isPromoted(context.group)) return heldByPartition(view, set);
+  if (isPinned(context.group)) return heldByPartition(view, set);
   if (!isPartitioned(context.group)) return undefined;
   const wave = context.group.rollout.waves[run.wave];
   const asked = wave?.zones.includes(view.zone.name) === true ? waveTarget(wave.amount, view.replicas) : 0;
@@ -95,7 +95,7 @@ export function partitionKept({ context, run, zone }: RollQuestion): RuleResult 
   return result('partition-kept', 'ok', `the partition is ${set.partition}`, details);
 }
 
-/** Under the engine `promote` the StatefulSet controller replaces no pod at all; a partition that lets it is raised first. */
+/** Under the strategy `pinned` the StatefulSet controller replaces no pod at all; a partition that lets it is raised first. */
 function heldByPartition({ pods, surplus }: ZoneView, set: StatefulSetView): RuleResult {
   const source = { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
   const details = { limit: `${holdingPartition}`, source };

@@ -3,8 +3,8 @@ import type { PolicyDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { GroupContext } from '../context.ts';
 import { noData as noDataReason } from '../observe/metrics.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { isUnknown, type MetricView, type Unknown } from '../snapshot.ts';
-import type { ZoneView } from '../view.ts';
 import type { PolicyQuestion } from './policy.ts';
 import { downscaleTimes } from './zone-gap.ts';
 

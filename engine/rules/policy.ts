@@ -5,10 +5,10 @@ import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/defi
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { digestOfRule } from '../people.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
+import { digestOfRule } from '../run/requests.ts';
 import type { RunState } from '../snapshot.ts';
-import type { ZoneView } from '../view.ts';
 import { approvalResult } from './approval.ts';
 import { changesAtMs } from './condition-time.ts';
 import { conditionData } from './policy-data.ts';

@@ -1,13 +1,13 @@
 // The two-phase protocol of a downscale: pods are asked to prepare, and leave only when they did, and long enough ago.
 import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
-import { isBelievable } from '../believable.ts';
 import { sourceOf } from '../context.ts';
+import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
 import type { Action, RuleResult } from '../decision.ts';
-import { isDatedAhead, isNewAnswer, wasAsked } from '../preparations.ts';
+import { isBelievable } from '../observe/clock-skew.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { earliest, result } from '../rule.ts';
 import type { Preparation } from '../snapshot.ts';
-import type { ZoneView } from '../view.ts';
 import { leavingFromTop } from './prepared-rows.ts';
 import type { ScaleQuestion } from './scale.ts';
 

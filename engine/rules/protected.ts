@@ -2,10 +2,10 @@
 import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { objectOf, saidBy } from '../people.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { earliest, result } from '../rule.ts';
+import { objectOf, saidBy } from '../run/requests.ts';
 import { type IntentView, isUnknown } from '../snapshot.ts';
-import type { ZoneView } from '../view.ts';
 
 type Zone = Pick<ZoneView, 'zone'>;
 

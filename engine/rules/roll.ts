@@ -2,12 +2,12 @@
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { openClaimLimit, unappliedClaimMs } from '../ledger.ts';
-import { isHold } from '../people.ts';
+import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
+import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { earliest, type Rule, result } from '../rule.ts';
-import type { ZoneProgress } from '../run.ts';
+import { isHold } from '../run/requests.ts';
+import type { ZoneProgress } from '../run/run.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
-import { describeReadiness, type ZoneView } from '../view.ts';
 import { isShrinkHeld, mayCureBeside, stuckInstants } from './stuck.ts';
 
 export interface RollQuestion {
@@ -22,7 +22,7 @@ const updateStrategy: Rule<RollQuestion> = {
   id: 'update-strategy',
   title: 'the StatefulSets have the update strategy that the engine needs',
   evaluate: ({ context, zone }) => {
-    const limit = context.group.rollout.engine === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
+    const limit = context.group.rollout.strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
     const asked = context.group.compatibility.strategyOfAllMembers ? context.view.zones : [zone.view];
     const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== limit);
     if (other === undefined) return result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });

@@ -1,9 +1,9 @@
 // The rules that a change of replicas must pass, upwards and downwards.
 import { pods } from '../amount.ts';
 import { type GroupContext, limitSource, protectSource, sourceOf, zoneNamed } from '../context.ts';
+import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { type Rule, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
-import { describeReadiness, type ZoneView } from '../view.ts';
 import { shortfall } from './prepared-rows.ts';
 import { oldStatus, pausedByPerson } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';

@@ -1,11 +1,11 @@
 // What a write of a StatefulSet may change of how its pods are replaced: strategy, partition, first ordinal, and a template in the same write.
-import { holdingPartition, isPromoted } from '../../policies/engines.ts';
+import { holdingPartition, isPinned } from '../../policies/strategies.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import type { PodView } from '../snapshot.ts';
-import type { ZoneView } from '../view.ts';
 import { oldStatusOf } from './roll.ts';
 
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
@@ -17,7 +17,7 @@ export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 export function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined) return [];
-  const source = sourceOf(context, 'rollout.engine');
+  const source = sourceOf(context, 'rollout.strategy');
   const { strategy, isTemplateChanged, partition = set.partition, firstOrdinal = set.firstOrdinal } = request;
   const moved =
     firstOrdinal === set.firstOrdinal
@@ -27,10 +27,10 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
   const unheld = templateHeld(context, zone, request);
   if (unheld !== undefined) return [...moved, unheld];
   const isOther = set.updateStrategy !== strategy;
-  if (isOther && isPromoted(context.group) && !isTemplateChanged && partition >= zone.replicas) {
-    return [...moved, ...promotionsNoted(context, zone)];
+  if (isOther && isPinned(context.group) && !isTemplateChanged && partition >= zone.replicas) {
+    return [...moved, ...pinsNoted(context, zone)];
   }
-  const isHeldByPartition = !isTemplateChanged || context.group.rollout.engine !== 'onDelete';
+  const isHeldByPartition = !isTemplateChanged || context.group.rollout.strategy !== 'onDelete';
   if (!isOther && partition >= set.partition && isHeldByPartition) return moved;
   if (zone.unknown !== undefined) return [...moved, result('view-complete', 'unknown', zone.unknown)];
   const old = isTemplateChanged ? undefined : oldStatusOf(zone);
@@ -38,7 +38,7 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
   const beyond = isOther ? 0 : partition;
   const outdated = isTemplateChanged
     ? Math.max(0, zone.replicas - beyond)
-    : elsewhere(zone).filter((pod) => isPromoted(context.group) || pod.ordinal >= set.firstOrdinal + beyond).length;
+    : elsewhere(zone).filter((pod) => isPinned(context.group) || pod.ordinal >= set.firstOrdinal + beyond).length;
   if (outdated === 0) return moved;
   const isLower = !isOther && partition < set.partition;
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
@@ -48,47 +48,47 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
 }
 
 /**
- * With the partition of the engine `promote` the StatefulSet controller makes every pod at the current revision, which under OnDelete may be a much
+ * With the partition of the strategy `pinned` the StatefulSet controller makes every pod at the current revision, which under OnDelete may be a much
  * older one than what the pods run. By then the agent must have noted what each of them is to come back at.
  */
-function promotionsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
+function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
   if (unknown !== undefined) return [result('view-complete', 'unknown', unknown)];
   const isNoted = (pod: PodView): boolean =>
     pod.revision === set?.status.currentRevision ||
-    view.ledger.promotions?.some((one) => one.zone === zone.name && one.ordinal === pod.ordinal && one.revision === pod.revision) === true;
+    view.ledger.pins?.some((one) => one.zone === zone.name && one.ordinal === pod.ordinal && one.revision === pod.revision) === true;
   const lost = members.filter((pod) => !isNoted(pod));
   if (lost.length === 0) return [];
   const fact = `${pods(lost.length)} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not noted yet what they run`;
-  return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.engine'] })];
+  return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
 /** Under OnDelete a pod comes back at the update revision, whatever its turn; where a partition kept it, that would be a rollout by accident. */
 function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
-  if (set === undefined || group.rollout.engine === 'onDelete' || set.updateStrategy === 'OnDelete') return [];
+  if (set === undefined || group.rollout.strategy === 'onDelete' || set.updateStrategy === 'OnDelete') return [];
   if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
   const count = isTemplateChanged ? zone.replicas : elsewhere(zone).length;
   if (count === 0) return [];
   const fact = `under OnDelete ${pods(count)} of ${set.name} would come back at the update revision whenever they restart`;
-  return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.engine'] })];
+  return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
 const holdingLimit = `partition ${holdingPartition}`;
 
 /**
- * Under the engines `partition` and `promote` a template waits for its turn only while the partition holds the pods back. Between the end of one
- * rollout and the agent's next turn it does not yet. In the middle of one of the engine `partition` a template may be written all the same: that is
+ * Under the strategies `partition` and `pinned` a template waits for its turn only while the partition holds the pods back. Between the end of one
+ * rollout and the agent's next turn it does not yet. In the middle of one of the strategy `partition` a template may be written all the same: that is
  * how a broken one is cured.
  */
 function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
   const { set, outdated, replicas } = zone;
-  if (group.rollout.engine === 'onDelete' || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined)
+  if (group.rollout.strategy === 'onDelete' || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined)
     return undefined;
   const { partition = set.partition } = request;
-  const isCure = outdated.length > 0 && !isPromoted(group);
+  const isCure = outdated.length > 0 && !isPinned(group);
   if (set.updateStrategy !== request.strategy || isCure || partition !== set.partition || partition >= replicas) return undefined;
   const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
-  return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.engine'] });
+  return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }
 
 /** Whether a template waits until the agent has set the partition, as it does within seconds after a group is defined or a rollout has ended. */

@@ -1,13 +1,13 @@
 // The stuck pod: unready on an old revision for long enough, or for a reason that waiting does not cure.
 import type { GroupContext } from '../context.ts';
+import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
-import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../view.ts';
 
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
 /**
  * Whether an outdated pod may be replaced outside the budget. Never on a node that is not ready itself: the pod is not what is broken. Below the
- * partition of the engine `partition` the next one down, which is let go with the partition, and one that the StatefulSet controller would make
+ * partition of the strategy `partition` the next one down, which is let go with the partition, and one that the StatefulSet controller would make
  * at the current revision instead of its own, as a run in between leaves it: any other would come back as it is.
  */
 export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
@@ -19,7 +19,7 @@ export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView):
 
 function wouldComeBackAsItIs(group: Moment['group'], view: ZoneView, pod: PodView): boolean {
   const { set } = view;
-  if (group.rollout.engine !== 'partition' || set === undefined || !isBelowPartition(set, pod) || isNextDown(view, pod)) return false;
+  if (group.rollout.strategy !== 'partition' || set === undefined || !isBelowPartition(set, pod) || isNextDown(view, pod)) return false;
   return set.status.currentRevision === '' || set.status.currentRevision === pod.revision;
 }
 

@@ -1,9 +1,9 @@
 // A revision that a person took back is held, also when somebody asks for it again, as a GitOps tool does that knows nothing of it.
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { objectOf, saidBy, undoOf } from '../people.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { earliest, result } from '../rule.ts';
-import type { ZoneView } from '../view.ts';
+import { objectOf, saidBy, undoOf } from '../run/requests.ts';
 
 /** What holds the revision that the zone is to run; undefined when nobody took it back. */
 export function undoneResult(context: GroupContext, { zone, set }: ZoneView): RuleResult | undefined {

@@ -1,10 +1,10 @@
 // The least time between replica decreases of two zones.
 import { formatDuration } from '../../policies/duration.ts';
-import { isBelievable } from '../believable.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
+import { isBelievable } from '../observe/clock-skew.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import type { ZoneView } from '../view.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface Shrunk {

@@ -1,7 +1,8 @@
 // What each action does to the model: the API server's preconditions, the eviction API, our webhook's notes, and the pods' answers.
+
+import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
 import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
-import { noteAnswers, type PodAnswer } from '../preparations.ts';
 import type { Ledger, PodView, Snapshot } from '../snapshot.ts';
 import type { SetState } from './controller.ts';
 import { changePod, changeSet, type StepDraft, setKey, stateOf } from './draft.ts';

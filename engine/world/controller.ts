@@ -155,7 +155,7 @@ function updateHighest(state: SetState, clock: Clock): SetState {
 
 /**
  * OnDelete builds every pod at the update revision; a rolling update builds those below the partition, counted from the first ordinal, at the
- * current one, or at that to which our webhook promotes them.
+ * current one, or at that to which our webhook pins them.
  */
 function revisionFor({ set, placed }: SetState, ordinal: number): string {
   const isBelow = set.updateStrategy === 'RollingUpdate' && ordinal < set.firstOrdinal + set.partition;

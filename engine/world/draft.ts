@@ -1,6 +1,7 @@
 // One step of the model under way: the StatefulSets that it touches, and how they are put back so that the rest keeps its identity.
-import { mayPromote, placedRevision } from '../promote/placement.ts';
+
 import type { Ledger, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
+import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
 import { reconcile, type SetState, settle, summarize } from './controller.ts';
 import type { ModelPod, World } from './model.ts';
 import type { Clock } from './pod.ts';
@@ -41,10 +42,10 @@ export function stateOf({ changed, world }: StepDraft, key: string): SetState | 
 /** What the ledger of its group says of pods of a StatefulSet that are made. */
 function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSetView): SetState['placed'] {
   for (const ledger of ledgers) {
-    if (ledger.namespace !== namespace || (ledger.promotions === undefined && ledger.run?.rolledBack === undefined)) continue;
+    if (ledger.namespace !== namespace || (ledger.pins === undefined && ledger.run?.rolledBack === undefined)) continue;
     const group = groups.find((one) => one.namespace === namespace && one.name === ledger.group);
     const zone = group?.zones.find(({ statefulSet }) => statefulSet === name)?.name;
-    if (group === undefined || zone === undefined || !mayPromote(group)) continue;
+    if (group === undefined || zone === undefined || !mayPin(group)) continue;
     return (ordinal, revision) => placedRevision(ledger, zone, { ordinal, revision });
   }
   return undefined;

@@ -16,11 +16,11 @@ export function run(context: CommandContext, options: AbortFlags): Promise<ExitC
     const run = publishedRun(asked);
     if (run === undefined || run.outcome === 'completed') return { text: () => `${name} does not roll; nothing was aborted\n` };
     if (run.outcome === 'failed') return { text: () => `run ${run.id} of ${name} has ended already: ${run.failure ?? 'it failed'}\n` };
-    const engine = definition?.rollout.engine ?? 'promote';
-    if (options.rollback === true && engine !== 'promote') {
+    const strategy = definition?.rollout.strategy ?? 'pinned';
+    if (options.rollback === true && strategy !== 'pinned') {
       throw new Failure({
         exitCode: exitCodes.usage,
-        what: `the engine ${engine} of ${name} cannot bring pods back without another template; nothing was aborted`,
+        what: `the strategy ${strategy} of ${name} cannot bring pods back without another template; nothing was aborted`,
         todo: `kubectl rollout-group undo ${name} writes the template of before`,
       });
     }

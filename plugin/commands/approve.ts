@@ -1,5 +1,5 @@
 // The verbs approve and reject: the word of a person about what waits for one.
-import { digestOfRule, digestOfWaves } from '../../engine/people.ts';
+import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import type { CommandContext } from '../context.ts';
@@ -7,7 +7,7 @@ import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { type Asked, type AskFlags, ask, publishedRun } from '../live/asking.ts';
 import { durationFlag } from '../live/when.ts';
-import { instantText } from '../output/plan-words.ts';
+import { instantText } from '../output/plan/words.ts';
 
 export interface ApproveOptions extends AskFlags {
   readonly wave?: string;

@@ -40,7 +40,7 @@ spec:
       - { name: zone-c, statefulSet: ingester-zone-c, follows: zone-b }
   replicas: { leader: true }
   rollout:
-    engine: onDelete
+    strategy: onDelete
     rotateBy: delete
     maxUnavailable: 25%
     waves:

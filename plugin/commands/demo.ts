@@ -10,7 +10,7 @@ import { policyDigest } from '../../policies/digest.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { type Moment, renderFrame, transitionKey, transitionLine, type ZoneProgress } from '../output/live.ts';
-import { renderPlanTable } from '../output/plan-table.ts';
+import { renderPlanTable } from '../output/plan/table.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { applyWhatIf, parseWhatIf } from '../source/what-if.ts';
 import { demoImage, demoManifests, demoPolicy } from './demo-example.ts';

@@ -30,7 +30,7 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
   if (options.current !== undefined) throw usageFailure('--live and --current are both given', 'what runs comes from one of them');
   const [{ withCluster }, { givenFiles, readLiveInputs }] = await Promise.all([
     import('../connection.ts'),
-    import('../source/cluster-plan.ts'),
+    import('../source/cluster/plan.ts'),
   ]);
   const inputs = await withCluster(context, options, 'read', async (cluster) =>
     readLiveInputs(context, options, cluster, await givenFiles(context, options)),
@@ -96,7 +96,7 @@ type Stdout = CommandContext['stdout'];
 /** Markdown shows the same text as a block of code, which colours the signs. */
 async function writeText(stdout: Stdout, output: DiffOptions['output'], render: (look: Stdout) => string): Promise<void> {
   if (output !== 'markdown') return stdout.write(render(stdout));
-  const { markdownBlock } = await import('../output/plan-markdown-text.ts');
+  const { markdownBlock } = await import('../output/plan/markdown-text.ts');
   const plain: Stdout = { ...stdout, columns: undefined, paint: (_style, text) => text };
   stdout.write(`${markdownBlock(render(plain), 'diff')}\n`);
 }

@@ -2,7 +2,6 @@
 import agent from '../../docs/agent.md';
 import commandLine from '../../docs/command-line.md';
 import conditions from '../../docs/conditions.md';
-import engines from '../../docs/engines.md';
 import exitCodes from '../../docs/exit-codes.md';
 import gates from '../../docs/gates.md';
 import install from '../../docs/install.md';
@@ -16,6 +15,7 @@ import policyTests from '../../docs/policy-tests.md';
 import simulate from '../../docs/simulate.md';
 import simulation from '../../docs/simulation.md';
 import sources from '../../docs/sources.md';
+import engines from '../../docs/strategies.md';
 import waves from '../../docs/waves.md';
 import webhook from '../../docs/webhook.md';
 import windows from '../../docs/windows.md';

@@ -2,7 +2,7 @@
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { examine } from '../doctor/all.ts';
-import { gatherFacts } from '../doctor/gather.ts';
+import { gatherFacts } from '../doctor/gather/gather.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
 import { renderChecks } from '../output/doctor.ts';

@@ -7,7 +7,7 @@ import { parseDocuments } from '../../policies/yaml/document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { findingBlocks } from '../output/findings-text.ts';
+import { findingBlocks } from '../output/findings/text.ts';
 import { plural } from '../output/words.ts';
 import { type InputFile, readInputs } from '../source/input.ts';
 

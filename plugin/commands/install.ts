@@ -1,14 +1,14 @@
 // The verb install: an installation as YAML, or applied object by object.
-import { installation } from '../../policies/install/installation.ts';
-import { installNotes } from '../../policies/install/notes.ts';
-import type { InstallOptions } from '../../policies/install/object.ts';
+import { installation } from '../../install/installation.ts';
+import { installNotes } from '../../install/notes.ts';
+import type { InstallOptions } from '../../install/object.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
 import { accessFor, printObjects } from '../live/acting.ts';
 import { plural } from '../output/words.ts';
-import { applyInstallation } from '../source/cluster-install.ts';
+import { applyInstallation } from '../source/cluster/install.ts';
 import { type InstallationFlags, readScope, writePolicyErrors } from '../source/installation.ts';
 import { version } from '../version.ts';
 

@@ -16,7 +16,7 @@ import { isMeantByName, type PromptFlags } from '../live/confirm.ts';
 import { fieldManager } from '../live/intents.ts';
 import { notInstalled, rolloutExceptions } from '../live/kinds.ts';
 import { durationFlag } from '../live/when.ts';
-import { instantText } from '../output/plan-words.ts';
+import { instantText } from '../output/plan/words.ts';
 
 export interface OverrideOptions extends AskFlags, PromptFlags {
   readonly rule: string;

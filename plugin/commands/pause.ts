@@ -12,7 +12,7 @@ import { readGroups, scopeOf } from '../live/read.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
 import { zoneProgress } from '../output/group-words.ts';
-import { instantText } from '../output/plan-words.ts';
+import { instantText } from '../output/plan/words.ts';
 import { plural } from '../output/words.ts';
 
 export interface PauseOptions extends ConnectionFlags {

@@ -41,7 +41,7 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
   }
   const [{ withCluster }, { readAndPlan, savedOf }] = await Promise.all([
     import('../connection.ts'),
-    import('../source/cluster-planning.ts'),
+    import('../source/cluster/planning.ts'),
   ]);
   return withCluster(context, options, 'read', async (cluster) => {
     const planned = await readAndPlan(context, options, cluster);
@@ -66,16 +66,16 @@ export async function writePlan(stream: OutputStream, format: PlanFormat, plan: 
   switch (format) {
     case 'table':
     case 'wide': {
-      const { renderPlanTable } = await import('../output/plan-table.ts');
+      const { renderPlanTable } = await import('../output/plan/table.ts');
       return stream.write(renderPlanTable(plan, { ...stream, isWide: format === 'wide' }));
     }
     case 'json':
     case 'yaml':
       return writeDocument(stream, format, { ...plan });
     case 'markdown':
-      return stream.write((await import('../output/plan-markdown.ts')).renderPlanMarkdown(plan));
+      return stream.write((await import('../output/plan/markdown.ts')).renderPlanMarkdown(plan));
     case 'html':
-      return stream.write((await import('../output/plan-html.ts')).renderPlanHtml(plan));
+      return stream.write((await import('../output/plan/html.ts')).renderPlanHtml(plan));
   }
 }
 

@@ -7,7 +7,7 @@ import { usageFailure } from '../failure.ts';
 import { zoneNamed } from '../live/acting.ts';
 import { type Asked, type AskFlags, ask } from '../live/asking.ts';
 import { durationFlag } from '../live/when.ts';
-import { instantText } from '../output/plan-words.ts';
+import { instantText } from '../output/plan/words.ts';
 import { plural } from '../output/words.ts';
 
 export interface ProtectOptions extends AskFlags {

@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
-import { judge } from '../../engine/judge.ts';
+import { judge } from '../../engine/judge/judge.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';

@@ -8,7 +8,7 @@ export function run(context: CommandContext, options: AskFlags): Promise<ExitCod
     const { name, live } = asked;
     const run = publishedRun(asked);
     // Pods that did not come back as they should hold a run that has not failed.
-    const isHeld = live.decision.waits.some(({ rule }) => rule === 'promotion-placed');
+    const isHeld = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
     const isBack = run?.rolledBack !== undefined && run.outcome === 'completed';
     if (run === undefined || (run.outcome !== 'failed' && !isBack && !isHeld))
       return { text: () => `${name} has no run that failed; nothing is to be retried\n` };

@@ -6,7 +6,7 @@ import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { paragraph } from '../output/plan-table-layout.ts';
+import { paragraph } from '../output/plan/table-layout.ts';
 
 export interface SchemaOptions {
   readonly path?: string;

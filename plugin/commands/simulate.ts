@@ -1,5 +1,5 @@
 // The verb simulate: the plan carried out many times by the agent itself on a virtual clock, while things go wrong, with judges at every commit.
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

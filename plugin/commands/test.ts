@@ -5,7 +5,7 @@ import { renderFinding } from '../../policies/findings/render.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/test-results.ts';
+import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/tests/results.ts';
 import { type PolicyTestFile, type PolicyTests, readPolicyTests } from '../source/policy-tests.ts';
 
 export interface TestOptions {

@@ -3,7 +3,7 @@ import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/fa
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { hashText } from '../../engine/hash.ts';
-import { judge } from '../../engine/judge.ts';
+import { judge } from '../../engine/judge/judge.ts';
 import { changeAnnotations } from '../../engine/publish/run-record.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { type Cluster, withCluster } from '../connection.ts';

@@ -1,15 +1,15 @@
 // The verb uninstall: what is to be deleted as YAML, or deleted object by object, and what is left.
 import { isUnknown } from '../../engine/snapshot.ts';
-import { type HeldSet, heldLeftovers, heldWarning } from '../../policies/install/held-partitions.ts';
-import { leftovers, removal } from '../../policies/install/installation.ts';
-import type { InstallOptions } from '../../policies/install/object.ts';
+import { type HeldSet, heldLeftovers, heldWarning } from '../../install/held-partitions.ts';
+import { leftovers, removal } from '../../install/installation.ts';
+import type { InstallOptions } from '../../install/object.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { printObjects } from '../live/acting.ts';
 import { isMeant, type PromptFlags } from '../live/confirm.ts';
 import { plural } from '../output/words.ts';
-import { deleteInstallation } from '../source/cluster-install.ts';
+import { deleteInstallation } from '../source/cluster/install.ts';
 import { readHeldSets } from '../source/held-partitions.ts';
 import { anyWorkload, type InstallationFlags, readScope, writePolicyErrors } from '../source/installation.ts';
 

@@ -11,8 +11,8 @@ export interface AgentRight {
   readonly weight: 'required' | 'optional';
   /** `namespace`: in each that is looked after. `agent`: in the agent's own. `cluster`: of no namespace. */
   readonly scope: 'namespace' | 'agent' | 'cluster';
-  /** Only where there is a group whose pods are promoted, or whose replicas come from a ReplicaTemplate. */
-  readonly only?: 'promoting' | 'mirroring';
+  /** Only where there is a group whose pods are pinned, or whose replicas come from a ReplicaTemplate. */
+  readonly only?: 'pinned' | 'mirroring';
 }
 
 interface RightOptions {
@@ -47,7 +47,7 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('apps', 'statefulsets', lookAndRead, 'no group can be looked after', required),
   ...rights('apps', 'statefulsets', ['patch'], 'no replicas are written', required),
   ...rights('apps', 'statefulsets/status', ['update'], 'the current revision of OnDelete sets stays behind'),
-  ...rights('apps', 'controllerrevisions', ['get'], 'no pod is promoted to another revision', { ...required, only: 'promoting' }),
+  ...rights('apps', 'controllerrevisions', ['get'], 'no pod is pinned to another revision', { ...required, only: 'pinned' }),
   ...rights('policy', 'poddisruptionbudgets', look, 'budgets are unknown, and no pod is evicted'),
   ...rights(grafana, 'zoneawarepoddisruptionbudgets', look, 'zone budgets are unknown'),
   ...rights('', 'configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),

@@ -77,11 +77,11 @@ export const publishedDecisions: Check = ({ groups, leases, published, accounts 
 };
 
 /** A group that a person has to let go on: restarts would be for nothing until the webhook is mended. */
-export const placedPromotions: Check = ({ published }) =>
+export const placedPins: Check = ({ published }) =>
   (isUnknown(published) ? [] : published).flatMap(({ namespace, group, misplaced }): readonly CheckResult[] => {
     if (misplaced === undefined) return [];
     const message = `${namespace}/${group} stands still: ${misplaced}; mend the webhook, then: kubectl rollout-group retry ${group} -n ${namespace}`;
-    return [{ check: 'promotion', verdict: 'FAIL', message, code: 'RG6026' }];
+    return [{ check: 'pin', verdict: 'FAIL', message, code: 'RG6026' }];
   });
 
 /** Two Leases that are kept mean two agents that know nothing of one another; so do two names under the decisions of one namespace. */

@@ -1,6 +1,6 @@
 // The checks of doctor, in the order in which they are shown.
 import { admissionPolicies } from './admission-policies.ts';
-import { agentPermissions, agentPresent, placedPromotions, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
+import { agentPermissions, agentPresent, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
 import { channels } from './channels.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
@@ -15,7 +15,7 @@ const checks: readonly Check[] = [
   singleAgent,
   unwatchedNamespaces,
   publishedDecisions,
-  placedPromotions,
+  placedPins,
   agentPermissions,
   installedKinds,
   otherOperator,

@@ -2,10 +2,10 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapshot.ts';
+import type { PolicyProblem } from '../../install/registered-policies.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
-import type { PolicyProblem } from '../../policies/install/registered-policies.ts';
 import type { Kind } from '../../policies/schema/kinds.ts';
 import type { AgentRight } from './agent-rights.ts';
 
@@ -42,7 +42,7 @@ export interface PublishedFact {
   readonly leader?: string;
   /** StatefulSets of its zones. */
   readonly members?: readonly string[];
-  /** What holds the group because promoted pods came back at another revision. */
+  /** What holds the group because pinned pods came back at another revision. */
   readonly misplaced?: string;
 }
 

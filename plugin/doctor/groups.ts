@@ -1,5 +1,5 @@
 // The groups themselves: members that are missing, strategies and labels that do not fit, budgets that overlap, ledgers without a group.
-import { ledgerName } from '../../engine/ledger-document.ts';
+import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
@@ -49,15 +49,15 @@ const ownChecks: ReadonlySet<string> = new Set(['RG4012', 'RG4013', 'RG2117', 'R
 
 export const strategies: Check = (facts) => {
   const results = facts.groups.flatMap((group) => {
-    const wanted = group.rollout.engine === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
+    const wanted = group.rollout.strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
     return membersOf(facts, group)
       .filter(({ updateStrategy }) => updateStrategy !== wanted)
       .map(({ namespace, name, updateStrategy }): CheckResult => {
-        const message = `${namespace}/${name} has the strategy ${updateStrategy}, and the engine ${group.rollout.engine} needs ${wanted}`;
+        const message = `${namespace}/${name} has the strategy ${updateStrategy}, and the engine ${group.rollout.strategy} needs ${wanted}`;
         return { check: 'strategy', verdict: 'FAIL', message, code: 'RG6013' };
       });
   });
-  return facts.groups.length === 0 ? [] : orOk('strategy', results, 'every strategy fits its engine');
+  return facts.groups.length === 0 ? [] : orOk('strategy', results, 'every strategy fits its strategy');
 };
 
 /** Pods of adopted groups are found by the label `name`. */

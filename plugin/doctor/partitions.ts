@@ -1,8 +1,8 @@
 // StatefulSets that nobody lets go on: a partition of ours holds all their pods, and no group is there for them.
 import { isUnknown } from '../../engine/snapshot.ts';
+import { releaseCommand } from '../../install/held-partitions.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { holdingPartition } from '../../policies/engines.ts';
-import { releaseCommand } from '../../policies/install/held-partitions.ts';
+import { holdingPartition } from '../../policies/strategies.ts';
 import { keptLeases } from './agent.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 

@@ -1,6 +1,6 @@
 // Are the webhooks registered as an installation registers them, and in force where there are groups?
 import { isUnknown } from '../../engine/snapshot.ts';
-import { enforceLabel } from '../../policies/install/object.ts';
+import { enforceLabel } from '../../install/object.ts';
 import { type Check, type CheckResult, skipped } from './check.ts';
 
 /** More of them have the same cause. */

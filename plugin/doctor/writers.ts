@@ -1,7 +1,7 @@
 // Who else writes what the agent writes: another operator, autoscalers, GitOps tools.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { gitOpsOwner } from '../source/cluster-owner.ts';
+import { gitOpsOwner } from '../source/cluster/owner.ts';
 import { type AutoscalerFact, type Check, type CheckResult, type Facts, orOk, skipped } from './check.ts';
 
 /** grafana/rollout-operator and the agent in one cluster. */

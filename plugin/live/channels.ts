@@ -2,7 +2,7 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { ledgerLabel } from '../../engine/ledger-document.ts';
+import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown } from '../../engine/snapshot.ts';

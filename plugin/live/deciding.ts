@@ -12,7 +12,7 @@ export interface MadeDecision {
   readonly leader?: string;
   /** StatefulSets of its zones. */
   readonly members?: readonly string[];
-  /** What holds the group because promoted pods came back at another revision, until somebody has looked. */
+  /** What holds the group because pinned pods came back at another revision, until somebody has looked. */
   readonly misplaced?: string;
 }
 
@@ -30,7 +30,7 @@ export async function readDecisions(cluster: Cluster, namespaces: readonly strin
     if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
     for (const { namespace: place, group, decidedMs, leader, waits, zones } of readWorld(listing).published.values()) {
       // With an end it goes on by itself.
-      const misplaced = waits.find(({ rule, earliestMs }) => rule === 'promotion-placed' && earliestMs === undefined)?.fact;
+      const misplaced = waits.find(({ rule, earliestMs }) => rule === 'pin-applied' && earliestMs === undefined)?.fact;
       found.push({
         namespace: place,
         group,

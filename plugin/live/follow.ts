@@ -3,7 +3,7 @@ import type { Cluster, ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import type { OtherView } from '../output/key-bar.ts';
-import type { TableLook } from '../output/plan-table.ts';
+import type { TableLook } from '../output/plan/table.ts';
 import { openDisplay } from './display.ts';
 import { onLeaving } from './interrupt.ts';
 import { type ReadGroups, type Scope, watchGroups } from './read.ts';

@@ -1,5 +1,5 @@
 // A group that nothing defines any more: what to say of it, and what becomes of its StatefulSets when it said that they are handed back.
-import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
+import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
 import { instantText } from '../../policies/instant.ts';

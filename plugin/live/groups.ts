@@ -1,7 +1,7 @@
 // The groups of a cluster with one decision each: what the agent published, or, where no agent has, what the engine decides from what can be read.
 
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import { publishedDecision, readPublished } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isStatusMapName } from '../../engine/publish/status-map.ts';

@@ -4,7 +4,7 @@ import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../cluster/request/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
-import { isHold } from '../../engine/people.ts';
+import { isHold } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { rolloutIntents } from './kinds.ts';

@@ -1,8 +1,8 @@
 // What the engine says now of a request that was refused: from its Event, or found again by the id of the decision.
 
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
-import { judge } from '../../engine/judge.ts';
-import { decodeRequest } from '../../engine/request-document.ts';
+import { judge } from '../../engine/judge/judge.ts';
+import { decodeRequest } from '../../engine/judge/request-document.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { readEvidence } from './read.ts';

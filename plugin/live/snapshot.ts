@@ -1,6 +1,6 @@
 // What was listed of a cluster as the engine takes it; what may not be read or is not understood is unknown.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
+import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';

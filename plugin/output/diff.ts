@@ -4,9 +4,9 @@ import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import type { PlannedChange } from '../../engine/plan/document.ts';
 import type { Difference, GroupDifference, ObjectDifference, ZonePart } from '../difference.ts';
 import type { GroupSiblings } from '../sibling-difference.ts';
-import { valueText } from './plan-changes.ts';
-import type { TableLook } from './plan-table.ts';
-import { podsText } from './plan-words.ts';
+import { valueText } from './plan/changes.ts';
+import type { TableLook } from './plan/table.ts';
+import { podsText } from './plan/words.ts';
 import { plural } from './words.ts';
 
 /** The text, ending in a line break. */

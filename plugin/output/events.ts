@@ -1,8 +1,8 @@
 // Events as lines: when, about what, why.
 import type { GroupEvent } from '../live/events.ts';
 import { ageText, secondText } from '../live/when.ts';
-import type { TableLook } from './plan-table.ts';
-import { alignRows, type Column } from './plan-table-layout.ts';
+import type { TableLook } from './plan/table.ts';
+import { alignRows, type Column } from './plan/table-layout.ts';
 
 const columns: readonly Column[] = [
   { title: 'LAST SEEN', align: 'left' },

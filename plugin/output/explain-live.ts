@@ -6,8 +6,8 @@ import { ageText } from '../live/when.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import { readingText } from './group-tree.ts';
 import { metricText, podTrouble, shortRevision, troubledPods, unreadZones } from './group-words.ts';
-import type { TableLook } from './plan-table.ts';
-import { shortDigest } from './plan-words.ts';
+import type { TableLook } from './plan/table.ts';
+import { shortDigest } from './plan/words.ts';
 
 export interface LiveExplanation {
   readonly live: LiveGroup;
@@ -90,14 +90,14 @@ function isWithin(ordinal: number, range: string): boolean {
   return ordinal >= first && ordinal <= last;
 }
 
-/** Nothing of the engine onDelete: it holds no pod back. */
-function engineFacts({ engine, zones }: PublishedDecision): readonly Fact[] {
-  if (engine === undefined || engine === 'onDelete') return [];
-  const parts = zones.flatMap(({ zone, partition, promoted }) => [
+/** Nothing of the strategy onDelete: it holds no pod back. */
+function engineFacts({ strategy, zones }: PublishedDecision): readonly Fact[] {
+  if (strategy === undefined || strategy === 'onDelete') return [];
+  const parts = zones.flatMap(({ zone, partition, pinned }) => [
     ...(partition === undefined ? [] : [`${zone} at partition ${partition}`]),
-    ...(promoted === undefined ? [] : [`${zone} promoted ${promoted}`]),
+    ...(pinned === undefined ? [] : [`${zone} pinned ${pinned}`]),
   ]);
-  return [['engine', `${engine}${parts.length === 0 ? '' : `: ${parts.join('; ')}`}`]];
+  return [['strategy', `${strategy}${parts.length === 0 ? '' : `: ${parts.join('; ')}`}`]];
 }
 
 function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[] {

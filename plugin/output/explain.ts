@@ -7,9 +7,9 @@ import { isLimitOfZero } from '../../engine/rule.ts';
 import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
 import type { Style } from './colour.ts';
 import { goalText, missingText, podsMissing, unreadZones } from './group-words.ts';
-import type { TableLook } from './plan-table.ts';
-import { paragraph } from './plan-table-layout.ts';
-import { factText, passesText, podsText, sourceText, spanText } from './plan-words.ts';
+import type { TableLook } from './plan/table.ts';
+import { paragraph } from './plan/table-layout.ts';
+import { factText, passesText, podsText, sourceText, spanText } from './plan/words.ts';
 import { plural } from './words.ts';
 
 /** A step of a decision just made names its pods; one that was published counts them. */

@@ -2,7 +2,7 @@
 import { countFindings, type Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { findingBlocks } from './findings-text.ts';
+import { findingBlocks } from './findings/text.ts';
 import { plural } from './words.ts';
 
 /** Prints the findings and what they add up to. */

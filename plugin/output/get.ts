@@ -2,9 +2,9 @@
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
 import { infoText, partText, phaseStyles, podTotals, waveText } from './group-words.ts';
-import type { TableLook } from './plan-table.ts';
-import { alignRows, type Column, type Row } from './plan-table-layout.ts';
-import { shortDigest } from './plan-words.ts';
+import type { TableLook } from './plan/table.ts';
+import { alignRows, type Column, type Row } from './plan/table-layout.ts';
+import { shortDigest } from './plan/words.ts';
 
 export interface GroupsTable {
   readonly groups: readonly LiveGroup[];

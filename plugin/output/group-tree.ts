@@ -8,9 +8,9 @@ import { endText } from './estimate-words.ts';
 import { marks } from './explain.ts';
 import { goalText, metricText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import type { ZoneProgress } from './live.ts';
-import type { TableLook } from './plan-table.ts';
-import { alignRows, type Column, paragraph, type Row, shorten } from './plan-table-layout.ts';
-import { factText, passesText, shortDigest } from './plan-words.ts';
+import type { TableLook } from './plan/table.ts';
+import { alignRows, type Column, paragraph, type Row, shorten } from './plan/table-layout.ts';
+import { factText, passesText, shortDigest } from './plan/words.ts';
 import { type PodDetail, podRows } from './pod-rows.ts';
 import { plural } from './words.ts';
 
@@ -74,7 +74,7 @@ function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook
     decided,
     ...(decision.leader === undefined ? [] : [`by ${decision.leader}`]),
     ...(decision.origin === undefined ? [] : [`defined by ${decision.origin}`]),
-    ...(decision.engine === undefined || decision.engine === 'onDelete' ? [] : [`engine ${decision.engine}`]),
+    ...(decision.strategy === undefined || decision.strategy === 'onDelete' ? [] : [`strategy ${decision.strategy}`]),
     `policy ${shortDigest(decision.policyDigest) || '-'}`,
     ...(decision.openClaims === 0 ? [] : [plural(decision.openClaims, 'open claim')]),
   ];
@@ -134,8 +134,8 @@ function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, {
 }
 
 /** How far the engine has let the zone go. */
-function heldText({ partition, promoted }: PublishedZone): readonly string[] {
-  return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(promoted === undefined ? [] : [`promoted ${promoted}`])];
+function heldText({ partition, pinned }: PublishedZone): readonly string[] {
+  return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(pinned === undefined ? [] : [`pinned ${pinned}`])];
 }
 
 function holdLines(wait: PublishedWait, nowMs: number, look: TableLook): readonly string[] {

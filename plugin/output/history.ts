@@ -2,9 +2,9 @@
 import type { ShownRun } from '../../engine/publish/run-outcome.ts';
 import type { Style } from './colour.ts';
 import { shortRevision } from './group-words.ts';
-import type { TableLook } from './plan-table.ts';
-import { alignRows, type Column, paragraph } from './plan-table-layout.ts';
-import { spanText } from './plan-words.ts';
+import type { TableLook } from './plan/table.ts';
+import { alignRows, type Column, paragraph } from './plan/table-layout.ts';
+import { spanText } from './plan/words.ts';
 import { plural } from './words.ts';
 
 const columns: readonly Column[] = [

@@ -1,7 +1,7 @@
 // The last lines of a live screen: the keys, the question that waits for an answer, and what came of it; and the page that explains them.
 import { commandText, type KeyState } from '../live/keys.ts';
-import type { TableLook } from './plan-table.ts';
-import { paragraph, shorten } from './plan-table-layout.ts';
+import type { TableLook } from './plan/table.ts';
+import { paragraph, shorten } from './plan/table-layout.ts';
 
 /** What the key `d` changes to. */
 export type OtherView = 'details' | 'summary';

@@ -3,7 +3,7 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
 import { ageText } from '../live/when.ts';
 import { shortRevision } from './group-words.ts';
-import type { Row } from './plan-table-layout.ts';
+import type { Row } from './plan/table-layout.ts';
 
 /** How pods that do not move are shown. */
 export type PodDetail = 'ranges' | 'all';

@@ -9,7 +9,7 @@ import { changeText } from './change-words.ts';
 import { endText, startingText, zoneEndText } from './estimate-words.ts';
 import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-words.ts';
 import { type Moment, renderFrame } from './live.ts';
-import type { TableLook } from './plan-table.ts';
+import type { TableLook } from './plan/table.ts';
 
 /** The lines of one frame, with when it is likely to end as far as that has been reckoned. */
 export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {

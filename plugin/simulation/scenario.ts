@@ -8,8 +8,8 @@ import type { FaultClass } from '../../simulation/faults/fault.ts';
 import { givenGroup, shapeOf } from '../../simulation/given.ts';
 import { between, draw, streamOf } from '../../simulation/random.ts';
 import type { GivenGroup, GroupShape, Scenario, ScenarioEvent } from '../../simulation/scenario.ts';
-import { highestRate, isDrawn } from '../../simulation/search/draw.ts';
-import { drawnAccidents } from '../../simulation/search/draw-events.ts';
+import { highestRate, isDrawn } from '../../simulation/search/draw/draw.ts';
+import { drawnAccidents } from '../../simulation/search/draw/events.ts';
 import type { Json } from '../../simulation/server/request.ts';
 import { faultsNamed } from '../source/faults.ts';
 

@@ -5,18 +5,18 @@ import type { Resource } from '../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
-import { holdingPartition, isPartitioned, isPromoted } from '../../policies/engines.ts';
-import type { HeldSet } from '../../policies/install/held-partitions.ts';
-import { agentName } from '../../policies/install/object.ts';
-import type { InstallScope } from '../../policies/install/scope.ts';
+import type { HeldSet } from '../../install/held-partitions.ts';
+import { agentName } from '../../install/object.ts';
+import type { InstallScope } from '../../install/scope.ts';
+import { holdingPartition, isPartitioned, isPinned } from '../../policies/strategies.ts';
 import type { Cluster } from '../connection.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { namespacesFlagOf } from './agent-flags.ts';
-import { comparedObjects, readObjects } from './cluster.ts';
-import { asFile } from './cluster-policies.ts';
+import { comparedObjects, readObjects } from './cluster/cluster.ts';
+import { asFile } from './cluster/policies.ts';
 
 /**
- * Those with the partition that holds everything, of whatever group, and members of groups of the engines `partition` and `promote` with a partition that
+ * Those with the partition that holds everything, of whatever group, and members of groups of the strategies `partition` and `pinned` with a partition that
  * holds some of their pods. Sorted. Unknown where StatefulSets may not be read.
  */
 export async function readHeldSets(
@@ -27,10 +27,10 @@ export async function readHeldSets(
     const namespaces = scope.namespaces.length === 0 ? await toldNamespaces(cluster, agentNamespace) : scope.namespaces;
     const objects = await readObjects(cluster, namespaces, agentNamespace);
     const { groups } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace }).resolution.bundle;
-    const live = groups.filter((group) => isPartitioned(group) || isPromoted(group));
+    const live = groups.filter((group) => isPartitioned(group) || isPinned(group));
     const members = new Set([
       ...live.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
-      ...[...scope.partition.members, ...scope.promote.members].map(({ namespace, statefulSet }) => `${namespace}/${statefulSet}`),
+      ...[...scope.partition.members, ...scope.pinned.members].map(({ namespace, statefulSet }) => `${namespace}/${statefulSet}`),
     ]);
     return objects.statefulSets
       .map(observeStatefulSet)

@@ -1,10 +1,11 @@
 // From the flags of install and uninstall to what they are about.
+
+import type { InstallOptions } from '../../install/object.ts';
+import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
-import type { InstallOptions } from '../../policies/install/object.ts';
-import { everywhere, type InstallScope, installScope } from '../../policies/install/scope.ts';
 import type { CommandContext } from '../context.ts';
 import { usageFailure } from '../failure.ts';
-import { findingBlocks } from '../output/findings-text.ts';
+import { findingBlocks } from '../output/findings/text.ts';
 import { plural } from '../output/words.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { readInputs } from './input.ts';

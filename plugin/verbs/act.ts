@@ -144,7 +144,7 @@ const abort: Verb = {
     'The run ends as failed: pods on their way finish, and nothing else moves until somebody goes back (undo), on (retry) or forward with a new template. Replicas stay as they are. Where nothing rolls it says so and ends with 0.',
   arguments: [groupArgument],
   options: [
-    { flags: '--rollback', description: 'Bring the new pods back to what they ran before. Groups of the engine promote only.' },
+    { flags: '--rollback', description: 'Bring the new pods back to what they ran before. Groups of the strategy pinned only.' },
     ...actOptions,
     agentNamespaceOption,
   ],

@@ -6,8 +6,8 @@ import { valueAt } from '../schema/schema-walk.ts';
 import type { Path } from '../yaml/document.ts';
 import { agentDocuments } from './agent-documents.ts';
 import { type ForeignObject, foreignFinding, foreignText, type Reading, type Surroundings } from './foreign.ts';
-import { isPhasedRollout, phasedOwner, readPhasedRollout } from './phased-rollout.ts';
-import { isStatefulsetRollout, readStatefulsetRollout } from './statefulset-rollout.ts';
+import { isPhasedRollout, phasedOwner, readPhasedRollout } from './phased/rollout.ts';
+import { isStatefulsetRollout, readStatefulsetRollout } from './statefulset-rollout/statefulset-rollout.ts';
 
 export interface Conversion {
   /** Sorted by namespace and name. */

@@ -45,7 +45,7 @@ export function groupDocument(members: readonly AdoptedMember[], zones: Readonly
         down: { betweenZones: common.betweenZones, delayed: common.delayed, prepare: common.prepare },
       },
       rollout: {
-        engine: 'onDelete',
+        strategy: 'onDelete',
         order: 'ascending',
         rotateBy: 'delete',
         maxUnavailable: common.maxUnavailable,

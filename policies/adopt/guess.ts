@@ -1,8 +1,9 @@
 // Groups of StatefulSets that nobody has labelled, guessed from their names and from where their pods run: proposals, each with how it was guessed.
-import { holdingPartition } from '../engines.ts';
+
 import { matchesSelector } from '../label-selector.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { holdingPartition } from '../strategies.ts';
 import { groupName, zoneNames } from './names.ts';
 import { readZoneLike, type Strategy, type ZoneLike } from './zone-like.ts';
 
@@ -178,14 +179,14 @@ function areInOwnZones(members: readonly ZoneLike[]): boolean {
 /** The proposal, or why there is none. */
 function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): GuessedGroup | string {
   const zones = zoneNames(sets.map(({ name }) => name));
-  const { engine, lines } = engineFor(sets.map(({ strategy }) => strategy));
+  const { strategy, lines } = strategyFor(sets.map(({ strategy: written }) => written));
   const document = schemas.RolloutGroup.safeParse({
     apiVersion,
     kind: 'RolloutGroup',
     metadata: { name: groupName(base), namespace: sets[0]?.namespace },
     spec: {
       members: { zones: sets.map(({ name }) => ({ name: zones.get(name), statefulSet: name })) },
-      rollout: { engine },
+      rollout: { strategy },
     },
   });
   if (!document.success) return document.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
@@ -201,32 +202,32 @@ function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): G
 }
 
 interface Engine {
-  readonly engine: 'promote' | 'onDelete';
+  readonly strategy: 'pinned' | 'onDelete';
   readonly lines: readonly string[];
 }
 
 /** The engine that the strategies are ready for, as lint asks for them; the recommended one where they are. */
-function engineFor(strategies: readonly Strategy[]): Engine {
+function strategyFor(strategies: readonly Strategy[]): Engine {
   const isRolling = ({ type, partition = holdingPartition }: Strategy): boolean =>
     type === 'RollingUpdate' && partition === holdingPartition;
   if (strategies.every(isRolling)) {
     return {
-      engine: 'promote',
+      strategy: 'pinned',
       lines: [
-        `The engine is promote, the recommended one: every StatefulSet has RollingUpdate, and no partition but ${holdingPartition}, which the agent writes.`,
+        `The strategy is pinned, the recommended one: every StatefulSet has RollingUpdate, and no partition but ${holdingPartition}, which the agent writes.`,
         'It needs the webhook on the creation of pods: kubectl rollout-group install.',
       ],
     };
   }
-  const toPromote = `To take promote, the recommended one, give every StatefulSet the strategy RollingUpdate, without a partition or with ${holdingPartition}.`;
+  const toPin = `To take pinned, the recommended one, give every StatefulSet the strategy RollingUpdate, without a partition or with ${holdingPartition}.`;
   if (strategies.every(({ type }) => type === 'OnDelete'))
-    return { engine: 'onDelete', lines: ['The engine is onDelete, since every StatefulSet has the strategy OnDelete.', toPromote] };
+    return { strategy: 'onDelete', lines: ['The strategy is onDelete, since every StatefulSet has the strategy OnDelete.', toPin] };
   return {
-    engine: 'onDelete',
+    strategy: 'onDelete',
     lines: [
-      'The engine is onDelete, since the strategies differ or name a partition; it replaces no pod before every StatefulSet has the strategy OnDelete.',
+      'The strategy is onDelete, since the strategies differ or name a partition; it replaces no pod before every StatefulSet has the strategy OnDelete.',
       'Until then Kubernetes rolls the others by itself as soon as their template changes.',
-      toPromote,
+      toPin,
     ],
   };
 }

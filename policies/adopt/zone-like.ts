@@ -1,7 +1,7 @@
 // What a StatefulSet without labels of a group tells about its place among others: the zone in its name, and where its pods must run.
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
 import { labelKeys } from './keys.ts';
-import { phasedOwner } from './phased-rollout.ts';
+import { phasedOwner } from './phased/rollout.ts';
 
 /** How a name says that it is one zone of several. */
 export type SuffixKind = 'zone' | 'cloud zone' | 'letter' | 'number';

@@ -1,9 +1,9 @@
 // What the manifests of members say against the group: another update strategy than the engine needs, and autoscalers of their own.
 import type { GroupDefinition } from '../definition.ts';
-import { holdingPartition } from '../engines.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { holdingPartition } from '../strategies.ts';
 import type { Path } from '../yaml/document.ts';
 import { autoscalersOf, scales } from './autoscalers.ts';
 import type { LintCheck, LintContext } from './context.ts';
@@ -13,9 +13,9 @@ export const updateStrategies: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const definition = context.bundle.groups.find((one) => one.namespace === group.namespace && one.name === group.name);
     if (!definition) return [];
-    const related = [sourceOf(group.place(['spec', 'rollout', 'engine']))];
+    const related = [sourceOf(group.place(['spec', 'rollout', 'strategy']))];
     return memberManifests(context, definition).flatMap((manifest): readonly Finding[] => {
-      const problem = strategyProblem(manifest, definition.rollout.engine);
+      const problem = strategyProblem(manifest, definition.rollout.strategy);
       if (problem === undefined) return [];
       const { path, message, hint } = problem;
       return [finding('RG2117', manifest.place(path), message, { related, hint })];
@@ -28,26 +28,26 @@ interface StrategyProblem {
   readonly hint?: string;
 }
 
-function strategyProblem({ name, value }: Manifest, engine: GroupDefinition['rollout']['engine']): StrategyProblem | undefined {
+function strategyProblem({ name, value }: Manifest, strategy: GroupDefinition['rollout']['strategy']): StrategyProblem | undefined {
   if (!isRecord(value['spec'])) return undefined;
   const type = valueAt(value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
-  const wanted = engine === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
+  const wanted = strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
   if (type !== wanted) {
-    const message = `the StatefulSet ${name} has the update strategy ${String(type)}; the engine ${engine} needs ${wanted}`;
+    const message = `the StatefulSet ${name} has the update strategy ${String(type)}; the strategy ${strategy} needs ${wanted}`;
     return { path: ['spec', 'updateStrategy', 'type'], message };
   }
   const path = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
   const partition = valueAt(value, path);
-  if (partition === undefined || partition === null || engine === 'onDelete') return undefined;
+  if (partition === undefined || partition === null || strategy === 'onDelete') return undefined;
   const named = { path, hint: partitionHint(value, partition) };
-  if (engine === 'partition') {
+  if (strategy === 'partition') {
     // Whatever number it is: applied in the middle of a rollout it takes the place of the agent's.
     return { ...named, message: `the StatefulSet ${name} has the partition ${String(partition)}, which the agent writes; leave it out` };
   }
   if (partition === holdingPartition) return undefined;
   return {
     ...named,
-    message: `the StatefulSet ${name} has the partition ${String(partition)}; the engine promote needs ${holdingPartition} or none`,
+    message: `the StatefulSet ${name} has the partition ${String(partition)}; the strategy pinned needs ${holdingPartition} or none`,
   };
 }
 

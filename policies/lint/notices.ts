@@ -7,10 +7,10 @@ import { eachGroup, type LintCheck } from './context.ts';
 
 /** Under `onDelete` no partition keeps the StatefulSet controller from anything: pods wait for somebody to delete them, whoever is there. */
 export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
-  const { engine, onPolicyDeleted } = group.value.spec.rollout;
-  if (engine !== 'onDelete' || onPolicyDeleted !== 'release') return [];
+  const { strategy, onPolicyDeleted } = group.value.spec.rollout;
+  if (strategy !== 'onDelete' || onPolicyDeleted !== 'release') return [];
   const place = group.place(['spec', 'rollout', 'onPolicyDeleted'], 'key');
-  return [finding('RG2205', place, 'under the engine onDelete there is nothing to release: pods wait until somebody deletes them')];
+  return [finding('RG2205', place, 'under the strategy onDelete there is nothing to release: pods wait until somebody deletes them')];
 });
 
 /** Groups of the authenticator whose members may approve. */

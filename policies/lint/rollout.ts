@@ -8,15 +8,15 @@ import type { Path } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
 export const rollbackWithoutRevisions: LintCheck = eachGroup((group) => {
-  const { engine, onFailure } = group.value.spec.rollout;
-  if (engine === 'promote' || onFailure !== 'rollback') return [];
-  return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), `the engine ${engine} cannot roll back`)];
+  const { strategy, onFailure } = group.value.spec.rollout;
+  if (strategy === 'pinned' || onFailure !== 'rollback') return [];
+  return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), `the strategy ${strategy} cannot roll back`)];
 });
 
 /** What the StatefulSet controller does in its own way, whatever the group says: it deletes, from the highest ordinal down, one pod after the other. */
 export const settingsOfTheController: LintCheck = eachGroup((group) => {
-  const { engine, order } = group.value.spec.rollout;
-  if (engine !== 'partition') return [];
+  const { strategy, order } = group.value.spec.rollout;
+  if (strategy !== 'partition') return [];
   const path = (field: string): Path => ['spec', 'rollout', field];
   // What a server gives back has every default written out, which nobody asked for.
   const isFromServer = group.find(['metadata', 'uid']) !== undefined;

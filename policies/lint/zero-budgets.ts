@@ -36,7 +36,7 @@ function budgetFindings(context: LintContext, budget: Manifest, group: GroupDefi
     'and',
   )}`;
   const message = `PodDisruptionBudget ${budget.name} lets no pod of ${which} go (${text}), so no rollout of the group ${group.name} replaces one`;
-  const source = group.sources['rollout.engine'] ?? group.sources[''];
+  const source = group.sources['rollout.strategy'] ?? group.sources[''];
   const place = field === undefined ? budget.place(['spec'], 'key') : budget.place(['spec', field]);
   return [finding('RG2216', place, message, { hint: budgetHint(group), related: source === undefined ? [] : [source] })];
 }
@@ -47,8 +47,8 @@ function budgetHint({ name, namespace }: GroupDefinition): string {
 
 /** The eviction API asks budgets; so does the agent before it leaves pods to the StatefulSet controller. */
 function asksBudget(context: LintContext, group: GroupDefinition, { name, maxUnavailable }: ZoneDefinition): boolean {
-  const { engine, rotateBy } = group.rollout;
-  return engine === 'partition' || rotateBy === 'evict' || (maxUnavailable === 'fromBudget' && !isExcused(context, group, name));
+  const { strategy, rotateBy } = group.rollout;
+  return strategy === 'partition' || rotateBy === 'evict' || (maxUnavailable === 'fromBudget' && !isExcused(context, group, name));
 }
 
 interface Covered {

@@ -57,7 +57,7 @@ const zoneSettings: Readonly<Record<string, readonly string[]>> = {
 const groupSettings: readonly string[] = [
   '',
   'rollout.maxUnavailable',
-  'rollout.engine',
+  'rollout.strategy',
   'rollout.replaceUnready',
   'rollout.minInterval',
   'rollout.deadlines',

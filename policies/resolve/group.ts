@@ -118,7 +118,7 @@ function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
 function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly ZoneDefinition[]): RolloutDefinition {
   const { progress, run } = rollout.deadlines;
   return {
-    engine: rollout.engine,
+    strategy: rollout.strategy,
     order: rollout.order,
     rotateBy: rollout.rotateBy,
     minIntervalMs: durationMs(rollout.minInterval),

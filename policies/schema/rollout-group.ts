@@ -192,7 +192,7 @@ const gate = z
 
 const rollout = z
   .strictObject({
-    engine: z.enum(['promote', 'partition', 'onDelete']).describe('Who replaces pods and how a partial rollout keeps its place.'),
+    strategy: z.enum(['pinned', 'partition', 'onDelete']).describe('Who replaces pods and how a partial rollout keeps its place.'),
     order: z.enum(['descending', 'ascending']).default('descending').describe('Order of ordinals within a zone.'),
     rotateBy: z
       .enum(['evict', 'delete'])

@@ -32,7 +32,7 @@ export const rolloutIntentSpec = z.strictObject({
   rollback: z
     .boolean()
     .optional()
-    .describe('With abort: pods go back to what they ran before. Only the engine promote can; the others stop where they are.'),
+    .describe('With abort: pods go back to what they ran before. Only the strategy pinned can; the others stop where they are.'),
   replicas: z.int().min(0).max(100_000).optional().describe('The number of a decrease that is taken back.'),
   toRevision: z.string().max(253).optional(),
   runId: z.string().max(64).optional().describe('The run the intent is for; an approval for another run is void.'),

@@ -8,7 +8,7 @@ export interface FieldDoc {
   /** From the kind on: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
   readonly path: string;
   readonly name: string;
-  /** In words: `duration`, `integer 0 to 100`, `promote | partition | onDelete`, `list of objects`. */
+  /** In words: `duration`, `integer 0 to 100`, `pinned | partition | onDelete`, `list of objects`. */
   readonly type: string;
   readonly isRequired: boolean;
   /** As YAML would say it; absent when a missing field means something of its own. */

@@ -5,7 +5,7 @@ import type { Scheduler } from '../scheduler.ts';
 import type { DisruptionController } from './budgets.ts';
 import type { Kubelets } from './kubelet.ts';
 import type { Nodes } from './nodes.ts';
-import type { PromotionWebhook } from './promotion-webhook.ts';
+import type { PinWebhook } from './pin-webhook.ts';
 import type { StatefulSetController } from './statefulset-controller.ts';
 
 export interface AccidentsOptions {
@@ -19,7 +19,7 @@ export interface AccidentsOptions {
   readonly controller: StatefulSetController;
   readonly disruptions: DisruptionController;
   /** Absent: the group needs none. */
-  readonly webhook?: PromotionWebhook | undefined;
+  readonly webhook?: PinWebhook | undefined;
   readonly told: (what: string) => void;
 }
 

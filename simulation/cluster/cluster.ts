@@ -11,8 +11,8 @@ import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts
 import { startKubelets } from './kubelet.ts';
 import { startNodes } from './nodes.ts';
 import { createPeople } from './people.ts';
+import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
 import { createPodEndpoints } from './pod-endpoints.ts';
-import { createPromotionWebhook, type PodAdmitted } from './promotion-webhook.ts';
 import { replicaSources, withReplicas } from './replica-origins.ts';
 import { startRetries } from './retries.ts';
 import { startStatefulSetController } from './statefulset-controller.ts';
@@ -119,8 +119,8 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
   });
   const webhook =
-    shape.engine === 'promote'
-      ? createPromotionWebhook({ server, namespace, group: group.name, admitted: (pod) => admitted?.(pod) })
+    shape.strategy === 'pinned'
+      ? createPinWebhook({ server, namespace, group: group.name, admitted: (pod) => admitted?.(pod) })
       : undefined;
   const controller = startStatefulSetController({ ...common, ...(webhook === undefined ? {} : { admit: webhook.admit }) });
   const disruptions = startDisruptionController(common);

@@ -1,5 +1,5 @@
 // The objects of the group that a shape describes: StatefulSets, the RolloutGroup or the labels that make them one, budgets, and what is mirrored.
-import { holdingPartition } from '../../policies/engines.ts';
+import { holdingPartition } from '../../policies/strategies.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gatedParts } from './gate-server.ts';
@@ -69,8 +69,8 @@ function statefulSet(zone: string, shape: GroupShape): Json {
 }
 
 /** Groups begin at rest, so that the agent has held theirs. */
-function strategyOf({ engine }: GroupShape): Json {
-  return engine === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } };
+function strategyOf({ strategy }: GroupShape): Json {
+  return strategy === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } };
 }
 
 /** As people label StatefulSets for grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
@@ -130,9 +130,9 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
       ...(gates === undefined ? {} : { gates }),
       rollout: {
-        engine: shape.engine ?? 'onDelete',
+        strategy: shape.strategy ?? 'onDelete',
         // The StatefulSet controller does not ask, and lint says so.
-        ...(shape.engine === 'partition' ? {} : { rotateBy }),
+        ...(shape.strategy === 'partition' ? {} : { rotateBy }),
         maxUnavailable,
         ...(waves === undefined ? {} : { waves }),
       },

@@ -1,5 +1,5 @@
 // Where the number of replicas of each StatefulSet comes from, as the policies say it: who is to be asked to change it, and what it then becomes.
-import { boundedReplicas } from '../../engine/replicas.ts';
+import { boundedReplicas } from '../../engine/decide/replicas.ts';
 import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
 import { customKind, kubernetesKinds, projectKinds, resourceOf, type ServedKind } from '../server/kinds.ts';

@@ -21,7 +21,7 @@ const patienceMs = 120_000;
 /** Tries after which the agent asks. */
 const mostTries = 2;
 
-interface Promoted {
+interface Pinned {
   readonly zone: string;
   readonly ordinal?: number;
   readonly revision: string;
@@ -35,8 +35,8 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, told
   let lastText = '';
   const look = (): void => {
     scheduler.after(lookEveryMs, look);
-    const { promotions = [], run } = ledgerOf(server, namespace, group);
-    const waiting = promotions.filter(({ placements = 0 }) => placements >= mostTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
+    const { pins = [], run } = ledgerOf(server, namespace, group);
+    const waiting = pins.filter(({ placements = 0 }) => placements >= mostTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
     const text = waiting.join(', ');
     if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
     // What was said before counts no more.
@@ -60,7 +60,7 @@ function ledgerOf(
   server: ClusterApi,
   namespace: string,
   group: string,
-): { readonly promotions?: readonly Promoted[]; readonly run?: { readonly id: string } } {
+): { readonly pins?: readonly Pinned[]; readonly run?: { readonly id: string } } {
   const map = server.get('configmaps', namespace, `rollout-group-${group}`) as { readonly data?: Json } | undefined;
   const text = map?.data?.['ledger'];
   return typeof text === 'string' ? JSON.parse(text) : {};

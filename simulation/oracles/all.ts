@@ -7,9 +7,9 @@ import { judgeLeadership } from './leadership.ts';
 import { judgeLedgers } from './ledgers.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { judgePartitions } from './partitions.ts';
+import { judgePins } from './pins.ts';
 import { type Book, createBook } from './places.ts';
 import { judgePreparations } from './preparations.ts';
-import { judgePromotions } from './promotions.ts';
 import { judgeReplicas } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
 import { judgeSettling } from './settling.ts';
@@ -23,7 +23,7 @@ export const bookJudges = {
   preparations: judgePreparations,
   ledgers: judgeLedgers,
   partitions: judgePartitions,
-  promotions: judgePromotions,
+  pins: judgePins,
   decisions: judgeDecisions,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 

@@ -118,7 +118,7 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   // zone that is down.
   const comesFirst = [...place.zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
   // A pod that came back without our webhook is one to be replaced again, when its zone's turn comes.
-  const isPassedBy = comesFirst || scene.group.engine === 'promote';
+  const isPassedBy = comesFirst || scene.group.strategy === 'pinned';
   const elsewhere = open.filter(
     (other) => other.zone !== place.zone && isMember(other) && !(isPassedBy && isReplaced(other, moment.atMs + moment.aheadMs)),
   );

@@ -47,21 +47,21 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S6',
     title: 'the right target',
-    judgedBy: ['targets', 'partitions', 'promotions'],
-    how: 'a promoted pod comes back as it was, or as an agent had decided before it went; not while the webhook is away, nor where the StatefulSet controller asks for what is not current',
+    judgedBy: ['targets', 'partitions', 'pins'],
+    how: 'a pinned pod comes back as it was, or as an agent had decided before it went; not while the webhook is away, nor where the StatefulSet controller asks for what is not current',
   },
   {
     id: 'S7',
     title: 'at most once',
-    judgedBy: ['targets', 'promotions'],
-    how: 'a pod that does not come back at the revision to which it is promoted twice, and then once a person says so',
+    judgedBy: ['targets', 'pins'],
+    how: 'a pod that does not come back at the revision to which it is pinned twice, and then once a person says so',
   },
   {
     id: 'S8',
     title: 'settle first',
     judgedBy: ['availability', 'gates'],
     scope: 'native',
-    how: 'in one zone, and of promoted pods in each, a successor counts whatever revision the StatefulSet controller gave it',
+    how: 'in one zone, and of pinned pods in each, a successor counts whatever revision the StatefulSet controller gave it',
   },
   {
     id: 'S9',
@@ -104,8 +104,8 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S19',
     title: 'written ahead',
-    judgedBy: ['ledgers', 'promotions'],
-    how: 'disruptions, and what pods are promoted to',
+    judgedBy: ['ledgers', 'pins'],
+    how: 'disruptions, and what pods are pinned to',
   },
   { id: 'S20', title: 'preconditions', judgedBy: ['requests'] },
   {
@@ -162,7 +162,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['leadership'],
     how: 'from the end of all faults, since nothing else is free of them, and from when the last process came or went',
   },
-  { id: 'L4', title: 'claims end', judgedBy: ['ledgers', 'promotions'], how: 'claims and promotions' },
+  { id: 'L4', title: 'claims end', judgedBy: ['ledgers', 'pins'], how: 'claims and pins' },
   { id: 'L5', title: 'who stays is told so', judgedBy: ['preparations', 'ledgers'] },
   { id: 'L6', title: 'no wedge', judgedBy: ['settling'], how: 'at the end nothing stands at a revision that never became ready' },
   { id: 'L7', title: 'isolation', leftOut: 'a run has one group; that groups do not wait for one another is tested with the loop' },

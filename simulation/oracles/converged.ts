@@ -62,7 +62,7 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
     const ledger = readLedger(map);
     if (ledger === undefined) return `the ledger ${map.metadata.name} cannot be read`;
     if (ledger.claims.size > 0) return `the ledger ${map.metadata.name} announces ${ledger.claims.size} disruptions`;
-    if (ledger.promotions.size > 0) return `the ledger ${map.metadata.name} promotes ${ledger.promotions.size} pods`;
+    if (ledger.pins.size > 0) return `the ledger ${map.metadata.name} pins ${ledger.pins.size} pods`;
     const staying = stayingPods(ledger, scene);
     if (staying.length > 0) return `the ledger ${map.metadata.name} names ${staying.join(', ')} as prepared to leave`;
   }

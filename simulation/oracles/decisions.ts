@@ -1,6 +1,6 @@
 // Judges of single turns: made from a whole and recent view, by one policy, reproducible, and with a reason (S4, S5, S21, S25, S27, L8, L9).
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import { processLetter } from '../letter.ts';
 import { runStartMs } from '../process/clock.ts';
 import type { Commit } from '../server/request.ts';

@@ -1,4 +1,4 @@
-// The ledgers in the storage, read by the rules of docs alone: what is claimed there, under which leadership, and which pods are promoted.
+// The ledgers in the storage, read by the rules of docs alone: what is claimed there, under which leadership, and which pods are pinned.
 import type { ModelObject } from '../server/request.ts';
 import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
@@ -21,7 +21,7 @@ export interface PreparedPod {
 }
 
 /** A pod of this ordinal is made at this revision. */
-export interface PromotedPod {
+export interface PinnedPod {
   readonly zone: string;
   readonly ordinal: number;
   readonly revision: string;
@@ -34,8 +34,8 @@ export interface LedgerText {
   readonly claims: ReadonlyMap<string, Claimed>;
   /** Pods that may be prepared to leave. They outlive the pods, whose successors may be prepared too. */
   readonly prepared: readonly PreparedPod[];
-  /** By zone and ordinal (promotionKey). */
-  readonly promotions: ReadonlyMap<string, PromotedPod>;
+  /** By zone and ordinal (pinKey). */
+  readonly pins: ReadonlyMap<string, PinnedPod>;
 }
 
 /** Whether a ConfigMap holds the ledger of a group. */
@@ -53,20 +53,20 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
     // A pod that was told to stay after it failed is kept only so that it is not asked again at once.
     .filter((entry) => field(entry, 'isWithdrawn') !== true)
     .flatMap((entry) => ordinalsOf(textAt(entry, 'ordinals') ?? '').map((ordinal) => ({ zone: textAt(entry, 'zone') ?? '', ordinal })));
-  const promotions = new Map(
-    listAt(value, 'promotions')
-      .flatMap(promotedOf)
-      .map((one) => [promotionKey(one.zone, one.ordinal), one]),
+  const pins = new Map(
+    listAt(value, 'pins')
+      .flatMap(pinnedOf)
+      .map((one) => [pinKey(one.zone, one.ordinal), one]),
   );
-  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared, promotions };
+  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared, pins };
 }
 
-export function promotionKey(zone: string, ordinal: number): string {
+export function pinKey(zone: string, ordinal: number): string {
   return `${zone} ${ordinal}`;
 }
 
 /** One row: of a pod on its way, or of all that stand at a revision. */
-function promotedOf(row: unknown): readonly PromotedPod[] {
+function pinnedOf(row: unknown): readonly PinnedPod[] {
   const [zone, revision] = [textAt(row, 'zone') ?? '', textAt(row, 'revision') ?? ''];
   const one = numberAt(row, 'ordinal');
   const ordinals = one === undefined ? ordinalsOf(textAt(row, 'ordinals') ?? '') : [one];

@@ -1,6 +1,6 @@
 // Who judges a run: each oracle hears of everything that happens, at once, and says what must not have been. None of them shares code with what it judges.
 import type { TurnReport } from '../../agent/report.ts';
-import type { PodAdmitted } from '../cluster/promotion-webhook.ts';
+import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import type { Point } from '../faults/fault.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Answered, Commit, ModelObject } from '../server/request.ts';
@@ -74,7 +74,7 @@ export interface Oracle {
   readonly turnEnded?: (process: string, report: TurnReport) => void;
   readonly podCalled?: (call: PodCalled) => void;
   readonly gateAnswered?: (answer: GateAnswered) => void;
-  /** A pod is about to be stored; only of groups whose pods are promoted. */
+  /** A pod is about to be stored; only of groups whose pods are pinned. */
   readonly podAdmitted?: (admitted: PodAdmitted) => void;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
   /** Faults are over, everything broken is mended and every agent runs. */

@@ -15,8 +15,8 @@ export function judgePartitions(book: Book): Oracle {
       const zone = book.zoneOf(after.metadata.name);
       const [from, to] = [partitionOf(before), partitionOf(after)];
       if (zone === undefined || from === to || book.terms.isExcepted()) return;
-      // Where pods are promoted one by one the partition is raised over pods of any revision (promotions.ts).
-      if (to > from && book.scene.group.engine === 'promote') return;
+      // Where pods are pinned one by one the partition is raised over pods of any revision (pins.ts).
+      if (to > from && book.scene.group.strategy === 'pinned') return;
       if (to > from) checkRaised(book, zone, commit);
       else checkLowered(book, zone, commit, { from, to });
     },

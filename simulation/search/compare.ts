@@ -69,9 +69,9 @@ const neverTwice: readonly string[] = [
 const inSteps: readonly string[] = ['patch statefulsets.apps', 'update statefulsets.apps'];
 
 /** What the agents did more or less often than without faults, one sentence each. For scenarios that are `countable`. */
-export function differentWrites(result: RunResult, faultless: RunResult, { engine }: Pick<GroupShape, 'engine'>): readonly string[] {
+export function differentWrites(result: RunResult, faultless: RunResult, { strategy }: Pick<GroupShape, 'strategy'>): readonly string[] {
   return neverTwice.flatMap((write) => {
-    if (engine === 'partition' && inSteps.includes(write)) return [];
+    if (strategy === 'partition' && inSteps.includes(write)) return [];
     const count = result.writes[write] ?? 0;
     const without = faultless.writes[write] ?? 0;
     return count === without ? [] : [`${write} was done ${count} times, and without faults ${without} times`];

@@ -21,7 +21,7 @@ const group = z.strictObject({
   betweenZonesSeconds: z.number().int().min(0),
   drainMs: ms,
   startMs: ms,
-  engine: z.enum(['partition', 'promote']).optional(),
+  strategy: z.enum(['partition', 'pinned']).optional(),
   gate: z.enum(['passing', 'flipping']).optional(),
 });
 

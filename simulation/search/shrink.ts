@@ -140,7 +140,7 @@ const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   (group) => ({ ...group, minReadySeconds: 0 }),
   (group) => ({ ...group, maxUnavailable: 1 }),
   (group) => ({ ...group, podManagementPolicy: 'Parallel' }),
-  ({ engine: _, ...group }) => group,
+  ({ strategy: _, ...group }) => group,
   (group) => ({ ...group, rotateBy: 'delete' }),
 ];
 

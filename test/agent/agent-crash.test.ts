@@ -7,7 +7,7 @@ type Group = 'adopted' | 'evicting';
 function clusterWith(group: Group): MemoryCluster {
   const cluster = newCluster();
   if (group === 'adopted') adoptedGroup(cluster, { replicas: 2 });
-  else nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'evict' } }, { replicas: 2 });
+  else nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'evict' } }, { replicas: 2 });
   return cluster;
 }
 

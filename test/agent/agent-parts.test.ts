@@ -114,7 +114,7 @@ describe('what the agent sees', () => {
 
   it('heals a group of which half a zone crash-loops when the image is mended', async () => {
     const cluster = newCluster();
-    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'delete', replaceUnready: { when: 'any', after: '1m' } } });
+    nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete', replaceUnready: { when: 'any', after: '1m' } } });
     startProcess({ env: cluster.env });
     cluster.workloads.brokenImages.add('app:bad');
     cluster.rollTo('app:bad');
@@ -134,7 +134,7 @@ describe('evictions', () => {
 
   it('keep to a PodDisruptionBudget over all zones', async () => {
     const cluster = newCluster();
-    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'evict', maxUnavailable: 2 } });
+    nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'evict', maxUnavailable: 2 } });
     cluster.api.put('policy/v1/poddisruptionbudgets', budget(1));
     const process = startProcess({ env: cluster.env });
     cluster.rollTo('app:2');
@@ -145,7 +145,7 @@ describe('evictions', () => {
 
   it('that a budget refuses, which the agent did not see, are asked for again and are no failure', async () => {
     const cluster = newCluster();
-    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'evict' } });
+    nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'evict' } });
     const process = startProcess({ env: cluster.env });
     await cluster.env.advance(5000);
     let refusals = 0;
@@ -170,7 +170,7 @@ describe('time', () => {
       { name: 'canary', zones: ['a'], percent: 100, after: { soak: '30m' } },
       { name: 'rest', zones: ['b', 'c'], percent: 100 },
     ];
-    nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'delete', waves } });
+    nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } });
     startProcess({ env: cluster.env });
     await cluster.env.advance(10_000);
     cluster.rollTo('app:2');

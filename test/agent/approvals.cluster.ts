@@ -41,7 +41,7 @@ describeOnControlPlane('an approval', (controlPlane) => {
         members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
         replicas: { leader: true },
         rollout: {
-          ...{ engine: 'onDelete', rotateBy: 'delete' },
+          ...{ strategy: 'onDelete', rotateBy: 'delete' },
           waves: [
             { name: 'first', zones: ['a'], percent: 100 },
             { name: 'rest', zones: ['b'], percent: 100, before: { approval: { count: 1, from: ['oncall'] } } },

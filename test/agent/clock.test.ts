@@ -5,7 +5,7 @@ import { nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 /** A leader that died before the eviction that it had announced was sent, or so it seems; then the clock is set. */
 async function afterDeath(jumpMs: number) {
   const cluster = newCluster();
-  nativeGroup(cluster, { rollout: { engine: 'onDelete', rotateBy: 'evict' } });
+  nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'evict' } });
   const fault = (site: string) => (site === 'act.evictPod' ? ('crash' as const) : undefined);
   const first = startProcess({ env: cluster.env, name: 'agent-1', fault });
   await cluster.env.advance(5000);

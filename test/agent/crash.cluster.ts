@@ -30,7 +30,7 @@ metadata: { name: ingester, namespace: ${namespace} }
 spec:
   members: { zones: [${zones.join(', ')}] }
   replicas: { leader: true }
-  rollout: { engine: onDelete, rotateBy: evict, maxUnavailable: 1 }
+  rollout: { strategy: onDelete, rotateBy: evict, maxUnavailable: 1 }
 `;
 }
 

@@ -1,6 +1,6 @@
 // Fewer replicas after a delay: which pods are asked, in which order, and what becomes of it when they or the agent do not play along.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decodeLedger, ledgerKey } from '../../engine/ledger-document.ts';
+import { decodeLedger, ledgerKey } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { type PodBehaviour, type PodServer, startPodServer } from '../control-plane/pod-server.ts';

@@ -96,7 +96,7 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
       spec: {
         members: { zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
         replicas: { leader: true },
-        rollout: { engine: 'onDelete', maxUnavailable: 1 },
+        rollout: { strategy: 'onDelete', maxUnavailable: 1 },
       },
     });
     const agent = await arena.start();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type FlagSpec, type FlagValues, flags } from '../../agent/process/flags.ts';
-import { flagTables, usageText } from '../../agent/process/flags-help.ts';
-import { parseFlags } from '../../agent/process/flags-parse.ts';
-import { settingsOf } from '../../agent/process/flags-settings.ts';
+import { type FlagSpec, type FlagValues, flags } from '../../agent/flags/flags.ts';
+import { flagTables, usageText } from '../../agent/flags/help.ts';
+import { parseFlags } from '../../agent/flags/parse.ts';
+import { settingsOf } from '../../agent/flags/settings.ts';
 
 function valuesOf(...words: readonly string[]): FlagValues {
   const parsed = parseFlags(words);

@@ -82,5 +82,5 @@ export function gatedGroup(cluster: MemoryCluster, gate: Readonly<Record<string,
     { name: 'first', zones: ['a'], percent: 100, after: { gates: ['errors'], ...after } },
     { name: 'rest', zones: ['b', 'c'], percent: 100 },
   ];
-  nativeGroup(cluster, { gates: [definition], rollout: { engine: 'onDelete', rotateBy: 'delete', waves } });
+  nativeGroup(cluster, { gates: [definition], rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } });
 }

@@ -77,7 +77,7 @@ describeOnControlPlane('a gate that is answered oddly', (controlPlane) => {
         members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
         ...{ replicas: { leader: true }, gates: [{ name: 'errors', prometheus: { source: 'prod', query: 'errors' }, ...gate }] },
         rollout: {
-          engine: 'onDelete',
+          strategy: 'onDelete',
           waves: [
             { name: 'first', zones: ['a'], percent: 100, after: { gates: ['errors'] } },
             { name: 'rest', zones: ['b'], percent: 100 },

@@ -13,7 +13,7 @@ function world(provider: object, part: 'before' | 'after' = 'after'): MemoryClus
   const cluster = newCluster();
   nativeGroup(cluster, {
     gates: [{ name: 'pods', ...every, ...provider }],
-    rollout: { engine: 'onDelete', rotateBy: 'delete', waves: waves(part) },
+    rollout: { strategy: 'onDelete', rotateBy: 'delete', waves: waves(part) },
   });
   return cluster;
 }

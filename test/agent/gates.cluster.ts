@@ -75,7 +75,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
         replicas: { leader: true },
         gates: [gateOf(query, gate)],
         rollout: {
-          engine: 'onDelete',
+          strategy: 'onDelete',
           waves: [
             { name: 'first', zones: ['a'], percent: 100, after: { gates: ['errors'], ...after } },
             { name: 'rest', zones: ['b'], percent: 100 },

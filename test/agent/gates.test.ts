@@ -349,7 +349,7 @@ describe('gates that nobody waits for', () => {
     const other = newCluster();
     const gates = [{ name: 'service', consul: { source: 'consul', service: 'ingester', passing: 3 } }];
     const waves = [{ name: 'first', zones: ['a', 'b', 'c'], percent: 100, before: { gates: ['service'] } }];
-    nativeGroup(other, { gates, rollout: { engine: 'onDelete', rotateBy: 'delete', waves } });
+    nativeGroup(other, { gates, rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } });
     const otherProcess = startProcess({ env: other.env, gates: metrics.gates });
     await other.env.advance(5_000);
     other.rollTo('app:2');

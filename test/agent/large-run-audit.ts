@@ -24,7 +24,7 @@ export interface LargeRunFacts {
 }
 
 export interface PlacementFacts {
-  /** Pods that left after the ledger had said at which revision their successors are to be made: under the engine promote all of them. */
+  /** Pods that left after the ledger had said at which revision their successors are to be made: under the strategy pinned all of them. */
   readonly promised: number;
   /** Of those, names of the pods whose successors were made at another revision. */
   readonly broken: readonly string[];
@@ -129,7 +129,7 @@ interface ConfigMap {
 interface LedgerText {
   readonly claims?: readonly { readonly uids?: readonly string[] }[];
   /** Those that have settled name neither what they replace nor how often. */
-  readonly promotions?: readonly { readonly revision: string; readonly replaces?: string; readonly placements?: number }[];
+  readonly pins?: readonly { readonly revision: string; readonly replaces?: string; readonly placements?: number }[];
 }
 
 interface StoredLedger {
@@ -168,7 +168,7 @@ type MadePod = Pod & { readonly spec: { readonly containers: readonly { readonly
 function placementsOf(events: readonly AuditEvent[], left: readonly AuditEvent[], stored: readonly StoredLedger[]): PlacementFacts {
   const promises = new Map<string, { readonly at: string; readonly revision: string }>();
   for (const { at, ledger } of stored) {
-    for (const { replaces, revision } of ledger.promotions ?? [])
+    for (const { replaces, revision } of ledger.pins ?? [])
       if (replaces !== undefined && !promises.has(replaces)) promises.set(replaces, { at, revision });
   }
   const made = new Map<string, { readonly at: string; readonly pod: MadePod }[]>();
@@ -196,10 +196,7 @@ function placementsOf(events: readonly AuditEvent[], left: readonly AuditEvent[]
     broken: replaced.flatMap(({ name, next, promise }) =>
       promise !== undefined && (next === undefined || revisionOf(next) !== promise) ? [name] : [],
     ),
-    mostRepeated: Math.max(
-      0,
-      ...stored.map(({ ledger }) => Math.max(0, ...(ledger.promotions ?? []).map(({ placements = 0 }) => placements))),
-    ),
+    mostRepeated: Math.max(0, ...stored.map(({ ledger }) => Math.max(0, ...(ledger.pins ?? []).map(({ placements = 0 }) => placements)))),
     images: [...new Set(replaced.flatMap(({ next }) => next?.spec.containers.map(({ image }) => image) ?? ['none']))].sort(),
   };
 }

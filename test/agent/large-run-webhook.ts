@@ -1,5 +1,5 @@
-// The webhook of a large run under the engine promote: served by a process of its own, and known to the API server before the first pod is taken away.
-import { holdingPartition } from '../../policies/engines.ts';
+// The webhook of a large run under the strategy pinned: served by a process of its own, and known to the API server before the first pod is taken away.
+import { holdingPartition } from '../../policies/strategies.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestGroup } from '../control-plane/group.ts';
@@ -13,10 +13,10 @@ type RollingSet = StatefulSet & {
 
 type Configuration = KubernetesObject & { readonly webhooks: readonly object[] };
 
-const configuration = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-rollout-group-promote';
+const configuration = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-rollout-group-pinned';
 
 /** Waits until the agent holds every StatefulSet of the group, and the API server asks the webhook about their pods: from then on none comes back as it is. */
-export async function untilPromoting(
+export async function untilPinning(
   { client }: Pick<ControlPlane, 'client'>,
   { namespace, sets, setsPath, podsPath }: TestGroup,
   { first }: Pick<World, 'first'>,

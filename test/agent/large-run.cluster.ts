@@ -1,7 +1,7 @@
-// The short form of the run of 1,000 pods (scripts/bench-large-run.ts): 90 pods in three zones, in waves of 1, 50 and 100 per cent, by each engine.
+// The short form of the run of 1,000 pods (scripts/bench/large-run.ts): 90 pods in three zones, in waves of 1, 50 and 100 per cent, by each engine.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openClaimLimit } from '../../engine/ledger.ts';
-import { ledgerByteLimit } from '../../engine/ledger-document.ts';
+import { openClaimLimit } from '../../engine/ledger/ledger.ts';
+import { ledgerByteLimit } from '../../engine/ledger/ledger-document.ts';
 import { podsPerPage } from '../../engine/notify/slack-text.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
@@ -25,10 +25,10 @@ describeOnControlPlane('a run in waves over 90 pods with a PodDisruptionBudget',
 
   it.each(largeRunEngines)(
     'takes the right pods under the engine %s, within the budget, the ledger and the pages of Slack, and brings each back as the ledger says',
-    async (engine) => {
-      const namespace = `large-${engine.toLowerCase()}`;
-      const run = await playLargeRun(controlPlane(), { namespace, pods, atOnce, engine, readyAfter: '700ms', timeoutMs: 90_000 });
-      process.stderr.write(`large run: ${pods} pods in ${run.wallMs} ms by ${engine}\n`);
+    async (strategy) => {
+      const namespace = `large-${strategy.toLowerCase()}`;
+      const run = await playLargeRun(controlPlane(), { namespace, pods, atOnce, strategy, readyAfter: '700ms', timeoutMs: 90_000 });
+      process.stderr.write(`large run: ${pods} pods in ${run.wallMs} ms by ${strategy}\n`);
 
       const facts = await largeRunFacts(controlPlane(), namespace);
       expect(facts.stretches).toEqual(expectedStretches(run.zones, wavePercents));
@@ -38,7 +38,7 @@ describeOnControlPlane('a run in waves over 90 pods with a PodDisruptionBudget',
       expect(facts.zonesTogether).toBe(0);
       expect(facts.ledger.mostBytes).toBeLessThanOrEqual(ledgerByteLimit);
       expect(facts.ledger.mostClaims).toBe(Math.min(openClaimLimit, atOnce));
-      const [promised, mostRepeated] = engine === 'promote' ? [pods, 1] : [0, 0];
+      const [promised, mostRepeated] = strategy === 'pinned' ? [pods, 1] : [0, 0];
       expect(facts.placements).toEqual({ promised, broken: [], mostRepeated, images: [newImage] });
       const { requests, events } = await recorder.read();
       const zones = run.zones.map(({ statefulSet }) => ({ statefulSet, maxUnavailable: atOnce }));

@@ -7,7 +7,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { TestGroup } from '../control-plane/group.ts';
 import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
 import { createWorld, type World } from '../webhook/kit.ts';
-import { untilPromoting } from './large-run-webhook.ts';
+import { untilPinning } from './large-run-webhook.ts';
 import { onLoopback } from './notify/loopback.ts';
 import { fakeSlack, slackChannel, slackToken } from './notify/services.ts';
 
@@ -18,7 +18,7 @@ export const wavePercents = [1, 50, 100] as const;
 export const newImage = 'example.com/server:2';
 
 /** Under which the agent itself takes pods away; under the third one Kubernetes does, and asks no budget. */
-export const largeRunEngines = ['onDelete', 'promote'] as const;
+export const largeRunEngines = ['onDelete', 'pinned'] as const;
 
 export interface LargeRunOptions {
   /** A namespace of its own is made for it. */
@@ -27,7 +27,7 @@ export interface LargeRunOptions {
   readonly pods: number;
   /** Pods that may be down at once, by the policy and by the PodDisruptionBudget. */
   readonly atOnce: number;
-  readonly engine: (typeof largeRunEngines)[number];
+  readonly strategy: (typeof largeRunEngines)[number];
   /** The built executable; bundled from its source when absent. */
   readonly executable?: string;
   readonly flags?: readonly string[];
@@ -78,12 +78,12 @@ export async function createKinds({ client }: Pick<ControlPlane, 'client'>): Pro
 /** Plays a whole run, from a group that is whole to one that is whole again, and waits until Slack shows that it is over. */
 export async function playLargeRun(controlPlane: ControlPlane, options: LargeRunOptions): Promise<LargeRun> {
   const { client, identities, url } = controlPlane;
-  const { namespace, pods, atOnce, engine, executable, flags = [], timeoutMs, readyAfter = '50ms' } = options;
+  const { namespace, pods, atOnce, strategy, executable, flags = [], timeoutMs, readyAfter = '50ms' } = options;
   const sizes = new Map(
     zoneNames.map((zone, index) => [zone as string, Math.floor((pods + zoneNames.length - 1 - index) / zoneNames.length)]),
   );
   const group = new TestGroup(client, {
-    ...{ namespace, zones: zoneNames, strategy: engine === 'onDelete' ? 'OnDelete' : 'RollingUpdate' },
+    ...{ namespace, zones: zoneNames, strategy: strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate' },
     podAnnotations: { 'test.rollout-group.dev/ready-after': readyAfter, 'test.rollout-group.dev/gone-after': '200ms' },
     zoneMeta: (zone) => ({ replicas: sizes.get(zone) ?? 0 }),
   });
@@ -93,7 +93,7 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
   let agent: AgentProcess | undefined;
   let world: World | undefined;
   try {
-    if (engine === 'promote') world = await createWorld(controlPlane, { namespaces: [namespace], start: ofExecutable });
+    if (strategy === 'pinned') world = await createWorld(controlPlane, { namespaces: [namespace], start: ofExecutable });
     await group.create(timeoutMs);
     await createBudget(controlPlane, group, atOnce);
     await createChannel(controlPlane, namespace, server.url);
@@ -109,11 +109,11 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
       flags: [...leaseFlags, ...flags],
     });
     await agent.untilReady();
-    if (world !== undefined) await untilPromoting(controlPlane, group, world);
+    if (world !== undefined) await untilPinning(controlPlane, group, world);
     const startedAt = Date.now();
     await group.setImage(newImage);
-    // Once every pod is promoted, Kubernetes itself takes the new revision for the current one; with OnDelete it never does.
-    await group.untilRolled(timeoutMs, { isAdopted: engine === 'promote' });
+    // Once every pod is pinned, Kubernetes itself takes the new revision for the current one; with OnDelete it never does.
+    await group.untilRolled(timeoutMs, { isAdopted: strategy === 'pinned' });
     const wallMs = Date.now() - startedAt;
     await client.until<Group>(`${ours}/${namespace}/rolloutgroups`, 'a run that is over', (groups) =>
       groups.every(({ status }) => status?.phase === 'Done'),
@@ -153,14 +153,14 @@ async function createChannel({ client }: ControlPlane, namespace: string, url: s
   });
 }
 
-function groupObject({ sets }: TestGroup, { atOnce, engine }: LargeRunOptions): object {
+function groupObject({ sets }: TestGroup, { atOnce, strategy }: LargeRunOptions): object {
   return {
     ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester' } },
     spec: {
       members: { zones: zoneNames.map((name, index) => ({ name, statefulSet: sets[index] })) },
       replicas: { leader: true },
       rollout: {
-        ...{ engine, rotateBy: 'evict', maxUnavailable: atOnce },
+        ...{ strategy, rotateBy: 'evict', maxUnavailable: atOnce },
         waves: wavePercents.map((percent) => ({ name: `to-${percent}`, zones: zoneNames, percent })),
       },
       notify: [{ channel: 'sre', events: ['started', 'waiting', 'failed', 'completed'] }],

@@ -84,7 +84,7 @@ describeOnControlPlane('the namespaces of an agent', (controlPlane) => {
       metadata: { name: 'written' },
       spec: {
         members: { zones: groupIn('all-c').sets.map((statefulSet, index) => ({ name: 'abc'[index], statefulSet })) },
-        rollout: { engine: 'onDelete' },
+        rollout: { strategy: 'onDelete' },
       },
     });
     await start('--namespaces=*');

@@ -76,7 +76,7 @@ describeOnControlPlane('notifications of the executable', (controlPlane) => {
       spec: {
         members: { zones: size.zones.map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
         replicas: { leader: true },
-        rollout: { engine: 'onDelete', rotateBy: 'delete' },
+        rollout: { strategy: 'onDelete', rotateBy: 'delete' },
         notify: Object.keys(specs).map((channel) => ({ channel, events })),
       },
     });

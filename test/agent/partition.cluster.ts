@@ -1,4 +1,4 @@
-// The engine `partition` beside the StatefulSet controller itself: a partial rollout keeps every pod at its version, whatever happens to the pod.
+// The strategy `partition` beside the StatefulSet controller itself: a partial rollout keeps every pod at its version, whatever happens to the pod.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { Moment } from '../control-plane/crash.ts';
@@ -29,7 +29,7 @@ spec:
   members: { zones: [${members.join(', ')}] }
   replicas: { leader: true }
   rollout:
-    engine: partition
+    strategy: partition
     maxUnavailable: ${maxUnavailable}
     replaceUnready: { when: any, after: 2s }
 ${waves === undefined ? '' : `    waves:\n${waves.map((wave) => `      - ${wave}\n`).join('')}`}`;
@@ -41,7 +41,7 @@ function stoppedAt(count: number): readonly string[] {
   return [...one, '{ name: rest, zones: [a, b], percent: 100 }'];
 }
 
-describeOnControlPlane('the engine partition', (controlPlane) => {
+describeOnControlPlane('the strategy partition', (controlPlane) => {
   let recorder: HistoryRecorder;
   let arena: Arena;
 

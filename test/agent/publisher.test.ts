@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
 import { createPublisher, mergePatch } from '../../agent/published/publisher.ts';
 import type { TurnReport } from '../../agent/report.ts';
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPublished } from '../../engine/publish/decision.ts';
 import { isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';

@@ -27,7 +27,7 @@ spec:
       - { name: c, statefulSet: ingester-zone-c }
   replicas: { leader: true }
   rollout:
-    engine: onDelete
+    strategy: onDelete
     maxUnavailable: 1
     waves:
       - { name: canary, zones: [a], pods: 1, after: { ${after} } }

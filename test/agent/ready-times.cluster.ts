@@ -5,7 +5,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { applyInstallation, startFront } from '../control-plane/webhook.ts';
 import { type Pod, statefulSet } from '../control-plane/workloads.ts';
-import { scopeOf } from '../policies/install/given.ts';
+import { scopeOf } from '../install/given.ts';
 
 const annotation = 'grafana.com/ready-time';
 const runs = ['all', 'agent', 'webhook'] as const;

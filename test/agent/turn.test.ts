@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 import { VirtualWatch } from '../kit/virtual-env.ts';

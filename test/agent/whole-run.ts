@@ -180,7 +180,7 @@ const groupSpec = {
     },
   ],
   rollout: {
-    ...{ engine: 'onDelete', rotateBy: 'delete', historyLimit: 1 },
+    ...{ strategy: 'onDelete', rotateBy: 'delete', historyLimit: 1 },
     waves: [
       { name: 'first', zones: ['a'], pods: 1, after: { soak: '1s', gates: ['errors'] } },
       { name: 'rest', zones, percent: 100, before: { approval: { count: 1, from: ['oncall'] } } },

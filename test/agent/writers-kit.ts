@@ -1,7 +1,7 @@
 // A group that rolls before the eyes of those who publish, record and tell: turns made by the engine, a server that keeps objects.
 import type { Log } from '../../agent/env.ts';
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group } from '../kit/groups.ts';

@@ -2,10 +2,10 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../cluster/connection/process-env.ts';
 import { createKubernetesHttp } from '../../cluster/connection/transport.ts';
 import type { ClusterEnv, KubernetesHttp, KubernetesStream } from '../../cluster/env.ts';
+import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { type Lease, startLease } from '../../cluster/lease/lease.ts';
 import { microTime } from '../../cluster/lease/lease-record.ts';
 import { discover } from '../../cluster/request/discovery.ts';

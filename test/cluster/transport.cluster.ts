@@ -1,9 +1,9 @@
 // What the connection promises, on a real API server: identities, pages, watches, refusals, deadlines that the server hears of.
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { type ConnectionOptions, loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { connectionProcess } from '../../cluster/connection/process-env.ts';
 import { createKubernetesHttp, type KubernetesTransport, type TransportOptions } from '../../cluster/connection/transport.ts';
 import type { KubernetesResponse } from '../../cluster/env.ts';
+import { type ConnectionOptions, loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { ApiFailure } from '../../cluster/request/failure.ts';
 import { collectionPath, resources } from '../../cluster/request/resource.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';

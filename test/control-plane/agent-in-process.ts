@@ -10,9 +10,9 @@ import { createNotifyHttp } from '../../agent/process/notify-http.ts';
 import { createPodHttp } from '../../agent/process/pod-http.ts';
 import { createWriters, handOver } from '../../agent/published/writers.ts';
 import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
-import { loadConnection } from '../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../cluster/connection/process-env.ts';
 import { createKubernetesHttp } from '../../cluster/connection/transport.ts';
+import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { type Call, type MortalEnv, mortal } from './crash.ts';
 import type { Identity } from './identities.ts';
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { decide } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide/decide.ts';
 import { publishedDecision, readPublished } from '../../engine/publish/decision.ts';
 import { groupStatus } from '../../engine/publish/status.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
@@ -74,7 +74,7 @@ const others: readonly Policy[] = [
 
 const minimal = {
   members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] },
-  rollout: { engine: 'partition' },
+  rollout: { strategy: 'partition' },
 };
 
 let editor: ApiClient;
@@ -187,8 +187,13 @@ describeOnControlPlane(
           { ...minimal, members: { ...minimal.members, selector: { matchLabels: { a: 'b' } } } },
           /spec\.members.*exactly one of zones, selector/,
         ],
-        ['no engine', 'RolloutGroup', { members: minimal.members, rollout: {} }, /spec\.rollout\.engine.*Required/],
-        ['an unknown engine', 'RolloutGroup', rollout({ engine: 'magic' }), /spec\.rollout\.engine.*"promote", "partition", "onDelete"/],
+        ['no strategy', 'RolloutGroup', { members: minimal.members, rollout: {} }, /spec\.rollout\.strategy.*Required/],
+        [
+          'an unknown strategy',
+          'RolloutGroup',
+          rollout({ strategy: 'magic' }),
+          /spec\.rollout\.strategy.*"pinned", "partition", "onDelete"/,
+        ],
         ['a percentage of nothing', 'RolloutGroup', rollout({ maxUnavailable: '0%' }), /spec\.rollout\.maxUnavailable/],
         ['a negative number', 'RolloutGroup', rollout({ maxUnavailable: -1 }), /spec\.rollout\.maxUnavailable.*greater than or equal to 0/],
         ['a duration without a unit', 'RolloutGroup', rollout({ minInterval: '5' }), /spec\.rollout\.minInterval/],

@@ -1,10 +1,10 @@
 // The installed webhooks in a suite: the objects of an installation, processes of the executable, and the one address that the API server asks.
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { installation } from '../../policies/install/installation.ts';
-import type { InstallObject, InstallOptions } from '../../policies/install/object.ts';
-import { certificateSecret } from '../../policies/install/object.ts';
-import { optionsOf } from '../policies/install/given.ts';
+import { installation } from '../../install/installation.ts';
+import type { InstallObject, InstallOptions } from '../../install/object.ts';
+import { certificateSecret } from '../../install/object.ts';
+import { optionsOf } from '../install/given.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import type { ApiClient, KubernetesObject } from './client.ts';
 import type { ControlPlane } from './control-plane.ts';

@@ -3,9 +3,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installation } from '../../policies/install/installation.ts';
+import { installation } from '../../install/installation.ts';
+import { optionsOf } from '../install/given.ts';
 import { runExecutable } from '../plugin/process.ts';
-import { optionsOf } from '../policies/install/given.ts';
 
 /** Instructions in their order, lines that are continued put together. */
 const instructions = readFileSync('deploy/Dockerfile', 'utf8')

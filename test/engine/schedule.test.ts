@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stageTarget } from '../../engine/amount.ts';
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import type { ScheduleDefinition } from '../../policies/definition.ts';
 import { scheduledWaves } from '../../policies/resolve/schedule.ts';
 import type { ScheduleSpec } from '../../policies/schema/schedule.ts';

@@ -1,7 +1,7 @@
 // The examples do what their PolicyTests say, are clean, and can be planned.
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide/decide.ts';
 import { snapshotFromManifests } from '../../engine/observe/manifests.ts';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import type { GroupPlan } from '../../engine/plan/document.ts';

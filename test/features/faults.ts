@@ -2,15 +2,15 @@
 import { of } from '../kit/named-tests.ts';
 import type { Row } from './table.ts';
 
-const partition = of('test/engine/partition.test.ts');
+const partition = of('test/engine/strategies/partition/partition.test.ts');
 const partitionCluster = of('test/agent/partition.cluster.ts');
 const partitionPlan = of('test/engine/plan/partition.test.ts');
 const alone = of('test/engine/plan/partition-alone.test.ts');
 const enforce = of('test/webhook/native/enforce.test.ts');
-const view = of('test/engine/view.test.ts');
-const run = of('test/engine/run.test.ts');
+const view = of('test/engine/observe/view.test.ts');
+const run = of('test/engine/run/run.test.ts');
 const wave = of('test/engine/rules/wave.test.ts');
-const rollWave = of('test/engine/roll-wave.test.ts');
+const rollWave = of('test/engine/decide/roll-wave.test.ts');
 const rollRules = of('test/engine/rules/roll.test.ts');
 const stuck = of('test/engine/rules/stuck.test.ts');
 const budget = of('test/engine/rules/budget.test.ts');

@@ -12,11 +12,11 @@ const consul = of('test/engine/observe/consul.test.ts');
 const providers = of('test/agent/gates/providers.test.ts');
 const probes = of('test/agent/gates/pods.test.ts');
 const http = of('test/agent/gates/source-http.test.ts');
-const rights = of('test/policies/install/rights.test.ts');
+const rights = of('test/install/rights.test.ts');
 const phased = of('test/policies/adopt/phased-rollout.test.ts');
 const rollouts = of('test/policies/adopt/statefulset-rollout.test.ts');
 const deadline = of('test/engine/rules/deadline.test.ts');
-const run = of('test/engine/run.test.ts');
+const run = of('test/engine/run/run.test.ts');
 const rollRules = of('test/engine/rules/roll.test.ts');
 const stuck = of('test/engine/rules/stuck.test.ts');
 const budget = of('test/engine/rules/budget.test.ts');
@@ -33,10 +33,10 @@ const wordsOfPeople = of('test/plugin/live-words.test.ts');
 const midWave = of('test/engine/people/mid-wave.test.ts');
 const records = of('test/agent/run-records.test.ts');
 const record = of('test/engine/publish/run-record.test.ts');
-const promoted = of('test/engine/promote/promoted-pod.cluster.ts');
-const promote = of('test/agent/promote.cluster.ts');
-const back = promote('brings every pod back when the run fails and the group says so, and leaves the template that failed alone');
-const promotedKilledTwice = promote(
+const pinnedPod = of('test/engine/strategies/pinned/pinned-pod.cluster.ts');
+const pinned = of('test/agent/pinned.cluster.ts');
+const back = pinned('brings every pod back when the run fails and the group says so, and leaves the template that failed alone');
+const pinnedKilledTwice = pinned(
   'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
 );
 const deleted = of('test/engine/plan/partition-alone.test.ts');
@@ -128,7 +128,7 @@ export const judgingRows: readonly Row[] = [
   {
     id: 27,
     what: 'what follows a failure',
-    here: 'The run holds where it is, until somebody retries it, aborts it or writes another template; with onFailure: rollback under the engine promote every pod comes back.',
+    here: 'The run holds where it is, until somebody retries it, aborts it or writes another template; with onFailure: rollback under the strategy pinned every pod comes back.',
     tests: [
       ...rollRules('run-failed'),
       ...run('a failed run'),
@@ -193,17 +193,17 @@ export const judgingRows: readonly Row[] = [
   {
     id: 33,
     what: 'a pod that is restarted in the middle keeps its version',
-    here: 'Under the engines partition and promote always; while no webhook answers a promoted pod comes back old, never another one new. Under onDelete it cannot, and the page on engines says so.',
+    here: 'Under the strategies partition and pinned always; while no webhook answers a pinned pod comes back old, never another one new. Under onDelete it cannot, and the page on engines says so.',
     tests: [
       ...killedTwice,
       ...partitionPlan(
         'a pod that dies in the middle keeps its revision on either side of the partition, and one that a scale-up makes has the new one',
       ),
-      ...promotedKilledTwice,
-      ...promote(
-        'brings promoted pods back at the old version while the webhook is away, never others at the new one, and puts them right afterwards; a second template moves nobody before their turn',
+      ...pinnedKilledTwice,
+      ...pinned(
+        'brings pinned pods back at the old version while the webhook is away, never others at the new one, and puts them right afterwards; a second template moves nobody before their turn',
       ),
-      ...promoted('is the only one at the new version, over restarts of all, and has one token, of its own service account'),
+      ...pinnedPod('is the only one at the new version, over restarts of all, and has one token, of its own service account'),
     ],
   },
   {

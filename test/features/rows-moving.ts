@@ -7,8 +7,8 @@ const sources = of('test/policies/live/sources.test.ts');
 const convertedSets = of('test/policies/adopt/statefulset-rollout.test.ts');
 const convertedPhased = of('test/policies/adopt/phased-rollout.test.ts');
 const lint = of('test/policies/lint.test.ts');
-const partition = of('test/engine/partition.test.ts');
-const promotions = of('test/engine/promote/promotions.test.ts');
+const partition = of('test/engine/strategies/partition/partition.test.ts');
+const pins = of('test/engine/strategies/pinned/pins.test.ts');
 const partitionCluster = of('test/agent/partition.cluster.ts');
 const partitionWebhook = of('test/webhook/partition.cluster.ts');
 const partitionPlan = of('test/engine/plan/partition.test.ts');
@@ -21,19 +21,19 @@ const budget = of('test/engine/rules/budget.test.ts');
 const budgets = of('test/engine/rules/budgets-of-others.test.ts');
 const words = of('test/engine/people/words.test.ts');
 const amount = of('test/engine/amount.test.ts');
-const rollWave = of('test/engine/roll-wave.test.ts');
+const rollWave = of('test/engine/decide/roll-wave.test.ts');
 const schedule = of('test/engine/schedule.test.ts');
-const run = of('test/engine/run.test.ts');
+const run = of('test/engine/run/run.test.ts');
 const wave = of('test/engine/rules/wave.test.ts');
 const approval = of('test/engine/rules/approval.test.ts');
 const people = of('test/plugin/people.cluster.ts');
 const act = of('test/plugin/live-act.test.ts');
 const rollRules = of('test/engine/rules/roll.test.ts');
-const roll = of('test/engine/roll.test.ts');
+const roll = of('test/engine/decide/roll.test.ts');
 const parts = of('test/agent/agent-parts.test.ts');
 const evicted = of('test/engine/world/eviction.test.ts');
 const gatesOfPods = of('test/agent/gates-of-pods.test.ts');
-const view = of('test/engine/view.test.ts');
+const view = of('test/engine/observe/view.test.ts');
 const examples = of('test/examples/examples.test.ts');
 
 export const movingRows: readonly Row[] = [
@@ -68,12 +68,12 @@ export const movingRows: readonly Row[] = [
   {
     id: 4,
     what: 'an update strategy is required',
-    here: 'The engine says which one: OnDelete, or RollingUpdate under partition and promote. Another one is a finding, and holds.',
+    here: 'The strategy says which one: OnDelete, or RollingUpdate under partition and pinned. Another one is a finding, and holds.',
     tests: [
       ...rollRules('update-strategy'),
       ...lint('lint compares members with'),
       ...rolloutCluster('keeps every rule, and writes no more than it must'),
-      ...promotions('what a ledger says of promoted pods'),
+      ...pins('what a ledger says of pinned pods'),
       ...partitionCluster(
         'holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself',
       ),
@@ -88,7 +88,7 @@ export const movingRows: readonly Row[] = [
         'holds an idle group, rolls from the top within the budget, and holds it again; a later template moves nothing by itself',
       ),
       ...partition('holds a StatefulSet that was never rolled'),
-      ...promotions('is raised wherever it lets the StatefulSet controller replace a pod, and pods wait until it is'),
+      ...pins('is raised wherever it lets the StatefulSet controller replace a pod, and pods wait until it is'),
       ...enforce('a restart, a strategy, a partition, a first ordinal'),
       ...partitionWebhook('refuses to everybody else %s'),
     ],

@@ -2,7 +2,7 @@
 import { of } from '../kit/named-tests.ts';
 import type { Row } from './table.ts';
 
-const replicas = of('test/engine/replicas.test.ts');
+const replicas = of('test/engine/decide/replicas.test.ts');
 const scaleRules = of('test/engine/rules/scale.test.ts');
 const midWave = of('test/engine/people/mid-wave.test.ts');
 const partition = of('test/agent/partition.cluster.ts');
@@ -28,8 +28,8 @@ const crash = of('test/agent/crash.cluster.ts');
 const agentCrash = of('test/agent/agent-crash.test.ts');
 const loop = of('test/agent/loop.test.ts');
 const namespaces = of('test/agent/namespaces.cluster.ts');
-const webhooks = of('test/policies/install/webhooks.test.ts');
-const rights = of('test/policies/install/rights.test.ts');
+const webhooks = of('test/install/webhooks.test.ts');
+const rights = of('test/install/rights.test.ts');
 const plan = of('test/plugin/plan-command.test.ts');
 const partitionPlan = of('test/engine/plan/partition.test.ts');
 const words = of('test/engine/people/words.test.ts');
@@ -55,7 +55,7 @@ export const tellingRows: readonly Row[] = [
   {
     id: 44,
     what: 'a StatefulSet is scaled while it rolls',
-    here: 'duringRollout says whether zones may grow; what each engine makes of new pods is known, and shown.',
+    here: 'duringRollout says whether zones may grow; what each strategy makes of new pods is known, and shown.',
     tests: [...scaleRules('rollout-in-progress'), ...midWave('in the middle of a wave'), ...killedTwice],
   },
   {

@@ -87,7 +87,7 @@ export function gate(overrides: Partial<GateDefinition> = {}): GateDefinition {
 
 function nativeRollout(zones: readonly string[]): RolloutDefinition {
   return {
-    engine: 'onDelete',
+    strategy: 'onDelete',
     order: 'descending',
     rotateBy: 'delete',
     minIntervalMs: 0,

@@ -1,7 +1,7 @@
 // Decisions made by hand, and what they violate.
-import { decideGroup } from '../../engine/decide.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import type { Action, GroupDecision } from '../../engine/decision.ts';
-import { violationsOf } from '../../engine/invariants.ts';
+import { violationsOf } from '../../engine/invariants/invariants.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group } from './groups.ts';
 import type { PodChanges } from './objects.ts';

@@ -81,7 +81,7 @@ export function nativeGroup(
     spec: {
       members: { zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
       replicas: { leader: true },
-      rollout: { engine: 'onDelete', rotateBy: 'delete' },
+      rollout: { strategy: 'onDelete', rotateBy: 'delete' },
       ...spec,
     },
   });

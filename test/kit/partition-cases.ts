@@ -1,4 +1,4 @@
-// Random groups of the engine `partition`, and a second opinion on what is decided for them that shares nothing with the engine.
+// Random groups of the strategy `partition`, and a second opinion on what is decided for them that shares nothing with the engine.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { PodView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -8,7 +8,7 @@ import { type RandomCase, randomCase } from './random-groups.ts';
 const holding = 1_000_000;
 
 /**
- * The random group of the seed under the engine `partition`: most partitions stand where the pods at the top end that run the update revision,
+ * The random group of the seed under the strategy `partition`: most partitions stand where the pods at the top end that run the update revision,
  * others hold everything, or somebody has moved them. undefined for adopted groups, which have no such engine.
  */
 export function partitionedCase(seed: number): RandomCase | undefined {
@@ -17,7 +17,7 @@ export function partitionedCase(seed: number): RandomCase | undefined {
   const random = randomFrom(seed + 0x9e3779b9);
   const group: GroupDefinition = {
     ...one.group,
-    rollout: { ...one.group.rollout, engine: 'partition', order: 'descending', rotateBy: 'delete' },
+    rollout: { ...one.group.rollout, strategy: 'partition', order: 'descending', rotateBy: 'delete' },
   };
   const draws = one.snapshot.statefulSets.map(() => ({ kind: random.next(), by: random.next(), ordered: random.next() }));
   const orderedUp = (set: StatefulSetView, index: number): readonly PodView[] => {

@@ -1,10 +1,10 @@
 // Builders of what a rule is asked about: contexts, runs, ledgers, people's wishes, policies, and the two questions themselves.
 import { contextOf, type GroupContext } from '../../engine/context.ts';
+import type { ZoneView } from '../../engine/observe/view.ts';
 import type { RollQuestion } from '../../engine/rules/roll.ts';
 import type { ScaleQuestion } from '../../engine/rules/scale.ts';
-import { waveProgress } from '../../engine/run.ts';
+import { waveProgress } from '../../engine/run/run.ts';
 import type { IntentView, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
-import type { ZoneView } from '../../engine/view.ts';
 import type {
   ExceptionDefinition,
   GroupDefinition,

@@ -36,7 +36,7 @@ export function randomGroup(random: Random, chance: Chance): GroupDefinition {
     zones,
     gates,
     rollout: {
-      engine: 'onDelete',
+      strategy: 'onDelete',
       waves: build === group && chance(0.6) ? randomWaves(random, chance, names) : [wave('all', names)],
       minIntervalMs: chance(0.15) ? 300_000 : 0,
       deadlines: { ...(chance(0.3) ? { progressMs: 1_200_000 } : {}), ...(chance(0.2) ? { runMs: 4 * hourMs } : {}) },

@@ -1,7 +1,7 @@
 // Random groups in random states, determined by a seed: the input of the property tests.
 
-import { digestOfRule, digestOfWaves } from '../../engine/people.ts';
 import { goneUnder } from '../../engine/rules/wave.ts';
+import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
 import {
   type Claim,
   type IntentView,

@@ -1,7 +1,7 @@
 // Rolls decided from a run in the ledger, and what came of them in one line.
-import type { RollDecision } from '../../engine/roll.ts';
-import { decideRoll } from '../../engine/roll.ts';
-import { advanceRun } from '../../engine/run.ts';
+import type { RollDecision } from '../../engine/decide/roll.ts';
+import { decideRoll } from '../../engine/decide/roll.ts';
+import { advanceRun } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { PodChanges } from './objects.ts';

@@ -276,7 +276,7 @@ describeOnControlPlane('apply', (controlPlane) => {
       metadata: { name: 'stores', namespace },
       spec: {
         members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
-        rollout: { engine: 'onDelete', maxUnavailable: 1 },
+        rollout: { strategy: 'onDelete', maxUnavailable: 1 },
       },
     };
     const cwd = filesOf({ 'group.json': definition, 'a.json': asked('a') });

@@ -116,7 +116,7 @@ describe('init without labels', () => {
 
 describe('fmt', () => {
   const unordered =
-    '# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup   # kind\nmetadata: {name: a}\nspec:\n    rollout: {engine: onDelete}\n    members: {zones: [{statefulSet: a, name: a}]}\n    replicas: {leader: true}\n';
+    '# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup   # kind\nmetadata: {name: a}\nspec:\n    rollout: {strategy: onDelete}\n    members: {zones: [{statefulSet: a, name: a}]}\n    replicas: {leader: true}\n';
 
   it('prints the form, keeps comments, and changes no file', () => {
     const cwd = folderWith({ 'a.yaml': unordered });
@@ -191,7 +191,7 @@ describe('docs', () => {
 
   it('explains a rule of the engine', () => {
     expect(runPlugin(['docs', 'zone-gap']).stdout.split('\n')[0]).toBe('zone-gap');
-    expect(runPlugin(['docs', 'promotion-placed']).stdout).toContain('kubectl rollout-group retry GROUP');
+    expect(runPlugin(['docs', 'pin-applied']).stdout).toContain('kubectl rollout-group retry GROUP');
     expect(JSON.parse(runPlugin(['docs', 'zone-budget', '-o', 'json']).stdout).whenHeld).toContain('kubectl rollout-group pause GROUP');
     expect(JSON.parse(runPlugin(['docs', '-o', 'json']).stdout).rules).toEqual(ruleCatalog.map(({ id }) => id));
   });

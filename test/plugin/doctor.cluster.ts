@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
-import { admissionPoliciesOf } from '../../policies/install/admission-policy.ts';
-import type { InstallObject } from '../../policies/install/object.ts';
-import { markAnnotation, markOf } from '../../policies/install/policy-mark.ts';
+import { admissionPoliciesOf } from '../../install/admission-policy.ts';
+import type { InstallObject } from '../../install/object.ts';
+import { markAnnotation, markOf } from '../../install/policy-mark.ts';
 import { customResourceDefinition } from '../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { ApiClient } from '../control-plane/client.ts';
@@ -9,7 +9,7 @@ import { TestGroup } from '../control-plane/group.ts';
 import type { Identity } from '../control-plane/identities.ts';
 import { agentRules, grant, grantNodes, permissionsOf, type Rule, sourceRules, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import { optionsOf } from '../policies/install/given.ts';
+import { optionsOf } from '../install/given.ts';
 import { type Person, person, readerRules } from './live-people.ts';
 
 const namespace = 'mimir';
@@ -121,20 +121,20 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(checks.find(({ check }) => check === 'clock')?.verdict).toBe('ok');
   });
 
-  /** Of groups that promote pods alone; there is none here, and none that mirrors a ReplicaTemplate. */
-  const ofPromotion = 'get controllerrevisions.apps';
+  /** Of groups that pinned pods alone; there is none here, and none that mirrors a ReplicaTemplate. */
+  const ofPin = 'get controllerrevisions.apps';
 
-  it('names the right to read revisions where a group promotes pods, and only there', async () => {
+  it('names the right to read revisions where a group pins pods, and only there', async () => {
     const { client, identities } = controlPlane();
-    const right = `${account} may not get controllerrevisions (apps) in mimir: no pod is promoted to another revision`;
-    await grantAgent(client, identities.agent, without(agentRules(), ofPromotion));
+    const right = `${account} may not get controllerrevisions (apps) in mimir: no pod is pinned to another revision`;
+    await grantAgent(client, identities.agent, without(agentRules(), ofPin));
     try {
       expect((await problems()).some((problem) => problem.includes(right))).toBe(false);
       await client.create(groups, {
         apiVersion: 'rollout-group.dev/v1alpha1',
         kind: 'RolloutGroup',
         metadata: { name: 'ledger', namespace },
-        spec: { members: { zones: [{ name: 'a', statefulSet: 'ledger-a' }] }, replicas: { leader: true }, rollout: { engine: 'promote' } },
+        spec: { members: { zones: [{ name: 'a', statefulSet: 'ledger-a' }] }, replicas: { leader: true }, rollout: { strategy: 'pinned' } },
       });
       await expect.poll(problems, { timeout: 10_000 }).toContainEqual(expect.stringContaining(right));
     } finally {
@@ -143,7 +143,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     }
   });
 
-  it.each(permissionsOf(agentRules()).filter((permission) => permission !== ofPromotion && !permission.includes('replicatemplates')))(
+  it.each(permissionsOf(agentRules()).filter((permission) => permission !== ofPin && !permission.includes('replicatemplates')))(
     'names "%s" when the agent may not do it',
     async (permission) => {
       const { client, identities } = controlPlane();
@@ -282,7 +282,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
       'warn CRDs RG6006 RolloutPolicy is installed in another version than ours',
       'warn CRDs RG6005 RolloutIntent is not installed',
       'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 beside the agent',
-      'FAIL strategy RG6013 mimir/ingester-zone-b has the strategy RollingUpdate, and the engine onDelete needs OnDelete',
+      'FAIL strategy RG6013 mimir/ingester-zone-b has the strategy RollingUpdate, and the strategy onDelete needs OnDelete',
       'warn foreign pods RG6015 Pod mimir/debug looks like one of ingester-zone-a and belongs to nobody',
       'FAIL HPA RG6009 HorizontalPodAutoscaler mimir/ingester-b scales ingester-zone-b, whose replicas the agent writes',
       'FAIL GitOps RG6011 Argo CD owns spec.replicas of mimir/ingester-zone-b',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
+import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
 import { ledgerOf } from '../kit/questions.ts';
 import { type FakeApiServer, type FakeObject, fakeApiServer } from './api-server.ts';

@@ -139,7 +139,7 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
       'out/kv.yaml  RolloutGroup plain/kv, 2 zones, guessed: the names kv-zone-a, kv-zone-b differ in a zone at their end\n',
     ]);
     // The API server has written partition 0, which nobody meant.
-    expect(readFileSync(join(cwd, 'out/kv.yaml'), 'utf8')).toContain('rollout: { engine: promote }');
+    expect(readFileSync(join(cwd, 'out/kv.yaml'), 'utf8')).toContain('rollout: { strategy: pinned }');
   });
 
   it('writes nothing into the cluster', async () => {

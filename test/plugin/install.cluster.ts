@@ -24,7 +24,7 @@ kind: RolloutGroup
 metadata: { name: ingester, namespace: mimir }
 spec:
   members: { zones: [{ name: a, statefulSet: ingester-zone-a }, { name: b, statefulSet: ingester-zone-b }] }
-  rollout: { engine: onDelete }
+  rollout: { strategy: onDelete }
 `;
 
 const configurations = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
@@ -242,7 +242,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       const ours = '/apis/rollout-group.dev/v1alpha1/namespaces/plain';
       const apiVersion = 'rollout-group.dev/v1alpha1';
       const metadata = { name: 'one' };
-      const rolloutGroup = { members: { zones: [{ name: 'a', statefulSet: 'a' }] }, rollout: { engine: 'onDelete' } };
+      const rolloutGroup = { members: { zones: [{ name: 'a', statefulSet: 'a' }] }, rollout: { strategy: 'onDelete' } };
       const exception = {
         rule: 'zone-gap',
         target: { group: 'a' },

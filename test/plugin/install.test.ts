@@ -31,7 +31,7 @@ spec:
       - { name: b, statefulSet: ingester-zone-b, follows: a }
   replicas:
     mirror: { from: { apiVersion: rollout-operator.grafana.com/v1, kind: ReplicaTemplate, name: ingester }, writeBack: status }
-  rollout: { engine: onDelete }
+  rollout: { strategy: onDelete }
 `;
 
 describe('install', () => {

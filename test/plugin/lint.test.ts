@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sarifLog } from '../../plugin/output/findings-sarif.ts';
+import { sarifLog } from '../../plugin/output/findings/sarif.ts';
 import { sourceUri } from '../../plugin/output/source-uri.ts';
 import { finding, type Place } from '../../policies/findings/finding.ts';
 import { rightGroup, wrongGroup } from './policies.ts';

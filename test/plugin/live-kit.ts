@@ -1,8 +1,8 @@
 // Groups as an agent would have published them, decided by the engine from built snapshots.
-import { decideGroup } from '../../engine/decide.ts';
-import { digestOfWaves } from '../../engine/people.ts';
+import { decideGroup } from '../../engine/decide/decide.ts';
 import { type PublishInput, publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { digestOfWaves } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

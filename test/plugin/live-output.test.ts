@@ -7,7 +7,7 @@ import { endText, etaDocument, startingText } from '../../plugin/output/estimate
 import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
 import { renderGroups } from '../../plugin/output/get.ts';
 import { renderTree } from '../../plugin/output/group-tree.ts';
-import type { TableLook } from '../../plugin/output/plan-table.ts';
+import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { definition, done, fromAgent, paused, rolling, waiting } from './live-kit.ts';

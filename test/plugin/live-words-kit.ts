@@ -37,7 +37,7 @@ export const groupObject: FakeObject = {
     members: { zones: zones.map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
     gates: [{ name: 'errors', prometheus: { source: 'prod', query: 'errors' }, pass: { '<=': [{ var: 'value' }, 0.5] } }],
     rollout: {
-      engine: 'onDelete',
+      strategy: 'onDelete',
       waves: [
         { name: 'canary', zones: ['a'], pods: 1, after: { soak: '30m', gates: ['errors'] } },
         { name: 'zone-a', zones: ['a'], percent: 100 },

@@ -34,7 +34,7 @@ const groupObject = {
   spec: {
     members: { zones: ['a', 'b', 'c'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
     rollout: {
-      engine: 'onDelete',
+      strategy: 'onDelete',
       rotateBy: 'delete',
       skipOnRollback: true,
       waves: [
@@ -153,14 +153,14 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     const before = await images();
     await write(eve, 'forged-promote', { action: 'promote', runId: id, wave: 'canary', requestedBy: forged });
     await write(eve, 'forged-approve', { action: 'approve', runId: id, wave: 'rest', requestedBy: forged });
-    for (const verb of ['promote', 'approve --wave rest']) {
+    for (const verb of ['pinned', 'approve --wave rest']) {
       const { status, stderr } = await anna.run([...verb.split(' ').slice(0, 1), 'ingester', ...verb.split(' ').slice(1)]);
       expect([verb, status]).toEqual([verb, 5]);
       expect(stderr).toContain('no webhook writes down who asks');
     }
     await hasHeard(soaking);
     expect([await images(), runId(await untilHeld('soak'))]).toEqual([before, id]);
-    await forget('forged-promote', 'forged-approve');
+    await forget('forged-pinned', 'forged-approve');
   });
 
   it('a promotion passes over the soak, and over no approval', async () => {
@@ -275,7 +275,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   });
 
   it('a protected pod stays, and what was asked is taken back by its name', async () => {
-    await ok(anna, 'promote', 'ingester', '--yes');
+    await ok(anna, 'pinned', 'ingester', '--yes');
     await ok(anna, 'protect', 'ingester', '--pod', 'ingester-zone-a-0', '--pod', 'ingester-zone-a-1', '--for', '1h');
     await ok(anna, 'approve', 'ingester', '--wave', 'rest');
     await untilHeld('protected');

@@ -21,7 +21,7 @@ function folder(): string {
     'now/a.yaml': demoManifests,
     'next/a.yaml': demoManifests.replaceAll('mimir:2.16.0', 'mimir:2.17.1'),
     'policies/group.yaml': demoPolicy,
-    'broken/group.yaml': demoPolicy.replace('engine: onDelete', 'engine: onDelet'),
+    'broken/group.yaml': demoPolicy.replace('strategy: onDelete', 'strategy: onDelet'),
     'store/store.yaml': adopted,
     'slow.yaml': 'pods: { start: 2m }\n',
     'wrong.yaml': 'gates: maybe\n',

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { GroupPlan } from '../../engine/plan/document.ts';
-import { renderPlanHtml } from '../../plugin/output/plan-html.ts';
-import { html, htmlTable } from '../../plugin/output/plan-html-text.ts';
-import { timelineSvg } from '../../plugin/output/plan-html-timeline.ts';
+import { renderPlanHtml } from '../../plugin/output/plan/html.ts';
+import { html, htmlTable } from '../../plugin/output/plan/html-text.ts';
+import { timelineSvg } from '../../plugin/output/plan/html-timeline.ts';
 import { blocked, ingester, mirrorDownscale, planOf, refusedDownscale, unchanged } from './plan-kit.ts';
 
 const attack = `"><script>alert('x')</script>\u202e`;

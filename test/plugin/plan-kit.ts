@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import type { GroupPlan, Plan, PlannedChange, PlannedStep, PlannedWave, TimelineSpan } from '../../engine/plan/document.ts';
-import type { TableLook } from '../../plugin/output/plan-table.ts';
+import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { outputStream } from '../../plugin/output/terminal.ts';
 
 export function planOf(groups: readonly GroupPlan[], metadata: Partial<Plan['metadata']> = {}): Plan {

@@ -18,7 +18,7 @@ kind: RolloutGroup
 metadata: { name: store, namespace: prod }
 spec:
   members: { zones: [{ name: a, statefulSet: store-a }, { name: b, statefulSet: store-b }] }
-  rollout: { engine: onDelete, ${rollout} }
+  rollout: { strategy: onDelete, ${rollout} }
 `;
 const budget = `apiVersion: policy/v1
 kind: PodDisruptionBudget

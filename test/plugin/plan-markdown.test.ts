@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { GroupPlan } from '../../engine/plan/document.ts';
-import { commentBudget, renderPlanMarkdown } from '../../plugin/output/plan-markdown.ts';
-import { fitSections } from '../../plugin/output/plan-markdown-budget.ts';
-import { markdownCode, markdownTable, markdownText } from '../../plugin/output/plan-markdown-text.ts';
+import { commentBudget, renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
+import { fitSections } from '../../plugin/output/plan/markdown-budget.ts';
+import { markdownCode, markdownTable, markdownText } from '../../plugin/output/plan/markdown-text.ts';
 import { blocked, ingester, mirrorDownscale, planOf, refusedDownscale, unchanged } from './plan-kit.ts';
 
 const hostile = [

@@ -12,7 +12,7 @@ spec:
       - { name: b, statefulSet: ingester-zone-b, follows: a }
   replicas: { leader: true }
   rollout:
-    engine: onDelete
+    strategy: onDelete
 `;
 
 export const wrongGroup = `apiVersion: rollout-group.dev/v1alpha1
@@ -26,6 +26,6 @@ spec:
       - { name: a, statefulSet: ingester-zone-a }
   replicas: { leader: true }
   rollout:
-    engine: onDelet
+    strategy: onDelet
     maxUnavailabel: 10%
 `;

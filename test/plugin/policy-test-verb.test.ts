@@ -14,7 +14,7 @@ spec:
       - { name: b, statefulSet: ingester-zone-b }
   replicas: { leader: true }
   scaling: { down: { betweenZones: 13h } }
-  rollout: { engine: onDelete }
+  rollout: { strategy: onDelete }
 `;
 const statefulSet = (zone: string) => `apiVersion: apps/v1
 kind: StatefulSet
@@ -99,7 +99,7 @@ describe('test', () => {
     });
     expect([missing.status, missing.stdout.includes('grup.yaml does not exist')]).toEqual([4, true]);
     const wrongGroup = runPlugin(['test'], {
-      cwd: folderWith({ ...files(), 'group.yaml': group.replace('engine: onDelete', 'engine: x') }),
+      cwd: folderWith({ ...files(), 'group.yaml': group.replace('strategy: onDelete', 'strategy: x') }),
     });
     expect([wrongGroup.status, wrongGroup.stdout.includes('group.yaml:11:')]).toEqual([4, true]);
   });
@@ -119,7 +119,7 @@ describe('test', () => {
       - { name: half, zones: [a, b], percent: 50, after: { soak: 1h } }
       - { name: all, zones: [a, b], percent: 100 }
 `;
-    const rollout = group.replace('{ engine: onDelete }\n', `\n    engine: onDelete${waves}`);
+    const rollout = group.replace('{ strategy: onDelete }\n', `\n    strategy: onDelete${waves}`);
     const one = {
       ...files(),
       'group.yaml': rollout,

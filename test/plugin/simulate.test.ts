@@ -41,7 +41,7 @@ metadata: { name: store, namespace: prod }
 spec:
   members: { zones: [{ name: a, statefulSet: store-a }, { name: b, statefulSet: store-b }] }
   rollout:
-    engine: onDelete
+    strategy: onDelete
     rotateBy: delete
     maxUnavailable: 1
 `;

@@ -6,7 +6,7 @@ kind: RolloutGroup
 metadata: { name: store, namespace: prod }
 spec:
   members: { zones: [{ name: a, statefulSet: store-a }, { name: b, statefulSet: store-b }, { name: c, statefulSet: store-c }${more}] }
-  rollout: { engine: onDelete, maxUnavailable: 1, rotateBy: evict${waves === '' ? '' : `, waves: [${waves}]`} }
+  rollout: { strategy: onDelete, maxUnavailable: 1, rotateBy: evict${waves === '' ? '' : `, waves: [${waves}]`} }
 `;
 const statefulSet = (zone: string) => `---
 apiVersion: apps/v1

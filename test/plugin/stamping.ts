@@ -1,12 +1,12 @@
 // The webhook that stamps and checks our kinds, as an installation registers it, answered by the process of a test.
 import { processClock } from '../../cluster/connection/process-env.ts';
-import { installation } from '../../policies/install/installation.ts';
-import { endpointPaths } from '../../policies/install/paths.ts';
+import { installation } from '../../install/installation.ts';
+import { endpointPaths } from '../../install/paths.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { optionsOf, webhooksIn } from '../install/given.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
-import { optionsOf, webhooksIn } from '../policies/install/given.ts';
 import { changingSource, serve } from '../webhook/server/served.ts';
 
 /** What the process of the test answers; every other webhook would refuse, since nobody serves it. */

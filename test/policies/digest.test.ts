@@ -27,7 +27,7 @@ describe('the digest of policies', () => {
     apiVersion,
     kind: 'RolloutGroup',
     metadata: metadata('ingester'),
-    spec: { members: { zones }, rollout: { engine: 'onDelete' } },
+    spec: { members: { zones }, rollout: { strategy: 'onDelete' } },
   };
   const policy = (source = 'prod') => ({
     apiVersion,

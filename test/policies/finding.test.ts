@@ -60,7 +60,7 @@ describe('the table of codes', () => {
 });
 
 describe('a finding', () => {
-  const place = placeIn('spec:\n  rollout: { engine: promot }\n', 'promot', '/spec/rollout/engine');
+  const place = placeIn('spec:\n  rollout: { strategy: promot }\n', 'promot', '/spec/rollout/strategy');
 
   it('takes severity and hint from the table, and either from its options', () => {
     expect(finding('RG2203', place, 'no wave brings zone c to 100 percent')).toMatchInlineSnapshot(`
@@ -75,14 +75,14 @@ describe('a finding', () => {
           },
           {
             "line": 2,
-            "text": "  rollout: { engine: promot }",
+            "text": "  rollout: { strategy: promot }",
           },
         ],
         "file": "policies/ingester.yaml",
         "hint": "add a last wave with percent: 100",
         "line": 2,
         "message": "no wave brings zone c to 100 percent",
-        "pointer": "/spec/rollout/engine",
+        "pointer": "/spec/rollout/strategy",
         "severity": "warning",
       }
     `);
@@ -116,15 +116,15 @@ describe('a finding', () => {
 
 describe('the text of a finding', () => {
   it('shows the line before, the line, and a caret under the value', () => {
-    const text = 'spec:\n  rollout: { engine: promot }\n';
-    const one = finding('RG2006', placeIn(text, 'promot'), 'spec.rollout.engine is "promot"', { hint: 'did you mean promote' });
+    const text = 'spec:\n  rollout: { strategy: promot }\n';
+    const one = finding('RG2006', placeIn(text, 'promot'), 'spec.rollout.strategy is "promot"', { hint: 'did you mean pinned' });
     expect(renderFinding({ ...one, related: [{ file: 'b.yaml', line: 3, column: 5 }] })).toMatchInlineSnapshot(`
-      "policies/ingester.yaml:2:22 error RG2006 spec.rollout.engine is "promot"
+      "policies/ingester.yaml:2:22 error RG2006 spec.rollout.strategy is "promot"
          1 | spec:
-         2 |   rollout: { engine: promot }
+         2 |   rollout: { strategy: promot }
            |                      ^^^^^^
          see b.yaml:3:5
-         fix: did you mean promote"
+         fix: did you mean pinned"
     `);
   });
 

@@ -17,7 +17,7 @@ spec:
       # how it rolls
       rollout:
             maxUnavailable: 1   # one by one
-            engine: promote     # since May
+            strategy: pinned     # since May
 
 
       # who is in it
@@ -44,7 +44,7 @@ metadata: {namespace: mimir, name: x}
               statefulSet: x-a
         # how it rolls
         rollout:
-          engine: promote # since May
+          strategy: pinned # since May
           maxUnavailable: 1 # one by one
         # nothing after this
       "

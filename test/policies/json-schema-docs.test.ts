@@ -52,8 +52,8 @@ describe('the documentation of a path', () => {
 
   it.each([
     ['RolloutGruop', { unknown: 'RolloutGruop', suggestion: 'RolloutGroup' }],
-    ['RolloutGroup.spec.rolout.engine', { unknown: 'rolout', suggestion: 'rollout' }],
-    ['RolloutGroup.spec.rollout.engine.what', { unknown: 'what' }],
+    ['RolloutGroup.spec.rolout.strategy', { unknown: 'rolout', suggestion: 'rollout' }],
+    ['RolloutGroup.spec.rollout.strategy.what', { unknown: 'what' }],
     ['', { unknown: '' }],
   ])('names what is unknown in %j', (path, expected) => {
     expect(schemaDocs(path)).toEqual(expected);
@@ -67,7 +67,7 @@ describe('the page of a kind', () => {
       .filter((line) => line.startsWith('| `'));
     expect(rows).toHaveLength(allFields('RolloutIntent').length);
     expect(rows.find((row) => row.includes('spec.action'))).toBe(
-      '| `spec.action` | pause \\| approve \\| reject \\| promote \\| abort \\| retry \\| undo \\| restart \\| scale \\| cancel \\| protect \\| hold | required |  |',
+      '| `spec.action` | pause \\| approve \\| reject \\| pinned \\| abort \\| retry \\| undo \\| restart \\| scale \\| cancel \\| protect \\| hold | required |  |',
     );
   });
 

@@ -36,8 +36,8 @@ describe('the JSON Schema of a kind', () => {
 
   const broken: readonly (readonly [string, Kind, readonly (string | number)[], unknown])[] = [
     ['an unknown field', 'RolloutGroup', ['spec', 'rollout', 'speed'], 1],
-    ['a missing required field', 'RolloutGroup', ['spec', 'rollout', 'engine'], undefined],
-    ['an unknown choice', 'RolloutGroup', ['spec', 'rollout', 'engine'], 'magic'],
+    ['a missing required field', 'RolloutGroup', ['spec', 'rollout', 'strategy'], undefined],
+    ['an unknown choice', 'RolloutGroup', ['spec', 'rollout', 'strategy'], 'magic'],
     ['a percentage over 100', 'RolloutGroup', ['spec', 'rollout', 'maxUnavailable'], '101%'],
     ['a wave with pods and percent', 'RolloutGroup', ['spec', 'rollout', 'waves', 0, 'percent'], 50],
     ['a wave with neither', 'RolloutGroup', ['spec', 'rollout', 'waves', 0, 'pods'], undefined],
@@ -67,7 +67,7 @@ describe('the JSON Schema of a kind', () => {
     for (const kind of kinds) ajv.addSchema(editorSchema(kind), `${kind}.json`);
     const validate = ajv.compile(policyFileSchema((kind) => `${kind}.json`));
     expect(sampleInputs.map(({ input }) => validate(input))).toEqual(sampleInputs.map(() => true));
-    expect(validate(changed('RolloutGroup', ['spec', 'rollout', 'engine'], 'magic'))).toBe(false);
+    expect(validate(changed('RolloutGroup', ['spec', 'rollout', 'strategy'], 'magic'))).toBe(false);
     expect(validate({ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'Other' })).toBe(false);
   });
 });

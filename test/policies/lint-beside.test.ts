@@ -94,7 +94,7 @@ describe('lint of StatefulSets beside a group', () => {
   it('says nothing where no file has a group, nor where a group cannot be used', () => {
     expect(said(set('cache'))).toEqual([]);
     expect(said(policy('  limits: { minInterval: 1m }\n', 'p', 'all: true'), set('cache'))).toEqual([]);
-    const broken = group('  rollout: { engine: onDelete, typo: 1 }\n', ['a']);
+    const broken = group('  rollout: { strategy: onDelete, typo: 1 }\n', ['a']);
     expect(said(broken, group(onDelete, ['a'], 'other'), set('other-a'), set('cache')).map((text) => text.slice(0, 12))).toEqual([
       'error RG2003',
     ]);
@@ -112,7 +112,7 @@ describe('lint of limits of zero', () => {
       .join('');
   const budget = (amount: string, selector = 'matchLabels: { app: x }') =>
     `---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: { name: pdb }\nspec: { selector: { ${selector} }, ${amount} }\n`;
-  const evicting = '  rollout: { engine: onDelete, rotateBy: evict }\n';
+  const evicting = '  rollout: { strategy: onDelete, rotateBy: evict }\n';
 
   it.each<[string, string, boolean]>([
     ['a budget of none', `${group(evicting)}${members()}${budget('maxUnavailable: 0')}`, true],
@@ -121,8 +121,8 @@ describe('lint of limits of zero', () => {
     ['a budget that spares one', `${group(evicting)}${members()}${budget('minAvailable: 5')}`, false],
     ['pods that are deleted', `${group(evicting.replace('evict', 'delete'))}${members()}${budget('maxUnavailable: 0')}`, false],
     [
-      'the engine partition, which asks budgets too',
-      `${group('  rollout: { engine: partition }\n')}${members()}${budget('maxUnavailable: 0')}`,
+      'the strategy partition, which asks budgets too',
+      `${group('  rollout: { strategy: partition }\n')}${members()}${budget('maxUnavailable: 0')}`,
       true,
     ],
     ['other pods', `${group(evicting)}${members('app: y')}${budget('maxUnavailable: 0')}`, false],
@@ -172,7 +172,7 @@ describe('lint of limits of zero', () => {
     `---\n${header('RolloutException', 'now')}  rule: ${rule}\n  target: { group: ingester${rest} }\n  allow: { podsAtMost: 1 }\n  reason: r\n  expires: 2026-02-01T00:00:00Z\n`;
 
   it('is none of a group or zone that an exception lets go on', () => {
-    const zero = '  rollout: { engine: onDelete, maxUnavailable: 0 }\n';
+    const zero = '  rollout: { strategy: onDelete, maxUnavailable: 0 }\n';
     expect(found(`${group(zero)}${exception()}`)).toEqual([]);
     expect(found(`${group(zero)}${exception(', zone: a')}`)).toHaveLength(1);
     expect(found(`${group(zero)}${exception('', 'zone-gap')}`)).toHaveLength(1);
@@ -182,7 +182,7 @@ describe('lint of limits of zero', () => {
     const cap = policy('  limits: { maxUnavailable: 0 }\n');
     expect(found(`${group(onDelete)}${cap}${exception()}`)).toEqual([]);
     expect(found(`${group(onDelete)}${cap}${exception(', zone: a')}`)).toHaveLength(1);
-    const fromBudget = group('  rollout: { engine: onDelete, rotateBy: delete, maxUnavailable: fromBudget }\n');
+    const fromBudget = group('  rollout: { strategy: onDelete, rotateBy: delete, maxUnavailable: fromBudget }\n');
     expect(found(`${fromBudget}${members()}${budget('maxUnavailable: 0')}`)).toHaveLength(1);
     expect(found(`${fromBudget}${members()}${budget('maxUnavailable: 0')}${exception()}`)).toEqual([]);
     expect(found(`${group(evicting)}${members()}${budget('maxUnavailable: 0')}${exception()}`)).toHaveLength(1);
@@ -201,7 +201,7 @@ describe('lint of limits of zero', () => {
   });
 
   it('of a zone, and of the others once', () => {
-    const zero = '  rollout: { engine: onDelete, maxUnavailable: 0 }\n';
+    const zero = '  rollout: { strategy: onDelete, maxUnavailable: 0 }\n';
     expect(found(group(zero))).toEqual(['6:48 RG2216']);
     expect(
       found(group(zero).replaceAll(' }, {', ', maxUnavailable: 1 }, {').replace('ingester-b }', 'ingester-b, paused: true }')),
@@ -253,7 +253,7 @@ describe('lint of a canary without pods', () => {
   });
 
   it('names all stages of a schedule', () => {
-    const schedule = '  rollout: { engine: onDelete, schedule: { kind: linear, start: 50%, step: 50% } }\n';
+    const schedule = '  rollout: { strategy: onDelete, schedule: { kind: linear, start: 50%, step: 50% } }\n';
     const [text] = said(`${group(schedule)}${sized('ingester-a', 0)}${sized('ingester-b', 3)}`);
     expect(text).toBe(
       'waves stage-1 to stage-2 take no pod, since zone a has none; the first pods with the new version are those of wave rest',

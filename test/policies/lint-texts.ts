@@ -13,9 +13,9 @@ export const header = (kind: string, name: string) =>
 export const group = (rest: string, zones = ['a', 'b'], name = 'ingester') =>
   `${header('RolloutGroup', name)}  members: { zones: [${zones.map((zone) => `{ name: ${zone}, statefulSet: ${name}-${zone} }`).join(', ')}] }\n${rest}`;
 
-export const onDelete = '  rollout: { engine: onDelete }\n';
+export const onDelete = '  rollout: { strategy: onDelete }\n';
 export const waves = (...list: string[]) =>
-  `  rollout:\n    engine: onDelete\n    waves:\n${list.map((wave) => `      - { ${wave} }\n`).join('')}`;
+  `  rollout:\n    strategy: onDelete\n    waves:\n${list.map((wave) => `      - { ${wave} }\n`).join('')}`;
 export const policy = (rest: string, name = 'safety', targets = 'groups: [ingester]') =>
   `---\n${header('RolloutPolicy', name)}  targets: { ${targets} }\n${rest}`;
 export const set = (name: string, labels = '') =>

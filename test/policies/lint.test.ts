@@ -35,7 +35,7 @@ describe('lint is quiet about', () => {
         ),
       ),
     ],
-    ['rollback with an engine that keeps revisions', group('  rollout: { engine: promote, onFailure: rollback }\n')],
+    ['rollback with an engine that keeps revisions', group('  rollout: { strategy: pinned, onFailure: rollback }\n')],
     [
       'gates without a condition that have a natural one',
       group(
@@ -68,11 +68,11 @@ describe('lint is quiet about', () => {
     ],
     [
       'a limit that is stricter for one group of two',
-      `${group(onDelete)}---\n${group('  rollout: { engine: onDelete, maxUnavailable: 5 }\n', ['a'], 'other')}${policy('  limits: { maxUnavailable: 2 }\n', 'p', 'all: true')}`,
+      `${group(onDelete)}---\n${group('  rollout: { strategy: onDelete, maxUnavailable: 5 }\n', ['a'], 'other')}${policy('  limits: { maxUnavailable: 2 }\n', 'p', 'all: true')}`,
     ],
     [
       'a number against a percentage',
-      `${group('  rollout: { engine: onDelete, maxUnavailable: 10% }\n')}${policy('  limits: { maxUnavailable: 3 }\n')}`,
+      `${group('  rollout: { strategy: onDelete, maxUnavailable: 10% }\n')}${policy('  limits: { maxUnavailable: 3 }\n')}`,
     ],
     [
       'exceptions of two zones, or one after the other',
@@ -103,19 +103,19 @@ describe('lint is quiet about', () => {
   });
 
   it('names that a broken document defines', () => {
-    const text = `${group('  rollout: { engine: onDelete, typo: 1 }\n')}${policy('  limits: { minInterval: 1m }\n')}`;
+    const text = `${group('  rollout: { strategy: onDelete, typo: 1 }\n')}${policy('  limits: { minInterval: 1m }\n')}`;
     expect(problems(text)).toEqual(['6:32 RG2003']);
   });
 });
 
 describe('lint compares members with', () => {
   const strategy = (name: string, text: string) => set(name).replace(/$/, `spec: { updateStrategy: ${text} }\n`);
-  const promote = '  rollout: { engine: promote }\n';
+  const pinned = '  rollout: { strategy: pinned }\n';
 
   it.each([
     ['the engine: no strategy means RollingUpdate', `${group(onDelete, ['a'])}${strategy('ingester-a', '{}')}`, ['11:9 RG2117']],
-    ['the engine: OnDelete has no partition', `${group(promote, ['a'])}${strategy('ingester-a', '{ type: OnDelete }')}`, ['11:33 RG2117']],
-    ['the engine: promote sets the partition', `${group(promote, ['a'])}${strategy('ingester-a', '{ type: RollingUpdate }')}`, []],
+    ['the engine: OnDelete has no partition', `${group(pinned, ['a'])}${strategy('ingester-a', '{ type: OnDelete }')}`, ['11:33 RG2117']],
+    ['the strategy: pinned sets the partition', `${group(pinned, ['a'])}${strategy('ingester-a', '{ type: RollingUpdate }')}`, []],
     ['the source of replicas: count', `${group(`${onDelete}  replicas: { count: 3 }\n`)}${autoscaler('ingester-a')}`, ['12:73 RG2118']],
   ])('%s', (_, text, expected) => {
     expect(problems(text)).toEqual(expected);
@@ -125,28 +125,28 @@ describe('lint compares members with', () => {
 describe('lint says of a partition that somebody wrote', () => {
   const member = (metadata: string, partition: number) =>
     `---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ingester-a, namespace: mimir${metadata} }\nspec: { updateStrategy: { type: RollingUpdate, rollingUpdate: { partition: ${partition} } } }\n`;
-  const hintOf = (engine: string, text: string) =>
-    lintPolicies([{ name: 'a.yaml', text: `${group(`  rollout: { engine: ${engine} }\n`, ['a'])}${text}` }], {
+  const hintOf = (strategy: string, text: string) =>
+    lintPolicies([{ name: 'a.yaml', text: `${group(`  rollout: { strategy: ${strategy} }\n`, ['a'])}${text}` }], {
       namespace: 'mimir',
     }).findings.map(({ code, hint }) => `${code} ${hint}`);
   const remove = 'RG2117 remove the line spec.updateStrategy.rollingUpdate.partition, and keep type: RollingUpdate';
   const dumped = '; what was read from a cluster has one always, 0 where nobody wrote it';
 
   it.each([
-    ['promote', member('', 0), [`${remove}${dumped}`]],
-    ['promote', member(', uid: 1b2c', 3), [`${remove}${dumped}`]],
-    ['promote', member('', 3), [remove]],
+    ['pinned', member('', 0), [`${remove}${dumped}`]],
+    ['pinned', member(', uid: 1b2c', 3), [`${remove}${dumped}`]],
+    ['pinned', member('', 3), [remove]],
     ['partition', member(', uid: 1b2c', 1_000_000), [`${remove}${dumped}`]],
     ['partition', member('', 1_000_000), [remove]],
-    ['promote', member(', uid: 1b2c', 1_000_000), []],
-  ])('under the engine %s: %s', (engine, text, expected) => {
-    expect(hintOf(engine, text)).toEqual(expected);
+    ['pinned', member(', uid: 1b2c', 1_000_000), []],
+  ])('under the strategy %s: %s', (strategy, text, expected) => {
+    expect(hintOf(strategy, text)).toEqual(expected);
   });
 
   it('and has nothing to say once the line is gone, as the hint asks for', () => {
     const dump = member(', uid: 1b2c', 0);
     const mended = [dump.replace('rollingUpdate: { partition: 0 }', 'rollingUpdate: {}'), dump.replace('{ partition: 0 }', '')];
-    expect(mended.flatMap((text) => hintOf('promote', text))).toEqual([]);
+    expect(mended.flatMap((text) => hintOf('pinned', text))).toEqual([]);
   });
 });
 

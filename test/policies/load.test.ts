@@ -9,7 +9,7 @@ metadata: { name: ingester }
 spec:
   members:
     zones: [{ name: a, statefulSet: ingester-zone-a }]
-  rollout: { engine: onDelete }
+  rollout: { strategy: onDelete }
 `;
 
 function load(text: string, name = 'policy.yaml') {
@@ -40,7 +40,7 @@ describe('loading', () => {
           "namespace": "mimir",
           "rollout": {
             "deadlines": {},
-            "engine": "onDelete",
+            "strategy": "onDelete",
             "historyLimit": 10,
             "maxUnavailable": 1,
             "minInterval": "0s",
@@ -88,18 +88,18 @@ metadata: { name: three }
 
   it('takes policies out of a List, with what is wrong at the place of each', () => {
     const items = ['apiVersion: v1', 'kind: List', 'items:'];
-    const item = (name: string, engine: string) =>
+    const item = (name: string, strategy: string) =>
       `  - apiVersion: rollout-group.dev/v1alpha1
     kind: RolloutGroup
     metadata: { name: ${name}, namespace: mimir }
-    spec: { members: { zones: [{ name: a, statefulSet: ${name} }] }, rollout: { engine: ${engine} } }`;
+    spec: { members: { zones: [{ name: a, statefulSet: ${name} }] }, rollout: { strategy: ${strategy} } }`;
     const nested = '  - { apiVersion: v1, kind: List, items: [{ apiVersion: rollout-group.dev/v1alpha1, kind: RolloutPolicy }, 7] }';
     expect(load(`${[...items, item('one', 'onDelete'), item('two', 'on'), nested].join('\n')}\n`)).toMatchInlineSnapshot(`
       {
         "documents": [],
         "findings": [
           "11:85 RG1009 on is a boolean for readers of YAML 1.1 and text for others",
-          "11:85 RG2006 spec.rollout.engine is "on"; it takes promote, partition or onDelete",
+          "11:85 RG2006 spec.rollout.strategy is "on"; it takes pinned, partition or onDelete",
           "12:43 RG2004 metadata is missing",
           "12:43 RG2004 spec is missing",
           "12:108 RG1012 the document is no mapping with apiVersion and kind",
@@ -133,7 +133,7 @@ data: { <<: *labels, app: z, copy: *meta }
         "findings": [
           "6:37 RG2007 spec.members.zones[0].statefulSet is "Zone_A", which is not an object name",
           "6:45 RG2003 spec.members.zones[0] has no field follow",
-          "7:22 RG2006 spec.rollout.engine is "ondelete"; it takes promote, partition or onDelete",
+          "7:22 RG2006 spec.rollout.strategy is "ondelete"; it takes pinned, partition or onDelete",
           "7:45 RG2005 spec.rollout.minInterval is 5; it takes a duration",
           "7:55 RG1009 no is a boolean for readers of YAML 1.1 and text for others",
           "7:55 RG2006 spec.rollout.order is "no"; it takes descending or ascending",
@@ -180,7 +180,7 @@ data: { <<: *labels, app: z, copy: *meta }
 
   it('reads byte order marks and carriage returns, and counts lines as an editor does', () => {
     const text = `\uFEFF${group.replace('onDelete', 'ondelete')}`.replaceAll('\n', '\r\n');
-    expect(load(text).findings).toEqual(['7:22 RG2006 spec.rollout.engine is "ondelete"; it takes promote, partition or onDelete']);
+    expect(load(text).findings).toEqual(['7:22 RG2006 spec.rollout.strategy is "ondelete"; it takes pinned, partition or onDelete']);
   });
 
   it('takes a key without a value for a mistake', () => {

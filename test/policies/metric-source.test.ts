@@ -81,7 +81,7 @@ describe('a gate', () => {
     'http: { host: evil, port: 80, path: / }',
     'http: { port: 80, path: "/#@evil" }',
   ])('names no address: %s', (provider) => {
-    const text = `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup\nmetadata: { name: ingester, namespace: mimir }\nspec:\n  members: { zones: [{ name: a, statefulSet: a }] }\n  rollout: { engine: onDelete, waves: [{ name: all, zones: [a], after: { gates: [g] }, percent: 100 }] }\n  gates:\n    - name: g\n      pass: { "<": [{ var: value }, 1] }\n      ${provider}\n`;
+    const text = `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup\nmetadata: { name: ingester, namespace: mimir }\nspec:\n  members: { zones: [{ name: a, statefulSet: a }] }\n  rollout: { strategy: onDelete, waves: [{ name: all, zones: [a], after: { gates: [g] }, percent: 100 }] }\n  gates:\n    - name: g\n      pass: { "<": [{ var: value }, 1] }\n      ${provider}\n`;
     const errors = lintPolicies([{ name: 'a.yaml', text }]).findings.filter(({ severity }) => severity === 'error');
     expect(errors.length).toBeGreaterThan(0);
     expect(errors.every(({ code, line }) => line === 10 && ['RG2003', 'RG2004', 'RG2007'].includes(code))).toBe(true);

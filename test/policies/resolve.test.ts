@@ -31,7 +31,7 @@ const zones = `${header('RolloutGroup', 'ingester')}  members:
     down:
       betweenZones: 12h
       prepare: { endpoint: { port: 80, path: /prepare } }
-  rollout: { engine: onDelete, maxUnavailable: 10% }
+  rollout: { strategy: onDelete, maxUnavailable: 10% }
   protect: { noDownscale: true, noDelete: true }
 `;
 
@@ -54,7 +54,7 @@ describe('a group', () => {
       [
         " 1:1",
         "rollout.maxUnavailable 18:48",
-        "rollout.engine 18:22",
+        "rollout.strategy 18:22",
         "zones.a 7:9",
         "zones.a.maxUnavailable 7:66",
         "zones.a.replicas 11:5",
@@ -87,7 +87,7 @@ describe('a group', () => {
     const [group] = resolve(zones).bundle.groups;
     expect(lines([group?.rollout, ...(group?.gates ?? []), group?.disruption])).toMatchInlineSnapshot(`
       [
-        "{"engine":"onDelete","order":"descending","rotateBy":"evict","minIntervalMs":0,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"all","zones":["a","b","c"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":0,"gates":[]}}],"deadlines":{},"onFailure":"pause","skipOnRollback":true,"historyLimit":10}",
+        "{"strategy":"onDelete","order":"descending","rotateBy":"evict","minIntervalMs":0,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"all","zones":["a","b","c"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":0,"gates":[]}}],"deadlines":{},"onFailure":"pause","skipOnRollback":true,"historyLimit":10}",
         undefined,
       ]
     `);
@@ -96,7 +96,7 @@ describe('a group', () => {
   it('carries waves, gates and the budget with durations in milliseconds', () => {
     const text = `${header('RolloutGroup', 'store')}  members: { zones: [{ name: a, statefulSet: store-a }] }
   rollout:
-    engine: partition
+    strategy: partition
     minInterval: 90s
     waves:
       - { name: canary, zones: [a], pods: 0, before: { approval: { from: [sre], expires: 1h }, gates: [up] } }
@@ -111,7 +111,7 @@ describe('a group', () => {
     const [group] = resolve(text).bundle.groups;
     expect(lines([group?.rollout, ...(group?.gates ?? []), group?.disruption])).toMatchInlineSnapshot(`
       [
-        "{"engine":"partition","order":"descending","rotateBy":"evict","minIntervalMs":90000,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"canary","zones":["a"],"amount":{"pods":0},"before":{"approval":{"count":1,"from":["sre"],"expiresMs":3600000},"gates":["up"]},"after":{"soakMs":0,"gates":[]}},{"name":"rest","zones":["a"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":5400000,"gates":["errors","consul"]}}],"deadlines":{"progressMs":1200000},"onFailure":"pause","skipOnRollback":true,"historyLimit":10}",
+        "{"strategy":"partition","order":"descending","rotateBy":"evict","minIntervalMs":90000,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"canary","zones":["a"],"amount":{"pods":0},"before":{"approval":{"count":1,"from":["sre"],"expiresMs":3600000},"gates":["up"]},"after":{"soakMs":0,"gates":[]}},{"name":"rest","zones":["a"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":5400000,"gates":["errors","consul"]}}],"deadlines":{"progressMs":1200000},"onFailure":"pause","skipOnRollback":true,"historyLimit":10}",
         "{"name":"up","mode":"enforce","provider":{"podsAvailable":{"minReadySeconds":0}},"initialDelayMs":0,"everyMs":60000,"consecutive":1,"failureLimit":1,"noData":"fail","onError":"hold","pass":{"==":[{"var":"value"},0]}}",
         "{"name":"errors","mode":"enforce","provider":{"prometheus":{"source":"prod","query":"up"}},"initialDelayMs":0,"everyMs":60000,"consecutive":1,"failureLimit":0,"noData":"fail","onError":"hold","pass":{"<":[{"var":"value"},2]}}",
         "{"name":"consul","mode":"enforce","provider":{"consul":{"source":"dc1","service":"kv","passing":3}},"initialDelayMs":0,"everyMs":60000,"consecutive":1,"failureLimit":1,"noData":"fail","onError":"hold","pass":{">=":[{"var":"value"},3]}}",
@@ -124,7 +124,7 @@ describe('a group', () => {
 describe('members by selector', () => {
   const text = (expectation: string) => `${header('RolloutGroup', 'ingester')}  members:
     selector: { matchLabels: { app: ingester } }
-${expectation}  rollout: { engine: onDelete }
+${expectation}  rollout: { strategy: onDelete }
 `;
   const set = (name: string, namespace = 'mimir', app = 'ingester') => ({ namespace, name, labels: { app } });
   const statefulSets = [set('zone-2'), set('zone-10'), set('other', 'mimir', 'querier'), set('zone-3', 'loki')];

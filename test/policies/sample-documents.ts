@@ -25,7 +25,7 @@ spec:
       delayed: { after: 13h, endpoint: { port: 8080, path: /ingester/prepare-delayed-downscale } }
       prepare: { endpoint: { port: 8080, path: /ingester/prepare-shutdown }, onFailure: hold }
   rollout:
-    engine: promote
+    strategy: pinned
     maxUnavailable: 10%
     replaceUnready: { when: any, after: 10m }
     waves:

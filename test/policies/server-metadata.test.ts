@@ -8,7 +8,7 @@ metadata:
   namespace: mimir
 ${metadata}spec:
   members: { zones: [{ name: a, statefulSet: ingester-zone-a }] }
-  rollout: { engine: partition }
+  rollout: { strategy: partition }
 ${tail}`;
 
 const codesOf = (text: string) =>

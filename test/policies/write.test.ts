@@ -41,7 +41,7 @@ describe('a written document', () => {
           duringRollout: allow
           up: { followersWaitFor: nothing }
         rollout:
-          engine: onDelete
+          strategy: onDelete
           order: ascending
           rotateBy: delete
           replaceUnready: { when: crashing, after: 0s }
@@ -108,7 +108,7 @@ describe('a written document', () => {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
       metadata: { name: 'g' },
-      spec: { members: { selector: {} }, rollout: { engine: 'onDelete', waves: [wave(2), wave(7)] } },
+      spec: { members: { selector: {} }, rollout: { strategy: 'onDelete', waves: [wave(2), wave(7)] } },
     });
     expect(writeDocument(document)).toMatchInlineSnapshot(`
       "apiVersion: rollout-group.dev/v1alpha1
@@ -118,7 +118,7 @@ describe('a written document', () => {
       spec:
         members: { selector: {} }
         rollout:
-          engine: onDelete
+          strategy: onDelete
           waves:
             - name: w
               zones: [zone-number-0, zone-number-1]

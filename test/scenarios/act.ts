@@ -1,9 +1,9 @@
 // One turn of the agent in a scenario: decide, check the invariants, ask the webhook about its own writes, act, remember.
-import { decide } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide/decide.ts';
 import type { Action, AdmissionRequest, GroupDecision } from '../../engine/decision.ts';
-import { violationsOf } from '../../engine/invariants.ts';
-import { judge } from '../../engine/judge.ts';
-import { claimsOf, decidedLedger, observeLedger } from '../../engine/ledger.ts';
+import { violationsOf } from '../../engine/invariants/invariants.ts';
+import { judge } from '../../engine/judge/judge.ts';
+import { claimsOf, decidedLedger, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { ledgerOf, moveWorld, nowMs, observe, type Stage, saveLedger, takeReadings } from './stage.ts';
 

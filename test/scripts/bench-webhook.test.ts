@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { type Figure, figureTable, isKept } from '../../scripts/bench-figure.ts';
-import { evictionFigures, loadFigures } from '../../scripts/bench-webhook.ts';
-import { driveLoad, type LoadReport, loadCount, restCount } from '../../scripts/bench-webhook-client.ts';
-import { slopeOf } from '../../scripts/bench-webhook-memory.ts';
-import { reviewsOf } from '../../scripts/bench-webhook-reviews.ts';
-import { type ServerReport, startLoadServer } from '../../scripts/bench-webhook-server.ts';
+import { type Figure, figureTable, isKept } from '../../scripts/bench/figure.ts';
+import { evictionFigures, loadFigures } from '../../scripts/bench/webhook.ts';
+import { driveLoad, type LoadReport, loadCount, restCount } from '../../scripts/bench/webhook-client.ts';
+import { slopeOf } from '../../scripts/bench/webhook-memory.ts';
+import { reviewsOf } from '../../scripts/bench/webhook-reviews.ts';
+import { type ServerReport, startLoadServer } from '../../scripts/bench/webhook-server.ts';
 
 const kinds = ['webhook', 'bare'] as const;
 

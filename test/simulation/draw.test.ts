@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { faultClasses } from '../../simulation/faults/fault.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { highestRate, scenarioOf } from '../../simulation/search/draw.ts';
+import { highestRate, scenarioOf } from '../../simulation/search/draw/draw.ts';
 
 const scenarios: readonly Scenario[] = Array.from({ length: 2000 }, (_, seed) => scenarioOf(seed));
 
@@ -53,10 +53,10 @@ describe('the scenario of a seed', () => {
 
   it('takes the webhook away in some groups that need it, and in no other one', () => {
     const isTaken = ({ events }: Scenario): boolean => events.some(({ kind }) => kind === 'webhookAway');
-    const promoted = scenarios.filter(({ group }) => group.engine === 'promote');
-    const without = 1 - promoted.filter(isTaken).length / promoted.length;
+    const pinned = scenarios.filter(({ group }) => group.strategy === 'pinned');
+    const without = 1 - pinned.filter(isTaken).length / pinned.length;
     expect(without > 0.33 && without < 0.5).toBe(true);
-    expect(scenarios.filter((scenario) => scenario.group.engine !== 'promote' && isTaken(scenario))).toEqual([]);
+    expect(scenarios.filter((scenario) => scenario.group.strategy !== 'pinned' && isTaken(scenario))).toEqual([]);
   });
 
   it('has every kind of event, group and number of agents', () => {
@@ -81,10 +81,10 @@ describe('the scenario of a seed', () => {
     );
     const values = (of: (scenario: Scenario) => unknown): readonly unknown[] => [...new Set(scenarios.map(of))].sort();
     expect(values(({ agents }) => agents)).toEqual([1, 2, 3]);
-    expect(share(({ group }) => group.engine === 'partition') > 0.07).toBe(true);
-    expect(share(({ group }) => group.engine === 'promote') > 0.07).toBe(true);
-    expect(scenarios.filter(({ group }) => group.engine !== undefined && group.kind === 'adopted')).toEqual([]);
-    expect(scenarios.filter(({ group }) => group.engine === 'partition' && group.rotateBy === 'evict')).toEqual([]);
+    expect(share(({ group }) => group.strategy === 'partition') > 0.07).toBe(true);
+    expect(share(({ group }) => group.strategy === 'pinned') > 0.07).toBe(true);
+    expect(scenarios.filter(({ group }) => group.strategy !== undefined && group.kind === 'adopted')).toEqual([]);
+    expect(scenarios.filter(({ group }) => group.strategy === 'partition' && group.rotateBy === 'evict')).toEqual([]);
     expect(values(({ group }) => group.zones)).toEqual([2, 3, 4]);
     expect(values(({ group }) => group.podsPerZone)).toEqual([1, 2, 3, 4, 5]);
     expect(values(({ group }) => group.replicas)).toEqual(['delayedMirror', 'leader', 'mirror', 'own']);

@@ -46,7 +46,7 @@ const document = {
     },
     gates: [{ name: 'errors', prometheus: { source: 'prod', query: 'up' }, pass: { '==': [{ var: 'value' }, 1] } }],
     rollout: {
-      engine: 'onDelete',
+      strategy: 'onDelete',
       rotateBy: 'delete',
       maxUnavailable: 1,
       waves: [

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { scenarioOf } from '../../simulation/search/draw.ts';
+import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { PlanError, readPlan, readScenario, type StoredPlan, writeScenario } from '../../simulation/search/replay.ts';
 import { quietScenario } from './scenarios.ts';
 

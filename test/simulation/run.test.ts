@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { countable, withoutFaults } from '../../simulation/search/compare.ts';
-import { scenarioOf } from '../../simulation/search/draw.ts';
+import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { quietScenario } from './scenarios.ts';
 
 const rollout: Scenario = { ...quietScenario, events: [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }] };

@@ -2,10 +2,10 @@
 // anew in the past, and changes that nobody sees; judged by the watcher.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { plansOf, type SievePattern, type SievePlan, sampleOf } from '../../simulation/search/sieve.ts';
-import { recordWorkload } from '../../simulation/search/sieve-judge.ts';
-import { sayings } from '../../simulation/search/sieve-record.ts';
-import { sieveWorkloads } from '../../simulation/search/sieve-workloads.ts';
+import { recordWorkload } from '../../simulation/search/sieve/judge.ts';
+import { sayings } from '../../simulation/search/sieve/record.ts';
+import { plansOf, type SievePattern, type SievePlan, sampleOf } from '../../simulation/search/sieve/sieve.ts';
+import { sieveWorkloads } from '../../simulation/search/sieve/workloads.ts';
 import { type Arena, openArena } from '../agent/arena.ts';
 import type { AgentProcess } from '../control-plane/agent-process.ts';
 import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';

@@ -1,7 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { plansOf, type SievePattern, type SievePlan, sampleOf, scenarioOfPlan, sievePatterns } from '../../simulation/search/sieve.ts';
-import { judgePlan, recordWorkload, sieveOptions } from '../../simulation/search/sieve-judge.ts';
-import { type SieveWorkload, sieveWorkloads } from '../../simulation/search/sieve-workloads.ts';
+import { judgePlan, recordWorkload, sieveOptions } from '../../simulation/search/sieve/judge.ts';
+import {
+  plansOf,
+  type SievePattern,
+  type SievePlan,
+  sampleOf,
+  scenarioOfPlan,
+  sievePatterns,
+} from '../../simulation/search/sieve/sieve.ts';
+import { type SieveWorkload, sieveWorkloads } from '../../simulation/search/sieve/workloads.ts';
 import { bundled } from './defects/bundle.ts';
 import { defects } from './defects/catalogue.ts';
 import { foundBy, startPlayer } from './defects/player.ts';

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { soakArguments } from '../../scripts/soak-arguments.ts';
-import { jsonReport, newTally, reportLines, tally } from '../../scripts/soak-report.ts';
-import type { SeedReport } from '../../scripts/soak-workers.ts';
+import { soakArguments } from '../../scripts/soak/arguments.ts';
+import { jsonReport, newTally, reportLines, tally } from '../../scripts/soak/report.ts';
+import type { SeedReport } from '../../scripts/soak/workers.ts';
 
 describe('what a soak is asked', () => {
   it('has defaults', () => {
@@ -79,7 +79,7 @@ describe('what a soak reports', () => {
 
 describe('a soak', () => {
   const soak = (...words: readonly string[]) =>
-    spawnSync(process.execPath, ['scripts/run.mjs', 'scripts/soak.ts', ...words], { encoding: 'utf8' });
+    spawnSync(process.execPath, ['scripts/run.mjs', 'scripts/soak/soak.ts', ...words], { encoding: 'utf8' });
 
   it('plays every seed once, several on each thread, and adds up', { timeout: 240_000 }, () => {
     const folder = mkdtempSync(join(tmpdir(), 'rollout-group-soak-test-'));

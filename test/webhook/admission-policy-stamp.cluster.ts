@@ -4,15 +4,15 @@ import { contextOf } from '../../engine/context.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import { approvalResult } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import { admissionPoliciesOf } from '../../policies/install/admission-policy.ts';
-import { installation } from '../../policies/install/installation.ts';
+import { admissionPoliciesOf } from '../../install/admission-policy.ts';
+import { installation } from '../../install/installation.ts';
 import type { ApiClient, KubernetesObject, Method } from '../control-plane/client.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
+import { optionsOf } from '../install/given.ts';
 import { group } from '../kit/groups.ts';
 import { contextWith } from '../kit/questions.ts';
 import { installStamping } from '../plugin/stamping.ts';
-import { optionsOf } from '../policies/install/given.ts';
 import { apply, json, merge } from './kit.ts';
 import { closeAll } from './server/served.ts';
 

@@ -1,14 +1,14 @@
 // The ValidatingAdmissionPolicy on a real API server, with nobody of ours there: partitions and update strategies that would move pods are refused.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { admissionPoliciesOf } from '../../policies/install/admission-policy.ts';
-import type { InstallOptions } from '../../policies/install/object.ts';
-import { everywhere } from '../../policies/install/scope.ts';
+import { admissionPoliciesOf } from '../../install/admission-policy.ts';
+import type { InstallOptions } from '../../install/object.ts';
+import { everywhere } from '../../install/scope.ts';
 import { ApiClient } from '../control-plane/client.ts';
 import { agentRules, grant } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
 import { type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
-import { optionsOf } from '../policies/install/given.ts';
+import { optionsOf } from '../install/given.ts';
 import { apply, merge, type Outcome, setsOf, strategic, write } from './kit.ts';
 
 const namespace = 'native';
@@ -131,7 +131,7 @@ describeOnControlPlane('a StatefulSet that is held, while nobody answers', (cont
     });
   });
 
-  it('knows members of the engine partition by their names, also in the middle of a rollout', async () => {
+  it('knows members of the strategy partition by their names, also in the middle of a rollout', async () => {
     const [other, unnamed] = ['other-zone-a', 'unnamed'];
     await admin.patch(`/api/v1/namespaces/${namespace}`, 'merge', { metadata: { labels: { 'rollout-group.dev/enforce': 'true' } } });
     const members = [{ namespace, statefulSet: other }];

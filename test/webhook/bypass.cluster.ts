@@ -170,7 +170,11 @@ describeOnControlPlane(
             apiVersion: 'rollout-group.dev/v1alpha1',
             kind: 'RolloutGroup',
             metadata: { name: 'counted' },
-            spec: { members: { zones: [{ name: 'a', statefulSet: 'counted' }] }, replicas: { count: 3 }, rollout: { engine: 'onDelete' } },
+            spec: {
+              members: { zones: [{ name: 'a', statefulSet: 'counted' }] },
+              replicas: { count: 3 },
+              rollout: { strategy: 'onDelete' },
+            },
           });
           await admin.create(autoscalersOf(form), autoscalerOf('rollout-group.dev/v1alpha1', 'RolloutGroup', 'counted'));
         } else {

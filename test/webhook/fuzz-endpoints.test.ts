@@ -37,8 +37,8 @@ function madeUp(random: Random, name: string, replicas: number | undefined): Jso
   };
 }
 
-/** A pod of the group that promotes pods, as it is made, or as somebody would have it. */
-function promotedRequest(random: Random, pod: Json): Json {
+/** A pod of the group that pins pods, as it is made, or as somebody would have it. */
+function pinnedRequest(random: Random, pod: Json): Json {
   const object = structuredClone(pod) as { metadata: { name: string; labels: Json; ownerReferences: Json[] } };
   const { metadata } = object;
   if (random.next() < 0.2) metadata.name = random.pick(['held-1', 'held-00', '../held-0', 'held-0'.repeat(50)]) ?? '';
@@ -51,7 +51,7 @@ function promotedRequest(random: Random, pod: Json): Json {
 
 /** A request about what is really there. */
 function aimedRequest(random: Random, { names, pod }: Pick<FuzzWorld, 'names'> & { readonly pod: Json }): Json {
-  if (random.next() < 0.1) return promotedRequest(random, pod);
+  if (random.next() < 0.1) return pinnedRequest(random, pod);
   const name = random.pick(names) ?? 'free';
   const [more, fewer] = [random.pick([1, 2, 3, 1000, undefined]), random.pick([0, 1, 2, 5])];
   const isPod = /-\d+$/.test(name);
@@ -134,7 +134,7 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
   const { env, podCalls, errors } = world;
   const before = world.kept();
   const pod = { ...newPodOf(world) };
-  let promoted = 0;
+  let pinned = 0;
   const given = new Set<string>();
   let [reviews, mostClaims] = [0, 0];
   let seen = { requests: env.requests.length, calls: 0 };
@@ -157,7 +157,7 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
           const defect = defectOf(one, read.review);
           fail(defect === undefined ? undefined : `${path}: ${defect}`);
           given.add(`${path} ${one.answer.allowed}`);
-          if (path === '/admission/promote-pod' && one.answer.patch !== undefined) promoted += 1;
+          if (path === '/admission/pin-pod' && one.answer.patch !== undefined) pinned += 1;
         }
       }
     }
@@ -175,10 +175,10 @@ it(`${count} forged reviews at every endpoint: an answer to each, no write but r
   expect(reviews).toBeGreaterThan(count / 4);
   expect(mostClaims).toBeGreaterThan(0);
   expect(podCalls.length).toBeGreaterThan(0);
-  expect(promoted).toBeGreaterThan(0);
+  expect(pinned).toBeGreaterThan(0);
   // Nobody is refused a pod.
-  expect([...given]).toEqual(expect.arrayContaining(['/admission/promote-pod true']));
-  expect(given.has('/admission/promote-pod false')).toBe(false);
+  expect([...given]).toEqual(expect.arrayContaining(['/admission/pin-pod true']));
+  expect(given.has('/admission/pin-pod false')).toBe(false);
   for (const path of ['no-downscale', 'prepare-downscale', 'pod-eviction', 'enforce', 'stamp', 'validate']) {
     expect([...given]).toEqual(expect.arrayContaining([`/admission/${path} true`, `/admission/${path} false`]));
   }

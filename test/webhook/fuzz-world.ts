@@ -2,16 +2,16 @@
 import { startAdmission } from '../../agent/admission/admission.ts';
 import type { AgentEnv } from '../../agent/env.ts';
 import type { PodRequest } from '../../cluster/env.ts';
-import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
+import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import { evictionCache } from '../../webhook/compat/eviction-cache.ts';
+import { evictionCache } from '../../webhook/compat/eviction/eviction-cache.ts';
+import { podEviction } from '../../webhook/compat/eviction/pod-eviction.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';
-import { podEviction } from '../../webhook/compat/pod-eviction.ts';
-import { prepareDownscale } from '../../webhook/compat/prepare-downscale.ts';
+import { prepareDownscale } from '../../webhook/compat/prepare/downscale.ts';
 import { startZoneBudgets } from '../../webhook/compat/zpdb.ts';
 import { zpdbValidation } from '../../webhook/compat/zpdb-validation.ts';
 import { enforceEndpoint } from '../../webhook/native/enforce.ts';
-import { promoteEndpoint } from '../../webhook/native/promote-endpoint.ts';
+import { pinEndpoint } from '../../webhook/native/pin-endpoint.ts';
 import { stampEndpoint } from '../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../webhook/native/validate-endpoint.ts';
 import type { Endpoint } from '../../webhook/review/review.ts';
@@ -45,7 +45,7 @@ export interface FuzzWorld extends MemoryCluster {
 }
 
 /**
- * An adopted group whose pods prepare, under a zone-aware budget; a native group that is protected; one whose first pod is promoted; and a StatefulSet
+ * An adopted group whose pods prepare, under a zone-aware budget; a native group that is protected; one whose first pod is pinned; and a StatefulSet
  * that nobody protects.
  */
 export async function fuzzWorld(): Promise<FuzzWorld> {
@@ -71,11 +71,11 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
     spec: {
       members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `store-zone-${name}` })) },
       replicas: { leader: true },
-      rollout: { engine: 'onDelete' },
+      rollout: { strategy: 'onDelete' },
       disruption: { maxUnavailable: 1 },
     },
   });
-  promotedGroup(cluster);
+  pinnedGroup(cluster);
   const podCalls: PodRequest[] = [];
   const errors: string[] = [];
   const silent = (): void => undefined;
@@ -104,7 +104,7 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
       enforceEndpoint({ env: agentEnv, guard, own: { namespace: 'agent', names: ['rollout-group-agent'] }, isPreparedElsewhere: true }),
       validateEndpoint(agentEnv, { agentNamespace: 'mimir' }),
       stampEndpoint(agentEnv),
-      promoteEndpoint({ env: agentEnv, guard }),
+      pinEndpoint({ env: agentEnv, guard }),
     ],
     ...{ podCalls, errors },
     names: [...api.list('statefulsets', 'mimir'), ...api.list('pods', 'mimir')].map(({ metadata }) => metadata.name),
@@ -120,8 +120,8 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
   };
 }
 
-/** StatefulSet `held`, with a ledger that promotes its first pod to a second revision. */
-function promotedGroup({ api, workloads }: MemoryCluster): void {
+/** StatefulSet `held`, with a ledger that pins its first pod to a second revision. */
+function pinnedGroup({ api, workloads }: MemoryCluster): void {
   workloads.create({ name: 'held' });
   const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'held', uid: api.get('statefulsets', 'mimir', 'held')?.metadata.uid };
   for (const version of [1, 2]) {
@@ -132,11 +132,11 @@ function promotedGroup({ api, workloads }: MemoryCluster): void {
   }
   api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
     metadata: { name: 'held', namespace: 'mimir' },
-    spec: { members: { zones: [{ name: 'a', statefulSet: 'held' }] }, replicas: { leader: true }, rollout: { engine: 'promote' } },
+    spec: { members: { zones: [{ name: 'a', statefulSet: 'held' }] }, replicas: { leader: true }, rollout: { strategy: 'pinned' } },
   });
   const ledger = encodeLedger({
     ...{ namespace: 'mimir', group: 'held', claims: [], downscales: [], preparations: [] },
-    promotions: [{ zone: 'a', ordinal: 0, revision: 'held-2', placements: 0 }],
+    pins: [{ zone: 'a', ordinal: 0, revision: 'held-2', placements: 0 }],
   });
   if (isUnknown(ledger)) throw new Error(ledger.unknown);
   api.put('/v1/configmaps', { metadata: { name: ledgerName('held'), namespace: 'mimir' }, data: { [ledgerKey]: ledger } });

@@ -12,7 +12,7 @@ import {
   type WebhookProcess,
 } from '../control-plane/webhook.ts';
 import { isReady, type Pod, type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
-import { scopeOf } from '../policies/install/given.ts';
+import { scopeOf } from '../install/given.ts';
 
 /** A group is protected by its own kind, or by the labels that grafana/rollout-operator reads. */
 export type Form = 'native' | 'compat';
@@ -176,7 +176,7 @@ function groupObject(namespace: string, { name, isProtected = true, spec = {} }:
     spec: {
       members: { selector: { matchLabels: { cell: name } } },
       replicas: { leader: true },
-      rollout: { engine: 'onDelete' },
+      rollout: { strategy: 'onDelete' },
       disruption: { maxUnavailable: 1 },
       ...(isProtected ? { protect: { noDownscale: true, noDelete: true } } : {}),
       ...spec,

@@ -1,7 +1,7 @@
 // The webhook loses its certificate, or the API server the authority by which it trusts it: what is protected stays so, and it mends itself.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { certificateSecret } from '../../policies/install/object.ts';
+import { certificateSecret } from '../../install/object.ts';
 import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
 import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';
 import { always } from '../control-plane/faults.ts';

@@ -1,7 +1,7 @@
 // The nodes under the webhook's replicas are drained one after the other: every guarded write is judged, and every pod leaves within its budget.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { enforceLabel } from '../../policies/install/object.ts';
+import { enforceLabel } from '../../install/object.ts';
 import type { ApiClient } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';

@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { certificateSecret } from '../../policies/install/object.ts';
+import { certificateSecret } from '../../install/object.ts';
 import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
 import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';
 import { always } from '../control-plane/faults.ts';

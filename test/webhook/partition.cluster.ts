@@ -1,4 +1,4 @@
-// The engine `partition` with the webhooks there: the agent's own writes of partitions pass, and nobody else moves pods past the waves.
+// The strategy `partition` with the webhooks there: the agent's own writes of partitions pass, and nobody else moves pods past the waves.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type InProcessAgent, startInProcess } from '../control-plane/agent-in-process.ts';
 import type { ApiClient } from '../control-plane/client.ts';
@@ -18,7 +18,7 @@ type RollingSet = StatefulSet & {
   readonly spec: { readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
 };
 
-describeOnControlPlane('a group of the engine partition behind the webhooks', (controlPlane) => {
+describeOnControlPlane('a group of the strategy partition behind the webhooks', (controlPlane) => {
   let admin: ApiClient;
   let world: World;
   let agent: InProcessAgent;
@@ -50,7 +50,7 @@ describeOnControlPlane('a group of the engine partition behind the webhooks', (c
       spec: {
         members: { selector: { matchLabels: { cell: 'server' } } },
         replicas: { leader: true },
-        rollout: { engine: 'partition', maxUnavailable: 1, waves: of },
+        rollout: { strategy: 'partition', maxUnavailable: 1, waves: of },
       },
     };
   }

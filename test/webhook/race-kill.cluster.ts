@@ -1,7 +1,7 @@
 // A process that is killed between its judgement, the ledger and its answer, and two minutes without any agent: nothing is granted twice.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger-document.ts';
+import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
 import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';

@@ -1,7 +1,7 @@
 // Two requests for the last permitted step, in two processes over two connections to a real API server: never are both granted.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ledgerName } from '../../engine/ledger-document.ts';
+import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import type { ApiClient } from '../control-plane/client.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import type { WebhookProcess } from '../control-plane/webhook.ts';

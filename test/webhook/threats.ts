@@ -21,7 +21,7 @@ const onServer = of(`${here}/server/admission.cluster.ts`);
 const review = of(`${here}/review/read-review.test.ts`);
 const answer = of(`${here}/review/write-answer.test.ts`);
 const decision = of(`${here}/review/decide.test.ts`);
-const protection = of('test/engine/protection.test.ts');
+const protection = of('test/engine/judge/protection.test.ts');
 const enforce = of(`${here}/native/enforce.test.ts`);
 const unknown = of(`${here}/native/enforce-unknown.test.ts`);
 const race = of(`${here}/native/enforce-race.test.ts`);
@@ -41,10 +41,10 @@ const guard = of('test/agent/admission/guard.test.ts');
 const beside = of('test/agent/admission/with-agent.test.ts');
 const condition = of('test/policies/condition/condition.test.ts');
 const pattern = of('test/policies/linear-pattern.test.ts');
-const webhooks = of('test/policies/install/webhooks.test.ts');
-const rights = of('test/policies/install/rights.test.ts');
-const installation = of('test/policies/install/installation.test.ts');
-const narrowing = of('test/policies/install/narrowing.test.ts');
+const webhooks = of('test/install/webhooks.test.ts');
+const rights = of('test/install/rights.test.ts');
+const installation = of('test/install/installation.test.ts');
+const narrowing = of('test/install/narrowing.test.ts');
 const registration = of(`${here}/registration/registration.test.ts`);
 const doctor = of('test/plugin/doctor/webhooks.test.ts');
 const stampPolicy = of(`${here}/admission-policy-stamp.cluster.ts`);
@@ -302,8 +302,8 @@ export const threats: readonly Threat[] = [
     rule: 'Each judgement goes into the audit log of the API server, beside who asked: outcome, rule, group, decision id, digest of the policies. A denial is an Event that its id finds. Intents carry who asked, and so do reservations: explain names them.',
     tests: [
       ...enforce('names what was allowed, and nothing that a dry run asked for (S29)'),
-      ...of('test/engine/admission-claims.test.ts')('is a claim without resource version and leadership'),
-      ...of('test/engine/ledger-document.test.ts')('keeps who asked, and puts together only what one of them asked for'),
+      ...of('test/engine/judge/admission-claims.test.ts')('is a claim without resource version and leadership'),
+      ...of('test/engine/ledger/ledger-document.test.ts')('keeps who asked, and puts together only what one of them asked for'),
       ...of('test/engine/publish/decision.test.ts')(
         'names who was allowed what, the latest first, and nobody for what the agent announced',
       ),
@@ -363,20 +363,20 @@ export const threats: readonly Threat[] = [
     threat: 'Whoever places pods is used to bring a version in early, to read templates of others, or keeps pods from being made.',
     rule: 'The ledger is read for each pod; a revision counts when the StatefulSet of the pod controls it, and a copy of one when that StatefulSet is known. What is unknown leaves the pod as its controller made it; no pod is refused.',
     tests: [
-      ...of('test/engine/promote/placement.test.ts')(
+      ...of('test/engine/strategies/pinned/placement.test.ts')(
         'is where its controller made it, which is said, when %s',
         'is not asked for twice: a pod that carries the revision stays, and what was added in between is kept',
         'counts on the copy in the ledger where the history no longer has the revision, or it cannot be read',
       ),
-      ...of(`${here}/native/promote-endpoint.test.ts`)('is let through as it is, with a warning, when %s'),
-      ...of(`${here}/promote.cluster.ts`)(
+      ...of(`${here}/native/pinned-endpoint.test.ts`)('is let through as it is, with a warning, when %s'),
+      ...of(`${here}/pinned.cluster.ts`)(
         'has every pod at its own revision, killed as often as one likes',
         'comes back at the old version, never at a new one, when nobody answers, the ledger cannot be read, or names what is gone',
       ),
       ...of(`${here}/admission-policy.cluster.ts`)(
         'refuses them on every path: replaced, applied by force, and by somebody who may do anything',
       ),
-      ...registration('is told of where pods are to be promoted and nobody is asked about them, enforced or not'),
+      ...registration('is told of where pods are to be pinned and nobody is asked about them, enforced or not'),
     ],
   },
   {
@@ -393,7 +393,7 @@ export const threats: readonly Threat[] = [
         'everybody is stamped, whatever they write, and the policy is content with it',
         'a forged one is refused again as soon as somebody takes the configurations away',
       ),
-      ...of('test/policies/install/registered-policies.test.ts')('are told of when one %s', 'are told of when a binding %s'),
+      ...of('test/install/registered-policies.test.ts')('are told of when one %s', 'are told of when a binding %s'),
       ...of('test/plugin/doctor/admission-policies.test.ts')('that were changed, or are bound without refusing, are failures'),
     ],
   },

@@ -1,6 +1,6 @@
 // Where the times of downscales are kept, for the endpoint that reads and writes them: annotations, or the ConfigMap of the zone tracker.
 import type { StatefulSetView } from '../../engine/snapshot.ts';
-import type { LastOf } from './prepare-members.ts';
+import type { LastOf } from './prepare/members.ts';
 
 /** One downscale that is to be recorded. */
 export interface Downscale {

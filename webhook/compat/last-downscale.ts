@@ -10,7 +10,7 @@ import type { WebhookEnv } from '../env.ts';
 import type { Downscale, DownscaleTimes, Recorded } from './downscale-times.ts';
 import { secondsText } from './go-text.ts';
 import { problemText } from './parent.ts';
-import { gapProblem, groupMembers, hasMinTime } from './prepare-members.ts';
+import { gapProblem, groupMembers, hasMinTime } from './prepare/members.ts';
 
 /** How often a write is tried again that somebody else's write to the same StatefulSet, such as that of its status, got ahead of. */
 const attempts = 5;

@@ -9,7 +9,7 @@ import type { StatefulSetView } from '../../engine/snapshot.ts';
 import type { WebhookEnv } from '../env.ts';
 import type { Downscale, DownscaleTimes, Recorded } from './downscale-times.ts';
 import { secondsText } from './go-text.ts';
-import { gapProblem, type LastOf } from './prepare-members.ts';
+import { gapProblem, type LastOf } from './prepare/members.ts';
 
 /** How often a write is tried again that another one to the same ConfigMap got ahead of. Groups of a namespace share it. */
 const attempts = 10;

@@ -1,6 +1,6 @@
 // A refusal in words and codes: the rule, the fact, where it is written, when it passes, and where to ask further.
 import type { Judgement, RuleResult } from '../../engine/decision.ts';
-import { describe } from '../../engine/request-text.ts';
+import { describe } from '../../engine/judge/request-text.ts';
 import type { Source } from '../../policies/definition.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import type { Answer } from '../review/review.ts';

@@ -1,13 +1,13 @@
 // /admission/enforce: groups and policies, enforced on every way in which a StatefulSet shrinks or a pod is taken away.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { claimsFor, groupOf } from '../../engine/admission-claims.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
-import { isExempt, type JudgedScope, passesUnjudged } from '../../engine/exemption.ts';
-import { judge } from '../../engine/judge.ts';
-import { departuresOf, protectiveLabels } from '../../engine/protection.ts';
+import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
+import { isExempt, type JudgedScope, passesUnjudged } from '../../engine/judge/exemption.ts';
+import { judge } from '../../engine/judge/judge.ts';
+import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
 import type { Departure, Snapshot } from '../../engine/snapshot.ts';
-import { agentName } from '../../policies/install/object.ts';
+import { agentName } from '../../install/object.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import { isDryRun } from '../review/dry-run.ts';

@@ -1,6 +1,6 @@
 // What is asked of one group at the same time is judged one after the other, and what passes is announced in one write of the ledger.
 import { sleep } from '../../cluster/env.ts';
-import { reserve } from '../../engine/admission-claims.ts';
+import { reserve } from '../../engine/judge/admission-claims.ts';
 import type { Claim, Ledger, Snapshot } from '../../engine/snapshot.ts';
 import type { GroupIdentity, Guard, WebhookEnv } from '../env.ts';
 import { type Answer, type Call, leftMs } from '../review/review.ts';

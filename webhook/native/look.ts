@@ -3,7 +3,7 @@ import { sleep } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
-import { enforceLabel } from '../../policies/install/object.ts';
+import { enforceLabel } from '../../install/object.ts';
 import type { NativeGuard, WebhookEnv } from '../env.ts';
 import { type Call, leftMs } from '../review/review.ts';
 import { Undecidable } from './denial.ts';

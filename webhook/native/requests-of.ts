@@ -1,7 +1,7 @@
 // From a review to what the engine is asked: which object it is about, what it would do to it, and whether anybody needs to be asked at all.
 import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
-import { protectiveLabels } from '../../engine/protection.ts';
+import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { isDryRun } from '../review/dry-run.ts';
 import type { Review } from '../review/review.ts';

@@ -1,6 +1,6 @@
 // The endpoint that writes into intents and exceptions who asked for them.
 import { isJsonObject, isSameJson } from '../../cluster/request/json.ts';
-import { endpointPaths } from '../../policies/install/paths.ts';
+import { endpointPaths } from '../../install/paths.ts';
 import type { WebhookEnv } from '../env.ts';
 import type { Answer, Endpoint, PatchOperation, Review } from '../review/review.ts';
 import { isStamped, rightStamp, specOf, stampField, unwritableName } from './stamp-identity.ts';

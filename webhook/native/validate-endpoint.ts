@@ -1,7 +1,7 @@
 // The endpoint that refuses objects of our kinds with errors, with what lint says of them.
 import { isSameJson } from '../../cluster/request/json.ts';
+import { endpointPaths } from '../../install/paths.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
-import { endpointPaths } from '../../policies/install/paths.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
 import { boundedText } from '../review/bounded-text.ts';

@@ -4,10 +4,10 @@ import { Backoff } from '../../cluster/request/backoff.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { patchByOperations } from '../../cluster/request/write.ts';
-import { departureMs } from '../../engine/protection.ts';
-import { membersNamed, narrowed } from '../../policies/install/narrowing.ts';
-import type { Member } from '../../policies/install/scope.ts';
-import { configurationName, promoteConfigurationName } from '../../policies/install/webhooks.ts';
+import { departureMs } from '../../engine/judge/protection.ts';
+import { membersNamed, narrowed } from '../../install/narrowing.ts';
+import type { Member } from '../../install/scope.ts';
+import { configurationName, pinConfigurationName } from '../../install/webhooks.ts';
 import {
   type ConfigurationKind,
   configurationResources,
@@ -23,8 +23,8 @@ export interface NarrowingOptions {
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced' | 'onChange'>;
   /** Every StatefulSet that is protected now; undefined while that is not known. */
   readonly members: () => readonly Member[] | undefined;
-  /** Every StatefulSet of a group of the engine `promote`; undefined while that is not known. */
-  readonly promoted: () => readonly Member[] | undefined;
+  /** Every StatefulSet of a group of the strategy `pinned`; undefined while that is not known. */
+  readonly pinned: () => readonly Member[] | undefined;
 }
 
 export interface Narrowing {
@@ -46,10 +46,10 @@ const calmWrites = 20;
  * departure lasts, also because another replica may know better. Until anything is known, and when it cannot be written, the rows stay as they are.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
-  const { namespace, members, promoted } = options;
+  const { namespace, members, pinned } = options;
   const narrowers = [
     new Narrower(options, { kind: 'ValidatingWebhook', name: configurationName({ namespace }), members }),
-    new Narrower(options, { kind: 'MutatingWebhook', name: promoteConfigurationName({ namespace }), members: promoted }),
+    new Narrower(options, { kind: 'MutatingWebhook', name: pinConfigurationName({ namespace }), members: pinned }),
   ];
   const look = (): void => narrowers.forEach((narrower) => void narrower.look());
   const stopListening = options.configurations.onChange(look);

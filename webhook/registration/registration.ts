@@ -1,9 +1,9 @@
 // Whether the API server still asks about everything that it was told to ask about when we were installed: our configurations, and the labels of namespaces.
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
-import { enforceLabel } from '../../policies/install/object.ts';
-import { ownNames, type Registered, registrationProblems } from '../../policies/install/registered.ts';
-import type { Member } from '../../policies/install/scope.ts';
+import { enforceLabel } from '../../install/object.ts';
+import { ownNames, type Registered, registrationProblems } from '../../install/registered.ts';
+import type { Member } from '../../install/scope.ts';
 import { configurationResources, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
 import type { WebhookEnv } from '../env.ts';
 
@@ -22,8 +22,8 @@ export interface RegistrationOptions {
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced'>;
   /** Every StatefulSet that is protected now; undefined while that is not known. */
   readonly members: () => readonly Member[] | undefined;
-  /** Every StatefulSet of a group of the engine `promote`; undefined while that is not known. */
-  readonly promoted: () => readonly Member[] | undefined;
+  /** Every StatefulSet of a group of the strategy `pinned`; undefined while that is not known. */
+  readonly pinned: () => readonly Member[] | undefined;
   /** That are looked after; when left out, those that have members. */
   readonly namespaces?: readonly string[] | undefined;
   /** What is wrong beside, such as with what this process writes there. */
@@ -74,13 +74,13 @@ export function startRegistration(options: RegistrationOptions): () => void {
     if (!configurations.isSynced()) return [];
     const stored = own();
     hasBeenRegistered ||= stored.length > 0;
-    const isPromotionOnly = stored.length === 0 && !hasBeenRegistered && optedIn.size === 0;
+    const isPinOnly = stored.length === 0 && !hasBeenRegistered && optedIn.size === 0;
     const question = {
       namespace: options.namespace,
       members: known?.filter((member) => optedIn.has(member.namespace)),
-      promoted: options.promoted(),
+      pinned: options.pinned(),
     };
-    return registrationProblems(stored, question, { isPromotionOnly });
+    return registrationProblems(stored, question, { isPinOnly });
   };
 
   const look = async (): Promise<void> => {

@@ -104,7 +104,7 @@ export const groupCodes = {
     title: 'The update strategy does not fit the engine',
     severity: 'error',
     explanation:
-      'With the engine onDelete the agent replaces pods, and a StatefulSet with RollingUpdate would replace them on its own as soon as its template changes, whatever the other zones do. The engines promote and partition need RollingUpdate; promote holds every pod back with the partition 1000000, which the agent sets and a manifest may name or leave out. Under the engine partition the agent writes the partition all the time: a manifest that names one would take its place whenever it is applied, and pods would change their version by a restart or all at once. A dump (`kubectl get -o yaml`) names a partition always, since the API server writes 0 where a manifest names none: remove that line from what is kept in Git, and from what a plan is made of; a plan takes members that leave it out as held.',
+      'With the strategy onDelete the agent replaces pods, and a StatefulSet with RollingUpdate would replace them on its own as soon as its template changes, whatever the other zones do. The engines pinned and partition need RollingUpdate; pinned holds every pod back with the partition 1000000, which the agent sets and a manifest may name or leave out. Under the strategy partition the agent writes the partition all the time: a manifest that names one would take its place whenever it is applied, and pods would change their version by a restart or all at once. A dump (`kubectl get -o yaml`) names a partition always, since the API server writes 0 where a manifest names none: remove that line from what is kept in Git, and from what a plan is made of; a plan takes members that leave it out as held.',
     hint: 'change spec.updateStrategy of the StatefulSet, or the engine of the group',
   },
   RG2118: {
@@ -150,7 +150,7 @@ export const groupCodes = {
     hint: 'add a last wave with percent: 100',
   },
   RG2204: {
-    title: 'Rollback is not possible with this engine',
+    title: 'Rollback is not possible with this strategy',
     severity: 'error',
     explanation:
       'With the engines onDelete and partition pods are replaced one by one from the template in force, and the agent does not write a former template back. onFailure: rollback would promise what cannot be kept.',
@@ -160,8 +160,8 @@ export const groupCodes = {
     title: 'This has no effect here',
     severity: 'notice',
     explanation:
-      'What the field says follows from the engine already, or cannot be done under it. With the engine onDelete no partition holds pods back, so that onPolicyDeleted: release has nothing to hand back: pods of the former revision wait until somebody deletes them, and come back at the new one.',
-    hint: 'leave the field out, or take the engine promote or partition',
+      'What the field says follows from the engine already, or cannot be done under it. With the strategy onDelete no partition holds pods back, so that onPolicyDeleted: release has nothing to hand back: pods of the former revision wait until somebody deletes them, and come back at the new one.',
+    hint: 'leave the field out, or take the strategy pinned or partition',
   },
   RG2206: {
     title: 'Only the agent knows this',
@@ -213,10 +213,10 @@ export const groupCodes = {
     hint: 'put the part that names the partition in parentheses',
   },
   RG2214: {
-    title: 'The engine partition does not ask for this',
+    title: 'The strategy partition does not ask for this',
     severity: 'warning',
     explanation:
-      'With the engine partition the agent only says how far down the StatefulSet controller may go. The controller goes from the highest ordinal down and deletes pods; it asks neither for another order nor for the eviction API.',
+      'With the strategy partition the agent only says how far down the StatefulSet controller may go. The controller goes from the highest ordinal down and deletes pods; it asks neither for another order nor for the eviction API.',
     hint: 'remove it, or use an engine with which the agent replaces pods',
   },
   RG2215: {

@@ -84,7 +84,7 @@ export const installationCodes = {
     title: 'The update strategy does not fit the engine of the group',
     severity: 'error',
     explanation:
-      'With the engine onDelete nobody but the agent may replace pods: another strategy lets the StatefulSet controller replace them too, in all zones at once. The engines partition and promote need RollingUpdate.',
+      'With the strategy onDelete nobody but the agent may replace pods: another strategy lets the StatefulSet controller replace them too, in all zones at once. The strategies partition and pinned need RollingUpdate.',
     hint: 'set spec.updateStrategy.type as the engine needs it',
   },
   RG6014: {
@@ -150,7 +150,7 @@ export const installationCodes = {
     title: 'A partition holds all pods of a StatefulSet that belongs to no group',
     severity: 'warning',
     explanation:
-      'The partition 1000000 is written for groups of the engines partition and promote, and is above any number of replicas: the StatefulSet controller replaces no pod, and makes every new one at the old revision. Without a group nobody lets them go. Changes of the image are ignored, and kubectl rollout status says that all is done.',
+      'The partition 1000000 is written for groups of the strategies partition and pinned, and is above any number of replicas: the StatefulSet controller replaces no pod, and makes every new one at the old revision. Without a group nobody lets them go. Changes of the image are ignored, and kubectl rollout status says that all is done.',
     hint: 'define the group, or take the partition away, which rolls the pods',
   },
   RG6024: {
@@ -163,14 +163,14 @@ export const installationCodes = {
     title: 'Nobody can answer a webhook of the installation',
     severity: 'error',
     explanation:
-      'The API server asks only a Service with an endpoint that is ready, and trusts only the authority that caBundle names. The agent writes caBundle when it serves webhooks; cert-manager does where an annotation asks for it. Meanwhile pods of groups of the engine promote come back at the old revision, and what the webhooks guard is refused or passes unseen, as their failurePolicy says.',
+      'The API server asks only a Service with an endpoint that is ready, and trusts only the authority that caBundle names. The agent writes caBundle when it serves webhooks; cert-manager does where an annotation asks for it. Meanwhile pods of groups of the strategy pinned come back at the old revision, and what the webhooks guard is refused or passes unseen, as their failurePolicy says.',
     hint: 'start the pods of the agent, which serve the webhooks and write caBundle; their log says why they cannot',
   },
   RG6026: {
-    title: 'Promoted pods do not come back at their revision',
+    title: 'Pinned pods do not come back at their revision',
     severity: 'error',
     explanation:
-      'Pods that were to be promoted came back at another revision, more than once: the webhook on the creation of pods was not asked, or did not answer. The group stands still, since each further attempt would be a restart for nothing.',
-    hint: 'mend the webhook that promotes pods, then: kubectl rollout-group retry GROUP',
+      'Pods that were to be pinned came back at another revision, more than once: the webhook on the creation of pods was not asked, or did not answer. The group stands still, since each further attempt would be a restart for nothing.',
+    hint: 'mend the webhook that pins pods, then: kubectl rollout-group retry GROUP',
   },
 } as const;

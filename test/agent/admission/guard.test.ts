@@ -27,12 +27,12 @@ function silence({ api, env }: MemoryCluster): void {
 
 describe('what pods are placed by', () => {
   it('is groups and UIDs as they are known, and ledgers as they are stored', async () => {
-    const world = enforceWorld({ spec: { rollout: { engine: 'promote' } } });
+    const world = enforceWorld({ spec: { rollout: { strategy: 'pinned' } } });
     const process = await world.start();
     const { guard } = process.admission;
-    expect(guard.groups('mimir')).toMatchObject([{ name: 'ingester', rollout: { engine: 'promote' } }]);
+    expect(guard.groups('mimir')).toMatchObject([{ name: 'ingester', rollout: { strategy: 'pinned' } }]);
     expect(guard.groups('loki')).toEqual([]);
-    expect(guard.promoted()).toEqual(['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` })));
+    expect(guard.pinned()).toEqual(['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` })));
     expect([guard.uidOf('mimir', 'ingester-zone-a'), guard.uidOf('mimir', 'other')]).toEqual([world.set('a').metadata.uid, undefined]);
     world.api.put('/v1/configmaps', { metadata: { name: 'rollout-group-ingester', namespace: 'mimir' }, data: { ledger: 'garbage' } });
     await expect(world.env.finish(guard.ledger(group))).rejects.toThrow('the ledger of mimir/ingester is no JSON');
@@ -44,9 +44,9 @@ describe('what pods are placed by', () => {
 
   it('is nothing of other engines, and unknown until everything was read', async () => {
     const world = enforceWorld();
-    expect((await world.start()).admission.guard.promoted()).toEqual([]);
+    expect((await world.start()).admission.guard.pinned()).toEqual([]);
     const { agent } = startProcess({ env: world.env });
-    expect([agent.guard.groups('mimir'), agent.guard.promoted()]).toEqual([{ unknown: expect.any(String) }, undefined]);
+    expect([agent.guard.groups('mimir'), agent.guard.pinned()]).toEqual([{ unknown: expect.any(String) }, undefined]);
     await world.env.until(() => agent.isReady());
     await world.env.finish(agent.stop());
   });
@@ -180,7 +180,7 @@ describe('a snapshot of the guard', () => {
     silence(world);
     world.api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
       metadata: { name: 'ingester', namespace: 'mimir' },
-      spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { engine: 'onDelete' } },
+      spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { strategy: 'onDelete' } },
     });
     await world.env.advance(130_000);
     await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('newer than what the watches have told');

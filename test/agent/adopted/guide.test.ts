@@ -1,7 +1,7 @@
 // What docs/migrate-from-rollout-operator.md names must exist.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { flags } from '../../../agent/process/flags.ts';
+import { flags } from '../../../agent/flags/flags.ts';
 import { adoptedCompatibility } from '../../../policies/adopt/group.ts';
 import { findingCodes } from '../../../policies/findings/codes.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { PodRequest, PodResponse } from '../../../agent/env.ts';
 import { availableAsker, type GatedPodsOptions, probeAsker } from '../../../agent/gates/pods.ts';
+import { viewGroup } from '../../../engine/observe/view.ts';
 import type { RunState } from '../../../engine/snapshot.ts';
-import { viewGroup } from '../../../engine/view.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges } from '../../kit/objects.ts';
 import { runOf } from '../../kit/questions.ts';

@@ -3,7 +3,7 @@ import type { AgentEnv, NotifyRequest, NotifyResponse } from '../../../agent/env
 import { createNotifier } from '../../../agent/notify/notifier.ts';
 import type { TurnReport } from '../../../agent/report.ts';
 import { TransportFailure } from '../../../cluster/request/failure.ts';
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { PodView, RunState, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, NotifyDefinition } from '../../../policies/definition.ts';
 import { type GroupOverrides, group } from '../../kit/groups.ts';

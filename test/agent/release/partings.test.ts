@@ -13,7 +13,7 @@ const holding = 1_000_000;
 const setNames = ['a', 'b', 'c'].map((zone) => `ingester-zone-${zone}`);
 
 const rollout = {
-  engine: 'partition',
+  strategy: 'partition',
   waves: [
     { name: 'canary', zones: ['a'], pods: 1, after: { soak: '10h' } },
     { name: 'rest', zones: ['a', 'b', 'c'], percent: 100 },

@@ -32,7 +32,7 @@ interface Event extends KubernetesObject {
 }
 
 interface Case {
-  readonly engine: 'partition' | 'promote';
+  readonly strategy: 'partition' | 'pinned';
   /** The rule that holds the run in the middle of its first wave. */
   readonly heldBy: string;
   readonly wave: object;
@@ -43,10 +43,10 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { engine: 'partition', heldBy: 'soak', wave: { after: { soak: '1h' } }, partitions: [2, holding], updated: 1 },
+  { strategy: 'partition', heldBy: 'soak', wave: { after: { soak: '1h' } }, partitions: [2, holding], updated: 1 },
   // No webhook has to place a pod before the first one may go.
   {
-    engine: 'promote',
+    strategy: 'pinned',
     heldBy: 'approval',
     wave: { before: { approval: { count: 1, from: ['oncall'] } } },
     partitions: [holding, holding],
@@ -54,7 +54,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-const groupOf = (namespace: string, { engine, wave }: Case) => ({
+const groupOf = (namespace: string, { strategy, wave }: Case) => ({
   apiVersion: 'rollout-group.dev/v1alpha1',
   kind: 'RolloutGroup',
   metadata: { name: 'ingester', namespace },
@@ -62,7 +62,7 @@ const groupOf = (namespace: string, { engine, wave }: Case) => ({
     members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
     replicas: { leader: true },
     rollout: {
-      engine,
+      strategy,
       onPolicyDeleted: 'release',
       waves: [
         { name: 'canary', zones: ['a'], pods: 1, ...wave },
@@ -94,7 +94,7 @@ describeOnControlPlane('a group whose definition is deleted', (controlPlane) => 
     'is left to the StatefulSet controller, one zone after the other, past what held its run under the engine $engine',
     async (one) => {
       const { client } = controlPlane();
-      const namespace = `released-${one.engine}`;
+      const namespace = `released-${one.strategy}`;
       arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 3, strategy: 'RollingUpdate' });
       const { group } = arena;
       const groups = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;

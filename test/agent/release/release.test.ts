@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PolicyDirectory } from '../../../agent/env.ts';
 import type { ReleaseReport, TurnListener } from '../../../agent/report.ts';
-import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger-document.ts';
+import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
 import { type Moment, type ProcessOptions, startProcess } from '../../kit/agent-process.ts';
 import { type MemoryCluster, nativeGroup, newCluster, rolled } from '../../kit/memory-cluster.ts';
@@ -12,7 +12,7 @@ const holding = 1_000_000;
 const graceMs = 60_000;
 
 const rollout = {
-  engine: 'partition',
+  strategy: 'partition',
   onPolicyDeleted: 'release',
   waves: [
     { name: 'canary', zones: ['a'], pods: 1, after: { soak: '10h' } },

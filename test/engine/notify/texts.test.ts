@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import { callbackBody, signedText } from '../../../engine/notify/callback-body.ts';
 import { commitStatus } from '../../../engine/notify/commit-status.ts';
 import { type Delivery, isSettled, nextDelivery, type Telling, untold } from '../../../engine/notify/deliveries.ts';

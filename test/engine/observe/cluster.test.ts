@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../engine/decide.ts';
+import { decide } from '../../../engine/decide/decide.ts';
 import { foreignPods, type Observed, snapshotOf } from '../../../engine/observe/cluster.ts';
 import type { ObservedPod } from '../../../engine/observe/objects.ts';
 import { replicaSourcesOf, watchedReplicaKinds } from '../../../engine/observe/replica-sources.ts';
+import { viewGroup } from '../../../engine/observe/view.ts';
 import { emptySnapshot, isUnknown, type PodView, type StatefulSetView } from '../../../engine/snapshot.ts';
-import { viewGroup } from '../../../engine/view.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { kitNowMs, pod, statefulSet } from '../../kit/objects.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { podsAvailable, updatedPods } from '../../../engine/observe/gated-pods.ts';
+import { viewGroup } from '../../../engine/observe/view.ts';
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
-import { viewGroup } from '../../../engine/view.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, type PodChanges } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';

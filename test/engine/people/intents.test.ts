@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { rolloutIntentSpec } from '../../../policies/schema/rollout-intent.ts';
 import { kitNowMs } from '../../kit/objects.ts';

@@ -7,7 +7,7 @@ const canary = wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 600
 /**
  * Zones a, b and c of three pods that drain in 30 s and start in 60 s. Wave `canary`: one pod of a, ten minutes of soak.
  * Wave `rest`: everything. Undisturbed, a-2 goes at 0, and from 690 on every 90 s one pod, b-2 at 870 and c-2 at 1140, until 1410. Under the
- * engine partition the pod in flight is made anew at the template of the moment, since it is not below the partition.
+ * strategy partition the pod in flight is made anew at the template of the moment, since it is not below the partition.
  */
 export const clusterRows: readonly MidWaveRow[] = [
   {
@@ -75,16 +75,16 @@ export const clusterRows: readonly MidWaveRow[] = [
     },
   },
   {
-    name: 'the open zone grows: the new pod has the new revision, under promote the old one, and its turn',
+    name: 'the open zone grows: the new pod has the new revision, under pinned the old one, and its turn',
     happens: [{ at: 900, kind: 'replicas', zones: ['b'], replicas: 4 }],
     outcome: { end: 'done', seconds: 1410, zones: { a: '2 2 2', b: '2 2 2 2', c: '2 2 2' }, replaced: 9, runs: ['rollout completed'] },
-    differs: { promote: { seconds: 1500, replaced: 10 } },
+    differs: { pinned: { seconds: 1500, replaced: 10 } },
   },
   {
     name: 'a zone that has not begun grows: the new pod is new under onDelete, and has its turn with the others elsewhere',
     happens: [{ at: 900, kind: 'replicas', zones: ['c'], replicas: 4 }],
     outcome: { end: 'done', seconds: 1410, zones: { a: '2 2 2', b: '2 2 2', c: '2 2 2 2' }, replaced: 9, runs: ['rollout completed'] },
-    differs: { partition: { seconds: 1500, replaced: 10 }, promote: { seconds: 1500, replaced: 10 } },
+    differs: { partition: { seconds: 1500, replaced: 10 }, pinned: { seconds: 1500, replaced: 10 } },
   },
   {
     name: 'a zone that has not begun shrinks',
@@ -121,7 +121,7 @@ export const clusterRows: readonly MidWaveRow[] = [
     },
     differs: {
       partition: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete' },
-      promote: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete' },
+      pinned: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete' },
     },
   },
   {
@@ -133,16 +133,16 @@ export const clusterRows: readonly MidWaveRow[] = [
     outcome: { end: 'done', seconds: 3270, zones: all, replaced: 9, runs: ['rollout completed'] },
   },
   {
-    name: 'the strategy of a zone becomes RollingUpdate past the webhooks: the controller rolls the zone, and the agent the rest; under promote the agent holds it again',
+    name: 'the strategy of a zone becomes RollingUpdate past the webhooks: the controller rolls the zone, and the agent the rest; under pinned the agent holds it again',
     happens: [{ at: 900, kind: 'strategy', zones: ['c'], type: 'bare' }],
     outcome: { end: 'done', seconds: 1350, zones: all, replaced: 6, runs: ['rollout completed'] },
-    differs: { promote: { seconds: 1440, replaced: 9 } },
+    differs: { pinned: { seconds: 1440, replaced: 9 } },
   },
   {
-    name: 'somebody sets the partition past the webhooks: it means nothing under onDelete, under partition what is not below it goes at once, under promote it is raised again',
+    name: 'somebody sets the partition past the webhooks: it means nothing under onDelete, under partition what is not below it goes at once, under pinned it is raised again',
     happens: [{ at: 900, kind: 'partition', zones: everyZone, partition: 2 }],
     outcome: { end: 'done', seconds: 1410, zones: all, replaced: 9, runs: ['rollout completed'] },
-    differs: { partition: { seconds: 1350, replaced: 8 }, promote: { seconds: 1440 } },
+    differs: { partition: { seconds: 1350, replaced: 8 }, pinned: { seconds: 1440 } },
   },
   {
     name: 'the waves before the one under way are taken out of the policy',
@@ -166,7 +166,7 @@ export const clusterRows: readonly MidWaveRow[] = [
     outcome: { end: 'nobody decides', seconds: 870, zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' }, replaced: 4, runs: ['rollout running'] },
     differs: {
       partition: { end: 'handed back', seconds: 1145, zones: all, replaced: 9 },
-      promote: { end: 'handed back', seconds: 1145, zones: all, replaced: 9 },
+      pinned: { end: 'handed back', seconds: 1145, zones: all, replaced: 9 },
     },
   },
   {
@@ -179,7 +179,7 @@ export const clusterRows: readonly MidWaveRow[] = [
     outcome: { end: 'done', seconds: 1450, zones: all, replaced: 9, runs: ['rollout completed'] },
     differs: {
       partition: { seconds: 2015, runs: ['rollout running', 'rollout completed'] },
-      promote: { seconds: 2015, runs: ['rollout running', 'rollout completed'] },
+      pinned: { seconds: 2015, runs: ['rollout running', 'rollout completed'] },
     },
   },
   {
@@ -194,7 +194,7 @@ export const clusterRows: readonly MidWaveRow[] = [
     name: 'an old pod dies: under onDelete it comes back new and is not replaced again, elsewhere it comes back old and has its turn',
     happens: [{ at: 900, kind: 'podDies', pod: 'c-0' }],
     outcome: { end: 'done', seconds: 1320, zones: all, replaced: 8, runs: ['rollout completed'] },
-    differs: { partition: { seconds: 1410, replaced: 9 }, promote: { seconds: 1410, replaced: 9 } },
+    differs: { partition: { seconds: 1410, replaced: 9 }, pinned: { seconds: 1410, replaced: 9 } },
   },
   {
     name: 'a new pod breaks: the run waits for it',

@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { type Action, replacedBy } from '../../../engine/decision.ts';
-import { digestOfWaves } from '../../../engine/people.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
 import { decideRelease } from '../../../engine/release/release.ts';
+import { digestOfWaves } from '../../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot, type StatefulSetView } from '../../../engine/snapshot.ts';
 import type { World } from '../../../engine/world/model.ts';
 import { step } from '../../../engine/world/world.ts';
 import type { GroupDefinition, RolloutDefinition } from '../../../policies/definition.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, knownPods } from '../../kit/objects.ts';
 import { outdatedSets } from '../../kit/questions.ts';
 import { worldOf } from '../../kit/worlds.ts';
-import { type Happening, type MidWaveEngine, type MidWaveOutcome, type MidWaveRow, midWaveEngines, outcomeUnder } from './mid-wave.ts';
+import { type Happening, type MidWaveEngine, type MidWaveOutcome, type MidWaveRow, midWaveStrategies, outcomeUnder } from './mid-wave.ts';
 import { clusterRows } from './mid-wave-cluster.ts';
 import { peopleRows } from './mid-wave-people.ts';
 
@@ -20,10 +20,10 @@ const midWaveRows: readonly MidWaveRow[] = [...clusterRows, ...peopleRows];
 
 const zones = ['a', 'b', 'c'] as const;
 
-function definitionOf({ rollout }: MidWaveRow, engine: MidWaveEngine): GroupDefinition {
+function definitionOf({ rollout }: MidWaveRow, strategy: MidWaveEngine): GroupDefinition {
   const soak = { before: { gates: [] }, after: { soakMs: 600_000, gates: [] } };
   const waves = [wave('canary', ['a'], { amount: { pods: 1 }, ...soak }), wave('rest', zones)];
-  return group({ rollout: { engine, waves, ...rollout } });
+  return group({ rollout: { strategy, waves, ...rollout } });
 }
 
 const instant = (seconds: number): number => kitNowMs + seconds * 1000;
@@ -38,8 +38,8 @@ function intentsOf({ snapshot }: World): readonly IntentView[] {
 }
 
 /** What the StatefulSets of a group are like under its engine. */
-function strategyOf(engine: RolloutDefinition['engine']): Pick<StatefulSetView, 'updateStrategy' | 'partition'> {
-  return engine === 'onDelete'
+function strategyOf(strategy: RolloutDefinition['strategy']): Pick<StatefulSetView, 'updateStrategy' | 'partition'> {
+  return strategy === 'onDelete'
     ? { updateStrategy: 'OnDelete', partition: 0 }
     : { updateStrategy: 'RollingUpdate', partition: holdingPartition };
 }
@@ -95,9 +95,9 @@ function happen(world: World, happening: Happening, definition: GroupDefinition)
     case 'podDies':
       return step(world, { kind: 'podDies', namespace, pod: `ingester-zone-${happening.pod}` });
     case 'strategy': {
-      const { engine } = definition.rollout;
-      const other = strategyOf(engine === 'onDelete' ? 'partition' : 'onDelete');
-      const types = { other, bare: { updateStrategy: 'RollingUpdate', partition: 0 }, own: strategyOf(engine) } as const;
+      const { strategy } = definition.rollout;
+      const other = strategyOf(strategy === 'onDelete' ? 'partition' : 'onDelete');
+      const types = { other, bare: { updateStrategy: 'RollingUpdate', partition: 0 }, own: strategyOf(strategy) } as const;
       return changeSets(world, happening.zones, types[happening.type]);
     }
     case 'partition':
@@ -148,9 +148,9 @@ function handBack(start: World, untilMs: number): HandedBack {
 }
 
 /** Runs forward from one happening to the next. Without a policy nobody decides any more, and time passes alone. */
-function play(row: MidWaveRow, engine: MidWaveEngine): MidWaveOutcome {
-  let definition = definitionOf(row, engine);
-  let world = worldOf({ groups: [definition], statefulSets: outdatedSets(zones, strategyOf(engine)) }, { approvals: 'missing' });
+function play(row: MidWaveRow, strategy: MidWaveEngine): MidWaveOutcome {
+  let definition = definitionOf(row, strategy);
+  let world = worldOf({ groups: [definition], statefulSets: outdatedSets(zones, strategyOf(strategy)) }, { approvals: 'missing' });
   const runs = new Map<string, string>();
   let replaced = 0;
   let end = 'nobody decides';
@@ -196,9 +196,9 @@ function play(row: MidWaveRow, engine: MidWaveEngine): MidWaveOutcome {
 }
 
 describe('in the middle of a wave', () => {
-  describe.each(midWaveEngines)('under the engine %s', (engine) => {
+  describe.each(midWaveStrategies)('under the strategy %s', (strategy) => {
     it.each(midWaveRows)('$name', (row) => {
-      expect(play(row, engine)).toEqual(outcomeUnder(row, engine));
+      expect(play(row, strategy)).toEqual(outcomeUnder(row, strategy));
     });
   });
 

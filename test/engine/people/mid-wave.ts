@@ -25,7 +25,7 @@ export interface MidWaveRow {
   readonly name: string;
   readonly rollout?: Partial<RolloutDefinition>;
   readonly happens: readonly Happening[];
-  /** Under the engine onDelete. */
+  /** Under the strategy onDelete. */
   readonly outcome: MidWaveOutcome;
   /** What is another one under another engine. */
   readonly differs?: Readonly<Partial<Record<Exclude<MidWaveEngine, 'onDelete'>, Partial<MidWaveOutcome>>>>;
@@ -45,13 +45,13 @@ export interface MidWaveOutcome {
 }
 
 /** Every row is played under each of them. */
-export const midWaveEngines = ['onDelete', 'partition', 'promote'] as const satisfies readonly RolloutDefinition['engine'][];
+export const midWaveStrategies = ['onDelete', 'partition', 'pinned'] as const satisfies readonly RolloutDefinition['strategy'][];
 
-export type MidWaveEngine = (typeof midWaveEngines)[number];
+export type MidWaveEngine = (typeof midWaveStrategies)[number];
 
 /** What becomes of the row under an engine. */
-export function outcomeUnder({ outcome, differs }: MidWaveRow, engine: MidWaveEngine): MidWaveOutcome {
-  return engine === 'onDelete' ? outcome : { ...outcome, ...differs?.[engine] };
+export function outcomeUnder({ outcome, differs }: MidWaveRow, strategy: MidWaveEngine): MidWaveOutcome {
+  return strategy === 'onDelete' ? outcome : { ...outcome, ...differs?.[strategy] };
 }
 
 export const all = { a: '2 2 2', b: '2 2 2', c: '2 2 2' } as const;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { AdmissionRequest } from '../../../engine/decision.ts';
-import { judge } from '../../../engine/judge.ts';
-import { abortOf, digestOfRule, digestOfWaves, isHold } from '../../../engine/people.ts';
+import { judge } from '../../../engine/judge/judge.ts';
 import { runRecord } from '../../../engine/publish/run-record.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { withException } from '../../../engine/rules/exception.ts';
 import { afterWave } from '../../../engine/rules/wave.ts';
+import { abortOf, digestOfRule, digestOfWaves, isHold } from '../../../engine/run/requests.ts';
 import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
 import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
 import type { RolloutRun } from '../../../policies/schema/kinds.ts';
@@ -112,7 +112,7 @@ describe('the digest of what is approved', () => {
   it('of waves is the same whatever else the group says, and wherever it is written', () => {
     const elsewhere = group({
       ...{ name: 'store', gates: [gate({ name: 'third' }), gate()], sources: { 'gates.errors': line(3) } },
-      rollout: { waves: [canary, rest], engine: 'partition', minIntervalMs: 5 },
+      rollout: { waves: [canary, rest], strategy: 'partition', minIntervalMs: 5 },
     });
     expect([base, digestOfWaves(elsewhere)]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), base]);
   });

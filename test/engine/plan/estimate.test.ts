@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import { type BroughtBack, type Estimate, type EstimateInput, estimateEnd } from '../../../engine/plan/estimate.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
@@ -45,10 +45,10 @@ describe('the estimate', () => {
     expect(secondsOf(known(estimated({}, { pods: took(...many) })))).toEqual([12 * 20, 12 * 60]);
   });
 
-  it.each(['onDelete', 'partition', 'promote'] as const)('is reckoned for the engine %s', (engine) => {
-    const rolling = group({ rollout: { engine, waves: [wave('all', ['a', 'b', 'c'])] } });
-    const strategy = engine === 'onDelete' ? {} : { updateStrategy: 'RollingUpdate' as const, partition: holdingPartition };
-    const statefulSets = rolling.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, replicas: 4, ...strategy }));
+  it.each(['onDelete', 'partition', 'pinned'] as const)('is reckoned for the strategy %s', (strategy) => {
+    const rolling = group({ rollout: { strategy, waves: [wave('all', ['a', 'b', 'c'])] } });
+    const update = strategy === 'onDelete' ? {} : { updateStrategy: 'RollingUpdate' as const, partition: holdingPartition };
+    const statefulSets = rolling.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, replicas: 4, ...update }));
     const more = { group: rolling, pods: took(20, 20), assumptions: defaultAssumptions };
     expect(secondsOf(known(estimated({ statefulSets }, more)))).toEqual([12 * (30 + 20), 12 * (120 + 40)]);
   });

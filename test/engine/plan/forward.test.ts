@@ -106,7 +106,7 @@ describe('the end of a run', () => {
   });
 
   it('is a limit where an action has no effect and is decided again for ever', () => {
-    const following = group({ zones: ['a', { name: 'b', follows: 'a' }], rollout: { engine: 'promote' } });
+    const following = group({ zones: ['a', { name: 'b', follows: 'a' }], rollout: { strategy: 'pinned' } });
     const sets = outdatedSets(['a', 'b']).map((set, index) => ({ ...set, replicas: 3 + index }));
     const stuck = run({
       group: following,

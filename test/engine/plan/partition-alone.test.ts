@@ -1,15 +1,15 @@
 // What a partition keeps by itself: with ordinals that begin elsewhere, and when nobody decides any more.
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../engine/decide.ts';
+import { decide } from '../../../engine/decide/decide.ts';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import type { World } from '../../../engine/world/model.ts';
 import { createWorld, step } from '../../../engine/world/world.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { group } from '../../kit/groups.ts';
 import { knownPods, newRevision, oldRevision, statefulSet } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
-const partitioned = group({ zones: ['a'], rollout: { engine: 'partition' } });
+const partitioned = group({ zones: ['a'], rollout: { strategy: 'partition' } });
 const dayMs = 86_400_000;
 
 function setWith(partition: number, firstOrdinal = 0) {
@@ -20,7 +20,7 @@ function setWith(partition: number, firstOrdinal = 0) {
 const later = (world: World): World => step(world, { kind: 'elapse', toMs: world.snapshot.nowMs + dayMs });
 const revisionsOf = ({ snapshot }: World) => knownPods(snapshot.pods[0]).map(({ revision }) => revision);
 
-describe('the engine partition with ordinals that begin at 5', () => {
+describe('the strategy partition with ordinals that begin at 5', () => {
   it('rolls pods by the first ordinal, with partitions counted from it', () => {
     const writes = [4, 3, 2, 1].map((partition) => {
       const set = setWith(partition === 4 ? holdingPartition : partition, 5);

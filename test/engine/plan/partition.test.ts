@@ -3,7 +3,7 @@ import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import { createWorld, step } from '../../../engine/world/world.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { knownPods, newRevision, oldRevision, type StatefulSetOverrides, statefulSet } from '../../kit/objects.ts';
@@ -11,9 +11,9 @@ import { snapshotOf } from '../../kit/snapshots.ts';
 
 const rolling = { updateStrategy: { type: 'RollingUpdate' } };
 const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 1_800_000, gates: [] } }), wave('rest', ['a', 'b', 'c'])];
-const partitioned = group({ rollout: { engine: 'partition', waves } });
+const partitioned = group({ rollout: { strategy: 'partition', waves } });
 
-describe('a plan of the engine partition', () => {
+describe('a plan of the strategy partition', () => {
   const planned = planGroups(
     planInput({
       groups: [partitioned],
@@ -40,7 +40,7 @@ describe('a plan of the engine partition', () => {
     expect(one?.totals).toMatchObject({ restarts: 9, waves: 2 });
   });
 
-  it('takes as long as that of the engine onDelete', () => {
+  it('takes as long as that of the strategy onDelete', () => {
     const same = planInput({
       groups: [group({ rollout: { waves } })],
       current: manifests(),
@@ -58,7 +58,7 @@ describe('a plan of the engine partition', () => {
 
 /** Runs one zone forward from a state, and tells its partition and the revisions of its pods at the end. */
 function atTheEnd(set: StatefulSetOverrides, revisions: readonly string[], events: Parameters<typeof runForward>[2] = {}) {
-  const of = group({ zones: ['a'], rollout: { engine: 'partition' } });
+  const of = group({ zones: ['a'], rollout: { strategy: 'partition' } });
   const one = statefulSet({ updateStrategy: 'RollingUpdate', replicas: revisions.length, ...set });
   const podChanges = { [one.name]: Object.fromEntries(revisions.map((revision, index) => [index + one.firstOrdinal, { revision }])) };
   const snapshot = snapshotOf({ groups: [of], statefulSets: [one], podChanges });
@@ -68,7 +68,7 @@ function atTheEnd(set: StatefulSetOverrides, revisions: readonly string[], event
   return { end: run.end, partition: end?.partition, current: end?.status.currentRevision, pods: [...new Set(pods)] };
 }
 
-describe('a run forward under the engine partition', () => {
+describe('a run forward under the strategy partition', () => {
   const outdated = { partition: holdingPartition, status: { updateRevision: newRevision } };
   const done = { end: 'done', partition: holdingPartition, current: newRevision, pods: [newRevision] };
   const three = [oldRevision, oldRevision, oldRevision];

@@ -6,7 +6,7 @@ export interface Defect {
   readonly find: string;
   readonly replace: string;
   /** Which of the properties finds it. */
-  readonly by: 'decisions' | 'runs' | 'partitions' | 'promotions';
+  readonly by: 'decisions' | 'runs' | 'partitions' | 'pins';
 }
 
 export const defects: readonly Defect[] = [
@@ -19,21 +19,21 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'a terminating pod counts as available',
-    file: 'engine/view.ts',
+    file: 'engine/observe/view.ts',
     find: "if (pod.phase !== 'Running' || pod.isTerminating) return false;",
     replace: "if (pod.phase !== 'Running') return false;",
     by: 'decisions',
   },
   {
     name: 'minReadySeconds is ignored',
-    file: 'engine/view.ts',
+    file: 'engine/observe/view.ts',
     find: 'nowMs - pod.readyChangedMs >= minReadySeconds * 1000',
     replace: 'nowMs - pod.readyChangedMs >= minReadySeconds * 0',
     by: 'decisions',
   },
   {
     name: 'announced disruptions are forgotten',
-    file: 'engine/view.ts',
+    file: 'engine/observe/view.ts',
     find: 'const claimed = new Set(claims.map((claim) => claim.uid));',
     replace: 'const claimed = new Set<string>(claims.length < 0 ? [] : []);',
     by: 'decisions',
@@ -89,7 +89,7 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'who has been prepared long enough goes without being asked again',
-    file: 'engine/preparations.ts',
+    file: 'engine/decide/preparations.ts',
     find: 'atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= newestAnswerMs',
     replace: 'atMs <= nowMs + 0 * ripeMs',
     by: 'decisions',
@@ -131,14 +131,14 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'the new revision is replaced again',
-    file: 'engine/view.ts',
+    file: 'engine/observe/view.ts',
     find: 'if (pod.revision !== target) outdated.push(pod);',
     replace: 'if (pod.revision !== target || pod.ordinal === 0) outdated.push(pod);',
     by: 'decisions',
   },
   {
     name: 'pods that the StatefulSet controller may replace count as available',
-    file: 'engine/view.ts',
+    file: 'engine/observe/view.ts',
     find: 'const isGoing = claimed.has(pod.uid) || isReleased;',
     replace: 'const isGoing = claimed.has(pod.uid);',
     by: 'partitions',
@@ -152,58 +152,58 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'a partition is raised in the middle of a rollout',
-    file: 'engine/partition.ts',
+    file: 'engine/strategies/partition/partition.ts',
     find: 'if (view.updated === view.replicas) {',
     replace: 'if (view.updated > 0) {',
     by: 'partitions',
   },
   {
     name: 'a partition is raised before the current revision has caught up',
-    file: 'engine/partition.ts',
+    file: 'engine/strategies/partition/partition.ts',
     find: 'const isCurrent = set.status.currentRevision === set.status.updateRevision;',
     replace: 'const isCurrent = set.status.currentRevision !== undefined;',
     by: 'partitions',
   },
   {
-    name: 'a promotion is written without the pod that goes',
-    file: 'engine/promote/promotions.ts',
+    name: 'a pin is written without the pod that goes',
+    file: 'engine/strategies/pinned/pins.ts',
     find: 'placements: before + 1, replaces: uid, atMs',
     replace: 'placements: before + 1, atMs',
-    by: 'promotions',
+    by: 'pins',
   },
   {
     name: 'a pod is taken away a third time so that it comes back at its revision',
-    file: 'engine/rules/promote.ts',
+    file: 'engine/rules/pinned.ts',
     find: 'export const mostPlacements = 2;',
     replace: 'export const mostPlacements = 3;',
-    by: 'promotions',
+    by: 'pins',
   },
   {
-    name: 'what pods come back at is not noted of those that nobody promoted',
-    file: 'engine/promote/promotions.ts',
-    find: 'const isForeign = known === undefined && isPromoted(group)',
-    replace: 'const isForeign = known !== undefined && isPromoted(group)',
-    by: 'promotions',
+    name: 'what pods come back at is not noted of those that nobody pinned',
+    file: 'engine/strategies/pinned/pins.ts',
+    find: 'const isForeign = known === undefined && isPinned(group)',
+    replace: 'const isForeign = known !== undefined && isPinned(group)',
+    by: 'pins',
   },
   {
     name: 'a pod comes back at a revision that it has not, and nobody wants',
-    file: 'engine/promote/promotions.ts',
-    find: 'return revision === target && isPromoted(group);',
-    replace: 'return target.length > 0 && isPromoted(group);',
-    by: 'promotions',
+    file: 'engine/strategies/pinned/pins.ts',
+    find: 'return revision === target && isPinned(group);',
+    replace: 'return target.length > 0 && isPinned(group);',
+    by: 'pins',
   },
   {
     name: 'others go while a pod has not come back as it should',
     file: 'engine/rules/budget.ts',
     find: 'return again.length === 0 ? picked : picked.filter(({ pod }) => again.includes(pod));',
     replace: 'return again.length === 0 ? picked : [...picked];',
-    by: 'promotions',
+    by: 'pins',
   },
   {
     name: 'pods go while the StatefulSet controller replaces others by itself',
     file: 'engine/rules/partition.ts',
-    find: 'if (isPromoted(context.group)) return heldByPartition(view, set);',
-    replace: 'if (isPromoted(context.group)) return undefined;',
-    by: 'promotions',
+    find: 'if (isPinned(context.group)) return heldByPartition(view, set);',
+    replace: 'if (isPinned(context.group)) return undefined;',
+    by: 'pins',
   },
 ];

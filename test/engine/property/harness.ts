@@ -1,10 +1,10 @@
 // Runs the engine over many random groups and asks the oracle; bundled on its own, so that a deliberately broken engine can be put under it.
 
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import { type AdmissionRequest, type GroupDecision, type RuleOutcome, type RuleResult, replacedBy } from '../../../engine/decision.ts';
-import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants.ts';
-import { judge } from '../../../engine/judge.ts';
-import { decidedLedger } from '../../../engine/ledger.ts';
+import { flapping, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants/invariants.ts';
+import { judge } from '../../../engine/judge/judge.ts';
+import { decidedLedger } from '../../../engine/ledger/ledger.ts';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
 import type { Snapshot } from '../../../engine/snapshot.ts';
@@ -12,7 +12,7 @@ import { createWorld } from '../../../engine/world/world.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { judgeDecision } from '../../kit/oracle.ts';
 import { judgePartitions, partitionedCase } from '../../kit/partition-cases.ts';
-import { judgePromotions, promotedCase } from '../../kit/promote-cases.ts';
+import { judgePins, pinnedCase } from '../../kit/pinned-cases.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
 
 export interface Found {
@@ -55,7 +55,7 @@ export function checkDecisions(firstSeed: number, groups: number, most = 5): Pro
   return { groups: seed - firstSeed, found, answers, replacements, scales };
 }
 
-/** One decision per seed for a group of the engine `partition`, and a whole run for one seed in ten. */
+/** One decision per seed for a group of the strategy `partition`, and a whole run for one seed in ten. */
 export function checkPartitions(firstSeed: number, groups: number, most = 5): PropertyReport {
   const found: Found[] = [];
   const answers = new Map<string, number>();
@@ -87,20 +87,20 @@ export function checkPartitions(firstSeed: number, groups: number, most = 5): Pr
   return { groups: seed - firstSeed, found, answers, replacements, scales: 0 };
 }
 
-export interface PromotionReport extends PropertyReport {
+export interface PinReport extends PropertyReport {
   /** Whole runs that came to their end, with every pod at the update revision. */
   readonly ended: number;
 }
 
-/** One decision per seed for a group of the engine `promote`, and a whole run for one seed in ten. */
-export function checkPromotions(firstSeed: number, groups: number, most = 5): PromotionReport {
+/** One decision per seed for a group of the strategy `pinned`, and a whole run for one seed in ten. */
+export function checkPins(firstSeed: number, groups: number, most = 5): PinReport {
   const found: Found[] = [];
   const answers = new Map<string, number>();
   let replacements = 0;
   let ended = 0;
   let seed = firstSeed;
   for (; seed < firstSeed + groups && found.length < most; seed += 1) {
-    const one = promotedCase(seed);
+    const one = pinnedCase(seed);
     if (one === undefined) continue;
     const judged = (seen: RandomCase, decision: GroupDecision): void => {
       replacements += decision.actions.flatMap(replacedBy).length;
@@ -108,7 +108,7 @@ export function checkPromotions(firstSeed: number, groups: number, most = 5): Pr
       if (decision.run?.rolledBack !== undefined) return;
       const { snapshot, group } = seen;
       const [before] = snapshot.ledgers;
-      const after = before === undefined ? [] : judgePromotions(seen, decision, decidedLedger(before, decision, { snapshot, group }));
+      const after = before === undefined ? [] : judgePins(seen, decision, decidedLedger(before, decision, { snapshot, group }));
       for (const what of [...after, ...judgeDecision(snapshot, group, decision)]) found.push({ seed, what });
     };
     const decision = decideGroup(one.snapshot, one.group);
@@ -134,17 +134,17 @@ export function checkPromotions(firstSeed: number, groups: number, most = 5): Pr
 
 /** A run is over when every pod runs what its StatefulSet asks for. Nothing is said of pods then, for the StatefulSet controller makes them so by itself. */
 function leftAtTheEnd({ statefulSets, pods, ledgers }: Snapshot, { zones }: GroupDefinition): readonly string[] {
-  const promoted = ledgers.flatMap(({ promotions = [] }) => promotions);
+  const pinned = ledgers.flatMap(({ pins = [] }) => pins);
   return statefulSets.flatMap(({ name, replicas, status, updateStrategy }) => {
     const listed = pods.find(({ statefulSet }) => statefulSet === name)?.pods ?? [];
     const own = 'unknown' in listed ? [] : listed;
     const behind = own.filter(({ ordinal, revision }) => ordinal < replicas && revision !== status.updateRevision);
     const zone = zones.find(({ statefulSet }) => statefulSet === name)?.name;
     // Under OnDelete the current revision never moves on, and what pods run is noted for the day on which that ends.
-    const said = updateStrategy === 'OnDelete' ? [] : promoted.filter((one) => one.zone === zone);
+    const said = updateStrategy === 'OnDelete' ? [] : pinned.filter((one) => one.zone === zone);
     return [
       ...behind.map((pod) => `L1: ${pod.name} is behind at the end`),
-      ...said.map(({ ordinal, revision }) => `L4: pod ${ordinal} of zone ${zone} is promoted to ${revision} at the end`),
+      ...said.map(({ ordinal, revision }) => `L4: pod ${ordinal} of zone ${zone} is pinned to ${revision} at the end`),
     ];
   });
 }

@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { type Defect, defects } from './defects.ts';
-import { answerKey, checkDecisions, checkPartitions, checkPromotions, checkRuns, type PropertyReport } from './harness.ts';
+import { answerKey, checkDecisions, checkPartitions, checkPins, checkRuns, type PropertyReport } from './harness.ts';
 
 const groups = 3000;
 const runs = 150;
@@ -16,11 +16,11 @@ const firstSeed = Number(process.env['SEED'] ?? 1);
 describe('decisions over random groups', () => {
   const report = checkDecisions(firstSeed, groups);
   const partitions = checkPartitions(firstSeed, groups);
-  const promotions = checkPromotions(firstSeed, groups);
-  const reports: readonly PropertyReport[] = [report, partitions, promotions];
+  const pins = checkPins(firstSeed, groups);
+  const reports: readonly PropertyReport[] = [report, partitions, pins];
   const timesSeen = (key: string): number => reports.reduce((sum, { answers }) => sum + (answers.get(key) ?? 0), 0);
 
-  it(`keep every invariant under the engine partition, over ${groups} groups and a whole run for each tenth of them`, () => {
+  it(`keep every invariant under the strategy partition, over ${groups} groups and a whole run for each tenth of them`, () => {
     process.stdout.write(
       `seeds ${firstSeed} to ${firstSeed + partitions.groups - 1}: ${partitions.replacements} replacements by partition\n`,
     );
@@ -29,14 +29,14 @@ describe('decisions over random groups', () => {
     expect(partitions.replacements).toBeGreaterThan(100);
   });
 
-  it(`keep every invariant under the engine promote, over ${groups} groups and a whole run for each tenth of them`, () => {
+  it(`keep every invariant under the strategy pinned, over ${groups} groups and a whole run for each tenth of them`, () => {
     process.stdout.write(
-      `seeds ${firstSeed} to ${firstSeed + promotions.groups - 1}: ${promotions.replacements} replacements of promoted pods, ${promotions.ended} whole runs that ended\n`,
+      `seeds ${firstSeed} to ${firstSeed + pins.groups - 1}: ${pins.replacements} replacements of pinned pods, ${pins.ended} whole runs that ended\n`,
     );
-    expect(promotions.found).toEqual([]);
-    expect(promotions.groups).toBe(groups);
-    expect(promotions.replacements).toBeGreaterThan(100);
-    expect(promotions.ended).toBeGreaterThan(10);
+    expect(pins.found).toEqual([]);
+    expect(pins.groups).toBe(groups);
+    expect(pins.replacements).toBeGreaterThan(100);
+    expect(pins.ended).toBeGreaterThan(10);
   });
 
   it(`keep every invariant, over ${groups} groups`, () => {
@@ -94,12 +94,12 @@ describe('the property tests themselves', () => {
 
 function checkedBy(harness: Harness, { by }: Defect): PropertyReport {
   if (by === 'partitions') return harness.checkPartitions(1, groups, 1);
-  if (by === 'promotions') return harness.checkPromotions(1, groups, 1);
+  if (by === 'pins') return harness.checkPins(1, groups, 1);
   return by === 'decisions' ? harness.checkDecisions(1, groups, 1) : harness.checkRuns(1, runs, 1);
 }
 
 interface Harness {
-  readonly checkPromotions: (firstSeed: number, groups: number, most: number) => PropertyReport;
+  readonly checkPins: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkPartitions: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkDecisions: (firstSeed: number, groups: number, most: number) => PropertyReport;
   readonly checkRuns: (firstSeed: number, groups: number, most: number) => PropertyReport;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../engine/decide.ts';
+import { decide } from '../../../engine/decide/decide.ts';
 import type { GroupDecision } from '../../../engine/decision.ts';
 import { bytesOf } from '../../../engine/publish/bounds.ts';
 import { publishedDecision, readPublished, samePublished } from '../../../engine/publish/decision.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { Action } from '../../../engine/decision.ts';
 import { isFailedPass } from '../../../engine/publish/failed-pass.ts';
 import type { TakenAction } from '../../../engine/publish/published.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import { publishedDecision, readPublished, samePublished } from '../../../engine/publish/decision.ts';
 import { boundInputs, metricsOf } from '../../../engine/publish/metrics.ts';
 import { type PublishedDecision, publishedByteLimit } from '../../../engine/publish/published.ts';

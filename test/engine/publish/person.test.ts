@@ -17,13 +17,13 @@ describe('the person that a group needs', () => {
     [held({ phase: 'Failed' }), 'failed'],
     [held({ phase: 'Blocked', outcome: 'blocked' }), 'blocked'],
     [held({ waits: [wait('zone-budget', { outcome: 'no' })] }), 'blocked'],
-    [held({ waits: [wait('zone-budget'), wait('promotion-placed')] }), 'misplaced'],
+    [held({ waits: [wait('zone-budget'), wait('pin-applied')] }), 'misplaced'],
     [held({ waits: [wait('approval')] }), 'approval'],
     [held({ waits: [wait('undone')] }), 'undone'],
     [held({ phase: 'Paused', waits: [wait('paused')] }), 'paused'],
-    [held({ waits: [wait('promotion-placed', { earliestMs: 1 })] }), undefined],
+    [held({ waits: [wait('pin-applied', { earliestMs: 1 })] }), undefined],
     [held({ waits: [wait('zone-budget')] }), undefined],
-    [held({ phase: 'Rolling', outcome: 'act', waits: [wait('promotion-placed')] }), undefined],
+    [held({ phase: 'Rolling', outcome: 'act', waits: [wait('pin-applied')] }), undefined],
     [held({ phase: 'Done', outcome: 'done' }), undefined],
   ])('%j: %s', (one, expected) => {
     expect(personNeeded(one)).toBe(expected);
@@ -38,8 +38,8 @@ describe('the person that a group needs', () => {
       Object.fromEntries(
         groupStatus(misplacedAfter(placements)).conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]),
       );
-    expect(conditions(2)).toMatchObject({ Progressing: 'False PromotionPlaced', Degraded: 'True PromotionPlaced' });
-    expect(conditions(1)).toMatchObject({ Progressing: 'True PromotionPlaced', Degraded: 'False AsExpected' });
+    expect(conditions(2)).toMatchObject({ Progressing: 'False PinApplied', Degraded: 'True PinApplied' });
+    expect(conditions(1)).toMatchObject({ Progressing: 'True PinApplied', Degraded: 'False AsExpected' });
   });
 });
 
@@ -47,13 +47,13 @@ describe('the Event about it', () => {
   it('is a warning of its own after the last attempt, also when the wait before was told', () => {
     const eventsOf = (placements: number, past?: ReturnType<typeof factsOf>['past']) => {
       const found = factsOf(misplacedTurn(placements), past);
-      return { ...found, facts: found.facts.filter(({ reason }) => reason === 'PromotionPlaced') };
+      return { ...found, facts: found.facts.filter(({ reason }) => reason === 'PinApplied') };
     };
     const first = eventsOf(1);
     const second = eventsOf(2, first.past);
     expect([first, second].map(({ facts }) => facts.map(({ type, reason }) => `${type} ${reason}`))).toEqual([
-      ['Normal PromotionPlaced'],
-      ['Warning PromotionPlaced'],
+      ['Normal PinApplied'],
+      ['Warning PinApplied'],
     ]);
     expect(new Set([...first.facts, ...second.facts].map(({ identity }) => identity)).size).toBe(2);
   });

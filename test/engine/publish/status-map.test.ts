@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ledgerName } from '../../../engine/ledger-document.ts';
+import { ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isStatusMapName, statusMapName } from '../../../engine/publish/status-map.ts';
 
 it.each(['foo', 'foo-status', 'status-foo', 'rollout-status-foo', 'status'])(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../engine/decide.ts';
+import { decide } from '../../../engine/decide/decide.ts';
 import { publishedDecision } from '../../../engine/publish/decision.ts';
 import { reasonOf } from '../../../engine/publish/reason.ts';
 import { groupStatus, type StatusContext, scaleTargetOf } from '../../../engine/publish/status.ts';

@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { decideParting, type Parting, type PartingQuestion, partingGraceMs, undoneBy } from '../../../engine/release/parting.ts';
 import type { RunState, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { newRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
-const held = group({ rollout: { engine: 'promote' } });
+const held = group({ rollout: { strategy: 'pinned' } });
 const whole: PartingQuestion['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
 const updated = { revision: newRevision };
 const running: RunState = {
@@ -58,7 +58,7 @@ describe('a group that is gone', () => {
   });
 
   it('says below which ordinal pods are held, and what happens where none is', () => {
-    const group = { ...held, rollout: { ...held.rollout, engine: 'partition' as const } };
+    const group = { ...held, rollout: { ...held.rollout, strategy: 'partition' as const } };
     expect(told({ group, snapshot: cluster({ partition: 2 }) })).toMatch(
       /^Warning : its partition stays at 2, .* no pod below ordinal 2 \(/,
     );
@@ -95,9 +95,9 @@ describe('a group that is gone', () => {
   });
 
   it('is not told of when the release tells of itself, or when labels of somebody else defined it', () => {
-    const release = group({ rollout: { engine: 'promote', onPolicyDeleted: 'release' } });
+    const release = group({ rollout: { strategy: 'pinned', onPolicyDeleted: 'release' } });
     expect(told({ group: release })).toBe('none');
-    expect(told({ group: group({ rollout: { engine: 'onDelete', onPolicyDeleted: 'release' } }) })).toMatch(/^Warning/);
+    expect(told({ group: group({ rollout: { strategy: 'onDelete', onPolicyDeleted: 'release' } }) })).toMatch(/^Warning/);
     const sources = { '': { object: 'StatefulSet mimir/ingester-zone-a', field: 'rollout-group' } };
     expect(told({ group: adopted({ sources }) })).toBe('none');
   });

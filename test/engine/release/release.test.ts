@@ -1,15 +1,15 @@
 // What becomes of the StatefulSets of a group that nothing defines any more, and when.
 import { describe, expect, it } from 'vitest';
-import { decodeLedger, encodeLedger } from '../../../engine/ledger-document.ts';
+import { decodeLedger, encodeLedger } from '../../../engine/ledger/ledger-document.ts';
 import { decideRelease, type ReleaseDecision, releaseGraceMs } from '../../../engine/release/release.ts';
 import { type Definitions, termsOf, withTermsOf } from '../../../engine/release/terms.ts';
 import type { Ledger, ReleaseTerms, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges, type StatefulSetOverrides } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
-const released = group({ rollout: { engine: 'promote', onPolicyDeleted: 'release' } });
+const released = group({ rollout: { strategy: 'pinned', onPolicyDeleted: 'release' } });
 const terms = termsOf(released) as ReleaseTerms;
 const longGone = kitNowMs - releaseGraceMs;
 const whole: Definitions['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
@@ -61,9 +61,9 @@ describe('the terms of a release', () => {
     expect(terms).toEqual({ source: 'objects', zones: ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: setOf(zone) })) });
     const inFile = { ...released, sources: { '': { file: 'ingester.yaml', line: 1 } } };
     expect(termsOf(inFile)?.source).toBe('directory');
-    expect(termsOf(group({ rollout: { engine: 'partition', onPolicyDeleted: 'release' } }))).toEqual(terms);
-    expect(termsOf(group({ rollout: { engine: 'onDelete', onPolicyDeleted: 'release' } }))).toBeUndefined();
-    expect(termsOf(group({ rollout: { engine: 'promote' } }))).toBeUndefined();
+    expect(termsOf(group({ rollout: { strategy: 'partition', onPolicyDeleted: 'release' } }))).toEqual(terms);
+    expect(termsOf(group({ rollout: { strategy: 'onDelete', onPolicyDeleted: 'release' } }))).toBeUndefined();
+    expect(termsOf(group({ rollout: { strategy: 'pinned' } }))).toBeUndefined();
   });
 
   it('are those of the definition as it is now, with nothing of a release that had begun', () => {
@@ -80,8 +80,8 @@ describe('the terms of a release', () => {
     expect(JSON.parse(text)).toMatchObject({ format: '1.1' });
     expect(decodeLedger(text, ledger)).toEqual(ledger);
     expect(JSON.parse(encodeLedger(ledgerOf('none')) as string)).toMatchObject({ format: '1.0' });
-    const promoted = ledgerOf({}, { promotions: [{ zone: 'a', ordinal: 1, revision: newRevision, placements: 0 }] });
-    expect(JSON.parse(encodeLedger(promoted) as string)).toMatchObject({ format: '2.1' });
+    const pinned = ledgerOf({}, { pins: [{ zone: 'a', ordinal: 1, revision: newRevision, placements: 0 }] });
+    expect(JSON.parse(encodeLedger(pinned) as string)).toMatchObject({ format: '2.1' });
   });
 });
 
@@ -194,16 +194,16 @@ describe('a release', () => {
     expect(now(cluster({ more: { pods } }))).toBe('wait: a pod cannot be understood');
   });
 
-  it('forgets run, promotions and templates before the first write, and keeps what counts for the data', () => {
-    const promotions = [{ zone: 'b', ordinal: 1, revision: 'rev-0', placements: 0 }];
+  it('forgets run, pins and templates before the first write, and keeps what counts for the data', () => {
+    const pins = [{ zone: 'b', ordinal: 1, revision: 'rev-0', placements: 0 }];
     const templates = [{ zone: 'b', revision: 'rev-0', template: {} }];
     const scaleDown = { verb: 'scaleDown' as const, zone: 'b', uid: 'uid-b', from: 4, to: 3, atMs: longGone };
     const claims = [scaleDown, { verb: 'evictPod' as const, zone: 'b', uid: 'uid-pod', ordinal: 2, atMs: longGone }];
     const downscales = [{ zone: 'c', atMs: longGone, from: 4, to: 3 }];
-    const ledger = ledgerOf({ goneMs: longGone }, { promotions, templates, claims, downscales, epoch: 2 });
+    const ledger = ledgerOf({ goneMs: longGone }, { pins, templates, claims, downscales, epoch: 2 });
     const begun = decided(ledger).ledger;
     expect(begun).toMatchObject({ claims: [scaleDown, { verb: 'setPartition', zone: 'a' }], downscales, epoch: 2 });
-    expect([begun.promotions, begun.templates]).toEqual([undefined, undefined]);
+    expect([begun.pins, begun.templates]).toEqual([undefined, undefined]);
     const rest = { a: { partition: 0 }, b: { partition: 0 }, c: { partition: 0 } };
     expect(decided(ledger, cluster({ sets: rest }))).toEqual({
       kind: 'over',

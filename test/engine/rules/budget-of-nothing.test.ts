@@ -46,7 +46,7 @@ describe('a limit of nothing', () => {
 
   it('is no, and not a wait, at its place', () => {
     expect(answer(nothing)).toEqual(no('no pod of zone a may go', line(1)));
-    expect(answer({ ...nothing, rollout: { engine: 'partition' } })).toMatchObject({ outcome: 'no' });
+    expect(answer({ ...nothing, rollout: { strategy: 'partition' } })).toMatchObject({ outcome: 'no' });
     const capped = policy({ name: 'safety', limits: { maxUnavailable: 0 }, limitSources: { maxUnavailable: line(40) } });
     expect(answer({ zone: { maxUnavailable: 2 }, more: { policies: [capped] } })).toEqual(no('no pod of zone a may go', line(40)));
   });
@@ -138,7 +138,7 @@ describe('a limit of nothing', () => {
     expect(answer({ ...nothing, rollout: crashesAlone })).toMatchObject({ outcome: 'no' });
     // Below the partition a pod would come back as it is, however broken, so nothing is to be hoped of it.
     const more = { statefulSets: outdatedSets(['a', 'b'], { replicas: 5, partition: 5 }) };
-    const held = { ...nothing, rollout: { engine: 'partition' as const }, more };
+    const held = { ...nothing, rollout: { strategy: 'partition' as const }, more };
     expect(answer({ ...held, pods: { 1: unready } })).toMatchObject({ outcome: 'no' });
     const never = { replaceUnready: { when: 'none' as const, afterMs: 0 } };
     expect(answer({ ...nothing, rollout: never, pods: { 1: unready } })).toMatchObject({ outcome: 'no' });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { digestOfRule } from '../../../engine/people.ts';
 import { type PolicyQuestion, policyAnswer } from '../../../engine/rules/policy.ts';
 import { conditionData } from '../../../engine/rules/policy-data.ts';
+import { digestOfRule } from '../../../engine/run/requests.ts';
 import type { MetricView } from '../../../engine/snapshot.ts';
 import type { PolicyDefinition, PolicyRuleDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';

@@ -8,7 +8,7 @@ import { kitNowMs, outdatedStatefulSet, type StatefulSetOverrides } from '../../
 import { ago, contextWith, intent, ledgerOf, line, minuteMs, outdatedSets, policy, rollQuestion, runOf } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
-const sources = { 'rollout.engine': line(1), 'rollout.onFailure': line(2), 'zones.a.paused': line(3), 'rollout.minInterval': line(4) };
+const sources = { 'rollout.strategy': line(1), 'rollout.onFailure': line(2), 'zones.a.paused': line(3), 'rollout.minInterval': line(4) };
 
 /** What one rule answers about a roll of zone a. */
 function ask(

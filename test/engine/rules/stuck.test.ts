@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isStuck, stuckInstants } from '../../../engine/rules/stuck.ts';
 import type { PodView } from '../../../engine/snapshot.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, pod, statefulSet } from '../../kit/objects.ts';
 import { ago, contextWith, minuteMs, zoneIn } from '../../kit/questions.ts';
@@ -39,7 +39,7 @@ describe('a pod is stuck', () => {
 });
 
 describe('below the partition a pod is stuck', () => {
-  const partitioned = group({ zones: ['a'], rollout: { engine: 'partition' } });
+  const partitioned = group({ zones: ['a'], rollout: { strategy: 'partition' } });
   const held = statefulSet({ updateStrategy: 'RollingUpdate', partition: holdingPartition, status: { updateRevision: newRevision } });
   const isStuckAt = (ordinal: number, revision: string): boolean => {
     const changes = { [ordinal]: { ...crashing, revision } };

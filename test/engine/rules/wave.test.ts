@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { digestOfWaves } from '../../../engine/people.ts';
 import { afterWave, beforeWave } from '../../../engine/rules/wave.ts';
+import { digestOfWaves } from '../../../engine/run/requests.ts';
 import type { GateReading } from '../../../engine/snapshot.ts';
 import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';

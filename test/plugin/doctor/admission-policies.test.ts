@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { admissionPoliciesOf } from '../../../install/admission-policy.ts';
+import { markAnnotation, markOf } from '../../../install/policy-mark.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts, RegistrationFact } from '../../../plugin/doctor/check.ts';
-import { readAdmissionPolicies } from '../../../plugin/doctor/gather-policies.ts';
-import { admissionPoliciesOf } from '../../../policies/install/admission-policy.ts';
-import { markAnnotation, markOf } from '../../../policies/install/policy-mark.ts';
+import { readAdmissionPolicies } from '../../../plugin/doctor/gather/policies.ts';
+import { optionsOf } from '../../install/given.ts';
 import { group } from '../../kit/groups.ts';
-import { optionsOf } from '../../policies/install/given.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
 import { facts } from './kit.ts';
 
@@ -19,7 +19,7 @@ const nothing: RegistrationFact = { ...installed, areThere: false, namespaces: [
 
 /** What doctor says of them. */
 async function said(answers: ClusterAnswers, registration: Facts['registration'] = installed): Promise<readonly string[]> {
-  const groups = [group({ rollout: { engine: 'promote' } })];
+  const groups = [group({ rollout: { strategy: 'pinned' } })];
   const question = { agentNamespace: 'rollout-group', groups, registration: registration ?? installed };
   const admissionPolicies = await readAdmissionPolicies(clusterOf(answers), question);
   const results = examine({ ...facts(), ...(admissionPolicies === undefined ? {} : { admissionPolicies }) });

@@ -75,7 +75,7 @@ describe('doctor', () => {
     [
       'a strategy that replaces pods by itself',
       { sets: members.map((name) => setNamed(name, name.endsWith('c') ? { updateStrategy: 'RollingUpdate' } : {})) },
-      'FAIL strategy RG6013 mimir/ingester-zone-c has the strategy RollingUpdate, and the engine onDelete needs OnDelete',
+      'FAIL strategy RG6013 mimir/ingester-zone-c has the strategy RollingUpdate, and the strategy onDelete needs OnDelete',
     ],
     [
       'a member without the label name',
@@ -145,7 +145,7 @@ describe('doctor', () => {
       `warn partition RG6023 StatefulSet mimir/left has the partition 1000000 and no group: changes of its pods are ignored; define the group, or let it roll its pods: kubectl patch statefulset left -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
     ],
     [
-      'promoted pods that do not come back',
+      'pinned pods that do not come back',
       {
         published: [
           {
@@ -157,7 +157,7 @@ describe('doctor', () => {
           },
         ],
       },
-      'FAIL promotion RG6026 mimir/ingester stands still: a-0 came back 2 times and not at a-2; mend the webhook, then: kubectl rollout-group retry ingester -n mimir',
+      'FAIL pin RG6026 mimir/ingester stands still: a-0 came back 2 times and not at a-2; mend the webhook, then: kubectl rollout-group retry ingester -n mimir',
     ],
     [
       'a webhook that nobody can answer',
@@ -185,7 +185,7 @@ describe('doctor', () => {
     [
       'a trap of Kubernetes 1.35',
       {
-        groups: [group({ rollout: { engine: 'partition' } })],
+        groups: [group({ rollout: { strategy: 'partition' } })],
         sets: members.map((name) => setNamed(name, { updateStrategy: 'RollingUpdate' })),
       },
       'warn Kubernetes RG6017 v1.36.3 replaces only pods that maxUnavailable allows, also unready ones: a broken revision of mimir/ingester-zone-a, mimir/ingester-zone-b, mimir/ingester-zone-c may keep its fix from going out',

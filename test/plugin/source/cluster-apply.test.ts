@@ -3,7 +3,7 @@ import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import type { Cluster } from '../../../plugin/connection.ts';
-import { applyAll, type ReadyObject, tryAll } from '../../../plugin/source/cluster-apply.ts';
+import { applyAll, type ReadyObject, tryAll } from '../../../plugin/source/cluster/apply.ts';
 
 type Answer = (request: KubernetesRequest) => KubernetesResponse | Error;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AskedObject } from '../../../plugin/source/cluster-asked.ts';
-import { policiesOver } from '../../../plugin/source/cluster-policies.ts';
+import type { AskedObject } from '../../../plugin/source/cluster/asked.ts';
+import { policiesOver } from '../../../plugin/source/cluster/policies.ts';
 import { manifest } from '../../kit/manifests.ts';
 
 const live = ['a', 'b', 'c'].map((zone) => ({ ...manifest(zone) }));
@@ -13,7 +13,7 @@ function group(name: string, zones: readonly string[]): object {
     metadata: { name, namespace: 'mimir' },
     spec: {
       members: { zones: zones.map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
-      rollout: { engine: 'onDelete' },
+      rollout: { strategy: 'onDelete' },
     },
   };
 }

@@ -67,7 +67,7 @@ describe('an adopted group', () => {
             },
             "rollout": {
               "deadlines": {},
-              "engine": "onDelete",
+              "strategy": "onDelete",
               "historyLimit": 10,
               "maxUnavailable": 50,
               "minInterval": "0s",

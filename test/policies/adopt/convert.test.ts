@@ -60,7 +60,7 @@ describe('conversion', () => {
           keys,
         );
         for (const document of [...groups, ...documents]) expect(schemas[document.kind].safeParse(document).success).toBe(true);
-        for (const group of groups.filter(({ spec }) => spec.rollout.engine === 'partition')) {
+        for (const group of groups.filter(({ spec }) => spec.rollout.strategy === 'partition')) {
           expect(group.spec.rollout.waves?.every((wave) => wave.before?.gates?.length === 1)).toBe(true);
           expect(group.spec.gates).toHaveLength(1);
         }

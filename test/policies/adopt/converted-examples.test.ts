@@ -1,14 +1,14 @@
 // The converted examples are what init makes of the originals beside them, and do what the originals did.
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../engine/decide.ts';
+import { decide } from '../../../engine/decide/decide.ts';
 import { snapshotFromManifests } from '../../../engine/observe/manifests.ts';
 import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import type { GateReading } from '../../../engine/snapshot.ts';
 import { manifestText } from '../../../policies/adopt/manifest-text.ts';
-import { holdingPartition } from '../../../policies/engines.ts';
 import { lintPolicies } from '../../../policies/lint/lint.ts';
 import { loadPolicies } from '../../../policies/load.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { writeDocument } from '../../../policies/write.ts';
 import { bundleOf, filesBelow } from '../../examples/examples.ts';
 import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';

@@ -116,8 +116,8 @@ describe('StatefulSets of one group', () => {
 describe('the engine', () => {
   const rolling = (partition: number) => ({ type: 'RollingUpdate', rollingUpdate: { partition } });
   it.each([
-    ['promote', 'where nobody has written a strategy', [undefined, undefined], 'The engine is promote, the recommended one'],
-    ['promote', 'where every partition holds', [rolling(1_000_000), rolling(1_000_000)], 'The engine is promote, the recommended one'],
+    ['pinned', 'where nobody has written a strategy', [undefined, undefined], 'The strategy is pinned, the recommended one'],
+    ['pinned', 'where every partition holds', [rolling(1_000_000), rolling(1_000_000)], 'The strategy is pinned, the recommended one'],
     [
       'onDelete',
       'where every strategy is OnDelete',
@@ -126,11 +126,11 @@ describe('the engine', () => {
     ],
     ['onDelete', 'where a partition lets Kubernetes roll', [rolling(0), rolling(0)], 'it replaces no pod before every StatefulSet has'],
     ['onDelete', 'where one differs', [undefined, { type: 'OnDelete' }], 'since the strategies differ'],
-  ])('is %s %s, and the file says why', (engine, _where, strategies, words) => {
+  ])('is %s %s, and the file says why', (strategy, _where, strategies, words) => {
     const objects = strategies.map((strategy, index) => set(`kv-${'ab'[index]}`, strategy === undefined ? {} : { strategy }));
     const { first } = guessed(objects);
     if (first === undefined) throw new Error('nothing was guessed');
-    expect(first.group.spec.rollout.engine).toBe(engine);
+    expect(first.group.spec.rollout.strategy).toBe(strategy);
     const text = writeDocuments([first.group], { comment: first.comment });
     expect(
       text
@@ -147,7 +147,7 @@ it('takes a partition of 0 that a cluster has for one that nobody wrote', () => 
     metadata: { name, namespace: 'data', uid: name },
     spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } } },
   }));
-  expect(guessed(stored).first?.group.spec.rollout.engine).toBe('promote');
+  expect(guessed(stored).first?.group.spec.rollout.strategy).toBe('pinned');
 });
 
 describe('what is left out', () => {
@@ -167,7 +167,7 @@ describe('what is left out', () => {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
       metadata: { name: 'kv', namespace: 'data' },
-      spec: { members: { zones: [{ name: 'x', statefulSet: 'other' }] }, rollout: { engine: 'onDelete' } },
+      spec: { members: { zones: [{ name: 'x', statefulSet: 'other' }] }, rollout: { strategy: 'onDelete' } },
     });
     const objects = ['kv-a', 'kv-b', 'other'].map((name) => set(name));
     expect(guessed(objects, [group])).toMatchObject({
@@ -182,7 +182,7 @@ describe('what is left out', () => {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
       metadata: { name: 'store', namespace: 'data' },
-      spec: { members: { selector: { matchLabels: { app: 'kv' } }, expect: { count: 2 } }, rollout: { engine: 'onDelete' } },
+      spec: { members: { selector: { matchLabels: { app: 'kv' } }, expect: { count: 2 } }, rollout: { strategy: 'onDelete' } },
     });
     const objects = [
       labelled('kv-a', 'data', { app: 'kv', more: '1' }),
@@ -198,7 +198,7 @@ describe('what is left out', () => {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
       metadata: { name: 'kv' },
-      spec: { members: { zones: [{ name: 'a', statefulSet: 'kv-a' }] }, rollout: { engine: 'onDelete' } },
+      spec: { members: { zones: [{ name: 'a', statefulSet: 'kv-a' }] }, rollout: { strategy: 'onDelete' } },
     });
     const namesIn = (namespace: string) =>
       guessGroups({ objects: [{ metadata: { name: 'kv-a' } }, set('kv-a')], groups: [group], namespace }).groups.map(

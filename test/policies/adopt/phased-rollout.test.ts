@@ -12,7 +12,7 @@ describe('a PhasedRollout', () => {
     expect(said({ findings })).toEqual([usualNotice]);
     expect(groups[0]?.metadata).toEqual({ name: 'db', namespace: 'shop' });
     expect(groups[0]?.spec.members.zones).toEqual([{ name: 'db', statefulSet: 'db' }]);
-    expect(groups[0]?.spec.rollout).toMatchObject({ engine: 'partition', order: 'descending', maxUnavailable: 1, onFailure: 'pause' });
+    expect(groups[0]?.spec.rollout).toMatchObject({ strategy: 'partition', order: 'descending', maxUnavailable: 1, onFailure: 'pause' });
     expect(groups[0]?.spec.rollout.waves).toEqual([
       { name: 'pod-1', zones: ['db'], pods: 1, before: { gates: ['check'] } },
       { name: 'pod-2', zones: ['db'], pods: 2, before: { gates: ['check'] } },

@@ -15,7 +15,7 @@ describe('a StatefulsetRollout', () => {
     expect(groups[0]?.metadata).toEqual({ name: 'queue', namespace: 'shop' });
     expect(groups[0]?.spec).toMatchObject({
       members: { zones: [{ name: 'queue', statefulSet: 'queue' }] },
-      rollout: { engine: 'onDelete', rotateBy: 'evict', maxUnavailable: 'fromBudget', minInterval: '0s' },
+      rollout: { strategy: 'onDelete', rotateBy: 'evict', maxUnavailable: 'fromBudget', minInterval: '0s' },
     });
     expect([groups[0]?.spec.rollout.waves, groups[0]?.spec.gates, groups[0]?.spec.notify, documents]).toEqual([
       undefined,

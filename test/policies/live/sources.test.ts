@@ -29,7 +29,7 @@ function group({ name = 'ingester', namespace = 'mimir', sets = ['ingester-zone-
     metadata: { name, namespace, ...serverMetadata, ...(annotations && { annotations }) },
     spec: {
       members: { zones: sets.map((set) => ({ name: set.slice(-1), statefulSet: set })) },
-      rollout: { engine: 'onDelete', maxUnavailable },
+      rollout: { strategy: 'onDelete', maxUnavailable },
     },
     status: { phase: 'Done' },
   };
@@ -175,7 +175,7 @@ describe('what cannot be used', () => {
     ['an unknown kind', { ...group(), kind: 'RolloutGroups' }, 'RG2001'],
     ['another version', { ...group(), apiVersion: 'rollout-group.dev/v9' }, 'RG2002'],
     ['an unknown field', { ...group(), extra: 1 }, 'RG2003'],
-    ['a key of JavaScript', JSON.parse(JSON.stringify(group()).replace('"engine"', '"__proto__":{"x":1},"engine"')), 'RG1011'],
+    ['a key of JavaScript', JSON.parse(JSON.stringify(group()).replace('"strategy"', '"__proto__":{"x":1},"strategy"')), 'RG1011'],
     ['no object at all', 7, 'RG1012'],
     ['nothing', null, 'RG1012'],
   ])('is a finding: %s', (_case, raw, code) => {

@@ -1,5 +1,5 @@
 // The commands turn and run: the agent takes one turn, or lives on.
-import { decide } from '../../../engine/decide.ts';
+import { decide } from '../../../engine/decide/decide.ts';
 import type { Action, GroupDecision } from '../../../engine/decision.ts';
 import { earliest } from '../../../engine/rule.ts';
 import { nextEventMs } from '../../../engine/world/world.ts';

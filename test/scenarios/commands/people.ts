@@ -1,5 +1,5 @@
 // What people ask for: approve, reject, promote, pause, abort, retry, undo, protect, resume.
-import { digestOfRule, digestOfWaves } from '../../../engine/people.ts';
+import { digestOfRule, digestOfWaves } from '../../../engine/run/requests.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { type Command, type Commands, duration, word } from '../command.ts';
 import { ledgerOf, namespace, nowMs, policiesNow, type Stage } from '../stage.ts';

@@ -1,6 +1,6 @@
 // The commands review and request: the webhook judges what somebody asks, and the write happens when it may.
 import type { AdmissionRequest, Judgement } from '../../../engine/decision.ts';
-import { judge } from '../../../engine/judge.ts';
+import { judge } from '../../../engine/judge/judge.ts';
 import { carryOut } from '../act.ts';
 import { type Commands, count, word } from '../command.ts';
 import { actionText, judgementLines } from '../print.ts';

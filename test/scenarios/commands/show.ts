@@ -1,6 +1,7 @@
 // The commands that only look: status, check.
+
+import { isCrashing } from '../../../engine/observe/view.ts';
 import { isUnknown, type PodView, type StatefulSetView } from '../../../engine/snapshot.ts';
-import { isCrashing } from '../../../engine/view.ts';
 import type { Commands } from '../command.ts';
 import { observe, policiesNow, type Stage } from '../stage.ts';
 

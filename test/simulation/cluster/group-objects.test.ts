@@ -105,7 +105,7 @@ describe('the group of a shape', () => {
           ],
         },
         replicas,
-        rollout: { engine: 'onDelete' },
+        rollout: { strategy: 'onDelete' },
       },
     });
     const given = { namespace: 'kafka', name: 'kafka', statefulSets: ['one', 'two', 'three'], policies: [] };

@@ -193,7 +193,7 @@ export const budgets: Kind = {
 };
 
 const rollout = {
-  engine: 'onDelete',
+  strategy: 'onDelete',
   order: 'descending',
   rotateBy: 'delete',
   maxUnavailable: 1,

@@ -2,8 +2,8 @@
 import { countingDefects } from './catalogue/counting.ts';
 import { leadershipDefects } from './catalogue/leadership.ts';
 import { ledgerDefects } from './catalogue/ledger.ts';
+import { pinnedDefects } from './catalogue/pinned.ts';
 import { preparingDefects } from './catalogue/preparing.ts';
-import { promotingDefects } from './catalogue/promoting.ts';
 import { requestDefects } from './catalogue/requests.ts';
 import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
@@ -17,7 +17,7 @@ export const defects: readonly Defect[] = [
   ...countingDefects,
   ...ruleDefects,
   ...preparingDefects,
-  ...promotingDefects,
+  ...pinnedDefects,
   ...leadershipDefects,
   ...wakingDefects,
 ];

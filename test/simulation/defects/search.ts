@@ -1,6 +1,6 @@
 // Looks for a defect with the scenarios of random seeds, and makes the first that finds it small.
 import type { Scenario } from '../../../simulation/scenario.ts';
-import { scenarioOf } from '../../../simulation/search/draw.ts';
+import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
 import type { StoredPlan } from '../../../simulation/search/replay.ts';
 import { shrink } from '../../../simulation/search/shrink.ts';
 import { bundled } from './bundle.ts';

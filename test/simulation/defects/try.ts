@@ -1,6 +1,6 @@
 // Plays one scenario with a defect, and without, and tells both. `node scripts/run.mjs test/simulation/defects/try.ts DEFECT [PLAN FILE | SEED]`
 import { readFileSync } from 'node:fs';
-import { scenarioOf } from '../../../simulation/search/draw.ts';
+import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
 import { readScenario } from '../../../simulation/search/replay.ts';
 import { bundled } from './bundle.ts';
 import { survivors } from './catalogue/survivors.ts';

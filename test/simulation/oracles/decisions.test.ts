@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PerformedAction, TurnReport } from '../../../agent/report.ts';
-import { decideGroup } from '../../../engine/decide.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { Snapshot } from '../../../engine/snapshot.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { knownPods, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';

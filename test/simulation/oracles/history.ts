@@ -2,7 +2,7 @@
 import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
-import type { PodAdmitted } from '../../../simulation/cluster/promotion-webhook.ts';
+import type { PodAdmitted } from '../../../simulation/cluster/pin-webhook.ts';
 import { oracleFactories } from '../../../simulation/oracles/all.ts';
 import type { MachineState, Oracle, PodCalled, Scene } from '../../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
@@ -41,7 +41,7 @@ export interface ClaimText {
   readonly to?: number;
 }
 
-export interface PromotionText {
+export interface PinText {
   readonly zone: string;
   readonly ordinal: number;
   readonly revision: string;
@@ -206,14 +206,14 @@ export class History {
   }
 
   /** The whole ledger as an agent writes it. */
-  announce(claims: readonly ClaimText[], actor: Actor = this.agent(), epoch = 1, promotions: readonly PromotionText[] = []): Commit {
+  announce(claims: readonly ClaimText[], actor: Actor = this.agent(), epoch = 1, pins: readonly PinText[] = []): Commit {
     const entries = claims.map(({ uid, resourceVersion, ...rest }) =>
       rest.verb === 'scaleDown' || rest.verb === 'setPartition'
         ? { ...rest, uid, resourceVersion, atMs: 0 }
         : { ...rest, atMs: 0, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
     );
-    const rows = promotions.map((row) => ({ ...row, placements: 1 }));
-    const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { promotions: rows }) };
+    const rows = pins.map((row) => ({ ...row, placements: 1 }));
+    const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }) };
     const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, ...rest });
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
     return this.write('configmaps', { metadata, data: { ledger } }, actor);

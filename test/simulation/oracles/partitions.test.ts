@@ -7,7 +7,7 @@ const holding = 1_000_000;
 
 /** Zones under rolling updates that hold every pod back. */
 function held(overrides: ConstructorParameters<typeof History>[0] = {}): History {
-  const history = new History({ engine: 'partition', ...overrides });
+  const history = new History({ strategy: 'partition', ...overrides });
   for (const set of ['ing-a', 'ing-b', 'ing-c']) move(history, set, holding, { user: 'kubernetes-admin' });
   return history.advance(20_000);
 }

@@ -85,7 +85,7 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
   const members = { zones: zones.map((name) => ({ name, statefulSet: setName(name) })) };
   memory.api.put('rollout-group.dev/v1alpha1/rolloutgroups', {
     metadata: { name: 'ingester', namespace: 'mimir' },
-    spec: { members, replicas: { leader: true }, gates, rollout: { engine: 'onDelete', rotateBy: 'delete', waves } },
+    spec: { members, replicas: { leader: true }, gates, rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } },
   });
   const asked: GateAnswered[] = [];
   const trace = createTrace();

@@ -1,9 +1,9 @@
 // What a certificate in a Secret and its authority in webhook configurations come to on a real API server, with no more rights than they need.
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { loadConnection } from '../../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
 import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
+import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { type Certificates, startCertificates } from '../../../webhook/certificates/certificates.ts';

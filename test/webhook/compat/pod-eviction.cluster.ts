@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parse } from 'yaml';
-import { loadConnection } from '../../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
 import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
-import { evictionCache } from '../../../webhook/compat/eviction-cache.ts';
-import { podEviction } from '../../../webhook/compat/pod-eviction.ts';
+import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
+import { evictionCache } from '../../../webhook/compat/eviction/eviction-cache.ts';
+import { podEviction } from '../../../webhook/compat/eviction/pod-eviction.ts';
 import { startZoneBudgets } from '../../../webhook/compat/zpdb.ts';
 import { zpdbValidation } from '../../../webhook/compat/zpdb-validation.ts';
 import { defaultConfig } from '../../../webhook/config.ts';

@@ -1,11 +1,11 @@
 // What a write inside of an admitted request does on a real API server: to patches, to writes that name a version, and to two zones at once.
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadConnection } from '../../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
 import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
 import { type ClusterEnv, type KubernetesRequest, type PodRequest, sleep } from '../../../cluster/env.ts';
+import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { noDownscale } from '../../../webhook/compat/no-downscale.ts';
-import { type PrepareDownscaleConfig, prepareDownscale } from '../../../webhook/compat/prepare-downscale.ts';
+import { type PrepareDownscaleConfig, prepareDownscale } from '../../../webhook/compat/prepare/downscale.ts';
 import { defaultConfig } from '../../../webhook/config.ts';
 import type { WebhookEnv } from '../../../webhook/env.ts';
 import type { Endpoint } from '../../../webhook/review/review.ts';

@@ -1,6 +1,6 @@
 // prepare-downscale over several requests: repeated, at the same time, too slow, not to the end.
 import { describe, expect, it } from 'vitest';
-import { type PrepareDownscaleConfig, prepareDownscale } from '../../../webhook/compat/prepare-downscale.ts';
+import { type PrepareDownscaleConfig, prepareDownscale } from '../../../webhook/compat/prepare/downscale.ts';
 import type { Answer, Endpoint } from '../../../webhook/review/review.ts';
 import { annotates, at, endpoint as marks, podAt, podsOf, rescale, shrankAt, statefulSet, update, waits, zone } from './scenarios/given.ts';
 import { readText, reviewText } from './scenarios/play.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../cluster/request/json.ts';
 import { noDownscale } from '../../../webhook/compat/no-downscale.ts';
-import { prepareDownscale } from '../../../webhook/compat/prepare-downscale.ts';
+import { prepareDownscale } from '../../../webhook/compat/prepare/downscale.ts';
 import { replicaChange } from '../../../webhook/compat/replicas.ts';
 import type { Review } from '../../../webhook/review/review.ts';
 import { seededRandom } from '../../kit/virtual-env.ts';

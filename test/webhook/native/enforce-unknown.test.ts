@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ledgerKey, ledgerName } from '../../../engine/ledger-document.ts';
+import { ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import type { Review } from '../../../webhook/review/review.ts';
 import { deletionOf, type EnforceWorld, enforceWorld, evictionOf, scaleOf, updateOf, withLabels, withSpec } from './enforce-world.ts';
 

@@ -3,7 +3,7 @@ import { type Admission, startAdmission } from '../../../agent/admission/admissi
 import type { AgentEnv } from '../../../agent/env.ts';
 import type { KubernetesHttp } from '../../../cluster/env.ts';
 import { sleep } from '../../../cluster/env.ts';
-import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger-document.ts';
+import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
 import { type EnforceEndpoint, type EnforceOptions, enforceEndpoint } from '../../../webhook/native/enforce.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';

@@ -1,15 +1,15 @@
 // Our kinds on a real API server behind the endpoints that stamp and validate them, registered as an installation registers them.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { loadConnection } from '../../../cluster/connection/kubeconfig.ts';
 import { connectionProcess, processClock } from '../../../cluster/connection/process-env.ts';
 import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
-import { installation } from '../../../policies/install/installation.ts';
-import { endpointPaths } from '../../../policies/install/paths.ts';
+import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
+import { installation } from '../../../install/installation.ts';
+import { endpointPaths } from '../../../install/paths.ts';
 import { stampEndpoint } from '../../../webhook/native/stamp-endpoint.ts';
 import { validateEndpoint } from '../../../webhook/native/validate-endpoint.ts';
 import type { ApiClient, KubernetesObject, Reply } from '../../control-plane/client.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
-import { optionsOf, webhooksIn } from '../../policies/install/given.ts';
+import { optionsOf, webhooksIn } from '../../install/given.ts';
 import { changingSource, closeAll, serve } from '../server/served.ts';
 
 interface Asked extends KubernetesObject {
@@ -111,7 +111,7 @@ describeOnControlPlane(
     /** With two zones of one name it has an error that no schema sees. */
     function groupOf(name: string, { zones }: { readonly zones: number }): object {
       const all = Array.from({ length: zones }, (_, index) => ({ name: 'a', statefulSet: `set-${index}` }));
-      return { apiVersion, kind: 'RolloutGroup', metadata: { name }, spec: { members: { zones: all }, rollout: { engine: 'onDelete' } } };
+      return { apiVersion, kind: 'RolloutGroup', metadata: { name }, spec: { members: { zones: all }, rollout: { strategy: 'onDelete' } } };
     }
 
     const merge = 'application/merge-patch+json';

@@ -1,8 +1,8 @@
 // What other endpoints of the process are told before they act: the verdict of native enforcement, without a reservation.
 import { describe, expect, it } from 'vitest';
-import { evictionCache } from '../../../webhook/compat/eviction-cache.ts';
-import { podEviction } from '../../../webhook/compat/pod-eviction.ts';
-import { prepareDownscale } from '../../../webhook/compat/prepare-downscale.ts';
+import { evictionCache } from '../../../webhook/compat/eviction/eviction-cache.ts';
+import { podEviction } from '../../../webhook/compat/eviction/pod-eviction.ts';
+import { prepareDownscale } from '../../../webhook/compat/prepare/downscale.ts';
 import type { ZoneBudgets } from '../../../webhook/compat/zpdb.ts';
 import type { Answer, Call, Endpoint, Review } from '../../../webhook/review/review.ts';
 import { deletionOf, type EnforceWorld, enforceWorld, evictionOf, scaleOf, type WebhookProcess } from './enforce-world.ts';

@@ -17,7 +17,7 @@ const zones = [
   { name: 'a', statefulSet: 'ingester-zone-a' },
   { name: 'b', statefulSet: 'ingester-zone-b', follows: 'a' },
 ];
-const group = { members: { zones }, rollout: { engine: 'onDelete' } };
+const group = { members: { zones }, rollout: { strategy: 'onDelete' } };
 const approval = { group: 'ingester', action: 'approve', wave: 'rest' };
 const byAda = { user: 'ada', groups: ['system:authenticated', 'oncall'], at: '2026-11-20T10:00:00.000Z' };
 
@@ -44,7 +44,7 @@ describe('the validation of our kinds', () => {
 
   it('says the same as lint says of a file with the object', async () => {
     const specs: readonly (readonly [string, Json])[] = [
-      ['RolloutGroup', { ...group, rollout: { engine: 'magic', waves: [] } }],
+      ['RolloutGroup', { ...group, rollout: { strategy: 'magic', waves: [] } }],
       ['RolloutGroup', { ...group, members: { zones: [...zones, ...zones] } }],
       ['RolloutPolicy', { targets: { groups: ['a'] }, rules: [{ name: 'x', actions: ['rollout'], effect: 'deny', when: { nope: 1 } }] }],
       [

@@ -1,13 +1,13 @@
 // What an API server makes of our configurations: as installed and as the agent narrows them they are taken for what they are, and changed ones are not.
 import { expect, it } from 'vitest';
-import { installation } from '../../../policies/install/installation.ts';
-import { narrowed } from '../../../policies/install/narrowing.ts';
-import type { InstallOptions } from '../../../policies/install/object.ts';
-import { registrationProblems } from '../../../policies/install/registered.ts';
-import type { Member } from '../../../policies/install/scope.ts';
+import { installation } from '../../../install/installation.ts';
+import { narrowed } from '../../../install/narrowing.ts';
+import type { InstallOptions } from '../../../install/object.ts';
+import { registrationProblems } from '../../../install/registered.ts';
+import type { Member } from '../../../install/scope.ts';
 import type { KubernetesObject } from '../../control-plane/client.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
-import { group, optionsOf, scopeOf } from '../../policies/install/given.ts';
+import { group, optionsOf, scopeOf } from '../../install/given.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Configuration = KubernetesObject & { readonly webhooks: readonly Row[] };

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { installation } from '../../../policies/install/installation.ts';
-import { membersNamed } from '../../../policies/install/narrowing.ts';
-import type { Member } from '../../../policies/install/scope.ts';
+import { installation } from '../../../install/installation.ts';
+import { membersNamed } from '../../../install/narrowing.ts';
+import type { Member } from '../../../install/scope.ts';
 import type { WebhookConfiguration } from '../../../webhook/certificates/webhook-configurations.ts';
 import { startNarrowing } from '../../../webhook/registration/narrow.ts';
 import { type RegistrationProblem, startRegistration } from '../../../webhook/registration/registration.ts';
+import { optionsOf } from '../../install/given.ts';
 import { type Served, type ServedRequest, status, virtualEnv } from '../../kit/virtual-env.ts';
-import { optionsOf } from '../../policies/install/given.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 interface Operation {
@@ -91,7 +91,7 @@ describe('the rows of our configuration', () => {
     const world = newWorld();
     let members: readonly Member[] | undefined;
     const replicas = [0, 1, 2].map(() =>
-      startNarrowing({ ...world, namespace: 'rollout-group', members: () => members, promoted: () => undefined }),
+      startNarrowing({ ...world, namespace: 'rollout-group', members: () => members, pinned: () => undefined }),
     );
     await world.time.advance(10_000);
     expect(world.patches).toEqual([]);
@@ -117,7 +117,7 @@ describe('the rows of our configuration', () => {
   it('are narrowed again when somebody applies them as they were, and more and more slowly while he does so', async () => {
     const world = newWorld();
     const installed = world.rows();
-    const { stop } = startNarrowing({ ...world, namespace: 'rollout-group', members: () => [member('a')], promoted: () => undefined });
+    const { stop } = startNarrowing({ ...world, namespace: 'rollout-group', members: () => [member('a')], pinned: () => undefined });
     await world.time.advance(3000);
     for (let round = 0; round < 300; round += 1) {
       world.put('ValidatingWebhook', installed);
@@ -129,21 +129,21 @@ describe('the rows of our configuration', () => {
     stop();
   });
 
-  it('by which pods are promoted name the members of groups of that engine alone', async () => {
+  it('by which pods are pinned name the members of groups of that strategy alone', async () => {
     const world = newWorld();
-    let promoted: readonly Member[] | undefined;
+    let pinned: readonly Member[] | undefined;
     const { problem, stop } = startNarrowing({
       ...{ ...world, namespace: 'rollout-group', members: () => [member('a'), member('b')] },
-      promoted: () => promoted,
+      pinned: () => pinned,
     });
-    const rows = (): readonly Row[] => world.rows('0-rollout-group-promote');
+    const rows = (): readonly Row[] => world.rows('0-rollout-group-pinned');
     await world.time.advance(10_000);
     expect([rows().length, membersNamed(rows())]).toEqual([1, []]);
-    promoted = [member('b')];
+    pinned = [member('b')];
     await world.time.advance(3000);
     expect([rows().length, membersNamed(rows())]).toEqual([1, [member('b')]]);
     expect(world.named().sort()).toEqual(['a', 'b']);
-    promoted = [];
+    pinned = [];
     await world.time.advance(620_000);
     expect(JSON.stringify(rows())).toContain('{"name":"is-a-member-now","expression":"false"}');
     expect(problem()).toBeUndefined();
@@ -158,7 +158,7 @@ describe('the rows of our configuration', () => {
       ...world,
       namespace: 'rollout-group',
       members: () => [member('a')],
-      promoted: () => undefined,
+      pinned: () => undefined,
     });
     await world.time.advance(300_000);
     expect(world.rows()).toEqual(installed);
@@ -173,10 +173,10 @@ describe('the rows of our configuration', () => {
 });
 
 describe('what somebody changes of what is registered', () => {
-  function watched(world: ReturnType<typeof newWorld>, namespaces?: readonly string[], promoted: readonly Member[] = []) {
+  function watched(world: ReturnType<typeof newWorld>, namespaces?: readonly string[], pinned: readonly Member[] = []) {
     let last: readonly RegistrationProblem[] = [];
     const stop = startRegistration({
-      ...{ ...world, namespace: 'rollout-group', namespaces, members: () => [member('ingester-zone-a')], promoted: () => promoted },
+      ...{ ...world, namespace: 'rollout-group', namespaces, members: () => [member('ingester-zone-a')], pinned: () => pinned },
       onLook: (problems) => {
         last = problems;
       },
@@ -213,7 +213,7 @@ describe('what somebody changes of what is registered', () => {
     const { told } = watched(world);
     await world.time.advance(40_000);
     world.put('ValidatingWebhook', undefined);
-    for (const name of ['rollout-group', '0-rollout-group-promote']) world.put('MutatingWebhook', undefined, name);
+    for (const name of ['rollout-group', '0-rollout-group-pinned']) world.put('MutatingWebhook', undefined, name);
     await world.time.advance(40_000);
     expect(told()[0]).toContain('ValidatingWebhookConfiguration rollout-group is not there');
     const never = watched(world);
@@ -225,18 +225,18 @@ describe('what somebody changes of what is registered', () => {
     expect(never.told()).toHaveLength(1);
   });
 
-  it('is told of where pods are to be promoted and nobody is asked about them, enforced or not', async () => {
+  it('is told of where pods are to be pinned and nobody is asked about them, enforced or not', async () => {
     const world = newWorld();
     const { told } = watched(world, undefined, [member('ingester-zone-a')]);
     await world.time.advance(40_000);
     expect(told()).toEqual([]);
-    world.put('MutatingWebhook', undefined, '0-rollout-group-promote');
+    world.put('MutatingWebhook', undefined, '0-rollout-group-pinned');
     await world.time.advance(40_000);
     expect(told()).toHaveLength(1);
-    expect(told()[0]).toContain('0-rollout-group-promote is not there, so that no pod of mimir/ingester-zone-a is made at the revision');
+    expect(told()[0]).toContain('0-rollout-group-pinned is not there, so that no pod of mimir/ingester-zone-a is made at the revision');
     const without = newWorld();
     for (const kind of ['ValidatingWebhook', 'MutatingWebhook'] as const) without.put(kind, undefined);
-    without.put('MutatingWebhook', undefined, '0-rollout-group-promote');
+    without.put('MutatingWebhook', undefined, '0-rollout-group-pinned');
     const missing = watched(without, undefined, [member('ingester-zone-a')]);
     await without.time.advance(40_000);
     expect(missing.told()).toHaveLength(1);

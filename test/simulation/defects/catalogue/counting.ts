@@ -1,8 +1,8 @@
 // Mistakes in counting: pods that are taken as available, as members, as outdated or as free to go and are not.
 import type { Defect, Edit } from '../defect.ts';
 
-const view = 'engine/view.ts';
-const invariants = 'engine/invariants.ts';
+const view = 'engine/observe/view.ts';
+const invariants = 'engine/invariants/invariants.ts';
 const budget = 'engine/rules/budget.ts';
 
 /** What an invariant says of a decision is not asked. */
@@ -59,7 +59,7 @@ export const countingDefects: readonly Defect[] = [
         replace: 'if (!available.has(ordinal) && present.has(ordinal)) unavailable.add(ordinal);',
       },
       { file: view, find: 'inFlight: starting + (set.replicas - present.size),', replace: 'inFlight: starting,' },
-      { file: 'engine/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' },
+      { file: 'engine/ledger/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' },
     ],
     alsoWithout: 'the claim that stays open until there is a successor',
     breaks: ['S1', 'S2', 'S8', 'S9'],

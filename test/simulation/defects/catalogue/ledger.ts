@@ -1,7 +1,7 @@
 // Mistakes in what is announced and remembered: claims that come late, end early, end never, or are not counted.
 import type { Defect, Edit } from '../defect.ts';
 
-const ledger = 'engine/ledger.ts';
+const ledger = 'engine/ledger/ledger.ts';
 const turn = 'agent/turn/turn.ts';
 const gather = 'agent/turn/gather.ts';
 
@@ -33,7 +33,7 @@ export const noTouch: Edit = {
 
 /** Announced pods count as available. */
 export const claimsNotCounted: Edit = {
-  file: 'engine/view.ts',
+  file: 'engine/observe/view.ts',
   find: 'const claimed = new Set(claims.map((claim) => claim.uid));',
   replace: 'const claimed = new Set(claims.filter(() => false).map((claim) => claim.uid));',
 };

@@ -2,8 +2,8 @@
 import type { Defect, Edit } from '../defect.ts';
 
 const prepare = 'engine/rules/prepare.ts';
-const preparations = 'engine/preparations.ts';
-const invariants = 'engine/invariants.ts';
+const preparations = 'engine/decide/preparations.ts';
+const invariants = 'engine/invariants/invariants.ts';
 
 /** A pod need not have been prepared for the whole delay when it leaves. */
 const noDelayInvariant: Edit = {

@@ -12,7 +12,7 @@ const fateUnknown = "error instanceof TransportFailure && error.mayBeApplied ? '
 
 /** No claim ends because its request must be over. */
 export const claimsNeverOverdue: Edit = {
-  file: 'engine/ledger.ts',
+  file: 'engine/ledger/ledger.ts',
   find: 'const isOverdue = (claim: Claim): boolean => openForMs(claim) > unappliedClaimMs;',
   replace: 'const isOverdue = (claim: Claim): boolean => openForMs(claim) === Number.POSITIVE_INFINITY;',
 };

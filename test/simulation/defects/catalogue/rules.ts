@@ -1,7 +1,7 @@
 // Mistakes in the rules of the engine: what holds a rollout or a change of replicas does not hold it.
 import type { Defect, Edit } from '../defect.ts';
 
-const invariants = 'engine/invariants.ts';
+const invariants = 'engine/invariants/invariants.ts';
 const roll = 'engine/rules/roll.ts';
 const scale = 'engine/rules/scale.ts';
 
@@ -75,7 +75,7 @@ export const ruleDefects: readonly Defect[] = [
     title: 'a decrease is forgotten once it is done, so that the next zone does not wait for the time between zones',
     edits: [
       {
-        file: 'engine/ledger.ts',
+        file: 'engine/ledger/ledger.ts',
         find: 'if (isDated) return [];',
         replace: 'if (isDated || claim.atMs > 0) return [];',
       },
@@ -87,7 +87,7 @@ export const ruleDefects: readonly Defect[] = [
     title: 'a follower takes over how many pods of its leader are available instead of how many it should have',
     edits: [
       {
-        file: 'engine/replicas.ts',
+        file: 'engine/decide/replicas.ts',
         find: 'return { replicas: leader.replicas, isForced: false, answer };',
         replace: 'return { replicas: leader.replicas - leader.unavailable.size, isForced: false, answer };',
       },

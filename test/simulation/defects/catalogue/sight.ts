@@ -34,7 +34,7 @@ export const noLastLook: Edit = {
 
 /** What the invariants would say of a view that is not known is not asked. */
 export const invariantWithoutView: Edit = {
-  file: 'engine/invariants.ts',
+  file: 'engine/invariants/invariants.ts',
   find: 'return [...unread, ...(rolled ? old.map((view) => `the status of ${view.zone.statefulSet} is older than its spec`) : [])];',
   replace: 'return rolled && old.length > 0 ? [] : unread;',
 };

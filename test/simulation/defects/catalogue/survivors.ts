@@ -14,7 +14,7 @@ export const survivors: readonly Survivor[] = [
   {
     id: 'lost-node-as-ready',
     title: 'a pod on a node that is lost counts as available',
-    edits: [{ file: 'engine/view.ts', find: 'return pod.isReady && pod.nodeReady &&', replace: 'return pod.isReady &&' }],
+    edits: [{ file: 'engine/observe/view.ts', find: 'return pod.isReady && pod.nodeReady &&', replace: 'return pod.isReady &&' }],
     breaks: ['S1', 'S2', 'S8'],
     survives: 'the node controller says of the pods that they are not ready in the moment in which it says so of the node',
   },
@@ -97,7 +97,7 @@ export const survivors: readonly Survivor[] = [
   {
     id: 'claims-cleared-without-successor',
     title: 'a claim ends when its pod is gone, before there is another one in its place',
-    edits: [{ file: 'engine/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' }],
+    edits: [{ file: 'engine/ledger/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' }],
     breaks: ['S19', 'S8'],
     survives: 'a pod that is missing counts as unavailable in any case, and no zone goes on without it',
   },

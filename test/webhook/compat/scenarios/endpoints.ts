@@ -1,6 +1,6 @@
 // How the endpoints of scenarios are made.
 import { noDownscale } from '../../../../webhook/compat/no-downscale.ts';
-import { prepareDownscale } from '../../../../webhook/compat/prepare-downscale.ts';
+import { prepareDownscale } from '../../../../webhook/compat/prepare/downscale.ts';
 import type { Endpoint } from '../../../../webhook/review/review.ts';
 import type { Json } from './scenario.ts';
 import type { World } from './world.ts';

@@ -1,0 +1,300 @@
+// What the flags mean: the agent's configuration and the settings of the shell around it, checked in a fixed order.
+import { listed } from '../../policies/wording.ts';
+import type { AgentConfig, PolicySourceName } from '../config.ts';
+import type { LogFormat, LogLevel } from '../process/log.ts';
+import type { FlagValues } from './flags.ts';
+
+/** Requests must carry the header X-Cluster with this value. */
+export interface ClusterValidation {
+  readonly label: string;
+  /** Such requests are counted and logged, not refused. */
+  readonly isSoft: boolean;
+  /** Literal fragments of paths. */
+  readonly excludedPaths: readonly string[];
+  readonly excludedUserAgents: readonly RegExp[];
+}
+
+export interface AgentSettings {
+  readonly agent: AgentConfig;
+  readonly log: { readonly format: LogFormat; readonly level: LogLevel };
+  readonly server: { readonly port: number; readonly address?: string; readonly clusterValidation?: ClusterValidation };
+  readonly kubernetes: {
+    readonly apiUrl?: string;
+    readonly configFile?: string;
+    /** Absent for no limit. */
+    readonly rateLimit?: { readonly qps: number; readonly burst: number };
+  };
+  readonly policyDirectory?: { readonly path: string; readonly rereadMs: number };
+  /** Of each write of the time since when a pod has been ready. */
+  readonly readyPatchTimeoutMs: number;
+  /** Whether this process leads groups, beside webhooks or without. */
+  readonly runsAgent: boolean;
+  /** Absent: this process serves no webhooks. */
+  readonly webhook?: WebhookSettings;
+}
+
+/** Times are in milliseconds. */
+export interface WebhookSettings {
+  readonly port: number;
+  readonly address?: string;
+  readonly requestTimeoutMs: number;
+  readonly drainMs: number;
+  /** Of its own authority and in a Secret, or in files that somebody else keeps. */
+  readonly certificate:
+    | {
+        readonly kind: 'self-signed';
+        readonly secretName: string;
+        readonly dnsName: string;
+        readonly organization: string;
+        readonly lifetimeMs: number;
+        readonly injectsAuthority: boolean;
+      }
+    | { readonly kind: 'files'; readonly certFile: string; readonly keyFile: string; readonly caFile?: string };
+  readonly clientCaFile?: string;
+  /** ConfigMap of the zone tracker; absent when instants of downscales are kept in annotations. */
+  readonly zoneTracker?: string;
+  /** Whether pods of adopted groups are asked to prepare by an endpoint of ours that comes before. */
+  readonly isPreparedElsewhere: boolean;
+}
+
+/** One sentence without a final full stop; the process prints it and ends with 1. */
+export interface Refusal {
+  readonly refused: string;
+}
+
+/** A time-out of 0 is none in Go; here every request ends some day. */
+const longestTimeoutMs = 3_600_000;
+
+/**
+ * The settings, or the first thing that is wrong with them. The order of the checks is that of grafana/rollout-operator, ours come after it.
+ * `identity` stands in when no flag names one.
+ */
+export function settingsOf(values: FlagValues, { identity }: { readonly identity: string }): AgentSettings | Refusal {
+  const wrong = firstOf(originalChecks, values);
+  if (wrong !== undefined) return { refused: wrong };
+  const agents = regularExpressions(values['server.cluster-validation.http.excluded-user-agents']);
+  if ('refused' in agents) return agents;
+  const format = logFormats.find((one) => one === values['log.format']);
+  if (format === undefined) return { refused: `-log.format is ${quoted(values['log.format'])}: it must be ${listed(logFormats)}` };
+  const level = logLevels.find((one) => one === values['log.level']);
+  if (level === undefined) return { refused: `-log.level is ${quoted(values['log.level'])}: it must be ${listed(logLevels)}` };
+  const sources = policySources(values['policy-sources']);
+  if ('refused' in sources) return sources;
+  const mode = leaseModes.find((one) => one === values['leader-election']);
+  if (mode === undefined) return { refused: `-leader-election is ${quoted(values['leader-election'])}: it must be ${listed(leaseModes)}` };
+  const ours = firstOf(ownChecks, values);
+  if (ours !== undefined) return { refused: ours };
+  const given = <Name extends string>(name: Name, text: string) => (text === '' ? {} : ({ [name]: text } as Record<Name, string>));
+  return {
+    agent: agentConfig(values, { identity, sources: sources.names, mode }),
+    log: { format, level },
+    server: {
+      port: values['server.port'],
+      ...given('address', values['server.address']),
+      ...(values['server.cluster-validation.http.enabled'] ? { clusterValidation: clusterValidation(values, agents.expressions) } : {}),
+    },
+    kubernetes: {
+      ...given('apiUrl', values['kubernetes.api-url']),
+      ...given('configFile', values['kubernetes.config-file']),
+      ...rateLimit(values),
+    },
+    ...(values['policies'] === '' ? {} : { policyDirectory: { path: values['policies'], rereadMs: values['policies.reread'] } }),
+    readyPatchTimeoutMs: values['zpdb.pod-ready-annotation-patch-timeout'],
+    runsAgent: values['run'] !== 'webhook',
+    ...(values['server-tls.enabled'] && values['run'] !== 'agent' ? { webhook: webhookSettings(values) } : {}),
+  };
+}
+
+function webhookSettings(values: FlagValues): WebhookSettings {
+  const [address, caFile, clientCaFile] = [values['server.address'], values['server-tls.ca-file'], values['server-tls.client-ca-file']];
+  return {
+    port: values['server-tls.port'],
+    ...(address === '' ? {} : { address }),
+    requestTimeoutMs: values['server-tls.request-timeout'],
+    drainMs: values['server-tls.drain'],
+    certificate: values['server-tls.self-signed-cert.enabled']
+      ? {
+          kind: 'self-signed',
+          secretName: values['server-tls.self-signed-cert.secret-name'],
+          dnsName: values['server-tls.self-signed-cert.dns-name'] || `rollout-operator.${values['kubernetes.namespace']}.svc`,
+          organization: values['server-tls.self-signed-cert.org'],
+          lifetimeMs: values['server-tls.self-signed-cert.expiration'],
+          injectsAuthority: values['webhooks.update-ca-bundle'],
+        }
+      : {
+          kind: 'files',
+          certFile: values['server-tls.cert-file'],
+          keyFile: values['server-tls.key-file'],
+          ...(caFile === '' ? {} : { caFile }),
+        },
+    ...(clientCaFile === '' ? {} : { clientCaFile }),
+    ...(values['use-zone-tracker'] ? { zoneTracker: values['zone-tracker.config-map-name'] } : {}),
+    isPreparedElsewhere: values['prepare-downscale.registered'],
+  };
+}
+
+type Check = (values: FlagValues) => string | undefined;
+
+function firstOf(checks: readonly Check[], values: FlagValues): string | undefined {
+  for (const check of checks) {
+    const wrong = check(values);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+const logFormats = ['logfmt', 'json'] as const satisfies readonly LogFormat[];
+const logLevels = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
+const sourceNames = ['directory', 'objects', 'adopted'] as const satisfies readonly PolicySourceName[];
+const leaseModes = ['required', 'auto', 'off'] as const;
+const runs = ['all', 'agent', 'webhook'] as const;
+/** A certificate that is over before every replica has read it helps nobody. */
+const shortestLifetimeMs = 60_000;
+
+/** In this order, whichever fails first is named. */
+const originalChecks: readonly Check[] = [
+  (values) => when(values['kubernetes.cluster-domain'] === '', '-kubernetes.cluster-domain must not be empty'),
+  (values) => when(values['kubernetes.namespace'] === '', '-kubernetes.namespace must name the namespace of the agent'),
+  (values) =>
+    when(
+      (values['kubernetes.api-url'] === '') !== (values['kubernetes.config-file'] === ''),
+      '-kubernetes.api-url and -kubernetes.config-file must be given together, or neither of them',
+    ),
+  (values) =>
+    when(
+      values['use-zone-tracker'] && values['zone-tracker.config-map-name'] === '',
+      '-zone-tracker.config-map-name must not be empty with -use-zone-tracker',
+    ),
+  (values) =>
+    when(
+      values['kubernetes.client-qps'] > 0 && values['kubernetes.client-burst'] < 1,
+      '-kubernetes.client-burst must be at least 1 when -kubernetes.client-qps is above 0',
+    ),
+  (values) => when(values['server-tls.request-timeout'] <= 0, '-server-tls.request-timeout must be above 0'),
+  (values) => when(values['zpdb.pod-ready-annotation-patch-timeout'] <= 0, '-zpdb.pod-ready-annotation-patch-timeout must be above 0'),
+  (values) =>
+    when(
+      values['server.cluster-validation.http.soft-validation'] && !values['server.cluster-validation.http.enabled'],
+      '-server.cluster-validation.http.soft-validation needs -server.cluster-validation.http.enabled',
+    ),
+];
+
+const ownChecks: readonly Check[] = [
+  (values) =>
+    when(
+      values['lease.retry-period'] <= 0 || values['lease.renew-deadline'] <= values['lease.retry-period'],
+      '-lease.renew-deadline must be longer than -lease.retry-period, which must be above 0',
+    ),
+  (values) =>
+    when(
+      values['lease.duration'] <= values['lease.renew-deadline'] || values['lease.duration'] < 1000,
+      '-lease.duration must be longer than -lease.renew-deadline, and at least 1s',
+    ),
+  (values) => when(values['lease.name'] === '', '-lease.name must not be empty'),
+  (values) => when(values['publish.every'] < 0, '-publish.every must not be negative'),
+  (values) => when(values['policies.reread'] <= 0, '-policies.reread must be above 0'),
+  (values) => {
+    const wrong = values['namespaces'].find((name) => name !== '*' && !/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/.test(name));
+    return when(wrong !== undefined, `-namespaces names ${quoted(wrong ?? '')}, which is no name of a namespace`);
+  },
+  (values) => when(!runs.some((one) => one === values['run']), `-run is ${quoted(values['run'])}: it must be ${listed(runs)}`),
+  (values) =>
+    when(
+      values['run'] === 'webhook' && !values['server-tls.enabled'],
+      '-run=webhook asks for nothing but webhooks, and -server-tls.enabled=true is missing',
+    ),
+  (values) => when(values['server-tls.drain'] < 0, '-server-tls.drain must not be negative'),
+  (values) =>
+    when(
+      values['server-tls.enabled'] &&
+        !values['server-tls.self-signed-cert.enabled'] &&
+        (values['server-tls.cert-file'] === '' || values['server-tls.key-file'] === ''),
+      'without -server-tls.self-signed-cert.enabled both -server-tls.cert-file and -server-tls.key-file must be given',
+    ),
+  (values) =>
+    when(
+      values['server-tls.enabled'] &&
+        values['server-tls.self-signed-cert.enabled'] &&
+        values['server-tls.self-signed-cert.expiration'] < shortestLifetimeMs,
+      '-server-tls.self-signed-cert.expiration must be at least 1m',
+    ),
+];
+
+function when(isWrong: boolean, sentence: string): string | undefined {
+  return isWrong ? sentence : undefined;
+}
+
+function agentConfig(
+  values: FlagValues,
+  { identity, sources, mode }: { identity: string; sources: readonly PolicySourceName[]; mode: AgentConfig['lease']['mode'] },
+): AgentConfig {
+  const agentNamespace = values['kubernetes.namespace'];
+  const named = values['namespaces'];
+  return {
+    namespaces: named.includes('*') ? undefined : named.length === 0 ? [agentNamespace] : [...new Set(named)].sort(),
+    agentNamespace,
+    identity: values['identity'] === '' ? identity : values['identity'],
+    clusterDomain: values['kubernetes.cluster-domain'],
+    policySources: sources,
+    ...(values['intents.stamped'] ? { areIntentsStamped: true } : {}),
+    podTimeoutMs: bounded(values['pods.client-timeout']),
+    kubernetesTimeoutMs: bounded(values['kubernetes.client-timeout']),
+    retryMs: Math.max(shortestRetryMs, values['reconcile.interval']),
+    lease: {
+      mode,
+      name: values['lease.name'],
+      durationMs: values['lease.duration'],
+      renewDeadlineMs: values['lease.renew-deadline'],
+      retryPeriodMs: values['lease.retry-period'],
+    },
+    publishEveryMs: values['publish.every'],
+  };
+}
+
+/** Without a pause, a group whose turn fails would be tried as fast as the process can. */
+const shortestRetryMs = 10;
+
+function bounded(timeoutMs: number): number {
+  return timeoutMs <= 0 ? longestTimeoutMs : Math.min(timeoutMs, longestTimeoutMs);
+}
+
+function rateLimit(values: FlagValues): Pick<AgentSettings['kubernetes'], 'rateLimit'> {
+  const [qps, burst] = [values['kubernetes.client-qps'], values['kubernetes.client-burst']];
+  return qps > 0 && Number.isFinite(qps) ? { rateLimit: { qps, burst } } : {};
+}
+
+function clusterValidation(values: FlagValues, excludedUserAgents: readonly RegExp[]): ClusterValidation {
+  const paths = values['server.cluster-validation.http.excluded-paths'];
+  return {
+    label: values['kubernetes.namespace'],
+    isSoft: values['server.cluster-validation.http.soft-validation'],
+    excludedPaths: paths.length === 0 ? ['admission/no-downscale', 'admission/prepare-downscale'] : paths,
+    excludedUserAgents,
+  };
+}
+
+function regularExpressions(texts: readonly string[]): { readonly expressions: readonly RegExp[] } | Refusal {
+  const expressions: RegExp[] = [];
+  for (const text of texts) {
+    try {
+      expressions.push(new RegExp(text));
+    } catch {
+      return { refused: `-server.cluster-validation.http.excluded-user-agents has ${quoted(text)}, which is no regular expression` };
+    }
+  }
+  return { expressions };
+}
+
+function policySources(words: readonly string[]): { readonly names: readonly PolicySourceName[] } | Refusal {
+  const names: PolicySourceName[] = [];
+  for (const word of words) {
+    const name = sourceNames.find((one) => one === word);
+    if (name === undefined) return { refused: `-policy-sources names ${quoted(word)}: there are ${listed(sourceNames, 'and')}` };
+    if (!names.includes(name)) names.push(name);
+  }
+  return names.length === 0 ? { refused: '-policy-sources must name at least one source' } : { names };
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

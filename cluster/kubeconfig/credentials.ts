@@ -1,0 +1,176 @@
+// The credentials of a chosen user, kept fresh: files are read again, plugins run again when what they gave has expired.
+import { type Authorization, ConnectionFailure, type TlsMaterial } from '../connection/connection.ts';
+import type { Choice } from './choice.ts';
+import type { UserEntry } from './file.ts';
+import type { ConnectionProcess } from './kubeconfig.ts';
+
+/** What a credential plugin or an auth provider gave. */
+export interface Delegated {
+  readonly token?: string;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  /** Wall clock; absent: until the server refuses it. */
+  readonly expiresAtMs?: number;
+}
+
+/** As often as client-go reads a token file again. Kubelets renew theirs long before they expire. */
+const rereadAfterMs = 60_000;
+
+type Part = 'ca' | 'cert' | 'key' | 'token';
+
+export class Credentials {
+  readonly #choice: Choice;
+  readonly #process: ConnectionProcess;
+  readonly #delegate: (() => Promise<Delegated>) | undefined;
+  readonly #files: Readonly<Partial<Record<Part, string>>>;
+  #contents = new Map<Part, Buffer>();
+  #delegated: Delegated | undefined;
+  #current: Authorization | undefined;
+  #isForgotten = false;
+  #readAtMs = 0;
+  #pending: Promise<Authorization> | undefined;
+
+  /** @param delegate asks whoever else makes the user's credentials; absent when they stand in the kubeconfig or in files */
+  constructor(choice: Choice, process: ConnectionProcess, delegate?: () => Promise<Delegated>) {
+    this.#choice = choice;
+    this.#process = process;
+    this.#delegate = delegate;
+    this.#files = filesOf(choice);
+  }
+
+  async authorize(): Promise<Authorization> {
+    if (this.#current !== undefined && this.#isFresh()) return this.#current;
+    // Requests that come together wait for one renewal.
+    this.#pending ??= this.#renew().finally(() => {
+      this.#pending = undefined;
+    });
+    return this.#pending;
+  }
+
+  forget(refused: Authorization): boolean {
+    if (this.#delegate === undefined && Object.keys(this.#files).length === 0) return false;
+    // Whoever was refused with older ones only has to ask again.
+    if (this.#current === refused && this.#pending === undefined) {
+      this.#isForgotten = true;
+      this.#delegated = undefined;
+      this.#contents = new Map();
+    }
+    return true;
+  }
+
+  #isFresh(): boolean {
+    const { monotonicMs } = this.#process.clock;
+    const hasFiles = Object.keys(this.#files).length > 0;
+    return !this.#isForgotten && !this.#isExpired() && (!hasFiles || monotonicMs() - this.#readAtMs < rereadAfterMs);
+  }
+
+  #isExpired(): boolean {
+    const expiresAtMs = this.#delegated?.expiresAtMs;
+    return expiresAtMs !== undefined && this.#process.clock.nowMs() >= expiresAtMs;
+  }
+
+  async #renew(): Promise<Authorization> {
+    const readAtMs = this.#process.clock.monotonicMs();
+    for (const part of ['ca', 'cert', 'key', 'token'] as const) await this.#read(part);
+    if (this.#delegate !== undefined && (this.#delegated === undefined || this.#isExpired())) this.#delegated = await this.#delegate();
+    const tls = this.#tls();
+    const before = this.#current?.tls;
+    this.#current = { headers: this.#headers(), tls: before !== undefined && isSame(before, tls) ? before : tls };
+    this.#readAtMs = readAtMs;
+    this.#isForgotten = false;
+    return this.#current;
+  }
+
+  /** A file that cannot be read at the moment, such as one that is being replaced, still counts with what it held. */
+  async #read(part: Part): Promise<void> {
+    const file = this.#files[part];
+    if (file === undefined) return;
+    try {
+      this.#contents.set(part, await this.#process.readFile(file));
+    } catch (error) {
+      if (this.#contents.has(part)) return;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new ConnectionFailure('configuration', `${names[part]} ${file}, which ${this.#choice.origin} names, cannot be read: ${why}`);
+    }
+  }
+
+  #tls(): TlsMaterial {
+    const { cluster, user } = this.#choice;
+    const contents = (part: Part, base64: string | undefined): Buffer | undefined =>
+      base64 === undefined ? this.#contents.get(part) : Buffer.from(base64, 'base64');
+    const ca = contents('ca', cluster.certificateAuthorityData);
+    const cert = this.#delegated?.cert ?? contents('cert', user.clientCertificateData);
+    const key = this.#delegated?.key ?? contents('key', user.clientKeyData);
+    return {
+      ...(ca && { ca }),
+      ...(cert && key && { cert, key }),
+      ...(cluster.tlsServerName !== undefined && { serverName: cluster.tlsServerName }),
+      isVerified: cluster.insecureSkipTlsVerify !== true,
+    };
+  }
+
+  #headers(): Authorization['headers'] {
+    const { user, origin } = this.#choice;
+    const token = this.#contents.get('token')?.toString('utf8').trim() || user.token || this.#delegated?.token;
+    const headers = { ...authorizationOf(token, user), ...impersonationOf(user) };
+    // Node.js would refuse it with a message that quotes it.
+    for (const [name, value] of Object.entries(headers))
+      if ([value].flat().some((each) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(each)))
+        throw new ConnectionFailure('configuration', `what ${origin} gives for the header ${name} holds characters that no header can`);
+    return headers;
+  }
+}
+
+const names: Readonly<Record<Part, string>> = {
+  ca: 'the certificate authority',
+  cert: 'the client certificate',
+  key: 'the client key',
+  token: 'the token file',
+};
+
+/** What stands in the kubeconfig itself goes before a file. */
+function filesOf({ cluster, user }: Choice): Partial<Record<Part, string>> {
+  return {
+    ...(cluster.certificateAuthority !== undefined &&
+      cluster.certificateAuthorityData === undefined && { ca: cluster.certificateAuthority }),
+    ...(user.clientCertificate !== undefined && user.clientCertificateData === undefined && { cert: user.clientCertificate }),
+    ...(user.clientKey !== undefined && user.clientKeyData === undefined && { key: user.clientKey }),
+    ...(user.tokenFile !== undefined && { token: user.tokenFile }),
+  };
+}
+
+function authorizationOf(token: string | undefined, { username, password }: UserEntry): Readonly<Record<string, string>> {
+  if (token !== undefined) return { Authorization: `Bearer ${token}` };
+  if (username === undefined) return {};
+  return { Authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` };
+}
+
+function impersonationOf({ as, asUid, asGroups, asUserExtra }: UserEntry): Readonly<Record<string, string | readonly string[]>> {
+  if (as === undefined) return {};
+  const extra = Object.entries(asUserExtra ?? {}).map(([key, values]) => [`Impersonate-Extra-${headerPart(key)}`, values] as const);
+  return {
+    'Impersonate-User': as,
+    ...(asUid !== undefined && { 'Impersonate-Uid': asUid }),
+    ...(asGroups !== undefined && asGroups.length > 0 && { 'Impersonate-Group': asGroups }),
+    ...Object.fromEntries(extra),
+  };
+}
+
+/** Keys may hold what a header's name cannot; the API server unescapes them. */
+function headerPart(key: string): string {
+  return encodeURIComponent(key).replace(/[()]/g, (character) => (character === '(' ? '%28' : '%29'));
+}
+
+function isSame(one: TlsMaterial, other: TlsMaterial): boolean {
+  const isSameBytes = (key: 'ca' | 'cert' | 'key'): boolean => {
+    const [a, b] = [one[key], other[key]];
+    return a === undefined || b === undefined ? a === b : a.equals(b);
+  };
+  return (
+    isSameBytes('ca') &&
+    isSameBytes('cert') &&
+    isSameBytes('key') &&
+    one.serverName === other.serverName &&
+    one.isVerified === other.isVerified
+  );
+}

@@ -1,0 +1,161 @@
+// decide: what each group should do now, and why not more. The whole of a turn on one screen.
+
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { isPinned } from '../../policies/strategies.ts';
+import { ordinalRanges, pods } from '../amount.ts';
+import { contextOf, type GroupContext } from '../context.ts';
+import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
+import { earliest, holds, result } from '../rule.ts';
+import { withRollback } from '../run/rollback.ts';
+import { advanceRun } from '../run/run.ts';
+import type { RunState, Snapshot } from '../snapshot.ts';
+import { observedPins } from '../strategies/pinned/pins.ts';
+import { decideRoll } from './roll.ts';
+import { decideScale } from './scale.ts';
+
+/**
+ * Decides for every group of the snapshot. Pure: the same snapshot gives the same bytes, whatever the order of its lists. Never throws for what
+ * is in the snapshot: what cannot be read is unknown and holds what depends on it.
+ */
+export function decide(snapshot: Snapshot): Decision {
+  const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
+  const groups = [...snapshot.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  return { nowMs: snapshot.nowMs, policyDigest: snapshot.policyDigest, groups: groups.map((group) => decideGroup(snapshot, group)) };
+}
+
+/** Decides for one group: its replicas first, then its pods. */
+export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDecision {
+  const context = withRollback(contextOf(snapshot, group));
+  const advanced = advanceRun(context);
+  const scale = decideScale(context, advanced?.run);
+  const roll = decideRoll(context, advanced, scale.isScaling);
+  const planned = [...scale.steps, ...roll.steps];
+  const steps = planned.length > 0 ? planned : unreadZones(context);
+  const actions = [...scale.actions, ...roll.actions];
+  const waits = distinct(steps.flatMap((step) => step.results.filter(holds)));
+  const outcome =
+    actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
+  const wave = waveOf(group, roll.run);
+  const wakeAtMs = earliest([
+    ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
+    ...claimInstants(context),
+    ...roll.warnings.map(({ rule, earliestMs }) => (rule === 'rolled-back' && (earliestMs ?? 0) > snapshot.nowMs ? earliestMs : undefined)),
+  ]);
+  return {
+    namespace: group.namespace,
+    group: group.name,
+    goal: goalOf(context, steps),
+    phase: phaseOf(context, steps, outcome, roll.run),
+    outcome,
+    ...(wave === undefined ? {} : { wave }),
+    zones: context.view.zones.map(zoneDecision),
+    steps,
+    actions,
+    waits,
+    warnings: [...scale.warnings, ...roll.warnings],
+    wantedReadings: roll.wantedReadings,
+    ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
+    ...(roll.run === undefined ? {} : { run: roll.run }),
+    ...(isPinned(group) || context.view.ledger.pins !== undefined ? { pinned: observedPins(context, roll.run) } : {}),
+  };
+}
+
+/** When time alone could end what was announced: the pod that took the place has been ready for long enough then, whether or not a step waits for it. */
+function claimInstants({ view }: GroupContext): readonly (number | undefined)[] {
+  const claimed = new Set(view.ledger.claims.map(({ zone }) => zone));
+  return view.zones.filter(({ zone }) => claimed.has(zone.name)).map(({ availableAtMs }) => availableAtMs);
+}
+
+/** Nobody can say that a group is done while a zone of it could not be read. */
+function unreadZones(context: GroupContext): readonly Step[] {
+  return context.view.zones.flatMap(({ zone, unknown }): Step[] =>
+    unknown === undefined
+      ? []
+      : [
+          {
+            id: `view/${zone.name}`,
+            kind: 'roll',
+            zone: zone.name,
+            pods: [],
+            outcome: 'wait',
+            results: [result('view-complete', 'unknown', unknown)],
+          },
+        ],
+  );
+}
+
+function waveOf(group: GroupDefinition, run: RunState | undefined): GroupDecision['wave'] {
+  const { waves } = group.rollout;
+  const wave = run === undefined || run.outcome === 'completed' ? undefined : waves[run.wave];
+  return wave === undefined || run === undefined ? undefined : { name: wave.name, index: run.wave, count: waves.length };
+}
+
+/** Several zones may wait for the same thing; it is said once, what no time cures first. */
+function distinct(results: readonly RuleResult[]): readonly RuleResult[] {
+  const rank = { no: 0, unknown: 1, wait: 2, ok: 3, skip: 3 };
+  const seen = new Set<string>();
+  return results
+    .filter((answer) => {
+      const key = `${answer.rule} ${answer.outcome} ${answer.fact}`;
+      return seen.has(key) ? false : seen.add(key);
+    })
+    .sort((a, b) => rank[a.outcome] - rank[b.outcome]);
+}
+
+function goalOf(context: GroupContext, steps: readonly Step[]): string {
+  const outdated = context.view.zones.reduce((sum, view) => sum + view.outdated.length, 0);
+  const all = context.view.zones.reduce((sum, view) => sum + view.replicas, 0);
+  const scaling = steps
+    .filter((step) => step.kind !== 'roll' && step.to !== undefined)
+    .map((step) => `zone ${step.zone} to ${step.to} replicas`);
+  const parts = [...(outdated > 0 ? [`${pods(all)} on the new revision, ${outdated} left`] : []), ...scaling];
+  return parts.length === 0 ? 'nothing to do' : parts.join('; ');
+}
+
+function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {
+  if (run?.outcome === 'failed') return 'Failed';
+  // Without a step only traces are put in order: revisions, statuses of sources, withdrawn preparations.
+  if (steps.length === 0) return 'Done';
+  const results = steps.flatMap((step) => step.results);
+  if (results.some((answer) => answer.rule === 'paused' && holds(answer)) && outcome !== 'act') return 'Paused';
+  if (outcome === 'blocked') return 'Blocked';
+  if (steps.some((step) => step.kind !== 'roll' && step.outcome === 'act')) return 'Scaling';
+  const rolls = steps.some((step) => step.kind === 'roll' && step.outcome === 'act');
+  if (rolls || (run?.openZone !== undefined && context.view.zones.some((view) => view.zone.name === run.openZone && view.inFlight > 0)))
+    return 'Rolling';
+  return outcome === 'act' ? 'Scaling' : 'Waiting';
+}
+
+const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();
+
+/** Views of zones in which nothing changed are the same objects, and so are these. */
+function zoneDecision(view: ZoneView): ZoneDecision {
+  const known = zoneDecisions.get(view);
+  if (known !== undefined) return known;
+  const decided = describeZone(view);
+  zoneDecisions.set(view, decided);
+  return decided;
+}
+
+function describeZone(view: ZoneView): ZoneDecision {
+  const byRevision = new Map<string, number[]>();
+  for (const pod of view.pods) {
+    const ordinals = byRevision.get(pod.revision);
+    if (ordinals === undefined) byRevision.set(pod.revision, [pod.ordinal]);
+    else ordinals.push(pod.ordinal);
+  }
+  const { target } = view;
+  const revisions = [...byRevision]
+    .sort(([a], [b]) => Number(a === target) - Number(b === target) || (a < b ? -1 : 1))
+    .map(([revision, ordinals]) => ({ revision, ordinals: ordinalRanges(ordinals) }));
+  return {
+    zone: view.zone.name,
+    statefulSet: view.zone.statefulSet,
+    replicas: view.replicas,
+    updated: view.updated,
+    available: view.replicas - view.unavailable.size,
+    isReady: view.isReady,
+    revisions,
+  };
+}

@@ -1,0 +1,142 @@
+// How many replicas each zone should have: by force, from its leader, from a mirrored object, or from the group.
+import type { BoundsDefinition, LimitsDefinition } from '../../policies/definition.ts';
+import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
+import { result } from '../rule.ts';
+import { isUnknown, type ReplicaSourceView } from '../snapshot.ts';
+
+export interface DesiredReplicas {
+  readonly replicas: number;
+  /** Whether a person forced the number, so that readiness and delays do not count. */
+  readonly isForced: boolean;
+  /** How the number came about. */
+  readonly answer: RuleResult;
+  /** The object the number was read from. */
+  readonly mirrored?: ReplicaSourceView;
+}
+
+/**
+ * The replicas a zone should have. undefined when nobody but its owner says so, which leaves it as it is. When the number cannot be read the
+ * answer holds the zone.
+ */
+export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredReplicas | undefined {
+  const { zone } = view;
+  if (view.set === undefined) return undefined;
+  if (zone.follows !== undefined) return fromLeader(context, view, zone.follows);
+  switch (zone.replicas.kind) {
+    case 'leader':
+      return undefined;
+    case 'count':
+      return forced(context, view) ?? within(context, view, zone.replicas.count, 'the group asks for');
+    case 'mirror':
+      return fromMirror(context, view);
+  }
+}
+
+function forced(context: GroupContext, { zone }: ZoneView): DesiredReplicas | undefined {
+  if (zone.forceReplicas === undefined) return undefined;
+  const source = sourceOf(context, `zones.${zone.name}.forceReplicas`);
+  return {
+    replicas: zone.forceReplicas,
+    isForced: true,
+    answer: result('replica-source', 'ok', `replicas are forced to ${zone.forceReplicas}`, { source }),
+  };
+}
+
+function fromLeader(context: GroupContext, view: ZoneView, leaderName: string): DesiredReplicas {
+  const override = forced(context, view);
+  if (override !== undefined) return override;
+  const source = sourceOf(context, `zones.${view.zone.name}.follows`);
+  const leader = zoneNamed(context, leaderName);
+  if (leader?.set === undefined) {
+    const answer = result('replica-source', 'unknown', `zone ${leaderName}, which it follows, could not be read`, { source });
+    return { replicas: view.replicas, isForced: false, answer };
+  }
+  const answer = result('replica-source', 'ok', `zone ${leaderName}, which it follows, has ${leader.replicas} replicas`, { source });
+  return { replicas: leader.replicas, isForced: false, answer };
+}
+
+function fromMirror(context: GroupContext, view: ZoneView): DesiredReplicas {
+  const spec = view.zone.replicas;
+  const source = sourceOf(context, `zones.${view.zone.name}.replicas`, 'replicas');
+  const mirrored =
+    spec.kind === 'mirror'
+      ? context.snapshot.replicaSources.find(
+          (candidate) =>
+            candidate.namespace === context.group.namespace &&
+            candidate.kind === spec.resourceKind &&
+            candidate.name === spec.name &&
+            apiGroupOf(candidate.apiVersion) === apiGroupOf(spec.apiVersion),
+        )
+      : undefined;
+  const name = spec.kind === 'mirror' ? `${spec.resourceKind} ${spec.name}` : '';
+  if (mirrored === undefined || isUnknown(mirrored.replicas)) {
+    const why = mirrored !== undefined && isUnknown(mirrored.replicas) ? `: ${mirrored.replicas.unknown}` : '';
+    const outcome = spec.kind === 'mirror' && spec.onMissing === 'fail' ? 'no' : 'unknown';
+    return {
+      replicas: view.replicas,
+      isForced: false,
+      answer: result('replica-source', outcome, `${name} could not be read${why}`, { source }),
+    };
+  }
+  const desired = forced(context, view) ?? within(context, view, mirrored.replicas, `${name} asks for`);
+  return { ...desired, mirrored };
+}
+
+/** Only the group of an API version says which resource is meant. */
+function apiGroupOf(apiVersion: string): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+}
+
+function within(context: GroupContext, view: ZoneView, asked: number, who: string): DesiredReplicas {
+  const replicas = boundedReplicas(asked, view.zone.bounds, context.limits);
+  if (replicas === asked) return { replicas, isForced: false, answer: result('replica-source', 'ok', `${who} ${asked} replicas`) };
+  const own = sourceOf(context, `zones.${view.zone.name}.replicas`, 'replicas');
+  const source =
+    replicas === context.limits.minReplicas
+      ? limitSource(context, 'minReplicas')
+      : replicas === context.limits.maxReplicas
+        ? limitSource(context, 'maxReplicas')
+        : own;
+  return {
+    replicas,
+    isForced: false,
+    answer: result('replica-source', 'ok', `${who} ${asked} replicas, the bounds make it ${replicas}`, {
+      limit: describeBounds(view.zone.bounds),
+      source,
+    }),
+  };
+}
+
+/**
+ * A count moved into its bounds: up to the minimum, then up to the multiple and parity, and never above the maximum. Where the maximum itself
+ * has the wrong multiple or parity, the next smaller fitting count is taken; where none fits, the bounds win.
+ */
+export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits: LimitsDefinition): number {
+  const min = Math.max(bounds.min ?? 0, limits.minReplicas ?? 0);
+  const max = Math.min(bounds.max ?? Number.POSITIVE_INFINITY, limits.maxReplicas ?? Number.POSITIVE_INFINITY);
+  const wanted = Math.min(Math.max(asked, min), max);
+  // The pattern of fitting counts repeats after twice the multiple, so the search is bounded by it.
+  for (let step = 0; step <= 2 * bounds.multipleOf; step += 1) {
+    if (fits(wanted + step, bounds) && wanted + step <= max) return wanted + step;
+  }
+  for (let step = 1; step <= 2 * bounds.multipleOf && wanted - step >= min; step += 1) {
+    if (fits(wanted - step, bounds)) return wanted - step;
+  }
+  return wanted;
+}
+
+function fits(count: number, { multipleOf, parity }: BoundsDefinition): boolean {
+  return count % multipleOf === 0 && (parity === 'any' || count === 0 || (count % 2 === 0) === (parity === 'even'));
+}
+
+function describeBounds({ min, max, multipleOf, parity }: BoundsDefinition): string {
+  const parts = [
+    ...(min === undefined ? [] : [`at least ${min}`]),
+    ...(max === undefined ? [] : [`at most ${max}`]),
+    ...(multipleOf === 1 ? [] : [`a multiple of ${multipleOf}`]),
+    ...(parity === 'any' ? [] : [parity]),
+  ];
+  return parts.join(', ') || 'the limits of policies';
+}

@@ -1,0 +1,187 @@
+// The decision to change replicas: which zone, to which number, after which preparations, or why not.
+import type { GroupContext } from '../context.ts';
+import type { Action, RuleResult, Step } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
+import { holds, result, stepOutcome } from '../rule.ts';
+import { withException } from '../rules/exception.ts';
+import { policyAnswer } from '../rules/policy.ts';
+import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
+import { leavingOrdinals, protectedResult } from '../rules/protected.ts';
+import { type ScaleQuestion, scaleDownRules, scaleUpRules } from '../rules/scale.ts';
+import { windowResult } from '../rules/window.ts';
+import { cancelOf, objectOf, saidBy } from '../run/requests.ts';
+import type { ReplicaSourceView, RunState } from '../snapshot.ts';
+import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
+
+export interface ScaleDecision {
+  readonly steps: readonly Step[];
+  readonly actions: readonly Action[];
+  readonly warnings: readonly RuleResult[];
+  /** Whether this turn writes replicas. At most one zone is written per turn. */
+  readonly isScaling: boolean;
+}
+
+/** Decides which zone changes its replicas now. Zones that follow another are asked first, then those whose number is read elsewhere. */
+export function decideScale(context: GroupContext, run: RunState | undefined): ScaleDecision {
+  const zones = [...context.view.zones].sort((a, b) => Number(b.zone.follows !== undefined) - Number(a.zone.follows !== undefined));
+  const steps: Step[] = [];
+  const actions: Action[] = [];
+  const inForce: InForce[] = [];
+  const warnings: RuleResult[] = [];
+  let isScaling = false;
+  for (const zone of zones) {
+    if (isScaling) break;
+    const desired = desiredReplicas(context, zone);
+    if (desired === undefined) {
+      // Nobody asks for fewer any more, so whoever prepared to leave stays.
+      actions.push(...withdrawals({ context, zone }, zone.replicas));
+      continue;
+    }
+    const outcome = decideZone(context, zone, desired, run);
+    if (outcome.step !== undefined) steps.push(outcome.step);
+    actions.push(...outcome.actions);
+    if (outcome.replicas !== undefined) inForce.push({ zone, desired, replicas: outcome.replicas });
+    warnings.push(...outcome.warnings);
+    isScaling = outcome.isScaling;
+  }
+  return { steps, actions: [...actions, ...writeBacks(inForce)], warnings, isScaling };
+}
+
+/** The replicas that a zone has after this turn, and the object that asked for others or the same. */
+interface InForce {
+  readonly zone: ZoneView;
+  readonly desired: DesiredReplicas;
+  readonly replicas: number;
+}
+
+interface ZoneOutcome {
+  readonly step?: Step;
+  readonly actions: readonly Action[];
+  /** After this turn; absent when what is asked for could not be read. */
+  readonly replicas?: number;
+  readonly warnings: readonly RuleResult[];
+  readonly isScaling: boolean;
+}
+
+function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredReplicas, run: RunState | undefined): ZoneOutcome {
+  const question: ScaleQuestion = {
+    context,
+    zone,
+    from: zone.replicas,
+    to: desired.replicas,
+    isForced: desired.isForced,
+    run,
+    asker: 'agent',
+  };
+  const id = `scale/${zone.zone.name}`;
+  if (holds(desired.answer)) {
+    const step: Step = {
+      id,
+      kind: 'scaleUp',
+      zone: zone.zone.name,
+      pods: [],
+      outcome: stepOutcome([desired.answer]),
+      results: [desired.answer],
+    };
+    return { step, actions: [], warnings: [], isScaling: false };
+  }
+  const cancelled = question.to < question.from ? cancelOf(context, zone.zone.name, question.to) : undefined;
+  if (question.to === question.from || cancelled !== undefined) {
+    const fact = `zone ${zone.zone.name} stays at ${question.from} replicas`;
+    const warnings =
+      cancelled === undefined
+        ? []
+        : [
+            result('replica-source', 'ok', `${fact}: ${saidBy(cancelled)} took back the decrease to ${question.to}`, {
+              source: objectOf(cancelled),
+            }),
+          ];
+    return { actions: withdrawals(question, question.from), replicas: question.from, warnings, isScaling: false };
+  }
+  return question.to > question.from ? grow(question, desired, id) : shrink(question, desired, id);
+}
+
+function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
+  const { context, zone, from, to } = question;
+  const policies = policyAnswer({ context, action: 'scaleUp', zone, change: { from, to } });
+  const asked = desired.isForced ? [] : scaleUpRules.map((rule) => rule.evaluate(question));
+  const results = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleUp', 'nothing'), ...policies.results]);
+  const outcome = stepOutcome(results);
+  const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], from, to, outcome, results };
+  const calls = withdrawals(question, from);
+  if (outcome !== 'act') return { step, actions: calls, replicas: from, warnings: policies.warnings, isScaling: false };
+  return { step, actions: [...calls, scaleAction(question, to)], replicas: to, warnings: policies.warnings, isScaling: true };
+}
+
+function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
+  const { context, zone, from, to } = question;
+  const policies = policyAnswer({ context, action: 'scaleDown', zone, change: { from, to } });
+  const asked = [...scaleDownRules.map((rule) => rule.evaluate(question)), ...protectedPods(question)];
+  const first = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleDown', 'nothing'), ...policies.results]);
+  const staying = withdrawals(question, to);
+  const end = (results: readonly RuleResult[], actions: readonly Action[], permitted?: number): ZoneOutcome => {
+    const step: Step = {
+      id,
+      kind: 'scaleDown',
+      zone: zone.zone.name,
+      pods: [],
+      from,
+      to: permitted ?? to,
+      outcome: stepOutcome(results),
+      results,
+    };
+    const write = permitted === undefined ? [] : [scaleAction(question, permitted)];
+    const all = [...staying, ...actions, ...write];
+    return { step, actions: all, replicas: permitted ?? from, warnings: policies.warnings, isScaling: permitted !== undefined };
+  };
+  // Pods are first asked to prepare when nothing else holds: a prepared pod serves less, so it must not be prepared for a wait of another kind.
+  if (first.some(holds)) return end(first, renewals(question));
+  const delayed = delayedDownscale(question);
+  const second = excepted(question, [...first, delayed.result]);
+  if (second.some(holds)) return end(second, delayed.actions);
+  const permitted = holds(delayed.result) ? to : delayed.permitted;
+  const prepared = prepareDownscale(question, permitted);
+  const third = excepted(question, [...second, prepared.result]);
+  if (third.some(holds)) return end(third, [...delayed.actions, ...prepared.actions]);
+  return end(third, delayed.actions, permitted);
+}
+
+function protectedPods({ context, zone, from, to }: ScaleQuestion): readonly RuleResult[] {
+  const held = protectedResult(context, zone, leavingOrdinals(zone, { from, to }));
+  return held === undefined ? [] : [held];
+}
+
+function excepted(question: ScaleQuestion, results: readonly RuleResult[]): readonly RuleResult[] {
+  return results.map((answer) => withException(question.context, answer, { zone: question.zone.zone.name, to: question.to }));
+}
+
+function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action {
+  return {
+    kind: 'scaleStatefulSet',
+    namespace: context.group.namespace,
+    zone: zone.zone.name,
+    statefulSet: zone.zone.statefulSet,
+    uid: zone.set?.uid ?? '',
+    resourceVersion: zone.set?.resourceVersion ?? '',
+    from,
+    to,
+  };
+}
+
+/**
+ * Tells mirrored objects the number in force. Several zones may mirror one object and have different numbers: the last one is told, once, so
+ * that the object is not written to and fro.
+ */
+function writeBacks(inForce: readonly InForce[]): readonly Action[] {
+  const told = new Map<ReplicaSourceView, number>();
+  for (const { zone, desired, replicas } of inForce) {
+    const spec = zone.zone.replicas;
+    if (desired.mirrored === undefined || spec.kind !== 'mirror' || spec.writeBack !== 'status') continue;
+    told.set(desired.mirrored, replicas);
+  }
+  return [...told]
+    .filter(([source, replicas]) => source.statusReplicas !== replicas)
+    .map(([{ namespace, apiVersion, kind, name }, replicas]) => {
+      return { kind: 'writeBackReplicas', namespace, apiVersion, resourceKind: kind, name, replicas };
+    });
+}

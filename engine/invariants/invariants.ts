@@ -1,0 +1,400 @@
+// What must hold of every decision, whatever the state: pure functions over the snapshot, the decision, and the decision before it.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { exceptionFor } from '../../policies/join.ts';
+import { unavailableLimit } from '../amount.ts';
+import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
+import { isNewAnswer } from '../decide/preparations.ts';
+import { boundedReplicas } from '../decide/replicas.ts';
+import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from '../decision.ts';
+import { isCrashing, type ZoneView } from '../observe/view.ts';
+import { inFlightBefore, isMixed } from '../rules/stuck.ts';
+import { withRollback } from '../run/rollback.ts';
+import type { Snapshot } from '../snapshot.ts';
+import { rightPartition } from './partition.ts';
+
+/** A decision together with everything it was made from. */
+export interface Decided {
+  readonly snapshot: Snapshot;
+  readonly group: GroupDefinition;
+  readonly decision: GroupDecision;
+}
+
+export interface Invariant {
+  /** Stable, as in the list of invariants: S1, S2. */
+  readonly id: string;
+  readonly title: string;
+  /** Whether it binds adopted groups too, which keep grafana/rollout-operator's behaviour where the two differ. */
+  readonly scope: 'all' | 'native';
+  /** What is wrong; nothing when it holds. */
+  readonly violations: (decided: Decided) => readonly string[];
+}
+
+type Scale = Extract<Action, { kind: 'scaleStatefulSet' }>;
+
+function replacements({ decision }: Decided): readonly ReplacedPod[] {
+  return decision.actions.flatMap(replacedBy);
+}
+
+function decreases({ decision }: Decided): readonly Scale[] {
+  return decision.actions.filter((action): action is Scale => action.kind === 'scaleStatefulSet' && action.to < action.from);
+}
+
+/** Zones that a decision disturbs. */
+function disturbed(decided: Decided): readonly string[] {
+  return [...new Set([...replacements(decided), ...decreases(decided)].map((action) => action.zone))];
+}
+
+/** Whether somebody permitted, by an exception in force, what this rule would hold. */
+function isExcepted({ exceptions, group, nowMs }: GroupContext, zone: string, ...rules: readonly string[]): boolean {
+  return rules.some((rule) => exceptionFor(exceptions, rule, group.name, zone, nowMs).kind === 'one');
+}
+
+const oneZone: Invariant = {
+  id: 'S1',
+  title: 'a disruption happens only while every other zone is whole',
+  scope: 'all',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    const zones = [...new Set(replacements(decided).map((action) => action.zone))];
+    const scaled = context.group.compatibility.scaleDownChecks === 'full' ? decreases(decided).map((action) => action.zone) : [];
+    const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
+    const all = [...new Set([...zones, ...scaled.filter((zone) => !forced.has(zone))])];
+    const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disturbed together`] : [];
+    // The original passes over a paused zone that is not whole, as long as it is the only one.
+    const lenient = context.group.compatibility.pausedZone === 'ignored' && context.view.zones.filter((view) => !view.isReady).length <= 1;
+    const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(decided, context, zone));
+    const broken = bound.flatMap((zone) =>
+      context.view.zones
+        .filter((view) => view.zone.name !== zone && !view.isReady && !(lenient && view.zone.paused))
+        .map((view) => `zone ${zone} is disturbed while zone ${view.zone.name} is not whole`),
+    );
+    return [...several, ...broken];
+  },
+};
+
+/** All that happens to the zone is that one pod which is down itself is replaced, and nothing is announced in another zone. */
+function isCureAlone(decided: Decided, context: GroupContext, zone: string): boolean {
+  const [cured, ...more] = replacements(decided).filter((action) => action.zone === zone);
+  const view = zoneNamed(context, zone);
+  if (cured === undefined || view === undefined || more.length > 0 || decreases(decided).length > 0) return false;
+  const isSettled = context.view.zones.every((other) => other === view || (other.unknown === undefined && other.claims.length === 0));
+  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && decided.group.compatibility.podChoice !== 'ordinal';
+}
+
+const zoneBudget: Invariant = {
+  id: 'S2',
+  title: 'the budget of the zone is kept, counting pods that are down for any reason',
+  scope: 'all',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return context.view.zones.flatMap((view) => {
+      const going = replacements(decided).filter((action) => action.zone === view.zone.name);
+      const healthy = going.filter((action) => isHealthy(view, action.ordinal));
+      const limit = budgetOf(context, view);
+      if (healthy.length === 0 || limit === undefined) return [];
+      const down = view.unavailableCount + healthy.length;
+      return down > limit ? [`zone ${view.zone.name} would have ${down} pods down with a limit of ${limit}`] : [];
+    });
+  },
+};
+
+function isHealthy(view: ZoneView, ordinal: number): boolean {
+  return !view.unavailable.has(ordinal);
+}
+
+/** undefined where the limit follows from budgets that only the eviction API counts, or from an exception. */
+function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
+  const { maxUnavailable } = view.zone;
+  if (maxUnavailable === 'fromBudget' || isExcepted(context, view.zone.name, 'zone-budget')) return undefined;
+  const caps = context.limits.maxUnavailable === undefined ? [] : [unavailableLimit(context.limits.maxUnavailable, view.replicas)];
+  return Math.min(unavailableLimit(maxUnavailable, view.replicas), ...caps);
+}
+
+const knownOnly: Invariant = {
+  id: 'S4',
+  title: 'nothing is disturbed while a zone could not be read or its status is older than its spec',
+  scope: 'all',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    if (disturbed(decided).length === 0) return [];
+    const unread = context.view.zones.filter((view) => view.unknown !== undefined).map((view) => view.unknown ?? '');
+    if (context.group.compatibility.readiness === 'containers') return replacements(decided).length === 0 ? [] : unread;
+    const old = context.view.zones.filter(({ set }) => set !== undefined && set.status.observedGeneration < set.generation);
+    const rolled = replacements(decided).length > 0;
+    return [...unread, ...(rolled ? old.map((view) => `the status of ${view.zone.statefulSet} is older than its spec`) : [])];
+  },
+};
+
+const rightTarget: Invariant = {
+  id: 'S6',
+  title: 'a pod at the update revision is never replaced, and the request names the pod that was seen',
+  scope: 'all',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return replacements(decided).flatMap((action) => {
+      const view = zoneNamed(context, action.zone);
+      const pod = view?.pods.find((candidate) => candidate.name === action.pod);
+      if (pod === undefined) return [`${action.pod} does not exist`];
+      const wrong = pod.revision === view?.target ? [`${action.pod} is at the update revision`] : [];
+      const other = pod.uid === action.uid ? [] : [`${action.pod} has another UID`];
+      return [...wrong, ...other];
+    });
+  },
+};
+
+const goingPods: Invariant = {
+  id: 'S7',
+  title: 'no pod is replaced twice',
+  scope: 'all',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    const uids = replacements(decided).map((action) => action.uid);
+    const twice = uids.filter((uid, index) => uids.indexOf(uid) !== index).map((uid) => `${uid} is replaced twice`);
+    const terminating = replacements(decided)
+      .filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)
+      .map((action) => `${action.pod} is terminating already`);
+    return [...twice, ...terminating];
+  },
+};
+
+const settled: Invariant = {
+  id: 'S8',
+  title: 'a zone is begun only when the zone before it is whole again',
+  scope: 'native',
+  violations: ({ snapshot, group, decision }) => {
+    const context = contextOf(snapshot, group);
+    const before = context.view.ledger.run?.openZone;
+    const open = zoneNamed(context, before);
+    const begun = replacements({ snapshot, group, decision }).find(
+      ({ zone }) =>
+        zone !== before && !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone({ snapshot, group, decision }, context, zone),
+    );
+    return begun !== undefined && open !== undefined && !open.isReady ? [`zone ${begun.zone} is begun while zone ${before} is open`] : [];
+  },
+};
+
+const unhealthyFirst: Invariant = {
+  id: 'S9',
+  title: 'with the budget spent only a pod that is down itself is replaced, and never more than the limit at once',
+  scope: 'native',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return context.view.zones.flatMap((view) => {
+      const limit = budgetOf(context, view);
+      const going = replacements(decided).filter((action) => action.zone === view.zone.name);
+      if (limit === undefined || going.length === 0) return [];
+      const cured = view.pods.find((pod) => going.some(({ uid }) => uid === pod.uid));
+      const isCure = going.every(({ because }) => because === 'stuck');
+      const atOnce = going.length + (isCure && cured !== undefined ? inFlightBefore(view, cured) : view.inFlight);
+      const over = atOnce > Math.max(1, limit) ? [`${atOnce} pods of zone ${view.zone.name} in flight at once`] : [];
+      const stuck = going
+        .filter((action) => action.because === 'stuck' && isHealthy(view, action.ordinal))
+        .map((action) => `${action.pod} is not down`);
+      const early = going.flatMap((action) => {
+        const pod = view.pods.find((candidate) => candidate.uid === action.uid);
+        const isNew =
+          pod !== undefined &&
+          action.because === 'stuck' &&
+          !isCrashing(pod) &&
+          decided.snapshot.nowMs - pod.readyChangedMs < context.group.rollout.replaceUnready.afterMs;
+        return isNew ? [`${action.pod} was replaced before it was stuck`] : [];
+      });
+      return [...over, ...stuck, ...early];
+    });
+  },
+};
+
+const delayWindow: Invariant = {
+  id: 'S11',
+  title: 'a pod leaves only when it has been prepared for the whole delay',
+  scope: 'all',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return decreases(decided).flatMap((action) => {
+      const view = zoneNamed(context, action.zone);
+      const delayed = view?.zone.delayed;
+      const applies =
+        context.group.compatibility.scaleDownChecks === 'full'
+          ? view?.zone.forceReplicas === undefined
+          : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
+      if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
+      return leaving(view, action).flatMap((pod) => {
+        const entry = context.view.ledger.preparations.find((candidate) => candidate.podUid === pod.uid && candidate.call === 'delayed');
+        const since =
+          context.group.compatibility.preparedSince === 'pod'
+            ? entry?.reportedMs
+            : Math.max(entry?.seenMs ?? 0, (entry?.reportedMs ?? 0) <= context.nowMs ? (entry?.reportedMs ?? 0) : 0);
+        const isRipe = entry?.state === 'prepared' && since !== undefined && context.nowMs - since >= delayed.afterMs;
+        if (!isRipe) return [`${pod.name} leaves without having been prepared for the whole delay`];
+        return isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + delayed.afterMs })
+          ? []
+          : [`${pod.name} leaves without having been asked again`];
+      });
+    });
+  },
+};
+
+function leaving(view: ZoneView, { from, to }: Scale) {
+  const first = view.set?.firstOrdinal ?? 0;
+  return view.pods.filter((pod) => pod.ordinal >= first + to && pod.ordinal < first + from);
+}
+
+const zoneGapKept: Invariant = {
+  id: 'S12',
+  title: 'between decreases of two zones passes the time that policy asks for',
+  scope: 'native',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return decreases(decided).flatMap((action) => {
+      const view = zoneNamed(context, action.zone);
+      const gapMs = Math.max(view?.zone.betweenZonesMs ?? 0, context.limits.betweenZonesMs ?? 0);
+      if (view?.zone.forceReplicas !== undefined || isExcepted(context, action.zone, 'zone-gap')) return [];
+      const claims = context.view.ledger.claims.filter((claim) => claim.verb === 'scaleDown');
+      return [...context.view.ledger.downscales, ...claims]
+        .filter((record) => record.zone !== action.zone && record.atMs <= context.nowMs && context.nowMs - record.atMs < gapMs)
+        .map((record) => `zone ${action.zone} shrinks too soon after zone ${record.zone}`);
+    });
+  },
+};
+
+const followerFloor: Invariant = {
+  id: 'S13',
+  title: 'a follower never shrinks below its leader, nor grows before it is ready when that is asked for',
+  scope: 'native',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return decided.decision.actions.flatMap((action) => {
+      if (action.kind !== 'scaleStatefulSet') return [];
+      const view = zoneNamed(context, action.zone);
+      const leader = zoneNamed(context, view?.zone.follows);
+      if (view === undefined || leader === undefined || view.zone.forceReplicas !== undefined) return [];
+      if (isExcepted(context, action.zone, action.to < action.from ? 'leader-floor' : 'leader-ready')) return [];
+      if (action.to < action.from) return action.to < leader.replicas ? [`zone ${action.zone} shrinks below its leader`] : [];
+      return view.zone.followersWaitFor === 'leaderReady' && leader.unavailable.size > 0
+        ? [`zone ${action.zone} grows before its leader is ready`]
+        : [];
+    });
+  },
+};
+
+const floor: Invariant = {
+  id: 'S14',
+  title: 'no zone is scaled out of its bounds, nor to nothing',
+  scope: 'native',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return decided.decision.actions.flatMap((action) => {
+      const view = action.kind === 'scaleStatefulSet' ? zoneNamed(context, action.zone) : undefined;
+      if (action.kind !== 'scaleStatefulSet' || view === undefined || view.zone.forceReplicas !== undefined) return [];
+      if (isExcepted(context, action.zone, 'scale-floor', 'scale-ceiling')) return [];
+      if (action.to < action.from && action.to < 1) return [`zone ${action.zone} is scaled to nothing`];
+      if (view.zone.follows !== undefined || action.to < action.from) return [];
+      return boundedReplicas(action.to, view.zone.bounds, context.limits) === action.to
+        ? []
+        : [`zone ${action.zone} is scaled out of its bounds`];
+    });
+  },
+};
+
+const noMixing: Invariant = {
+  id: 'S15',
+  title: 'nothing rolls while a zone shrinks, and no zone shrinks while another rolls',
+  scope: 'native',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    const both = replacements(decided).length > 0 && decided.decision.actions.some((action) => action.kind === 'scaleStatefulSet');
+    const bound = replacements(decided).filter(({ zone }) => !isExcepted(context, zone, 'replica-write-in-flight'));
+    const shrinking = context.view.zones.filter((view) => bound.some((going) => isMixed(context, view, going)));
+    const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
+    const { run } = decided.decision;
+    const rolling = decreases(decided).filter(
+      ({ zone }) =>
+        !forced.has(zone) &&
+        !isExcepted(context, zone, 'rollout-in-progress') &&
+        run?.outcome === 'running' &&
+        run.openZone !== undefined &&
+        run.openZone !== zone,
+    );
+    return [
+      ...(both ? ['pods are replaced and replicas written in one turn'] : []),
+      ...shrinking.map((view) => `pods are replaced while zone ${view.zone.name} shrinks`),
+      ...rolling.map((action) => `zone ${action.zone} shrinks while zone ${run?.openZone} rolls`),
+    ];
+  },
+};
+
+const explained: Invariant = {
+  id: 'L9',
+  title: 'a group that neither acts nor is done says why, and names no instant that has passed',
+  scope: 'all',
+  violations: ({ decision, snapshot }) => {
+    const past = decision.waits
+      .filter(({ earliestMs }) => earliestMs !== undefined && earliestMs <= snapshot.nowMs)
+      .map(({ rule, earliestMs }) => `${rule} waits for ${new Date(earliestMs ?? 0).toISOString()}, which has passed`);
+    if (decision.outcome !== 'wait' && decision.outcome !== 'blocked') return past;
+    return decision.waits.length > 0 ? past : ['the group waits without a reason'];
+  },
+};
+
+/** The invariants of single decisions, by id. */
+export const decisionInvariants: readonly Invariant[] = [
+  oneZone,
+  zoneBudget,
+  knownOnly,
+  rightTarget,
+  rightPartition,
+  goingPods,
+  settled,
+  unhealthyFirst,
+  delayWindow,
+  zoneGapKept,
+  followerFloor,
+  floor,
+  noMixing,
+  explained,
+];
+
+/** Whether a group keeps another operator's behaviour, so that native invariants do not bind it. */
+export function isAdopted(group: GroupDefinition): boolean {
+  return group.compatibility.scaleDownChecks === 'prepareOnly';
+}
+
+/** Everything that a decision violates, as `id: what`. The agent asks this once more before anything destructive. */
+export function violationsOf(made: Decided): readonly string[] {
+  const decided = { ...made, snapshot: withRollback(contextOf(made.snapshot, made.group)).snapshot };
+  return decisionInvariants
+    .filter((invariant) => invariant.scope === 'all' || !isAdopted(decided.group))
+    .flatMap((invariant) => invariant.violations(decided).map((what) => `${invariant.id}: ${what}`));
+}
+
+/** A write of replicas with everything that its number may have come from. */
+export interface ReplicaWrite {
+  readonly zone: string;
+  readonly from: number;
+  readonly to: number;
+  readonly inputs: string;
+}
+
+/** The replicas that a decision writes. */
+export function replicaWrites({ decision, snapshot }: Pick<Decided, 'decision' | 'snapshot'>): readonly ReplicaWrite[] {
+  return decision.actions.flatMap((action): ReplicaWrite[] => {
+    if (action.kind !== 'scaleStatefulSet') return [];
+    const others = snapshot.statefulSets.map((set) => (set.name === action.statefulSet ? 0 : set.replicas));
+    const { zone, from, to } = action;
+    return [{ zone, from, to, inputs: JSON.stringify([snapshot.replicaSources, others]) }];
+  });
+}
+
+/** S16: opposite writes of one zone's replicas, one after the other, need a change of what they follow. */
+export function flapping(writes: readonly ReplicaWrite[]): readonly string[] {
+  const last = new Map<string, { readonly direction: number; readonly inputs: string }>();
+  const found: string[] = [];
+  for (const write of writes) {
+    const direction = Math.sign(write.to - write.from);
+    const before = last.get(write.zone);
+    if (before !== undefined && before.direction === -direction && before.inputs === write.inputs)
+      found.push(`S16: replicas of zone ${write.zone} go back and forth`);
+    last.set(write.zone, { direction, inputs: write.inputs });
+  }
+  return found;
+}

@@ -1,0 +1,28 @@
+// What must hold of every write of a partition, beside what holds of every disruption.
+import { isPinned } from '../../policies/strategies.ts';
+import { contextOf, zoneNamed } from '../context.ts';
+import type { Invariant } from './invariants.ts';
+
+export const rightPartition: Invariant = {
+  id: 'S6p',
+  title: 'a partition lets go exactly the pods that were chosen, and is raised only when every pod runs the update revision, or is pinned',
+  scope: 'native',
+  violations: (decided) => {
+    const context = contextOf(decided.snapshot, decided.group);
+    return decided.decision.actions.flatMap((action) => {
+      if (action.kind !== 'setPartition') return [];
+      const view = zoneNamed(context, action.zone);
+      const set = view?.set;
+      if (view === undefined || set === undefined) return [`the StatefulSet of zone ${action.zone} was not seen`];
+      const outdated = view.outdated.filter((pod) => pod.ordinal >= set.firstOrdinal + action.to && !view.released.includes(pod));
+      const others = outdated
+        .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
+        .map((pod) => `${pod.name} would go unchosen`);
+      const isRaised = action.to > set.partition;
+      // Pinned pods come back at the revision that they run, wherever the partition is.
+      const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
+      const isPartial = !isPinned(decided.group) && !isHeld;
+      return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised in the middle of a rollout`] : [])];
+    });
+  },
+};

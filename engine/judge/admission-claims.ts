@@ -1,0 +1,175 @@
+// What an admitted request announces in the ledger, and whether the agent has announced the same already.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { AdmissionRequest, RuleResult } from '../decision.ts';
+import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
+import { result } from '../rule.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+
+/** The disruption that a request asks for, without the instant at which it is announced. */
+interface Disruption {
+  readonly group: GroupDefinition;
+  readonly claim: Omit<Claim, 'atMs'>;
+}
+
+/** The group that a StatefulSet belongs to; of several the first by name. */
+export function groupOf(snapshot: Pick<Snapshot, 'groups'>, namespace: string, statefulSet: string): GroupDefinition | undefined {
+  return snapshot.groups
+    .filter((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
+}
+
+/** A StatefulSet by its name; undefined when it is not there or could not be read. */
+export function setNamed(snapshot: Pick<Snapshot, 'statefulSets'>, namespace: string, name: string): StatefulSetView | undefined {
+  return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
+}
+
+/** A pod by its name, with the StatefulSet that owns it. */
+export function podNamed(
+  snapshot: Pick<Snapshot, 'pods' | 'statefulSets'>,
+  namespace: string,
+  name: string,
+): { readonly set: StatefulSetView; readonly pod: PodView } | undefined {
+  for (const view of snapshot.pods) {
+    if (view.namespace !== namespace || isUnknown(view.pods)) continue;
+    const pod = view.pods.find((candidate) => candidate.name === name);
+    const set = pod === undefined ? undefined : setNamed(snapshot, namespace, view.statefulSet);
+    if (pod !== undefined && set !== undefined) return { set, pod };
+  }
+  return undefined;
+}
+
+/**
+ * The claims that must be open before the request may pass. They name no resource version: somebody else sends the request, it may have none, and
+ * a status written meanwhile does not keep it from being carried out. A dry run, and what disturbs nothing that a group has, needs none.
+ */
+export function claimsFor(snapshot: Snapshot, request: AdmissionRequest): readonly Claim[] {
+  const asked = request.dryRun ? undefined : disruptionOf(snapshot, request);
+  if (asked === undefined) return [];
+  return [{ ...asked.claim, atMs: snapshot.nowMs, ...claimant(request.user) }];
+}
+
+/** Of the name of who asked, in characters; the audit log of the API server has all of it. */
+const longestUser = 128;
+
+/** Who asked, as a claim says it. */
+export function claimant(user: string | undefined): Pick<Claim, 'user'> {
+  const kept = [...(user ?? '')].slice(0, longestUser).join('');
+  return kept === '' ? {} : { user: kept };
+}
+
+function disruptionOf(snapshot: Snapshot, request: AdmissionRequest): Disruption | undefined {
+  const { namespace } = request;
+  switch (request.kind) {
+    case 'restart':
+      return undefined;
+    case 'deletePod':
+    case 'evictPod': {
+      const found = podNamed(snapshot, namespace, request.pod);
+      const zone = found === undefined ? undefined : memberIn(snapshot, namespace, found.set.name);
+      if (found === undefined || zone === undefined || found.pod.isTerminating) return undefined;
+      return { group: zone.group, claim: { verb: request.kind, zone: zone.name, uid: found.pod.uid, ordinal: found.pod.ordinal } };
+    }
+    default: {
+      const set = setNamed(snapshot, namespace, request.statefulSet);
+      const zone = memberIn(snapshot, namespace, request.statefulSet);
+      const from = request.kind === 'deleteStatefulSet' ? Math.max(set?.replicas ?? 0, request.pods ?? 0) : (request.from ?? 1);
+      const to = request.kind === 'deleteStatefulSet' ? 0 : (request.to ?? 1);
+      if (set === undefined || zone === undefined || to >= from) return undefined;
+      return { group: zone.group, claim: { verb: 'scaleDown', zone: zone.name, uid: set.uid, from, to } };
+    }
+  }
+}
+
+function memberIn(snapshot: Snapshot, namespace: string, statefulSet: string) {
+  const group = groupOf(snapshot, namespace, statefulSet);
+  const zone = group?.zones.find((candidate) => candidate.statefulSet === statefulSet);
+  return group === undefined || zone === undefined ? undefined : { group, name: zone.name };
+}
+
+/**
+ * For so long what was allowed may be asked for again, and passes as the same: of the two minutes after which an announcement ends, a whole
+ * request remains then, also where the clocks of two processes differ by thirty seconds.
+ */
+export const repeatMs = 30_000;
+
+/**
+ * The ledger with the claims of admitted requests open; undefined when it would hold more than `openClaimLimit`. Asked again, a claim is the same
+ * and keeps its instant: whoever tries again and again what somebody else refuses holds others for two minutes, and not for ever. A claim of the
+ * agent gives way, because it may end earlier than what is asked for now.
+ */
+export function reserve(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
+  const added = claims.filter((claim) => !ledger.claims.some((known) => isSame(known, claim) && isOfAdmission(known)));
+  if (added.length === 0) return ledger;
+  const open = [...ledger.claims.filter((known) => !added.some((claim) => isSame(known, claim))), ...added];
+  return open.length > openClaimLimit && open.length > ledger.claims.length ? undefined : { ...ledger, claims: open };
+}
+
+function isSame(a: Claim, b: Claim): boolean {
+  return a.verb === b.verb && a.uid === b.uid && a.to === b.to;
+}
+
+/** The agent's claims name a leadership, or the resource version of their request. */
+function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
+  return epoch === undefined && resourceVersion === undefined;
+}
+
+/**
+ * Holds what was allowed a while ago and has not been carried out: somebody after us refuses it, such as another webhook or a
+ * PodDisruptionBudget. Others have their turn once its announcement has ended.
+ */
+export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
+  const asked = disruptionOf(snapshot, request);
+  const ledger = snapshot.ledgers.find((known) => known.namespace === asked?.group.namespace && known.group === asked.group.name);
+  if (asked === undefined || ledger === undefined) return [];
+  const claim: Claim = { ...asked.claim, atMs: snapshot.nowMs };
+  const known = ledger.claims.find((open) => isSame(open, claim) && isOfAdmission(open));
+  if (known === undefined || Math.abs(snapshot.nowMs - known.atMs) <= repeatMs) return [];
+  const fact = 'it was allowed before and not carried out; others come first now';
+  return [result('granted-before', 'wait', fact, { earliestMs: known.atMs + unappliedClaimMs })];
+}
+
+/** How long after it was announced a request of the agent may come in: its own time-outs are shorter. */
+const announcedForMs = 60_000;
+
+/**
+ * Whether the agent has announced exactly this: then it was decided by the same rules, with more knowledge, and is only being carried out. Whoever
+ * sends the same request meanwhile takes nothing away that is not about to go. What another admission has let pass is judged again.
+ */
+export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest): RuleResult | undefined {
+  const asked = loweredPartition(snapshot, request) ?? disruptionOf(snapshot, request);
+  if (asked === undefined || request.kind === 'deleteStatefulSet' || changesMore(snapshot, request, asked)) return undefined;
+  const { group, claim } = asked;
+  const ledger = snapshot.ledgers.find((known) => known.namespace === group.namespace && known.group === group.name);
+  const found = ledger?.claims.find(
+    ({ epoch, verb, uid, from, to, atMs }) =>
+      epoch !== undefined &&
+      verb === claim.verb &&
+      uid === claim.uid &&
+      to === claim.to &&
+      // From further up it would take more away than was announced.
+      (claim.from ?? 0) <= (from ?? claim.from ?? 0) &&
+      Math.abs(snapshot.nowMs - atMs) <= announcedForMs,
+  );
+  return found === undefined ? undefined : result('announced', 'ok', 'the agent has announced it');
+}
+
+/** A partition below the present one, with as many replicas as before. */
+function loweredPartition(snapshot: Snapshot, request: AdmissionRequest): Disruption | undefined {
+  if (request.kind !== 'update' || request.partition === undefined || request.from !== request.to) return undefined;
+  const set = setNamed(snapshot, request.namespace, request.statefulSet);
+  const zone = memberIn(snapshot, request.namespace, request.statefulSet);
+  if (set === undefined || zone === undefined || request.partition >= set.partition) return undefined;
+  const { partition: to } = request;
+  return { group: zone.group, claim: { verb: 'setPartition', zone: zone.name, uid: set.uid, from: set.partition, to } };
+}
+
+/** Whether a write changes something beside what is asked: the agent writes the number of replicas alone, or the partition alone. */
+function changesMore(snapshot: Snapshot, request: AdmissionRequest, { claim }: Disruption): boolean {
+  if (request.kind !== 'update') return false;
+  const { isTemplateChanged, strategy, relabels = [] } = request;
+  const set = setNamed(snapshot, request.namespace, request.statefulSet);
+  const { partition = set?.partition, firstOrdinal = set?.firstOrdinal } = request;
+  const isPartition = claim.verb === 'setPartition' || set?.partition === partition;
+  const isSame = set?.updateStrategy === strategy && isPartition && set.firstOrdinal === firstOrdinal;
+  return isTemplateChanged || relabels.length > 0 || !isSame;
+}

@@ -1,0 +1,214 @@
+// Protection that is being taken away: it holds on for a while, so that nobody gets around it in two steps.
+import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
+import { withinGoDuration } from '../../policies/adopt/values.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { goDurationMs } from '../../policies/duration.ts';
+import { policiesFor } from '../../policies/join.ts';
+import type { AdmissionRequest, RuleResult } from '../decision.ts';
+import { longestDelayMs } from '../ledger/ledger.ts';
+import { whyUnread } from '../observe/view.ts';
+import { result } from '../rule.ts';
+import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { groupOf, podNamed, setNamed } from './admission-claims.ts';
+
+/** How long what protected an object holds on after it was taken away. */
+export const departureMs = 600_000;
+
+/** Labels of a StatefulSet that protect it by themselves, as grafana/rollout-operator reads them. */
+export const protectiveLabels: readonly string[] = Object.values(labelKeys);
+
+const rule = 'protection-kept';
+
+/** What is asked of an object that has lost its protection, or loses it by this very request. */
+export function protectionKept(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
+  return [...departed(snapshot, request), ...leaving(snapshot, request)];
+}
+
+/** What was taken away lately still refuses what it could have refused. */
+function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
+  const set = subjectOf(snapshot, request);
+  const { departures = [], unprotected = [] } = snapshot;
+  if (set === undefined) return [];
+  const shrinks = isShrink(request) || request.kind === 'deleteStatefulSet';
+  if (isUnknown(departures)) {
+    // Nobody is kept from deleting a pod for want of an answer.
+    if ((!shrinks && request.kind !== 'evictPod') || unprotected.includes(set.uid)) return [];
+    return [result(rule, 'unknown', `nobody knows what ${set.name} was taken out of lately: ${departures.unknown}`)];
+  }
+  const lost = departures.filter(
+    (departure) => departure.uid === set.uid && departure.untilMs > snapshot.nowMs && isStillLost(snapshot, set, departure),
+  );
+  const isPod = request.kind === 'evictPod' || request.kind === 'deletePod';
+  const holding = lost.filter(({ group }) => shrinks || (isPod && group !== undefined));
+  return holding.map((departure) => {
+    const fact = `${set.name} ${whatWasLost(set, departure)} a short while ago`;
+    return result(rule, 'wait', fact, { limit: 'ten minutes', earliestMs: departure.untilMs });
+  });
+}
+
+function whatWasLost({ labels }: StatefulSetView, { group, label = '', value }: Departure): string {
+  if (group !== undefined) return `left the group ${group}`;
+  if (preparationKeys.includes(label)) return `had another annotation ${label}`;
+  return value === undefined || labels[label] === undefined ? `lost the label ${label}` : `had ${value} in the label ${label}`;
+}
+
+function isStillLost(snapshot: Snapshot, set: StatefulSetView, { group, label, value }: Departure): boolean {
+  if (label === labelKeys.minTimeBetweenZones && value !== undefined) return isLowered(value, set.labels[label]);
+  if (label !== undefined && preparationKeys.includes(label)) return begin(set.annotations[label] ?? '') !== value;
+  if (label !== undefined) return !isProtecting(label, set.labels[label]);
+  const owner = snapshot.groups.filter((known) => known.namespace === set.namespace && known.name === group);
+  return !owner.some(({ zones }) => zones.some(({ statefulSet }) => statefulSet === set.name));
+}
+
+/** Two of them count with exactly this value, and are off with any other. */
+const flags: readonly string[] = [labelKeys.noDownscale, labelKeys.prepareDownscale];
+
+function isProtecting(label: string, value: string | undefined): boolean {
+  return flags.includes(label) ? value === 'true' : value !== undefined;
+}
+
+/** Whether the label makes others wait for less than before. What nobody can read holds them for good, and nothing is known of what it becomes. */
+function isLowered(before: string | undefined, now: string | undefined): boolean {
+  return waitMs(now, 0) < waitMs(before, Number.POSITIVE_INFINITY);
+}
+
+function waitMs(text: string | undefined, unreadable: number): number {
+  return text === undefined ? 0 : Math.max(0, withinGoDuration(text, goDurationMs) ?? unreadable);
+}
+
+/** A write that takes protection away is judged by what is under way. */
+function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
+  if (request.kind !== 'update' || request.relabels === undefined || request.relabels.length === 0) return [];
+  const set = setNamed(snapshot, request.namespace, request.statefulSet);
+  const asked = set === undefined ? [] : lossesOf(set, request).filter(({ label }) => preparationKeys.includes(label));
+  const changed = request.relabels.filter((label) => protectiveLabels.includes(label));
+  const [first] = [...changed.map((label) => `label ${label}`), ...asked.map(({ label }) => `annotation ${label}`)];
+  if (isShrink(request) && first !== undefined) {
+    const fact = `it lowers replicas and changes the ${first} in one write; change ${first.split(' ')[0]}s in a write of their own`;
+    return [result(rule, 'no', fact)];
+  }
+  const group = groupOf(snapshot, request.namespace, request.statefulSet);
+  if (group === undefined) return [];
+  const delayMs = longestDelayMs(group, policiesFor(snapshot.policies, group, snapshot.agentNamespace));
+  const takenBack = set === undefined ? undefined : delayTakenBack({ snapshot, group, set, delayMs }, request);
+  if (takenBack !== undefined) return [takenBack];
+  if (!changed.includes(labelKeys.group)) return [];
+  const zone = group.zones.find(({ statefulSet }) => statefulSet === request.statefulSet)?.name;
+  if (whyUnread(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
+    return [
+      result('view-complete', 'unknown', `zone ${zone} leaves the group, whose ledger could not be read: nobody knows what is under way`),
+    ];
+  }
+  const ledger = ledgerOf(snapshot, group);
+  if (ledger?.claims.some((claim) => claim.zone === zone) === true) {
+    return [result(rule, 'wait', `zone ${zone} leaves the group while disruptions of it are under way`)];
+  }
+  if (ledger?.preparations.some((entry) => entry.zone === zone && entry.isWithdrawn !== true) === true) {
+    return [result(rule, 'wait', `zone ${zone} leaves the group while pods of it are prepared to leave`)];
+  }
+  const untilMs = Math.max(0, ...(ledger?.downscales ?? []).map(({ atMs }) => atMs + delayMs));
+  if (untilMs <= snapshot.nowMs) return [];
+  const fact = `zone ${zone} leaves the group while the delay after a decrease is not over`;
+  return [result(rule, 'wait', fact, { earliestMs: untilMs })];
+}
+
+function ledgerOf({ ledgers }: Snapshot, { namespace, name }: GroupDefinition) {
+  return ledgers.find((known) => known.namespace === namespace && known.group === name);
+}
+
+interface Waiting {
+  readonly snapshot: Snapshot;
+  readonly group: GroupDefinition;
+  readonly set: StatefulSetView;
+  /** For which others wait at the most. */
+  readonly delayMs: number;
+}
+
+/** Holds a write that takes from those who wait until the StatefulSet has shrunk long enough ago: when that was, or how long is enough. */
+function delayTakenBack({ snapshot, group, set, delayMs }: Waiting, request: UpdateRequest): RuleResult | undefined {
+  const { relabels = [], betweenZones } = request;
+  const { minTimeBetweenZones } = labelKeys;
+  const isForgotten = relabels.includes(annotationKeys.lastDownscale);
+  const isShortened = relabels.includes(minTimeBetweenZones) && isLowered(set.labels[minTimeBetweenZones], betweenZones);
+  if ((!isForgotten && !isShortened) || group.compatibility.lastDownscale !== 'annotation') return undefined;
+  const annotatedMs = Date.parse(set.annotations[annotationKeys.lastDownscale] ?? '');
+  const recordedMs = Math.max(Number.isNaN(annotatedMs) ? 0 : annotatedMs, isShortened ? preparedMs(snapshot, group, set) : 0);
+  if (recordedMs + delayMs > snapshot.nowMs) {
+    const what = isForgotten ? 'the time of the last decrease is taken back' : `the label ${minTimeBetweenZones} is lowered`;
+    return result(rule, 'wait', `${what} while others wait for it`, { earliestMs: recordedMs + delayMs });
+  }
+  const unread = isShortened && isPrepared(set) ? whyUnread(snapshot, 'Ledger', group.namespace, group.name) : undefined;
+  if (unread === undefined) return undefined;
+  return result(
+    'view-complete',
+    'unknown',
+    `the label ${minTimeBetweenZones} is lowered, and nobody knows whether others wait for it: ${unread}`,
+  );
+}
+
+/** When it last shrank by the ledger, for which others wait where it prepares: the zone tracker leaves no annotation. */
+function preparedMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): number {
+  const zone = group.zones.find(({ statefulSet }) => statefulSet === set.name)?.name;
+  const ledger = ledgerOf(snapshot, group);
+  if (ledger === undefined || !isPrepared(set)) return 0;
+  const announced = ledger.claims.filter(({ verb }) => verb === 'scaleDown');
+  return Math.max(0, ...[...announced, ...ledger.downscales].filter((record) => record.zone === zone).map(({ atMs }) => atMs));
+}
+
+/** As much of a text as is remembered of it: annotations may be long. */
+function begin(text: string): string {
+  return text.slice(0, 253);
+}
+
+function isPrepared({ labels }: StatefulSetView): boolean {
+  return labels[labelKeys.prepareDownscale] === 'true';
+}
+
+type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
+
+/** What must be remembered before the write may pass: everything that it takes away from the StatefulSet. */
+export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): readonly Departure[] {
+  if (request.kind !== 'update' || request.dryRun || request.relabels === undefined || request.relabels.length === 0) return [];
+  const set = setNamed(snapshot, request.namespace, request.statefulSet);
+  if (set === undefined) return [];
+  const group = groupOf(snapshot, request.namespace, request.statefulSet);
+  const common = { statefulSet: set.name, uid: set.uid, untilMs: snapshot.nowMs + departureMs };
+  const losses = lossesOf(set, request).map((loss) => ({ ...common, ...loss }));
+  return [...(group === undefined ? [] : [{ ...common, group: group.name }]), ...losses];
+}
+
+/** What protects the StatefulSet by itself, and less or not at all after the write. */
+function lossesOf(set: StatefulSetView, { relabels = [], betweenZones }: UpdateRequest) {
+  return relabels.flatMap((label): readonly { readonly label: string; readonly value?: string }[] => {
+    const before = set.labels[label];
+    const asked = set.annotations[label];
+    if (preparationKeys.includes(label)) return asked !== undefined && isPrepared(set) ? [{ label, value: begin(asked) }] : [];
+    if (label === labelKeys.minTimeBetweenZones) {
+      return before !== undefined && isLowered(before, betweenZones) ? [{ label, value: before }] : [];
+    }
+    return label !== labelKeys.group && protectiveLabels.includes(label) && isProtecting(label, before) ? [{ label }] : [];
+  });
+}
+
+/**
+ * Two departures that tell of the same as one, the earlier first: it holds as long as the later one, by what there was before both. Of times
+ * between zones the longer one counts.
+ */
+export function joinedDepartures(earlier: Departure, later: Departure): Departure {
+  const untilMs = Math.max(earlier.untilMs, later.untilMs);
+  const isLonger = later.label === labelKeys.minTimeBetweenZones && isLowered(later.value, earlier.value);
+  const { value } = isLonger || earlier.value === undefined ? later : earlier;
+  return { ...later, untilMs, ...(value === undefined ? {} : { value }) };
+}
+
+function isShrink(request: AdmissionRequest): boolean {
+  return (request.kind === 'scale' || request.kind === 'update') && (request.to ?? 1) < (request.from ?? 1);
+}
+
+function subjectOf(snapshot: Snapshot, request: AdmissionRequest): StatefulSetView | undefined {
+  if (request.kind === 'evictPod' || request.kind === 'deletePod') {
+    const found = podNamed(snapshot, request.namespace, request.pod);
+    return found?.pod.isTerminating === true ? undefined : found?.set;
+  }
+  return setNamed(snapshot, request.namespace, request.statefulSet);
+}

@@ -1,0 +1,389 @@
+// The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, and nothing believed that does not fit.
+import { z } from 'zod';
+import { ordinalRanges, ordinalsIn } from '../amount.ts';
+import { canonicalJson } from '../hash.ts';
+import { releaseRow } from '../release/release-document.ts';
+import { type Claim, isUnknown, type Known, type Ledger, type Preparation } from '../snapshot.ts';
+import { encodePins, pinRow, pinsOf, ranges, templateRow, zone } from '../strategies/pinned/pins-document.ts';
+
+/** The key in `data` of the ConfigMap. */
+export const ledgerKey = 'ledger';
+
+/** The label that every ledger carries, and its value. */
+export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
+
+/** The most bytes of one ledger, in UTF-8. */
+export const ledgerByteLimit = 256 * 1024;
+
+/**
+ * `major.minor`. A reader takes every minor of its major: a newer one adds only what may be lost, because an older writer drops it. What must
+ * not be lost or misread makes a new major; who meets a newer major knows nothing of the group and holds it until the newer agent is back.
+ */
+const format = { major: 1, minor: 0 } as const;
+
+/**
+ * Of a ledger with pins: an agent that knows nothing of them would drop them with its first write, and pods would lose the revision at
+ * which they are to come back.
+ */
+const pinnedFormat = { major: 2, minor: 0 } as const;
+
+/** Of a ledger with terms of a release, in either major: an agent that drops them leaves everything as it is, which harms nobody. */
+const releaseMinor = 1;
+
+/** Whose ledger it is. */
+export interface LedgerIdentity {
+  readonly namespace: string;
+  readonly group: string;
+}
+
+/** Name of the ConfigMap that holds the ledger of a group. */
+export function ledgerName(group: string): string {
+  return `rollout-group-${group}`;
+}
+
+const text = z.string().min(1);
+const instant = z.int();
+const instants = z.union([instant, z.array(instant)]);
+const whole = z.int().min(0);
+const uids = z.array(z.string());
+
+const podClaims = z.object({
+  verb: z.enum(['deletePod', 'evictPod']),
+  zone,
+  atMs: instant,
+  epoch: whole.optional(),
+  user: z.string().optional(),
+  ordinals: ranges.optional(),
+  /** One for each ordinal, in their order. */
+  uids: uids.min(1),
+  resourceVersions: z.array(z.string()).optional(),
+});
+
+const setClaim = z.object({
+  verb: z.enum(['scaleDown', 'setPartition']),
+  zone,
+  atMs: instant,
+  epoch: whole.optional(),
+  user: z.string().optional(),
+  uid: z.string(),
+  resourceVersion: z.string().optional(),
+  from: whole.optional(),
+  to: whole.optional(),
+});
+
+const preparations = z.object({
+  zone,
+  call: z.enum(['delayed', 'prepare']),
+  state: z.enum(['asked', 'prepared', 'failed']),
+  /** One for all, or one for each ordinal: pods answer at different times. */
+  seenMs: instants,
+  reportedMs: instants.optional(),
+  answeredMs: instants.optional(),
+  sinceMs: instants.optional(),
+  message: z.string().optional(),
+  isWithdrawn: z.literal(true).optional(),
+  ordinals: ranges,
+  uids: uids.min(1),
+});
+
+const revisions = z.record(zone, z.string());
+
+const run = z.object({
+  id: text,
+  kind: z.enum(['rollout', 'rollback']),
+  target: revisions,
+  previous: revisions,
+  startedMs: instant,
+  wave: whole,
+  waveStartedMs: instant,
+  waveAvailableMs: instant.optional(),
+  waves: z.string().max(64).optional(),
+  openZone: zone.optional(),
+  lastDisruptionMs: instant.optional(),
+  inFlightSinceMs: instant.optional(),
+  movableMs: z.number().min(0),
+  movableAsOfMs: instant,
+  isMovable: z.boolean(),
+  outcome: z.enum(['running', 'completed', 'failed']),
+  failure: z.string().optional(),
+  failedMs: instant.optional(),
+  onFailure: z.enum(['pause', 'rollback']).optional(),
+  retriedMs: instant.optional(),
+  completedMs: instant.optional(),
+  restores: revisions.optional(),
+  rolledBack: z.object({ revisions, because: z.string() }).optional(),
+});
+
+const document = z.object({
+  namespace: text,
+  group: text,
+  epoch: whole.optional(),
+  claims: z.array(z.union([podClaims, setClaim])),
+  downscales: z.array(z.object({ zone, atMs: instant, from: whole, to: whole })),
+  preparations: z.array(preparations),
+  run: run.optional(),
+  pins: z.array(pinRow).optional(),
+  templates: z.array(templateRow).optional(),
+  release: releaseRow.optional(),
+});
+
+type LedgerDocument = z.infer<typeof document>;
+
+/**
+ * The text of a ledger. The same ledger gives the same bytes, whatever the order of its lists. Unknown when it is longer than
+ * `ledgerByteLimit`, or could not be read again: whoever wanted to write it must wait.
+ */
+export function encodeLedger(ledger: Ledger): Known<string> {
+  const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
+  const { major, minor } = pins.length === 0 ? format : pinnedFormat;
+  const encoded = canonicalJson({
+    format: `${major}.${ledger.release === undefined ? minor : releaseMinor}`,
+    namespace,
+    group,
+    epoch,
+    claims: sorted([...encodePodClaims(claims), ...claims.filter(isOfSet)]),
+    downscales: sorted(downscales),
+    preparations: sorted(encodePreparations(prepared)),
+    run: state,
+    ...(pins.length === 0 ? {} : { pins: sorted(encodePins(pins)) }),
+    ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
+    release: ledger.release,
+  });
+  const read = decodeLedger(encoded, ledger);
+  return isUnknown(read) ? read : encoded;
+}
+
+/**
+ * The ledger of a text, or the empty one where there is no text. Unknown, with the reason, when it is of a newer major format, of another
+ * group, longer than `ledgerByteLimit`, or does not fit together. Claims and preparations come in the order of zones and ordinals.
+ */
+export function decodeLedger(given: string | undefined, identity: LedgerIdentity): Known<Ledger> {
+  if (given === undefined) return { ...identity, claims: [], downscales: [], preparations: [] };
+  const refuse = (why: string): Known<Ledger> => ({ unknown: `the ledger of ${identity.namespace}/${identity.group} ${why}` });
+  // More characters are more bytes, and what is far too long need not be counted.
+  if (given.length > ledgerByteLimit || new TextEncoder().encode(given).length > ledgerByteLimit) {
+    return refuse(`is longer than ${ledgerByteLimit} bytes`);
+  }
+  const value = parsed(given);
+  if (value === undefined) return refuse('is no JSON, or names __proto__');
+  const problem = formatProblem(value);
+  if (problem !== undefined) return refuse(problem);
+  const read = document.safeParse(value);
+  if (!read.success) return refuse(`cannot be read: ${issueText(read.error)}`);
+  if (read.data.namespace !== identity.namespace || read.data.group !== identity.group) {
+    return refuse(`is that of ${read.data.namespace}/${read.data.group}`);
+  }
+  return decoded(read.data) ?? refuse('has other numbers of ordinals than of UIDs');
+}
+
+/** The value; undefined when there is none, or when a key in it means something to JavaScript. */
+function parsed(given: string): unknown {
+  let isHostile = false;
+  try {
+    // To look at every key costs more than all else; only a text with such a name, or one that may spell it with escapes, is worth it.
+    if (!/__proto__|\\u/.test(given)) return JSON.parse(given);
+    const value: unknown = JSON.parse(given, (key, member: unknown) => {
+      if (key === '__proto__') isHostile = true;
+      return member;
+    });
+    return isHostile ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+const versioned = z.object({ format: z.string() });
+
+function formatProblem(value: unknown): string | undefined {
+  const read = versioned.safeParse(value);
+  const version = read.success ? /^(\d{1,6})\.(\d{1,6})$/.exec(read.data.format) : null;
+  if (version === null) return 'names no format version';
+  const major = Number(version[1]);
+  if (major === format.major || major === pinnedFormat.major) return undefined;
+  return `has the format ${version[0]}, which ${major > pinnedFormat.major ? 'a newer agent wrote' : 'is not read any more'}; known are ${format.major} and ${pinnedFormat.major}`;
+}
+
+function issueText(error: z.ZodError): string {
+  const [issue] = error.issues;
+  return issue === undefined ? 'unknown shape' : `${issue.path.map(String).join('.') || 'the document'}: ${issue.message}`.slice(0, 300);
+}
+
+interface Numbered<Row> {
+  readonly row: Row;
+  /** What rows of one batch have in common. */
+  readonly key: string;
+  readonly ordinal: number;
+  readonly uid: string;
+}
+
+/** Rows with one ordinal each, put together where they have the key in common and the ordinals ascend; the order of the rows does not matter. */
+function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
+  const byKey = new Map<string, Numbered<Row>[]>();
+  for (const row of rows) {
+    const known = byKey.get(row.key);
+    if (known === undefined) byKey.set(row.key, [row]);
+    else known.push(row);
+  }
+  return [...byKey.values()].flatMap(ascending);
+}
+
+function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
+  const open: { last: number; readonly rows: [Row, ...Row[]] }[] = [];
+  const inOrder = [...rows].sort(
+    (a, b) => a.ordinal - b.ordinal || compare(a.uid, b.uid) || compare(canonicalJson(a.row), canonicalJson(b.row)),
+  );
+  for (const { row, ordinal } of inOrder) {
+    // Two pods of one ordinal, one after the other, stand in two batches.
+    const batch = open.find(({ last }) => last < ordinal);
+    if (batch === undefined) open.push({ last: ordinal, rows: [row] });
+    else {
+      batch.rows.push(row);
+      batch.last = ordinal;
+    }
+  }
+  return open.map((batch) => batch.rows);
+}
+
+/** Whether it is about a StatefulSet and not about one pod. */
+function isOfSet<Row extends { readonly verb: Claim['verb'] }>(
+  claim: Row,
+): claim is Extract<Row, { readonly verb: 'scaleDown' | 'setPartition' }> {
+  return claim.verb === 'scaleDown' || claim.verb === 'setPartition';
+}
+
+function encodePodClaims(claims: readonly Claim[]): readonly object[] {
+  const numbered = claims
+    .filter((claim) => !isOfSet(claim))
+    .map((row) => {
+      const { verb, zone: of, atMs, epoch, user, ordinal, uid, resourceVersion } = row;
+      const key = JSON.stringify([verb, of, atMs, epoch, ordinal !== undefined, resourceVersion !== undefined, user]);
+      return { row, key, ordinal: ordinal ?? -1, uid };
+    });
+  return batches(numbered).map((rows) => {
+    const [{ verb, zone: of, atMs, epoch, user }] = rows;
+    const ordinals = rows.flatMap(({ ordinal }) => ordinal ?? []);
+    const versions = rows.flatMap(({ resourceVersion }) => resourceVersion ?? []);
+    return {
+      verb,
+      zone: of,
+      atMs,
+      epoch,
+      user,
+      uids: rows.map(({ uid }) => uid),
+      ...(ordinals.length === 0 ? {} : { ordinals: ordinalRanges(ordinals) }),
+      ...(versions.length === 0 ? {} : { resourceVersions: versions }),
+    };
+  });
+}
+
+function encodePreparations(entries: readonly Preparation[]): readonly object[] {
+  const numbered = entries.map((row) => {
+    const { zone: of, call, state, message, isWithdrawn, reportedMs, answeredMs, sinceMs, ordinal, podUid } = row;
+    // Words without a slash, then the zone: no two batches have one key.
+    const instantsOf = `${reportedMs !== undefined}/${answeredMs !== undefined}/${sinceMs !== undefined}`;
+    const common = `${call}/${state}/${isWithdrawn}/${instantsOf}/${message === undefined}/`;
+    return { row, key: `${common}${message === undefined ? of : JSON.stringify([of, message])}`, ordinal, uid: podUid };
+  });
+  return batches(numbered).map((rows) => {
+    const [{ zone: of, call, state, message, isWithdrawn }] = rows;
+    return {
+      zone: of,
+      call,
+      state,
+      message,
+      isWithdrawn,
+      seenMs: oneForAll(rows.map(({ seenMs }) => seenMs)),
+      reportedMs: oneForAll(rows.flatMap(({ reportedMs }) => reportedMs ?? [])),
+      answeredMs: oneForAll(rows.flatMap(({ answeredMs }) => answeredMs ?? [])),
+      sinceMs: oneForAll(rows.flatMap(({ sinceMs }) => sinceMs ?? [])),
+      ordinals: ordinalRanges(rows.map(({ ordinal }) => ordinal)),
+      uids: rows.map(({ podUid }) => podUid),
+    };
+  });
+}
+
+function oneForAll(values: readonly number[]): number | readonly number[] | undefined {
+  return values.every((value) => value === values[0]) ? values[0] : values;
+}
+
+function decoded(read: LedgerDocument): Ledger | undefined {
+  const { claims, preparations: prepared, downscales, epoch, run: state, pins = [], templates = [], release, ...identity } = read;
+  const pinned = pinsOf(pins);
+  const opened = claims.map((claim) => (isOfSet(claim) ? [compact(claim)] : podClaimsOf(claim)));
+  const known = prepared.map(preparationsOf);
+  if (opened.some((list) => list === undefined) || known.some((list) => list === undefined) || pinned === undefined) return undefined;
+  return {
+    ...identity,
+    claims: sorted(opened.flatMap((list) => list ?? [])),
+    downscales: downscales.map((downscale) => downscale),
+    preparations: sorted(known.flatMap((list) => list ?? [])),
+    ...(epoch === undefined ? {} : { epoch }),
+    ...(state === undefined ? {} : { run: compact(state) }),
+    ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),
+    ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
+    ...(release === undefined ? {} : { release: compact(release) }),
+  };
+}
+
+function podClaimsOf({ ordinals, uids: named, resourceVersions, ...common }: z.infer<typeof podClaims>): readonly Claim[] | undefined {
+  const numbers = ordinals === undefined ? [] : ordinalsIn(ordinals, named.length);
+  if (numbers === undefined || (ordinals !== undefined && numbers.length !== named.length)) return undefined;
+  if (resourceVersions !== undefined && resourceVersions.length !== named.length) return undefined;
+  return named.map((uid, index) => compact({ ...common, uid, ordinal: numbers[index], resourceVersion: resourceVersions?.[index] }));
+}
+
+function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparation[] | undefined {
+  const { ordinals, uids: named, seenMs, reportedMs, answeredMs, sinceMs, zone: of, call, state, message, isWithdrawn } = batch;
+  const numbers = ordinalsIn(ordinals, named.length);
+  const seen = forEach(seenMs, named.length);
+  const reported = reportedMs === undefined ? [] : forEach(reportedMs, named.length);
+  const answered = answeredMs === undefined ? [] : forEach(answeredMs, named.length);
+  const since = sinceMs === undefined ? [] : forEach(sinceMs, named.length);
+  if (numbers?.length !== named.length || seen === undefined) return undefined;
+  if (reported === undefined || answered === undefined || since === undefined) return undefined;
+  // Thousands of rows: each is made as it is, and not cleaned of absent members afterwards.
+  return named.map((podUid, index): Preparation => {
+    const row: Mutable<Preparation> = { zone: of, ordinal: numbers[index] ?? 0, podUid, call, state, seenMs: seen[index] ?? 0 };
+    const [reportedAtMs, answeredAtMs, knownSinceMs] = [reported[index], answered[index], since[index]];
+    if (reportedAtMs !== undefined) row.reportedMs = reportedAtMs;
+    if (answeredAtMs !== undefined) row.answeredMs = answeredAtMs;
+    if (knownSinceMs !== undefined) row.sinceMs = knownSinceMs;
+    if (message !== undefined) row.message = message;
+    if (isWithdrawn !== undefined) row.isWithdrawn = isWithdrawn;
+    return row;
+  });
+}
+
+/** undefined when there are not as many as asked for. */
+function forEach(values: number | readonly number[], count: number): readonly number[] | undefined {
+  if (typeof values === 'number') return Array.from({ length: count }, () => values);
+  return values.length === count ? values : undefined;
+}
+
+type Mutable<Row> = { -readonly [Key in keyof Row]: Row[Key] };
+
+type Placed = { readonly zone?: string; readonly ordinal?: number | undefined };
+
+/** By zone and ordinal, then by everything else. */
+function sorted<Row extends Placed>(rows: readonly Row[]): Row[] {
+  const texts = new Map<Row, string>();
+  const textOf = (row: Row): string => {
+    const known = texts.get(row) ?? canonicalJson(row);
+    texts.set(row, known);
+    return known;
+  };
+  return [...rows].sort(
+    (a, b) => compare(a.zone ?? '', b.zone ?? '') || (a.ordinal ?? -1) - (b.ordinal ?? -1) || compare(textOf(a), textOf(b)),
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Absent is the only form of absence. */
+function compact<Row extends object>(row: Row): { [Key in keyof Row]: Exclude<Row[Key], undefined> } {
+  return Object.fromEntries(Object.entries(row).filter(([, member]) => member !== undefined)) as {
+    [Key in keyof Row]: Exclude<Row[Key], undefined>;
+  };
+}

@@ -1,0 +1,247 @@
+// What is remembered of a group between turns, as a value: disruptions that were announced, dated downscales, prepared pods.
+import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import type { GroupContext } from '../context.ts';
+import type { Action, GroupDecision } from '../decision.ts';
+import { isAvailable } from '../observe/view.ts';
+import { withTermsOf } from '../release/terms.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { withPins } from '../strategies/pinned/pins.ts';
+
+/** The most claims that may be open at once; beyond it a group waits. */
+export const openClaimLimit = 100;
+
+/** A claim whose object is unchanged is dropped after this long: twice what the API server gives a request. */
+export const unappliedClaimMs = 120_000;
+
+/**
+ * The ledger with what a decision leaves in it before any of `actions`, which are those of the decision that are carried out: the run, which has
+ * not moved while some of them are left out, the revisions at which pods come back, and what is to follow once nothing defines the group.
+ */
+export function decidedLedger(
+  ledger: Ledger,
+  decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
+  { snapshot, group, actions = decision.actions }: Pick<GroupContext, 'snapshot' | 'group'> & { readonly actions?: readonly Action[] },
+): Ledger {
+  const { run, pinned } = decision;
+  const known = withTermsOf(ledger, group);
+  const moved = run === undefined || run === known.run || actions.length < decision.actions.length ? known : { ...known, run };
+  return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
+}
+
+/**
+ * The claims that announce these actions; actions that disturb nothing need none. `epoch` is the leadership under which they are carried out,
+ * absent for whoever works alone.
+ */
+export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
+  const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
+  return actions.flatMap((action): readonly Claim[] => {
+    switch (action.kind) {
+      case 'deletePod': {
+        const { zone, uid, ordinal, resourceVersion } = action;
+        return [{ verb: action.kind, zone, uid, ordinal, resourceVersion, ...announced }];
+      }
+      case 'evictPod':
+        return [{ verb: action.kind, zone: action.zone, uid: action.uid, ordinal: action.ordinal, ...announced }];
+      case 'scaleStatefulSet': {
+        const { zone, uid, from, to, resourceVersion } = action;
+        return to >= from ? [] : [{ verb: 'scaleDown', zone, uid, from, to, resourceVersion, ...announced }];
+      }
+      case 'setPartition': {
+        const { zone, uid, from, to, resourceVersion, pods } = action;
+        return pods.length === 0 ? [] : [{ verb: action.kind, zone, uid, from, to, resourceVersion, ...announced }];
+      }
+      default:
+        return [];
+    }
+  });
+}
+
+/**
+ * The ledger with these claims open, or undefined when more than `openClaimLimit` would be. A claim of the same verb on the same object is
+ * open already and keeps its instant, unless a scale-down asks for another number. One whose request names a newer resource version takes the
+ * place of the older one, whose request can no longer succeed; and a scale-down that is asked for again that of the one before, since the time
+ * between zones counts from it.
+ */
+export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
+  const open = [...ledger.claims];
+  for (const claim of claims) {
+    const index = open.findIndex((known) => known.verb === claim.verb && known.uid === claim.uid && known.to === claim.to);
+    const known = open[index];
+    if (known === undefined) open.push(claim);
+    else if (isRenewed(claim, known)) open[index] = claim;
+  }
+  if (open.length === ledger.claims.length && open.every((claim, index) => claim === ledger.claims[index])) return ledger;
+  return open.length > openClaimLimit && open.length > ledger.claims.length ? undefined : { ...ledger, claims: open };
+}
+
+function isRenewed(claim: Claim, known: Claim): boolean {
+  if (known.resourceVersion !== undefined && isLater(claim.resourceVersion, known.resourceVersion)) return true;
+  return claim.verb === 'scaleDown' && claim.resourceVersion === known.resourceVersion && claim.atMs > known.atMs;
+}
+
+/**
+ * The ledger as the leadership `epoch` writes it; undefined when a later one has written here, so that nothing of this one may be written any
+ * more. What is written under an epoch never has a lower one after it.
+ */
+export function ledgerOfEpoch(ledger: Ledger, epoch: number): Ledger | undefined {
+  if (ledger.epoch === epoch) return ledger;
+  return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };
+}
+
+/** A pod that must be written to, under its resource version, so that a DELETE which an earlier leader sent can no longer succeed. */
+export interface Revocation {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly uid: string;
+  /** The version that the DELETE names, and that the touch must name too. */
+  readonly resourceVersion: string;
+}
+
+/**
+ * The claims of earlier leaderships on pods that stand as they were claimed: their DELETE may still be on its way. Once such a pod is touched,
+ * `observeLedger` drops the claim. A foreign eviction names no resource version, cannot be revoked, and is waited out.
+ */
+export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: number): readonly Revocation[] {
+  const zones = zonesOf(ledger, seen);
+  return ledger.claims
+    .filter((claim) => claim.verb === 'deletePod' && (claim.epoch ?? Number.NEGATIVE_INFINITY) < epoch)
+    .flatMap((claim) => {
+      const pod = zones.get(claim.zone)?.pods?.find((candidate) => candidate.uid === claim.uid);
+      if (pod === undefined || pod.isTerminating || pod.resourceVersion !== claim.resourceVersion) return [];
+      return [{ namespace: ledger.namespace, pod: pod.name, uid: pod.uid, resourceVersion: pod.resourceVersion }];
+    });
+}
+
+/**
+ * The longest time for which a decrease of one zone of the group can hold another one, in milliseconds: what `keepDownscalesMs` must be at
+ * least. `policies` are those that bind the group.
+ */
+export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
+  return Math.max(
+    0,
+    ...group.zones.map((zone) => zone.betweenZonesMs ?? 0),
+    ...group.zones.map((zone) => zone.delayed?.afterMs ?? 0),
+    ...policies.map((policy) => policy.limits.betweenZonesMs ?? 0),
+  );
+}
+
+/** What was seen of the group's objects. */
+export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods'>;
+
+export interface KeepOptions {
+  /** How long dated downscales are kept: the longest delay that could ask for one. */
+  readonly keepDownscalesMs: number;
+  /**
+   * How long each claim has been open for certain, in milliseconds: by a clock that does not jump, from when this reader first saw it. By the
+   * instants alone when absent, where a claim that is dated ahead of the reader's clock by more than the limit counts as overdue.
+   */
+  readonly openForMs?: (claim: Claim) => number;
+}
+
+/**
+ * The ledger after a look at the objects. A claim ends only by what is seen: its pod is gone and the successor is available, or its replicas
+ * were lowered, which becomes a dated record, and the surplus pods are gone; or the partition was lowered, from when on the StatefulSet itself
+ * says which pods its controller replaces. A claim whose object changed without being disturbed ends at
+ * once, because its request names an older resource version and must fail; one on an object that is unchanged ends after 120 s, and so does
+ * one of a zone that the group has no more. Time alone never ends one that was carried out, and what could not be read ends nothing.
+ * Preparations outlive their pods: databases store them on the volume, so whoever takes the pod's place must be asked again, or told to stay.
+ */
+export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
+  const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
+  const isOverdue = (claim: Claim): boolean => openForMs(claim) > unappliedClaimMs;
+  const zones = zonesOf(ledger, seen);
+  const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone), seen.nowMs));
+  const group = groupOf(ledger, seen);
+  const isOfNoZone = (claim: Claim): boolean => group !== undefined && !group.zones.some((zone) => zone.name === claim.zone);
+  const claims = ledger.claims.filter((claim) =>
+    isOfNoZone(claim) ? !isOverdue(claim) : isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }),
+  );
+  const downscales = [...ledger.downscales, ...applied].filter((downscale) => seen.nowMs - downscale.atMs <= options.keepDownscalesMs);
+  const isSame = claims.length === ledger.claims.length && applied.length === 0 && downscales.length === ledger.downscales.length;
+  return isSame ? ledger : { ...ledger, claims, downscales };
+}
+
+interface SeenZone {
+  readonly group: GroupDefinition;
+  readonly set: StatefulSetView;
+  /** Absent when they could not be read. */
+  readonly pods?: readonly PodView[];
+}
+
+function zonesOf(ledger: Ledger, seen: ObservedObjects): ReadonlyMap<string, SeenZone> {
+  const group = groupOf(ledger, seen);
+  const zones = new Map<string, SeenZone>();
+  for (const zone of group?.zones ?? []) {
+    const set = seen.statefulSets.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === zone.statefulSet);
+    const pods = seen.pods.find((view) => view.namespace === ledger.namespace && view.statefulSet === zone.statefulSet)?.pods;
+    if (set === undefined || group === undefined) continue;
+    zones.set(zone.name, pods === undefined || isUnknown(pods) ? { group, set } : { group, set, pods });
+  }
+  return zones;
+}
+
+function groupOf(ledger: Ledger, seen: ObservedObjects): GroupDefinition | undefined {
+  return seen.groups.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === ledger.group);
+}
+
+/**
+ * Whether an object was written after it had the resource version. An older one, from a cache that lags behind, says nothing. Versions that are
+ * no decimal numbers, as old API servers may make them, tell only that they differ.
+ */
+function isLater(seen: string | undefined, before: string): boolean {
+  if (seen === undefined || seen === before) return false;
+  if (!isNumber(seen) || !isNumber(before)) return true;
+  return seen.length === before.length ? seen > before : seen.length > before.length;
+}
+
+function isNumber(resourceVersion: string): boolean {
+  return /^[1-9]\d*$/.test(resourceVersion);
+}
+
+/** Whether the request of the claim must fail, because its object was written since. */
+function isVoid(claim: Claim, object: { readonly resourceVersion: string }): boolean {
+  return claim.resourceVersion !== undefined && isLater(object.resourceVersion, claim.resourceVersion);
+}
+
+interface Elapsed {
+  readonly nowMs: number;
+  /** The claim has been open for longer than any request lasts. */
+  readonly isOverdue: boolean;
+}
+
+function isOpen(claim: Claim, zone: SeenZone | undefined, { nowMs, isOverdue }: Elapsed): boolean {
+  if (zone === undefined) return true;
+  if (claim.verb === 'scaleDown') {
+    // Another StatefulSet of the name has none of the pods that this was about.
+    if (zone.set.uid !== claim.uid) return false;
+    if (zone.set.replicas > (claim.to ?? 0)) return !isOverdue && !isVoid(claim, zone.set);
+    return zone.pods === undefined || zone.pods.some((pod) => pod.ordinal >= zone.set.firstOrdinal + (claim.to ?? 0));
+  }
+  if (claim.verb === 'setPartition') {
+    if (zone.set.uid !== claim.uid) return false;
+    return zone.set.partition > (claim.to ?? 0) && !isOverdue && !isVoid(claim, zone.set);
+  }
+  if (zone.pods === undefined) return true;
+  const claimed = zone.pods.find((pod) => pod.uid === claim.uid);
+  if (claimed !== undefined) return claimed.isTerminating || !(isOverdue || isVoid(claim, claimed));
+  return !hasSuccessor(claim, zone, zone.pods, nowMs);
+}
+
+/** The pod that takes the place is available; or there is no such place any more. */
+function hasSuccessor(claim: Claim, { group, set }: SeenZone, pods: readonly PodView[], nowMs: number): boolean {
+  const ordinal = claim.ordinal ?? -1;
+  if (ordinal < set.firstOrdinal || ordinal >= set.firstOrdinal + set.replicas) return true;
+  const successor = pods.find((pod) => pod.ordinal === ordinal);
+  return successor !== undefined && isAvailable(successor, group, set.minReadySeconds, nowMs);
+}
+
+/** A decrease that was seen to be carried out counts from the instant at which it was announced, once. */
+function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined, seenMs: number): Ledger['downscales'] {
+  if (claim.verb !== 'scaleDown' || claim.from === undefined || claim.to === undefined) return [];
+  if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
+  const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
+  if (isDated) return [];
+  // Nobody knows when the request arrived: at the latest now, and no later than a request can live.
+  const atMs = Math.max(claim.atMs, Math.min(seenMs, claim.atMs + unappliedClaimMs));
+  return [{ zone: claim.zone, atMs, from: claim.from, to: claim.to }];
+}

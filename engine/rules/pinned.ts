@@ -1,0 +1,92 @@
+// The strategy `pinned`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
+
+import { formatDuration } from '../../policies/duration.ts';
+import { isPinned } from '../../policies/strategies.ts';
+import type { GroupContext } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import { isBelievable } from '../observe/clock-skew.ts';
+import type { ZoneView } from '../observe/view.ts';
+import { result } from '../rule.ts';
+import { wordsOn } from '../run/requests.ts';
+import { isUnknown, type Pin, type PodView, type RunState } from '../snapshot.ts';
+import { templateOf } from '../strategies/pinned/pins.ts';
+import type { RollQuestion } from './roll.ts';
+
+/** How often a pod is taken away so that it comes back at one revision; then a person is asked for. */
+export const mostPlacements = 2;
+
+/** How long after the first attempt the second one comes, in milliseconds: a webhook that was installed, or restarted, a moment ago is there by then. */
+const pauseMs = 30_000;
+
+/** When a revision that could not be read is asked for again, in milliseconds. */
+const askedAgainMs = 5_000;
+
+/** What both rules answer; nothing under the other engines. */
+export function pinResults(question: RollQuestion): readonly RuleResult[] {
+  return isPinned(question.context.group) ? [revisionKnown(question), pinApplied(question)] : [];
+}
+
+interface Misplaced {
+  readonly pod: PodView;
+  readonly pin: Pin;
+}
+
+function misplaced({ group, view }: Pick<GroupContext, 'group' | 'view'>, { zone, target, pods, claims }: ZoneView): readonly Misplaced[] {
+  if (!isPinned(group)) return [];
+  return (view.ledger.pins ?? []).flatMap((pin): readonly Misplaced[] => {
+    if (pin.zone !== zone.name || pin.revision !== target) return [];
+    const pod = pods.find(({ ordinal, isTerminating }) => ordinal === pin.ordinal && !isTerminating);
+    const isPlaced = pod === undefined || pod.revision === pin.revision || pod.uid === pin.replaces;
+    return isPlaced || claims.some(({ uid }) => uid === pod.uid) ? [] : [{ pod, pin }];
+  });
+}
+
+/** Pods that were to come back at the revision of the run and did not, as when the webhook could not be reached. */
+export function misplacedPods(context: Pick<GroupContext, 'group' | 'view'>, zone: ZoneView): readonly PodView[] {
+  return misplaced(context, zone).map(({ pod }) => pod);
+}
+
+/**
+ * The StatefulSet controller makes every pod at the current revision, and the webhook on its creation changes that. Where the webhook is missing each further attempt
+ * would be a restart for nothing, in every zone, so after two of one pod somebody has to look. A `retry` that came later lets them go again.
+ */
+function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
+  const limit = `${mostPlacements} attempts`;
+  const describe = (found: readonly Misplaced[]): string => found.map(({ pod }) => `${pod.name} at ${pod.revision}`).join(', ');
+  const lasting = context.view.zones.flatMap((view) => misplaced(context, view)).filter((one) => isLasting(context, run, one));
+  if (lasting.length > 0) {
+    const wanted = [...new Set(lasting.map(({ pin }) => pin.revision))];
+    const fact = `${describe(lasting)} came back ${mostPlacements} times and not at ${wanted.join(', ')}: the webhook on the creation of pods was not asked, or did not answer`;
+    const source = { object: `ControllerRevision ${context.group.namespace}/${wanted[0]}` };
+    return result('pin-applied', 'wait', fact, { limit, source });
+  }
+  const wrong = misplaced(context, zone.view);
+  if (wrong.length === 0) return result('pin-applied', 'ok', 'every pinned pod runs its revision');
+  const fact = `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'goes' : 'go'} again`;
+  const againMs = Math.max(...wrong.map(({ pin: { atMs = 0 } }) => (isBelievable(context, atMs) ? atMs + pauseMs : 0)));
+  if (againMs <= context.nowMs) return result('pin-applied', 'ok', fact, { limit });
+  return result('pin-applied', 'wait', fact, { limit: `${formatDuration(pauseMs)} later`, earliestMs: againMs });
+}
+
+/** An attempt that a fast clock has dated ahead was before every word that was said since. */
+function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): boolean {
+  const { placements, atMs = 0 } = pin;
+  if (placements < mostPlacements) return false;
+  const sinceMs = isBelievable(context, atMs) ? atMs : 0;
+  return !wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
+}
+
+/** A pod is taken away only when what it is to become can be made. Nobody has to know it where nobody looks, as in a plan from manifests. */
+function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
+  const { set, zone, target: name } = view;
+  const { revisions } = context.snapshot;
+  if (set === undefined || revisions === undefined) return result('revision-known', 'skip', 'no ControllerRevision was asked for');
+  if (name === set.status.currentRevision) return result('revision-known', 'ok', `${name} is the current revision of ${set.name}`);
+  const template = templateOf(context.view, context.snapshot, { zone: zone.name, statefulSet: set.name, name });
+  const source = { object: `ControllerRevision ${context.group.namespace}/${name}` };
+  const details = { source, earliestMs: context.nowMs + askedAgainMs };
+  if (template === undefined) return result('revision-known', 'unknown', `the ControllerRevision ${name} was not read yet`, details);
+  if (isUnknown(template))
+    return result('revision-known', 'unknown', `the ControllerRevision ${name} could not be read: ${template.unknown}`, details);
+  return result('revision-known', 'ok', `the template of ${name} is known`, { source });
+}

@@ -1,0 +1,134 @@
+// Whether what is registered is what an installation registers: everything that was changed, one sentence each.
+import { canonicalJson } from '../policies/canonical-json.ts';
+import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
+import { conditionsOf, isForGood, memberCondition, membersIn, narrowed } from './narrowing.ts';
+import type { InstallOptions } from './object.ts';
+import { everywhere, type Member } from './scope.ts';
+import { configurationName, pinConfigurationName, webhooksOf } from './webhooks.ts';
+
+/** As far as it is read here, of `webhooks` of a configuration. */
+type Row = Readonly<Record<string, unknown>>;
+
+export interface Registered {
+  readonly kind: string;
+  readonly name: string;
+  readonly webhooks: readonly Row[];
+}
+
+export interface RegistrationQuestion {
+  /** Of the agent. */
+  readonly namespace: string;
+  /** Every StatefulSet that is protected now; absent when nobody knows. */
+  readonly members?: readonly Member[] | undefined;
+  /** Every StatefulSet of a group of the strategy `pinned`, enforced or not; absent when nobody knows. */
+  readonly pinned?: readonly Member[] | undefined;
+}
+
+/** What the API server fills in where nothing is said. */
+const absent: Readonly<Record<string, unknown>> = { namespaceSelector: {}, objectSelector: {} };
+const compared = [
+  'rules',
+  'failurePolicy',
+  'matchPolicy',
+  'sideEffects',
+  'timeoutSeconds',
+  'admissionReviewVersions',
+  'namespaceSelector',
+  'objectSelector',
+] as const;
+
+/** What makes no difference to our own configurations. */
+const anyOptions: InstallOptions = {
+  ...{ namespace: '', image: '', replicas: 1, scope: everywhere },
+  ...{ hasCompat: false, hasNamespace: false, isEnforced: false, isMembersOnly: false, hasAdmissionPolicies: false },
+};
+
+/**
+ * Empty when our own configurations are as they were installed. Those that are missing altogether are named as such; the one that pins pods is
+ * missed where a group needs it, and the others unless `isPinOnly`.
+ */
+export function registrationProblems(
+  stored: readonly Registered[],
+  question: RegistrationQuestion,
+  { isPinOnly = false }: { readonly isPinOnly?: boolean } = {},
+): readonly string[] {
+  const { namespace, members, pinned } = question;
+  return webhooksOf({ ...anyOptions, namespace }).flatMap(({ kind, metadata: { name }, webhooks }) => {
+    const isPin = name === pinConfigurationName({ namespace });
+    if (isPinOnly && !isPin) return [];
+    const found = stored.find((one) => one.kind === kind && one.name === name);
+    if (found !== undefined) {
+      const heard = isPin ? pinned : members;
+      return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, heard));
+    }
+    if (!isPin) return [`${kind} ${name} is not there`];
+    const lost = listed((pinned ?? []).map(keyOf));
+    return lost === '' ? [] : [`${kind} ${name} is not there, so that no pod of ${lost} is made at the revision that it is pinned to`];
+  });
+}
+
+/** Names of all configurations of our own, whether they are there or not. */
+export function ownNames({ namespace }: Pick<RegistrationQuestion, 'namespace'>): readonly string[] {
+  return [configurationName({ namespace }), pinConfigurationName({ namespace })];
+}
+
+/** At most three of them; empty for none. */
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? '' : `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
+}
+
+function problemsOf(where: string, wanted: Row, rows: readonly Row[], members: readonly Member[] | undefined): readonly string[] {
+  const name = String(wanted['name']);
+  const row = rows.find((one) => one['name'] === name);
+  if (row === undefined) return [`${where} has no webhook ${name}`];
+  const isSame = (field: string): boolean =>
+    canonicalJson(row[field] ?? absent[field] ?? null) === canonicalJson(wanted[field] ?? absent[field] ?? null);
+  const changed = compared.filter((field) => !isSame(field));
+  const service = (one: Row): unknown => (one['clientConfig'] as Readonly<Record<string, unknown>> | undefined)?.['service'] ?? null;
+  return [
+    ...changed.map((field) => `${field} of webhook ${name} in ${where} was changed`),
+    ...(canonicalJson(service(row)) === canonicalJson(service(wanted)) ? [] : [`clientConfig of webhook ${name} in ${where} was changed`]),
+    ...conditionProblems(row, wanted, members).map((problem) => `${problem} of webhook ${name} in ${where}`),
+  ];
+}
+
+function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | undefined): readonly string[] {
+  const [has, wants] = [conditionsOf(row), conditionsOf(wanted)];
+  const lacking = wants.filter((one) => !has.some((other) => isSameCondition(one, other)));
+  const added = has.filter((one) => !wants.some(({ name }) => name === one.name));
+  const foreign = added.filter((one) => !isNarrowing(row, one));
+  const named = added.filter((one) => isNarrowing(row, one)).map(({ expression }) => new Set(membersIn(expression).map(keyOf)));
+  const unheard = (members ?? []).map(keyOf).filter((member) => named.some((names) => !names.has(member)));
+  return [
+    ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
+    ...foreign.map(({ name }) => `matchCondition ${name} was added`),
+    ...(unheard.length === 0 ? [] : [`${listed(unheard)} is not heard`]),
+  ];
+}
+
+function isSameCondition(a: MatchCondition, b: MatchCondition): boolean {
+  return a.name === b.name && a.expression === b.expression;
+}
+
+/** Whether the condition only names StatefulSets, as the agent or `--members-only` would have written it. */
+function isNarrowing(row: Row, condition: MatchCondition): boolean {
+  const members = membersIn(condition.expression);
+  if (isForGood(condition)) {
+    const scope = { ...everywhere, members, pinned: { namespaces: [], members } };
+    const named = { ...anyOptions, scope, isMembersOnly: true };
+    const names = ['request.name', 'oldObject.metadata.name'] as const;
+    const written = [...names.flatMap((name) => [...isMember(named, name), ...isPodOfMember(named, name)]), ...isMadeForMember(named)];
+    return written.some((one) => isSameCondition(one, condition));
+  }
+  if (condition.name !== memberCondition) return false;
+  const [again] = narrowed([{ ...row, matchConditions: [] }], members);
+  return again !== undefined && conditionsOf(again).some((one) => isSameCondition(one, condition));
+}
+
+function rowsOf(webhooks: unknown): readonly Row[] {
+  return Array.isArray(webhooks) ? (webhooks as readonly Row[]) : [];
+}
+
+function keyOf({ namespace, statefulSet }: Member): string {
+  return `${namespace}/${statefulSet}`;
+}

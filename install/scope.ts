@@ -1,0 +1,167 @@
+// What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
+
+import type { GroupDefinition, PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
+import type { LoadedDocument } from '../policies/load.ts';
+import { secretKeysOf } from '../policies/named-secrets.ts';
+
+/** A kind that replicas are mirrored from, in one namespace. */
+export interface MirrorSource {
+  readonly namespace: string;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly kind: string;
+  /** Of the objects, sorted. */
+  readonly names: readonly string[];
+  readonly readsScale: boolean;
+  readonly readsObject: boolean;
+  readonly writesStatus: boolean;
+}
+
+export interface Member {
+  readonly namespace: string;
+  readonly statefulSet: string;
+}
+
+/** Groups of one engine. */
+export interface StrategyScope {
+  /** Namespaces that have such a group, or may have one that nobody has named here, sorted; undefined: every one may. */
+  readonly namespaces: readonly string[] | undefined;
+  /** Their StatefulSets, sorted, but for those that are only known by labels. */
+  readonly members: readonly Member[];
+}
+
+export interface InstallScope {
+  /** Namespaces whose groups are looked after, sorted; empty stands for every namespace. */
+  readonly namespaces: readonly string[];
+  /** Sorted by namespace, group and kind. */
+  readonly mirrors: readonly MirrorSource[];
+  /** Names of the Secrets in the agent's namespace that metric sources and channels name, sorted. */
+  readonly secrets: readonly string[];
+  /** Every StatefulSet of a group, sorted; undefined when some are only known by labels, or nothing is known. */
+  readonly members: readonly Member[] | undefined;
+  /** Groups whose pods are placed by the webhook on their creation. */
+  readonly pinned: StrategyScope;
+  /** Groups whose partition the agent moves. */
+  readonly partition: StrategyScope;
+}
+
+const anyGroup: StrategyScope = { namespaces: undefined, members: [] };
+
+/** Nothing is known: every namespace. */
+export const everywhere: InstallScope = {
+  ...{ namespaces: [], mirrors: [], secrets: [], members: undefined },
+  ...{ pinned: anyGroup, partition: anyGroup },
+};
+
+/** Whether there is a group of the engine, or may be one. */
+export function usesStrategy({ namespaces }: StrategyScope): boolean {
+  return namespaces === undefined || namespaces.length > 0;
+}
+
+/**
+ * What these policies name, together with namespaces that somebody names besides. A group whose members are found by labels is known by its
+ * namespace alone.
+ */
+export function installScope(
+  documents: readonly LoadedDocument[],
+  { groups }: Pick<PolicyBundle, 'groups'>,
+  { agentNamespace, namespaces }: { readonly agentNamespace: string; readonly namespaces: readonly string[] },
+): InstallScope {
+  const named = documents.flatMap((document): readonly string[] => {
+    switch (document.kind) {
+      case 'RolloutPolicy':
+        return document.namespace === agentNamespace ? (document.value.spec.targets.namespaces ?? []) : [document.namespace];
+      case 'RolloutGroup':
+      case 'RolloutException':
+      case 'RolloutIntent':
+        return [document.namespace];
+      default:
+        return [];
+    }
+  });
+  const all = sorted([...named, ...groups.map(({ namespace }) => namespace), ...namespaces]);
+  const isEveryGroupKnown = documents.every(
+    (one) => one.kind !== 'RolloutGroup' || groups.some(({ namespace, name }) => namespace === one.namespace && name === one.name),
+  );
+  const declared = documents.flatMap((one) =>
+    one.kind === 'RolloutGroup' ? [{ namespace: one.namespace, strategy: one.value.spec.rollout.strategy }] : [],
+  );
+  // What groups there are in a namespace that somebody names besides, nobody has said.
+  const unknown = namespaces.filter((one) => !declared.some(({ namespace }) => namespace === one));
+  const strategyScope = (strategy: GroupDefinition['rollout']['strategy']): StrategyScope => ({
+    namespaces: sorted([...unknown, ...declared.filter((one) => one.strategy === strategy).map(({ namespace }) => namespace)]),
+    members: byKey(membersOf(groups.filter(({ rollout }) => rollout.strategy === strategy)), memberKey),
+  });
+  const members = membersOf(groups);
+  return {
+    namespaces: all,
+    mirrors: mirrorsOf(groups),
+    secrets: sorted(documents.flatMap((document) => secretKeysOf(document, agentNamespace).map(({ name }) => name))),
+    members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
+    ...{ pinned: strategyScope('pinned'), partition: strategyScope('partition') },
+  };
+}
+
+function membersOf(groups: PolicyBundle['groups']): readonly Member[] {
+  return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
+}
+
+function hasSelectors(documents: readonly LoadedDocument[]): boolean {
+  return documents.some((document) => document.kind === 'RolloutGroup' && document.value.spec.members.selector !== undefined);
+}
+
+type Mirror = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
+
+function mirrorsOf(groups: PolicyBundle['groups']): readonly MirrorSource[] {
+  const byKind = new Map<string, MirrorSource>();
+  for (const { namespace, zones } of groups) {
+    for (const { replicas } of zones) {
+      if (replicas.kind !== 'mirror') continue;
+      const source = mirrorOf(namespace, replicas);
+      const key = mirrorKey(source);
+      const before = byKind.get(key);
+      byKind.set(key, before === undefined ? source : merged(before, source));
+    }
+  }
+  return byKey([...byKind.values()], mirrorKey);
+}
+
+function mirrorOf(namespace: string, { apiVersion, resourceKind, name, read, writeBack }: Mirror): MirrorSource {
+  return {
+    namespace,
+    group: apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '',
+    kind: resourceKind,
+    names: [name],
+    readsScale: read === 'scale',
+    readsObject: read !== 'scale',
+    writesStatus: writeBack === 'status',
+  };
+}
+
+function merged(a: MirrorSource, b: MirrorSource): MirrorSource {
+  return {
+    ...a,
+    names: sorted([...a.names, ...b.names]),
+    readsScale: a.readsScale || b.readsScale,
+    readsObject: a.readsObject || b.readsObject,
+    writesStatus: a.writesStatus || b.writesStatus,
+  };
+}
+
+function mirrorKey({ namespace, group, kind }: MirrorSource): string {
+  return `${namespace} ${group} ${kind}`;
+}
+
+function memberKey({ namespace, statefulSet }: Member): string {
+  return `${namespace}/${statefulSet}`;
+}
+
+function sorted(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].sort();
+}
+
+/** In the order of their keys, each key once. */
+function byKey<T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] {
+  const first = new Map(items.map((item) => [keyOf(item), item]));
+  return [...first.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
+}

@@ -1,0 +1,131 @@
+// Whose rights count in which namespace: the account of each agent that decides there, as far as it can be told, and what it may do.
+import { isStatus } from '../../../cluster/request/failure.ts';
+import { getObject } from '../../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { isUnknown, type Known } from '../../../engine/snapshot.ts';
+import type { Cluster } from '../../connection.ts';
+import { leaseDeciding } from '../../live/deciding.ts';
+import { namespacesFlagOf } from '../../source/agent-flags.ts';
+import type { AccountFact, LeaseFact, PublishedFact } from '../check.ts';
+import { readRights, whoAmI } from './rights.ts';
+
+export interface AccountsQuestion {
+  /** Namespaces of the groups. */
+  readonly watched: readonly string[];
+  /** Namespaces with groups whose pods are pinned. */
+  readonly pinned: readonly string[];
+  /** Namespaces with groups whose replicas come from a ReplicaTemplate. */
+  readonly mirroring?: readonly string[];
+  readonly leases: Known<readonly LeaseFact[]>;
+  readonly published: Known<readonly PublishedFact[]>;
+  /** `namespace/name`, when somebody says so: for every namespace. */
+  readonly serviceAccount?: string;
+  /** Of the agent, when somebody says so. */
+  readonly agentNamespace?: string;
+  /** Where the agent is expected while none holds a Lease. */
+  readonly usualNamespace: string;
+}
+
+/** In deploy/rbac.yaml. */
+const agentAccount = 'rollout-group-agent';
+const tellUs = 'name it with --agent-service-account NAMESPACE/NAME';
+
+const serviceAccounts: Resource = { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', isNamespaced: true };
+
+/** An agent and the namespaces that it decides about. */
+interface Deciding {
+  readonly agentNamespace: string;
+  /** Absent while nobody holds one. */
+  readonly lease?: LeaseFact;
+  readonly namespaces: string[];
+}
+
+/** One entry for each agent, and one for all namespaces of which it cannot be told. */
+export async function readAccounts(cluster: Cluster, question: AccountsQuestion): Promise<readonly AccountFact[]> {
+  const { deciding, undecided } = share(question);
+  const facts: AccountFact[] = [];
+  for (const agent of deciding) {
+    const pod = await podOf(cluster, agent);
+    const account = question.serviceAccount ?? (await accountOf(cluster, agent, pod));
+    const { agentNamespace } = agent;
+    const told = namespacesFlagOf(fieldAt(pod, ['spec']));
+    const isWatched = (one: string): boolean => told === undefined || told.includes('*') || told.includes(one);
+    const namespaces = agent.namespaces.filter(isWatched);
+    const others = agent.namespaces.filter((one) => !isWatched(one));
+    const unwatched = others.length === 0 ? {} : { unwatched: { namespaces: others, told: `-namespaces=${(told ?? []).join(',')}` } };
+    if (typeof account !== 'string') facts.push({ name: agentNamespace, rights: account, ...unwatched });
+    else {
+      const { pinned, mirroring = [] } = question;
+      facts.push({
+        name: account,
+        rights: await readRights(cluster, { account, agentNamespace, namespaces, pinned, mirroring }),
+        ...unwatched,
+      });
+    }
+  }
+  if (undecided.length > 0) {
+    const unknown = `several agents are there, and which one decides in ${undecided.join(', ')} is not known; ${tellUs}`;
+    facts.push({ name: undecided.join(', '), rights: { unknown } });
+  }
+  return facts;
+}
+
+function share({ watched, leases, published, serviceAccount, agentNamespace, usualNamespace }: AccountsQuestion) {
+  const all = isUnknown(leases) ? [] : leases.filter(({ holder }) => holder !== '');
+  const held = agentNamespace === undefined ? all : all.filter(({ namespace }) => namespace === agentNamespace);
+  const [first] = held;
+  if (serviceAccount !== undefined || held.length < 2) {
+    const only: Deciding = { agentNamespace: first?.namespace ?? usualNamespace, namespaces: [...watched], ...(first && { lease: first }) };
+    // An account that was named is that of the agent in charge.
+    return { deciding: [serviceAccount === undefined ? only : { ...only, agentNamespace: usualNamespace }], undecided: [] };
+  }
+  const deciding = new Map<LeaseFact, Deciding>();
+  const undecided: string[] = [];
+  for (const namespace of watched) {
+    const lease = leaseDeciding(held, published, namespace);
+    if (lease === undefined) {
+      undecided.push(namespace);
+      continue;
+    }
+    const agent = deciding.get(lease) ?? { agentNamespace: lease.namespace, lease, namespaces: [] };
+    agent.namespaces.push(namespace);
+    deciding.set(lease, agent);
+  }
+  return { deciding: [...deciding.values()], undecided };
+}
+
+/** Of the agent's pod; else the usual one, if it exists. An agent that runs elsewhere under a name of its own has neither. */
+async function accountOf(
+  cluster: Cluster,
+  { agentNamespace: namespace, lease }: Deciding,
+  pod: KubernetesObject | undefined,
+): Promise<Known<string>> {
+  const { env, timeoutMs } = cluster;
+  const name = fieldAt(pod, ['spec', 'serviceAccountName']);
+  if (typeof name === 'string' && name !== '') return `${namespace}/${name}`;
+  const usual = `${namespace}/${agentAccount}`;
+  if ((await whoAmI(cluster)) === `system:serviceaccount:${namespace}:${agentAccount}`) return usual;
+  try {
+    const site = 'doctor.agentAccount';
+    const account = await getObject(env, serviceAccounts, { namespace, name: agentAccount }, { site, timeoutMs });
+    if (account !== undefined) return usual;
+  } catch (error) {
+    if (!isStatus(error, 403)) throw error;
+    return { unknown: `no permission to get serviceaccounts in ${namespace}, so that the account of the agent is not known; ${tellUs}` };
+  }
+  const who = lease === undefined ? 'no agent runs' : `no Pod tells the account of ${lease.holder}`;
+  return { unknown: `${who}, and there is no ServiceAccount ${usual}; ${tellUs}` };
+}
+
+/** The identity of an agent begins with the name of its pod; undefined when there is no such pod, or pods may not be read. */
+async function podOf({ env, timeoutMs }: Cluster, { agentNamespace: namespace, lease }: Deciding): Promise<KubernetesObject | undefined> {
+  const name = lease?.holder.replace(/_[^_]*$/, '') ?? '';
+  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) return undefined;
+  try {
+    return await getObject(env, resources.pods, { namespace, name }, { site: 'doctor.agentPod', timeoutMs });
+  } catch (error) {
+    if (isStatus(error, 403)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,257 @@
+// Everything that doctor's checks look at, read from the cluster. What may not be read is unknown, and says what is missing.
+
+import { isStatus } from '../../../cluster/request/failure.ts';
+import { getObject, listObjects } from '../../../cluster/request/read.ts';
+import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { canonicalJson } from '../../../engine/hash.ts';
+import { ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
+import { observePodBudget } from '../../../engine/observe/budget.ts';
+import { observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
+import { fieldAt, instantMs } from '../../../engine/observe/raw.ts';
+import { releaseLabel } from '../../../engine/release/release-document.ts';
+import { isUnknown, type Known } from '../../../engine/snapshot.ts';
+import { usualAgentNamespace } from '../../../policies/agent-namespace.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { customResourceDefinition } from '../../../policies/schema/crd.ts';
+import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
+import { isPinned } from '../../../policies/strategies.ts';
+import type { Cluster } from '../../connection.ts';
+import { agentLeaseName } from '../../live/agent.ts';
+import { failingChannels } from '../../live/channels.ts';
+import { readDecisions } from '../../live/deciding.ts';
+import { readPolicyFiles } from '../../policy-files.ts';
+import { comparedObjects, listIn, orUnknown, readObjects } from '../../source/cluster/cluster.ts';
+import { asFile } from '../../source/cluster/policies.ts';
+import type { AutoscalerFact, Facts, KindFact, LeaseFact, LedgerFact, OperatorFact, PublishedFact } from '../check.ts';
+import { readAccounts } from './accounts.ts';
+import { readAdmissionPolicies } from './policies.ts';
+import { readNamedSecrets } from './secrets.ts';
+import { readRegistration, readWebhookAccounts } from './webhooks.ts';
+
+export interface DoctorScope {
+  /** undefined: every namespace. */
+  readonly namespaces: readonly string[] | undefined;
+  /** Instead of the one in which a Lease of the usual name is found. */
+  readonly agentNamespace?: string;
+  /** `namespace/name`, instead of the usual account in the agent's namespace. */
+  readonly serviceAccount?: string;
+}
+
+const deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', isNamespaced: true };
+const scaledObjects: Resource = {
+  group: 'keda.sh',
+  version: 'v1alpha1',
+  plural: 'scaledobjects',
+  kind: 'ScaledObject',
+  isNamespaced: true,
+};
+
+/** @throws ApiFailure when StatefulSets may not be read: there would be nothing to look at. */
+export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
+  const { namespaces } = scope;
+  const list = (resource: Resource) => orUnknown(resource, listIn(cluster, resource, namespaces));
+  const [leases, published] = await Promise.all([readLeases(cluster, scope), readDecisions(cluster, namespaces)]);
+  const agentNamespace = scope.agentNamespace ?? leaseInCharge(leases, published)?.namespace ?? usualAgentNamespace;
+  const [objects, clock, deployed, autoscalers, scaled, documents, installed] = await Promise.all([
+    readObjects(cluster, namespaces, agentNamespace),
+    readVersion(cluster, nowMs),
+    list(deployments),
+    list(resources.horizontalPodAutoscalers),
+    list(scaledObjects),
+    orUnknown(resources.configMaps, listIn(cluster, resources.configMaps, namespaces, ledgerLabel.key)),
+    readKinds(cluster),
+  ]);
+  const { resolution, findings } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace });
+  const groups = resolution.bundle.groups;
+  const registration = await readRegistration(cluster, { agentNamespace, groups });
+  const policies = await readAdmissionPolicies(cluster, { agentNamespace, groups, registration });
+  const secrets = await readNamedSecrets(cluster, agentNamespace);
+  const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
+  const pinned = groups.filter(isPinned).map(({ namespace }) => namespace);
+  const mirroring = groups.filter(isMirrored).map(({ namespace }) => namespace);
+  const accounts = await readAccounts(cluster, {
+    ...scope,
+    watched,
+    pinned,
+    mirroring,
+    leases,
+    published,
+    usualNamespace: agentNamespace,
+  });
+  return {
+    ...clock,
+    agentNamespace,
+    leases,
+    published,
+    kinds: installed,
+    registration,
+    ...(policies === undefined ? {} : { admissionPolicies: policies }),
+    secrets,
+    accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, pinned, known: accounts }))],
+    operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
+    autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...(isUnknown(scaled) ? [] : scaled)].flatMap(autoscalerOf),
+    groups,
+    findings,
+    statefulSets: objects.statefulSets,
+    sets: objects.statefulSets.map(observeStatefulSet).flatMap((set) => (isUnknown(set) ? [] : [set])),
+    pods: isUnknown(objects.pods)
+      ? objects.pods
+      : objects.pods.map((pod) => observePod(pod)).flatMap((pod) => (isUnknown(pod) ? [] : [pod])),
+    budgets: isUnknown(objects.podBudgets)
+      ? objects.podBudgets
+      : objects.podBudgets.map(observePodBudget).flatMap((budget) => (isUnknown(budget) ? [] : [budget])),
+    ledgers: isUnknown(documents) ? documents : documents.flatMap(ledgerOf),
+    ...(isUnknown(documents) ? {} : { failingChannels: documents.flatMap(failingChannels) }),
+  };
+}
+
+/** Whether replicas of the group come from a ReplicaTemplate. */
+function isMirrored({ zones }: GroupDefinition): boolean {
+  return zones.some(({ replicas }) => replicas.kind === 'mirror' && replicas.resourceKind === 'ReplicaTemplate');
+}
+
+/** Of the agent that decided about what is looked at; several may be there, each with namespaces of its own. */
+function leaseInCharge(leases: Known<readonly LeaseFact[]>, published: Known<readonly PublishedFact[]>): LeaseFact | undefined {
+  const held = isUnknown(leases) ? [] : leases.filter(({ holder }) => holder !== '');
+  const deciders = new Set(isUnknown(published) ? [] : published.map(({ leader }) => leader));
+  return held.find(({ holder }) => deciders.has(holder)) ?? held[0];
+}
+
+/** The header Date has whole seconds, and the answer may have been made at any time between question and answer. */
+const dateResolutionMs = 1_000;
+
+async function readVersion({ env, timeoutMs }: Cluster, nowMs: () => number) {
+  const askedMs = nowMs();
+  const { status, body, headers } = await env.kubernetes.request({ method: 'GET', path: '/version', timeoutMs, site: 'doctor.version' });
+  const answeredMs = nowMs();
+  const serverMs = Date.parse(headers['date'] ?? '');
+  const version = status === 200 ? parsedVersion(body) : undefined;
+  const known: Pick<Facts, 'nowMs' | 'clockDoubtMs' | 'serverMs' | 'serverVersion'> = {
+    nowMs: (askedMs + answeredMs) / 2,
+    clockDoubtMs: (answeredMs - askedMs) / 2 + dateResolutionMs,
+    serverMs: Number.isNaN(serverMs) ? { unknown: 'the API server does not say what time it is' } : serverMs + dateResolutionMs / 2,
+    serverVersion: version ?? { unknown: `the version of the API server cannot be read (${status})` },
+  };
+  return known;
+}
+
+function parsedVersion(body: string): string | undefined {
+  try {
+    const version = fieldAt(JSON.parse(body), ['gitVersion']);
+    return typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Those of the usual name, everywhere if that may be read, else where an agent may be. */
+async function readLeases(cluster: Cluster, { agentNamespace, namespaces }: DoctorScope): Promise<Known<readonly LeaseFact[]>> {
+  // By name: every node has a Lease too.
+  const options = { fieldSelector: `metadata.name=${agentLeaseName}`, site: 'doctor.leases', timeoutMs: cluster.timeoutMs };
+  const listed = listObjects(cluster.env, resources.leases, options).then(({ items }) => items);
+  const everywhere = await orUnknown(resources.leases, listed);
+  const named = [...new Set([agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
+  const found = isUnknown(everywhere) ? await namedLeases(cluster, named) : everywhere;
+  return isUnknown(found) ? found : found.map(leaseOf);
+}
+
+async function namedLeases({ env, timeoutMs }: Cluster, namespaces: readonly string[]): Promise<Known<readonly KubernetesObject[]>> {
+  const found: KubernetesObject[] = [];
+  let isForbidden = true;
+  for (const namespace of namespaces) {
+    try {
+      const lease = await getObject(env, resources.leases, { namespace, name: agentLeaseName }, { site: 'doctor.lease', timeoutMs });
+      isForbidden = false;
+      if (lease !== undefined) found.push(lease);
+    } catch (error) {
+      if (!isStatus(error, 403)) throw error;
+    }
+  }
+  return isForbidden ? { unknown: `no permission to get leases in ${namespaces.join(', ')}` } : found;
+}
+
+function leaseOf(object: KubernetesObject): LeaseFact {
+  const { namespace = '', name } = object.metadata;
+  const holder = fieldAt(object, ['spec', 'holderIdentity']);
+  const renewed = fieldAt(object, ['spec', 'renewTime']);
+  const acquired = fieldAt(object, ['spec', 'acquireTime']);
+  const seconds = fieldAt(object, ['spec', 'leaseDurationSeconds']);
+  return {
+    namespace,
+    name,
+    holder: typeof holder === 'string' ? holder : '',
+    renewedMs: typeof renewed === 'string' ? instantMs(renewed) : undefined,
+    acquiredMs: typeof acquired === 'string' ? instantMs(acquired) : undefined,
+    durationMs: (typeof seconds === 'number' ? seconds : 15) * 1000,
+  };
+}
+
+function operatorOf(object: KubernetesObject): readonly OperatorFact[] {
+  const containers = fieldAt(object, ['spec', 'template', 'spec', 'containers']);
+  const images = Array.isArray(containers) ? containers.map((container) => String(fieldAt(container, ['image']) ?? '')) : [];
+  const image = images.find((one) => /(?:^|\/)rollout-operator(?:-[\w-]+)?(?:[:@]|$)/.test(one));
+  const replicas = fieldAt(object, ['status', 'replicas']) ?? 0;
+  const { namespace = '', name } = object.metadata;
+  return image === undefined ? [] : [{ namespace, name, image, replicas: Number(replicas) }];
+}
+
+function autoscalerOf(object: KubernetesObject): readonly AutoscalerFact[] {
+  const target = fieldAt(object, ['spec', 'scaleTargetRef']);
+  const { namespace = '', name } = object.metadata;
+  const targetName = fieldAt(target, ['name']);
+  // KEDA scales a Deployment when no kind is named.
+  const kind = fieldAt(target, ['kind']) ?? 'Deployment';
+  if (typeof targetName !== 'string' || typeof kind !== 'string') return [];
+  return [{ namespace, kind: object.kind ?? '', name, target: { kind, name: targetName } }];
+}
+
+function ledgerOf(object: KubernetesObject): readonly LedgerFact[] {
+  const { labels = {}, namespace = '', name } = object.metadata;
+  if (labels[ledgerLabel.key] !== ledgerLabel.value) return [];
+  const isReleased = labels[releaseLabel.key] === releaseLabel.value;
+  const goneMs = isReleased ? goneSince(fieldAt(object, ['data', ledgerKey])) : undefined;
+  return [{ namespace, name, ...(isReleased ? { isReleased } : {}), ...(goneMs === undefined ? {} : { goneMs }) }];
+}
+
+/** Of a ledger's text; undefined when it does not say. */
+function goneSince(text: unknown): number | undefined {
+  try {
+    const goneMs = typeof text === 'string' ? fieldAt(JSON.parse(text), ['release', 'goneMs']) : undefined;
+    return typeof goneMs === 'number' ? goneMs : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> {
+  const { env, timeoutMs } = cluster;
+  const all = (Object.keys(kinds) as Kind[]).filter((kind) => kinds[kind].plural !== undefined);
+  return Promise.all(
+    all.map(async (kind): Promise<KindFact> => {
+      const definition = customResourceDefinition(kind);
+      const name = String(fieldAt(definition, ['metadata', 'name']));
+      try {
+        const live = await getObject(env, resources.customResourceDefinitions, { name }, { site: 'doctor.kind', timeoutMs });
+        return { kind, isServed: live !== undefined, isOurs: live !== undefined && saysTheSame(definition, live) };
+      } catch (error) {
+        if (!isStatus(error, 403)) throw error;
+        const unknown = { unknown: 'no permission to get customresourcedefinitions, so that its version is not known' };
+        return { kind, isServed: await isServed(cluster, kind), isOurs: unknown };
+      }
+    }),
+  );
+}
+
+async function isServed({ env, timeoutMs }: Cluster, kind: Kind): Promise<boolean> {
+  const path = '/apis/rollout-group.dev/v1alpha1';
+  const { status, body } = await env.kubernetes.request({ method: 'GET', path, timeoutMs, site: 'doctor.served' });
+  return status === 200 && body.includes(`"kind":"${kind}"`);
+}
+
+/** Whether the installed definition has everything that ours says; the API server adds fields of its own. */
+function saysTheSame(ours: unknown, live: unknown): boolean {
+  if (Array.isArray(ours))
+    return Array.isArray(live) && ours.length === live.length && ours.every((entry, index) => saysTheSame(entry, live[index]));
+  if (typeof ours !== 'object' || ours === null) return canonicalJson(ours) === canonicalJson(live);
+  return Object.entries(ours).every(([key, value]) => value === undefined || saysTheSame(value, fieldAt(live, [key])));
+}

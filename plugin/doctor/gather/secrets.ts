@@ -1,0 +1,37 @@
+// Whether the Secrets are there that metric sources and notification channels of the agent's namespace name. Nothing of them is kept or shown.
+import { isStatus } from '../../../cluster/request/failure.ts';
+import { namedSecretProblem, secretReader } from '../../../cluster/request/secret.ts';
+import { isUnknown, type Known } from '../../../engine/snapshot.ts';
+import { loadObjects } from '../../../policies/live/objects.ts';
+import { secretKeysOf } from '../../../policies/named-secrets.ts';
+import type { Cluster } from '../../connection.ts';
+import { metricSources, notificationChannels } from '../../live/kinds.ts';
+import { listIn, orUnknown } from '../../source/cluster/cluster.ts';
+import type { SecretsFact } from '../check.ts';
+
+/** Unknown where the objects that may name some may not be read. */
+export async function readNamedSecrets(cluster: Cluster, agentNamespace: string): Promise<Known<SecretsFact>> {
+  const lists = await Promise.all(
+    [metricSources, notificationChannels].map((resource) => orUnknown(resource, listIn(cluster, resource, [agentNamespace]))),
+  );
+  const unread = lists.find(isUnknown);
+  if (unread !== undefined) return unread;
+  const { documents } = loadObjects(lists.flatMap((list) => (isUnknown(list) ? [] : list)));
+  const named = documents.flatMap((document) =>
+    secretKeysOf(document, agentNamespace).map((key) => ({ key, object: `${document.kind} ${agentNamespace}/${document.name}` })),
+  );
+  const { env, timeoutMs } = cluster;
+  const read = secretReader(env, { namespace: agentNamespace, site: 'doctor.secret', timeoutMs: () => timeoutMs });
+  const problems: string[] = [];
+  const forbidden: string[] = [];
+  for (const { key, object } of named) {
+    try {
+      const found = await read(key);
+      if ('problem' in found) problems.push(`${object}: ${namedSecretProblem(key, found.problem, agentNamespace)}`);
+    } catch (error) {
+      if (!isStatus(error, 403)) throw error;
+      forbidden.push(key.name);
+    }
+  }
+  return { named: named.length, problems: [...new Set(problems)], forbidden: [...new Set(forbidden)] };
+}

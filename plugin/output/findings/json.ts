@@ -1,0 +1,24 @@
+// Findings for programs: one document, or one line per finding.
+import { countFindings } from '../../../policies/findings/finding.ts';
+import type { OutputStream } from '../../context.ts';
+import { writeDocument, writeLines } from '../formats.ts';
+import type { FindingsReport } from './findings.ts';
+
+/** One document of kind `LintResult`. */
+export async function writeFindingsJson(stream: OutputStream, { findings, files, exitCode }: FindingsReport): Promise<void> {
+  const { error: errors, warning: warnings, notice: notices } = countFindings(findings);
+  await writeDocument(stream, 'json', {
+    kind: 'LintResult',
+    exitCode,
+    summary: { files: files.length, findings: findings.length, errors, warnings, notices },
+    findings,
+  });
+}
+
+/** One document of kind `Finding` per line; no line when there is none. */
+export function writeFindingsLines(stream: OutputStream, { findings }: FindingsReport): void {
+  writeLines(
+    stream,
+    findings.map((finding) => ({ kind: 'Finding', ...finding })),
+  );
+}

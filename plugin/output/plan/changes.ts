@@ -1,0 +1,122 @@
+// How the changes of a plan read: a short name for the field, what was and what will be, and what follows.
+import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
+import { plural } from '../words.ts';
+
+export interface ChangeLine {
+  readonly field: string;
+  readonly value: string;
+  readonly consequence: string;
+}
+
+/** One line per change of the group, with the number of pods that each disturbs. `fullPaths` keeps the whole path of each field. */
+export function changeLines(group: GroupPlan, { fullPaths = false } = {}): readonly ChangeLine[] {
+  const containers = new Set(group.changes.map((change) => containerOf(change.field)).filter((name) => name !== undefined));
+  const restarted = new Set<string>();
+  return group.changes.map((change) => {
+    const zones = zonesText(group, change);
+    const isRepeated = change.consequence === 'restart' && restarted.has(zones);
+    if (change.consequence === 'restart') restarted.add(zones);
+    return {
+      field: fieldText(change, fullPaths, containers.size > 1),
+      value: [changeText(change), zones].filter((part) => part !== '').join('  '),
+      consequence: isRepeated ? 'same restart' : consequenceText(group, change),
+    };
+  });
+}
+
+function fieldText(change: PlannedChange, isFull: boolean, nameContainer: boolean): string {
+  if (change.kind === 'created' || change.kind === 'deleted') return 'StatefulSet';
+  return isFull ? change.field : shortField(change.field, nameContainer);
+}
+
+const containerPath = /^spec\.template\.spec\.(?:initC|c)ontainers\[([^\]]*)\]\.?/;
+
+function containerOf(field: string): string | undefined {
+  return containerPath.exec(field)?.[1];
+}
+
+/** The part of a path that tells it from the others: `image`, `resources.limits.memory`. */
+function shortField(field: string, nameContainer: boolean): string {
+  const container = containerOf(field);
+  if (container !== undefined) {
+    const rest = field.replace(containerPath, '') || `container ${container}`;
+    return nameContainer ? `${container} ${rest}` : rest;
+  }
+  const annotation = /^metadata\.(?:annotations|labels)(?:\[(.+)\]|\.(.+))$/.exec(field);
+  return annotation?.[1] ?? annotation?.[2] ?? field.replace(/^spec\.(?:template\.(?:spec\.)?)?/, '');
+}
+
+/** `a -> b`; entries of lists, and what is new or gone, as `added …` and `removed …`. */
+export function changeText(change: PlannedChange): string {
+  const { before, after } = change;
+  if (change.kind === 'created') return 'new';
+  if (change.kind === 'deleted') return 'deleted';
+  if (Array.isArray(before) || Array.isArray(after)) return listText(asList(before), asList(after));
+  if (before === undefined && after === undefined) return 'the order of the entries';
+  if (before === undefined) return `added ${valueText(after)}`;
+  if (after === undefined) return `removed ${valueText(before)}`;
+  return `${valueText(before)} -> ${sameImage(before, after) ?? valueText(after)}`;
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : value === undefined ? [] : [value];
+}
+
+function listText(gone: readonly unknown[], come: readonly unknown[]): string {
+  const part = (word: string, entries: readonly unknown[]) => (entries.length === 0 ? [] : [`${word} ${entries.map(valueText).join(' ')}`]);
+  return [...part('added', come), ...part('removed', gone)].join(', ');
+}
+
+/** The tag alone when only the tag of an image changes. */
+function sameImage(before: unknown, after: unknown): string | undefined {
+  if (typeof before !== 'string' || typeof after !== 'string') return undefined;
+  const image = /^([\w.-]+(?::\d+)?(?:\/[\w.-]+)+):([\w.-]+)$/;
+  const [, repository, tag] = image.exec(after) ?? [];
+  return repository !== undefined && image.exec(before)?.[1] === repository ? tag : undefined;
+}
+
+/** A value as one line. */
+export function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
+/** The zones of a change, when they are not all. */
+function zonesText(group: GroupPlan, change: PlannedChange): string {
+  return change.zones.length === 0 || change.zones.length === group.zones.length ? '' : `(${change.zones.join(', ')})`;
+}
+
+function consequenceText(group: GroupPlan, change: PlannedChange): string {
+  const zones = group.zones.filter(({ zone }) => change.zones.includes(zone));
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + Math.max(0, number), 0);
+  if (change.kind === 'deleted' && change.consequence === 'none')
+    return joinText(sum(zones.map(({ replicasBefore }) => replicasBefore)), 'removed, all at once');
+  const asked = askedDifference(change);
+  if (asked !== undefined && change.consequence === 'scaleUp') return joinText(asked * zones.length, 'added');
+  if (asked !== undefined && change.consequence === 'scaleDown') return joinText(-asked * zones.length, 'removed');
+  switch (change.consequence) {
+    case 'restart':
+      return restartText(sum(zones.map(({ restarts }) => restarts)));
+    case 'scaleUp':
+      return joinText(sum(zones.map((zone) => zone.replicasAfter - zone.replicasBefore)), 'added');
+    case 'scaleDown':
+      return joinText(sum(zones.map((zone) => zone.replicasBefore - zone.replicasAfter)), 'removed');
+    case 'refused':
+      return 'refused';
+    case 'none':
+      return 'no restart';
+  }
+}
+
+/** How many pods more a zone is asked to have; undefined where the change names no two numbers. */
+function askedDifference({ kind, before, after }: PlannedChange): number | undefined {
+  if (kind === 'source') return undefined;
+  return typeof before === 'number' && typeof after === 'number' ? after - before : undefined;
+}
+
+function restartText(count: number): string {
+  return count === 1 ? '1 pod restarts' : `${count} pods restart`;
+}
+
+function joinText(count: number, word: string): string {
+  return count === 0 ? 'no pod yet' : `${plural(count, 'pod')} ${word}`;
+}

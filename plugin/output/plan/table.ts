@@ -1,0 +1,198 @@
+// The plan as people read it on a terminal: what changes, the waves with their steps and times, what is refused, and what it stands on.
+import type { RuleResult } from '../../../engine/decision.ts';
+import type { GroupPlan, Plan, PlannedStep } from '../../../engine/plan/document.ts';
+import type { Paint } from '../colour.ts';
+import type { Glyphs } from '../terminal.ts';
+import { changeLines } from './changes.ts';
+import { alignRows, type Column, paragraph, type Row } from './table-layout.ts';
+import * as words from './words.ts';
+
+/** What the reader's terminal can show. */
+export interface TableLook {
+  /** undefined when nothing may be cut or wrapped. */
+  readonly columns: number | undefined;
+  readonly paint: Paint;
+  readonly glyphs: Glyphs;
+  /** Whole field paths, sources, start times and the rules behind each step. */
+  readonly isWide?: boolean;
+}
+
+const labelWidth = 9;
+
+/** The text of a plan, ending in a line break. Groups that change come in the order of the plan, with those that need attention first. */
+export function renderPlanTable(plan: Plan, look: TableLook): string {
+  const isSingle = plan.groups.length === 1;
+  const changed = words.byAttention(plan.groups).filter((group) => group.outcome !== 'unchanged' || group.changes.length > 0);
+  const unchanged = plan.groups.filter((group) => !changed.includes(group));
+  const lines = [
+    ...headLines(plan, look),
+    ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
+    ...(isSingle ? [] : unchangedLines(unchanged, look)),
+    '',
+    ...labelled('ASSUMES', words.assumptionsText(plan.assumptions), look),
+    ...startLines(plan, look),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function headLines(plan: Plan, look: TableLook): readonly string[] {
+  const [first] = plan.groups;
+  const title =
+    first !== undefined && plan.groups.length === 1
+      ? `${first.namespace}/${first.group}   ${words.outcomeWords[first.outcome]}`
+      : undefined;
+  const policy = plan.metadata.policyDigest === '' ? '' : `   policy ${words.shortDigest(plan.metadata.policyDigest)}`;
+  return paragraph('Plan  ', `${title ?? words.groupsText(plan.groups)}${policy}`, look.columns).map((line) => look.paint('bold', line));
+}
+
+function groupTitle(group: GroupPlan, { paint }: TableLook): string {
+  return `${paint('bold', `${group.namespace}/${group.group}`)}   ${words.outcomeWords[group.outcome]}`;
+}
+
+function unchangedLines(groups: readonly GroupPlan[], look: TableLook): readonly string[] {
+  if (groups.length === 0) return [];
+  const names = groups.map((group) => `${group.namespace}/${group.group}`).join(', ');
+  return ['', ...labelled('SAME', `${names} ${groups.length === 1 ? 'has' : 'have'} no changes`, look)];
+}
+
+function startLines(plan: Plan, look: TableLook): readonly string[] {
+  const start = words.startMs(plan);
+  return start === undefined ? [] : labelled('STARTS', `${words.instantText(start)}, which matters for windows and delays`, look);
+}
+
+function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly string[] {
+  const nowMs = words.startMs(plan);
+  const blocks = [
+    changeBlock(group, look),
+    stepBlock(group, look),
+    refusedBlock(group, nowMs, look),
+    waitBlock(group, nowMs, look),
+    riskBlock(group, look),
+    paragraph('', words.totalsText(group.totals), look.columns),
+  ];
+  return blocks.filter((block) => block.length > 0).flatMap((block, index) => (index === 0 ? block : ['', ...block]));
+}
+
+const changeColumns: readonly Column[] = [
+  { title: '', align: 'left', isFlexible: true },
+  { title: '', align: 'left', isFlexible: true },
+  { title: '', align: 'left' },
+];
+
+function changeBlock(group: GroupPlan, look: TableLook): readonly string[] {
+  const rows = changeLines(group, { fullPaths: look.isWide === true }).map((line) => ({
+    cells: [line.field, line.value, line.consequence],
+  }));
+  const width = look.columns === undefined ? undefined : look.columns - labelWidth;
+  const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis });
+  const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'in this plan no two zones are disturbed at the same time', look) : [];
+  return [...lines.map((line, index) => label(index === 0 ? 'CHANGE' : '', look) + line), ...safety];
+}
+
+const stepColumns: readonly Column[] = [
+  { title: 'WAVE', align: 'left', isFlexible: true },
+  { title: 'STEP', align: 'left' },
+  { title: '', align: 'left', isFlexible: true },
+  { title: 'PODS', align: 'right' },
+  { title: 'AT ONCE', align: 'right' },
+  { title: 'GATE', align: 'left', isFlexible: true },
+  { title: 'p50', align: 'right' },
+  { title: 'p90', align: 'right' },
+];
+
+const wideColumns: readonly Column[] = [
+  ...stepColumns,
+  { title: 'START', align: 'right' },
+  { title: 'WRITTEN AT', align: 'left', isFlexible: true },
+];
+
+function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
+  if (group.waves.every((wave) => wave.steps.length === 0)) return [];
+  const columns = look.isWide === true ? wideColumns : stepColumns;
+  const titles = words.waveTitles(group);
+  const rows: Row[] = group.waves.flatMap((wave, number) =>
+    wave.steps.map((step, index) => ({
+      cells: [index === 0 ? (titles[number] ?? '') : '', ...stepCells(step)],
+      ...(step.kind === 'approval' || step.kind === 'wait' ? { style: 'yellow' as const } : {}),
+    })),
+  );
+  const all: Row[] = [{ cells: columns.map(({ title }) => title), style: 'dim' }, ...rows, totalRow(group)];
+  const width = look.columns === undefined ? undefined : look.columns - 1;
+  const lines = alignRows(columns, all, { width, ellipsis: look.glyphs.ellipsis });
+  return lines.map((line, index) => ` ${paintRow(line, all[index], look)}`);
+}
+
+function stepCells(step: PlannedStep): readonly string[] {
+  const count = words.stepPodCount(step);
+  return [
+    words.stepVerb(step),
+    words.stepObject(step),
+    count === undefined ? '-' : String(count),
+    step.atOnce === undefined ? '-' : String(step.atOnce),
+    words.stepGate(step),
+    words.spanText(step.p50Seconds),
+    words.spanText(step.p90Seconds),
+    `+${words.spanText(step.startSeconds)}`,
+    words.sourceText(step.source) ?? '',
+  ];
+}
+
+function totalRow(group: GroupPlan): Row {
+  const { p50Seconds, p90Seconds } = group.totals;
+  return { cells: ['', '', '', '', '', 'total', words.spanText(p50Seconds), words.spanText(p90Seconds)], style: 'bold' };
+}
+
+function paintRow(line: string, row: Row | undefined, { paint }: TableLook): string {
+  return row?.style === undefined ? line : paint(row.style, line);
+}
+
+function refusedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
+  return group.refused.flatMap((refusal) => {
+    const zone = refusal.zone === undefined || refusal.what.includes(refusal.zone) ? '' : `  (${refusal.zone})`;
+    return [
+      look.paint('red', `${'REFUSED'.padEnd(labelWidth)}${look.glyphs.no} ${refusal.what}${zone}`),
+      ...paragraph(' '.repeat(labelWidth + 2), refusal.message, look.columns),
+      ...words.holdingResults(refusal).flatMap(({ result, fact }) => resultLines(result, joined(result.rule, fact), nowMs, look)),
+    ];
+  });
+}
+
+function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
+  return group.waits.flatMap((result, index) => {
+    const mark = result.outcome === 'no' ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
+    const start = `${label(index === 0 ? 'HELD' : '', look, 'yellow')}${mark} `;
+    return [`${start}by ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
+  });
+}
+
+function joined(rule: string, fact: string | undefined): string {
+  return fact === undefined ? rule : `${rule}: ${fact}`;
+}
+
+/** What holds with its source, and on a line of its own when it would pass. */
+function resultLines(result: RuleResult, text: string, nowMs: number | undefined, look: TableLook): readonly string[] {
+  const indent = ' '.repeat(labelWidth + 2);
+  const source = words.sourceText(result.source);
+  const written = source === undefined ? '' : `, written at ${source}`;
+  return [...paragraph(indent, `${text}${written}`, look.columns), ...paragraph(indent, words.passesText(result, nowMs), look.columns)];
+}
+
+function riskBlock(group: GroupPlan, look: TableLook): readonly string[] {
+  return group.risks.flatMap((risk, index) => {
+    const source = words.sourceText(risk.source);
+    const text = `${risk.code} ${risk.severity}  ${risk.message}${source === undefined ? '' : ` (${source})`}`;
+    return paragraph(index === 0 ? 'RISKS'.padEnd(labelWidth) : ' '.repeat(labelWidth), text, look.columns).map((line, part) =>
+      index === 0 && part === 0 ? label('RISKS', look) + line.slice(labelWidth) : line,
+    );
+  });
+}
+
+function labelled(word: string, text: string, look: TableLook): readonly string[] {
+  return paragraph(word.padEnd(labelWidth), text, look.columns).map((line, index) =>
+    index === 0 ? label(word, look) + line.slice(labelWidth) : line,
+  );
+}
+
+function label(word: string, { paint }: TableLook, style: 'bold' | 'yellow' = 'bold'): string {
+  return paint(style, word.padEnd(labelWidth));
+}

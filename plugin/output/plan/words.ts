@@ -1,0 +1,261 @@
+// How the parts of a plan are put into words: durations, pods, steps, changes and sources, the same in every format.
+
+import type { RuleResult } from '../../../engine/decision.ts';
+import type { Assumptions, Quantiles } from '../../../engine/plan/assumptions.ts';
+import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../../engine/plan/document.ts';
+import { isMisplacedForGood } from '../../../engine/publish/person.ts';
+import { isLimitOfZero } from '../../../engine/rule.ts';
+import { ruleCatalog } from '../../../engine/rules/catalog.ts';
+import { isPartitionAwaited } from '../../../engine/rules/strategy.ts';
+import type { Source } from '../../../policies/definition.ts';
+import { plural } from '../words.ts';
+
+/** A length of time in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` when nobody can know it. */
+export function spanText(seconds: number | undefined): string {
+  if (seconds === undefined) return '?';
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 600) return twoUnits(Math.floor(whole / 60), 'm', whole % 60, 's');
+  const minutes = Math.round(whole / 60);
+  if (minutes < 1440) return twoUnits(Math.floor(minutes / 60), 'h', minutes % 60, 'm');
+  const hours = Math.round(minutes / 60);
+  return twoUnits(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+function twoUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  if (large === 0) return `${small}${smallUnit}`;
+  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
+}
+
+/** Ordinals of pods in their order, as ranges: `19..0`, `19..12, 10`. Names that end in no number stand as they are. */
+export function podsText(pods: readonly string[]): string {
+  const runs: { first: number; last: number }[] = [];
+  const others: string[] = [];
+  for (const pod of pods) {
+    const ordinal = Number(/-(\d{1,10})$/.exec(pod)?.[1] ?? Number.NaN);
+    const run = runs.at(-1);
+    if (Number.isNaN(ordinal)) others.push(pod);
+    else if (run !== undefined && continues(run, ordinal)) run.last = ordinal;
+    else runs.push({ first: ordinal, last: ordinal });
+  }
+  return [...runs.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
+}
+
+/** A run goes on in the direction in which it began. */
+function continues(run: { readonly first: number; readonly last: number }, ordinal: number): boolean {
+  if (run.first === run.last) return Math.abs(ordinal - run.last) === 1;
+  return ordinal - run.last === Math.sign(run.last - run.first);
+}
+
+const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
+  roll: 'roll',
+  scaleUp: 'scale up',
+  scaleDown: 'scale down',
+  prepare: 'prepare',
+  check: 'check',
+  soak: 'soak',
+  approval: 'approve',
+  wait: 'wait',
+};
+
+/**
+ * How the waves of a plan are headed, in their order: those that replace pods have a number, as the totals count them. Others, such as the changes of
+ * replicas or the soak of a wave that has no pods, have their name alone.
+ */
+export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string[] {
+  const rolling = [...new Set(waves.filter(({ steps }) => steps.some(({ kind }) => kind === 'roll')).map(({ name }) => name))];
+  return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
+}
+
+/** What a step does, such as `roll`. */
+export function stepVerb(step: PlannedStep): string {
+  return stepVerbs[step.kind];
+}
+
+/** What a step does it to: `zone-a 19..0`, `zone-c 20 -> 18`, the gate, or what is waited for. */
+export function stepObject(step: PlannedStep): string {
+  const replicas = step.from === undefined || step.to === undefined ? undefined : `${step.from} -> ${step.to}`;
+  const parts = [step.zone, replicas ?? podsText(step.pods)].filter((part) => part !== undefined && part !== '');
+  if (parts.length > 0 && (step.kind === 'roll' || step.kind === 'scaleUp' || step.kind === 'scaleDown' || step.kind === 'prepare')) {
+    return parts.join(' ');
+  }
+  const subject = step.kind === 'approval' ? (approversText(step) ?? step.waitsFor) : step.waitsFor;
+  return [subject, step.zone].filter((part) => part !== undefined).join(' ');
+}
+
+/** Who has to approve, as the rule says it that was not yet content. */
+function approversText(step: PlannedStep): string | undefined {
+  return step.rules.find((result) => result.outcome === 'wait' && (result.rule === 'approval' || result.rule.includes('/')))?.limit;
+}
+
+/** What lets the next step begin. */
+export function stepGate(step: PlannedStep): string {
+  switch (step.kind) {
+    case 'roll':
+    case 'scaleUp':
+      return step.waitsFor ?? 'ready';
+    case 'scaleDown':
+    case 'prepare':
+      return step.waitsFor ?? '-';
+    case 'approval':
+      return 'people';
+    case 'wait':
+      if (step.rules.some((result) => result.outcome === 'no')) return 'people';
+      if (step.waitsFor === 'window')
+        return step.rules.find(({ rule, outcome }) => rule === 'window' && outcome === 'wait')?.limit ?? 'time';
+      return ['time', ...(step.gates ?? [])].join(', ');
+    case 'soak':
+      return ['time', ...(step.gates ?? [])].join(', ');
+    case 'check':
+      return step.gates?.join(', ') ?? 'readings';
+  }
+}
+
+/** How many pods a step touches; undefined when it touches none. */
+export function stepPodCount(step: PlannedStep): number | undefined {
+  if (step.pods.length > 0) return step.pods.length;
+  return step.from === undefined || step.to === undefined ? undefined : Math.abs(step.to - step.from);
+}
+
+/** Where something is written: `policy/ingester.yaml:41:7`, or the field of an object; undefined when nothing is known. */
+export function sourceText(source: Source | undefined): string | undefined {
+  if (source?.file !== undefined) return [source.file, source.line, source.column].filter((part) => part !== undefined).join(':');
+  const parts = [source?.object, source?.field].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(' ');
+}
+
+/** The fact of a rule with what it was compared with. */
+export function factText(result: RuleResult): string {
+  return result.limit === undefined ? result.fact : `${result.fact} (limit: ${result.limit})`;
+}
+
+/** The results of a refusal that hold it, without the fact where its message says it already. */
+export function holdingResults(refusal: Refusal): readonly { readonly result: RuleResult; readonly fact: string | undefined }[] {
+  return refusal.results
+    .filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip')
+    .map((result) => ({ result, fact: refusal.message.includes(result.fact) ? undefined : factText(result) }));
+}
+
+/** The instant at which a plan begins, in milliseconds; undefined when nothing in it depends on the calendar. */
+export function startMs(plan: Plan): number | undefined {
+  const parsed = Date.parse(plan.metadata.startsAt ?? '');
+  return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+/** An instant to the minute: `2026-08-22 02:10 UTC`. */
+export function instantText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** When a result that holds something would let it pass. */
+export function passesText(result: RuleResult, nowMs: number | undefined): string {
+  if (result.earliestMs !== undefined && nowMs !== undefined) {
+    return `passes at ${instantText(result.earliestMs)} (in ${spanText((result.earliestMs - nowMs) / 1000)}) if nothing else changes`;
+  }
+  // A plan without a place in the calendar counts its instants from its start.
+  if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
+  switch (result.outcome) {
+    case 'no':
+      if (result.rule === 'view-complete') return 'passes when its members are among the manifests';
+      return isLimitOfZero(result)
+        ? 'passes when a person changes that number; to let the group stand still on purpose, pause it'
+        : 'passes when a person changes what is asked for, or the rule';
+    case 'unknown':
+      return 'passes when it can be read';
+    case 'wait':
+      if (isPartitionAwaited(result))
+        return 'passes a few seconds after the group is there without the new template, when the agent has set the partitions';
+      if (isMisplacedForGood(result)) return 'passes when a person says retry, or the pods are back at that revision';
+      return `passes when ${passesWhen(result.rule)}`;
+    case 'ok':
+    case 'skip':
+      return 'holds nothing';
+  }
+}
+
+/** What a rule waits for; a rule of a policy says it in its message. */
+function passesWhen(rule: string): string {
+  return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'its condition no longer holds';
+}
+
+/** The policy digest as far as people compare it. */
+export function shortDigest(digest: string): string {
+  return digest.replace(/^[a-z0-9]+:/, '').slice(0, 7);
+}
+
+/** `58 restarts, 0 scale changes, 3 waves, 2 gates`, and the approvals when there are any. */
+export function totalsText(totals: GroupPlan['totals']): string {
+  const counts = [
+    plural(totals.restarts, 'restart'),
+    plural(totals.scaleChanges, 'scale change'),
+    plural(totals.waves, 'wave'),
+    plural(totals.gates, 'gate'),
+  ];
+  if (totals.approvals === 0) return `${counts.join(', ')}.`;
+  return `${[...counts, plural(totals.approvals, 'approval')].join(', ')}; the time of people is not counted.`;
+}
+
+/** What becomes of a group, in a word or two. */
+export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
+  complete: 'completes',
+  unchanged: 'no changes',
+  blocked: 'blocked',
+  waits: 'waits',
+};
+
+/** The groups that need attention first: blocked, then waiting, then those that change; otherwise in the order of the plan. */
+export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] {
+  const order: readonly GroupPlan['outcome'][] = ['blocked', 'waits', 'complete', 'unchanged'];
+  const rank = (group: GroupPlan) => (group.refused.length > 0 ? 0 : order.indexOf(group.outcome));
+  return groups
+    .map((group, index) => ({ group, index }))
+    .sort((a, b) => rank(a.group) - rank(b.group) || a.index - b.index)
+    .map(({ group }) => group);
+}
+
+/** `100 groups: 2 blocked, 1 waits, 40 complete, 57 without changes`. */
+export function groupsText(groups: readonly GroupPlan[]): string {
+  const count = (outcome: GroupPlan['outcome']) => groups.filter((group) => group.outcome === outcome).length;
+  const parts = [
+    [count('blocked'), 'blocked'],
+    [count('waits'), 'waiting'],
+    [count('complete'), 'with changes'],
+    [count('unchanged'), 'without changes'],
+  ] as const;
+  const shown = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
+  return [plural(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
+}
+
+/** What the times stand on, in one sentence part. */
+export function assumptionsText(assumptions: Assumptions): string {
+  const own = Object.keys(assumptions.groups).length;
+  const metrics = Object.entries(assumptions.metrics).map(([name, value]) => `${name} ${value}`);
+  return [
+    `pods stop in ${quantilesText(assumptions.pods.drain)} and start in ${quantilesText(assumptions.pods.start)}`,
+    ...(own === 0 ? [] : [`${plural(own, 'group')} with other times`]),
+    `gates ${assumptions.gates}`,
+    `approvals ${assumptions.approvals}`,
+    `preparations ${assumptions.preparations}`,
+    ...metrics,
+  ].join(', ');
+}
+
+function quantilesText(quantiles: Quantiles): string {
+  return `${spanText(quantiles.p50Seconds)} (p90 ${spanText(quantiles.p90Seconds)})`;
+}
+
+/**
+ * Whether the plan itself shows that no two zones are disturbed together: pods of different zones are never replaced or removed at the same
+ * time in its timeline, and no StatefulSet is deleted, which nothing paces. False also when there is nothing to show.
+ */
+export function isOneZoneAtATime(group: GroupPlan): boolean {
+  if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;
+  const disturbing = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
+  if (group.zones.length < 2 || disturbing.length === 0) return false;
+  const spans = [...disturbing].sort((a, b) => a.startSeconds - b.startSeconds);
+  const ends = new Map<string, number>();
+  for (const span of spans) {
+    for (const [zone, end] of ends) if (zone !== span.zone && end > span.startSeconds) return false;
+    ends.set(span.zone, Math.max(ends.get(span.zone) ?? 0, span.endSeconds));
+  }
+  return true;
+}

@@ -1,0 +1,79 @@
+// The results of PolicyTests in every format.
+import type { CaseResult, RuleCoverage } from '../../../engine/policy-test/policy-test.ts';
+import type { OutputStream } from '../../context.ts';
+import type { ExitCode } from '../../exit-code.ts';
+import { plural } from '../words.ts';
+
+export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
+
+export interface TestSuite {
+  readonly file: string;
+  readonly name: string;
+  readonly cases: readonly CaseResult[];
+}
+
+export interface TestReport {
+  readonly suites: readonly TestSuite[];
+  /** What the cases saw of each rule; absent when it was not asked for. */
+  readonly coverage?: readonly RuleCoverage[];
+  readonly exitCode: ExitCode;
+}
+
+/** Writes the report; each format is loaded only when it is asked for. */
+export async function writeTestReport(stream: OutputStream, format: TestFormat, report: TestReport): Promise<void> {
+  switch (format) {
+    case 'text':
+      return stream.write((await import('./text.ts')).testText(report, stream));
+    case 'json':
+      return (await import('./json.ts')).writeTestJson(stream, report);
+    case 'junit':
+      return stream.write((await import('./junit.ts')).testJunit(report));
+    case 'markdown':
+      return stream.write((await import('./markdown.ts')).testMarkdown(report));
+    case 'tap':
+      return stream.write((await import('./tap.ts')).testTap(report));
+    default:
+      return format satisfies never;
+  }
+}
+
+export interface CaseCounts {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+export function countCases(suites: readonly TestSuite[]): CaseCounts {
+  const cases = suites.flatMap((suite) => suite.cases);
+  const passed = cases.filter((one) => one.passed).length;
+  return { passed, failed: cases.length - passed };
+}
+
+/** `12 cases in 3 tests: 11 passed, 1 failed`. */
+export function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
+  const { passed, failed } = countCases(suites);
+  return `${plural(passed + failed, 'case')} in ${plural(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
+}
+
+/** Why a case failed and what was answered, one fact per line. */
+export function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
+  if (decision === '') return problems;
+  const by = rules.length === 0 ? '' : ` by ${rules.join(', ')}`;
+  return [...problems, `answered ${decision}${by}${message === '' ? '' : `: ${message}`}`];
+}
+
+/** Whether the cases saw a rule hold something and let something pass. */
+export function isCovered({ held, passed }: RuleCoverage): boolean {
+  return held.length > 0 && passed.length > 0;
+}
+
+/** Whether a case is missing: what no case can reach is nobody's to cover. */
+export function isOpen(one: RuleCoverage): boolean {
+  return !isCovered(one) && one.unreachable === undefined;
+}
+
+/** `14 of 16 rules were seen to hold and to pass; 2 more cannot be reached`. */
+export function coverageSummary(coverage: readonly RuleCoverage[]): string {
+  const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
+  const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} were seen to hold and to pass`;
+  return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more cannot be reached`;
+}

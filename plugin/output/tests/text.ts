@@ -1,0 +1,54 @@
+// Results of PolicyTests for people: every case, the facts of those that failed, and one line that sums up.
+import type { RuleCoverage } from '../../../engine/policy-test/policy-test.ts';
+import type { OutputStream } from '../../context.ts';
+import { alignRows, type Column } from '../plan/table-layout.ts';
+import { coverageSummary, failureFacts, isCovered, isOpen, type TestReport, type TestSuite, testSummary } from './results.ts';
+
+type Look = Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>;
+
+export function testText(report: TestReport, look: Look): string {
+  const suites = report.suites.flatMap((suite) => suiteLines(suite, look));
+  const coverage = report.coverage === undefined ? [] : coverageLines(report.coverage, look);
+  return `${[...suites, ...coverage, testSummary(report)].join('\n')}\n`;
+}
+
+function suiteLines({ file, name, cases }: TestSuite, { paint, glyphs }: Look): readonly string[] {
+  const lines = cases.flatMap((one) =>
+    one.passed
+      ? [`  ${paint('green', `${glyphs.ok} ok  `)}  ${one.name}`]
+      : [
+          `  ${paint('red', `${glyphs.no} FAIL`)}  ${one.name}`,
+          ...failureFacts(one).map((fact) => `          ${fact.replaceAll('\n', '\n          ')}`),
+        ],
+  );
+  return [`${paint('bold', name)}  ${file}`, ...lines, ''];
+}
+
+const columns: readonly Column[] = [
+  { title: 'RULE', align: 'left', isFlexible: true },
+  { title: 'HELD', align: 'right' },
+  { title: 'PASSED', align: 'right' },
+  { title: 'WRITTEN AT', align: 'left', isFlexible: true },
+];
+
+/** Rules that were not seen both ways come first: they are what is left to test. Those that no case can reach come last, and say so. */
+function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, columns: width }: Look): readonly string[] {
+  const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined);
+  const sorted = [...coverage.filter(isOpen), ...coverage.filter(isCovered), ...outOfReach];
+  const rows = sorted.map(({ rule, held, passed, source, unreachable }) => {
+    const place = source?.file === undefined ? (source?.object ?? '') : `${source.file}:${source.line ?? 1}:${source.column ?? 1}`;
+    const mark = (count: number): string => (unreachable !== undefined && count === 0 ? '-' : `${count}`);
+    return { cells: [rule, mark(held.length), mark(passed.length), place] };
+  });
+  const [head = '', ...lines] = alignRows(columns, [{ cells: columns.map(({ title }) => title) }, ...rows], {
+    width,
+    ellipsis: glyphs.ellipsis,
+  });
+  const painted = lines.map((line, index) => {
+    const one = sorted[index];
+    return one === undefined || isCovered(one) ? line : paint(isOpen(one) ? 'yellow' : 'dim', line);
+  });
+  const reasons = [...new Set(outOfReach.map(({ unreachable = '' }) => unreachable))];
+  const explained = reasons.map((reason) => `cannot be reached (marked -): ${reason}`);
+  return [paint('bold', head), ...painted, coverageSummary(coverage), ...explained, ''];
+}

@@ -1,0 +1,178 @@
+// Applies objects one after the other under our field manager, takes no field of another one, and says of each what became of it.
+import { ApiFailure, isStatus, TransportFailure } from '../../../cluster/request/failure.ts';
+import { getObject } from '../../../cluster/request/read.ts';
+import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
+import { applyObject } from '../../../cluster/request/write.ts';
+import { canonicalJson } from '../../../engine/hash.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import type { Cluster } from '../../connection.ts';
+import { nameOf } from '../../difference.ts';
+import { fieldManager } from '../../live/intents.ts';
+import { planAnnotation, type ReadObject, targetOf } from './basis.ts';
+
+export interface ReadyObject {
+  readonly resource: Resource;
+  /** As it is applied. */
+  readonly object: KubernetesObject;
+  /** As it was when it was last looked at; undefined when it does not exist. */
+  readonly live: KubernetesObject | undefined;
+}
+
+export type ApplyResult = 'created' | 'configured' | 'failed' | 'unknown' | 'notAttempted';
+
+export interface AppliedObject {
+  /** `kind namespace/name`. */
+  readonly object: string;
+  readonly result: ApplyResult;
+  /** Why it failed. */
+  readonly message?: string;
+  /** Fields of its template that `undo` or `restart` had written, and that the manifest has from now on; absent when there are none. */
+  readonly taken?: readonly string[];
+}
+
+/** What a dry run of all objects met. */
+export interface Trial {
+  /** Everything that stands in the way, in the order of the objects. */
+  readonly troubles: readonly Trouble[];
+  /** `AppliedObject.taken` of what would be applied, by the name of the object. */
+  readonly taken: ReadonlyMap<string, readonly string[]>;
+}
+
+/** A field that another manager owns. */
+export interface Conflict {
+  readonly object: string;
+  readonly manager: string;
+  readonly field: string;
+}
+
+/** What a dry run of one object met. */
+export interface Trouble {
+  readonly object: string;
+  readonly error: ApiFailure;
+  /** Of another field manager; empty for every other reason. */
+  readonly conflicts: readonly Conflict[];
+}
+
+/** Asks the API server to apply all of them and keep nothing. */
+export async function tryAll(cluster: Cluster, objects: readonly ReadyObject[]): Promise<Trial> {
+  const troubles: Trouble[] = [];
+  const taken = new Map<string, readonly string[]>();
+  for (const ready of objects) {
+    try {
+      const fields = await send(cluster, ready, { isDryRun: true });
+      if (fields.length > 0) taken.set(nameOf(ready.object), fields);
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      troubles.push({ object: nameOf(ready.object), error, conflicts: conflictsOf(nameOf(ready.object), error) });
+    }
+  }
+  return { troubles, taken };
+}
+
+/**
+ * Applies the objects in their order and stops at the first one that fails: what comes after it may rest on it. Nothing is taken back. A lost
+ * answer is `unknown`, since the object may have been applied.
+ */
+export async function applyAll(
+  cluster: Cluster,
+  objects: readonly ReadyObject[],
+  plan: string,
+): Promise<{ readonly applied: readonly AppliedObject[]; readonly error?: unknown }> {
+  const applied: AppliedObject[] = [];
+  for (const [index, ready] of objects.entries()) {
+    const object = nameOf(ready.object);
+    try {
+      const taken = await send(cluster, marked(ready, plan), { isDryRun: false });
+      applied.push({ object, result: ready.live === undefined ? 'created' : 'configured', ...(taken.length === 0 ? {} : { taken }) });
+    } catch (error) {
+      const result = error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed';
+      const message = error instanceof Error ? error.message : String(error);
+      const rest = objects.slice(index + 1).map((one) => ({ object: nameOf(one.object), result: 'notAttempted' as const }));
+      return { applied: [...applied, { object, result, message }, ...rest], error };
+    }
+  }
+  return { applied };
+}
+
+function marked({ object, ...rest }: ReadyObject, plan: string): ReadyObject {
+  const annotations = { ...object.metadata.annotations, [planAnnotation]: plan };
+  return { ...rest, object: { ...object, metadata: { ...object.metadata, annotations } } };
+}
+
+/** A status that is written meanwhile is no change; an object that says something else than before is. */
+const attempts = 4;
+
+/** The answer is what `AppliedObject.taken` says. */
+async function send(cluster: Cluster, ready: ReadyObject, { isDryRun }: { readonly isDryRun: boolean }): Promise<readonly string[]> {
+  const { env, timeoutMs } = cluster;
+  const options = { fieldManager, dryRun: isDryRun, site: isDryRun ? 'apply.try' : 'apply.apply', timeoutMs };
+  let { live } = ready;
+  let taken: readonly string[] = [];
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await applyObject(env, ready.resource, preconditioned(ready.object, live), { ...options, takesFields: taken.length > 0 });
+      return taken;
+    } catch (error) {
+      // In exactly the state in which nobody else owns what is asked for.
+      if (taken.length === 0 && attempt < attempts && isExact(live)) {
+        taken = onlyOurs(ready, error);
+        if (taken.length > 0) continue;
+      }
+      taken = [];
+      const isOnlyNewer = isStatus(error, 409) && conflictsOf('', error).length === 0;
+      if (!isOnlyNewer || attempt >= attempts) throw error;
+      const { namespace, name } = ready.object.metadata;
+      const now = await getObject(
+        env,
+        ready.resource,
+        { name, ...(namespace === undefined ? {} : { namespace }) },
+        { site: 'apply.read', timeoutMs },
+      );
+      if (!isSame(targetOf('', ready.live), targetOf('', now))) throw error;
+      live = now;
+    }
+  }
+}
+
+/** Under this name `undo` and `restart` patch templates: that of the executable, which the API server takes from the user agent. */
+const patchManager = 'kubectl-rollout_group';
+
+/**
+ * The fields of a template that we have patched ourselves, when they are all that stands in the way: then the next manifests may say something
+ * else. Empty as soon as anything else does. A field that somebody else owns too is named once for each of its managers.
+ */
+function onlyOurs({ object }: ReadyObject, error: unknown): readonly string[] {
+  if (!(error instanceof ApiFailure) || object.kind !== 'StatefulSet') return [];
+  const { causes } = error.details;
+  const conflicts = conflictsOf('', error);
+  const isAll = conflicts.length === (Array.isArray(causes) ? causes.length : 0);
+  const areOurs = conflicts.every(({ manager, field }) => manager === patchManager && field.startsWith('.spec.template.'));
+  return isAll && areOurs ? conflicts.map(({ field }) => field) : [];
+}
+
+/** Whether a request can name exactly this state of the object. */
+function isExact(live: KubernetesObject | undefined): boolean {
+  return live !== undefined && (live.metadata.uid ?? '') !== '' && (live.metadata.resourceVersion ?? '') !== '';
+}
+
+function isSame(before: ReadObject, now: ReadObject): boolean {
+  return canonicalJson(before) === canonicalJson(now);
+}
+
+/** UID and resource version make sure that it is the object that was looked at, as it was. */
+function preconditioned(object: KubernetesObject, live: KubernetesObject | undefined): KubernetesObject {
+  if (live === undefined) return object;
+  const { uid = '', resourceVersion = '' } = live.metadata;
+  return { ...object, metadata: { ...object.metadata, uid, resourceVersion } };
+}
+
+/** The fields that other managers own, out of the Status of a refused apply. */
+export function conflictsOf(object: string, error: ApiFailure): readonly Conflict[] {
+  const { causes } = error.details;
+  if (error.status !== 409 || !Array.isArray(causes)) return [];
+  return causes.flatMap((cause): readonly Conflict[] => {
+    if (fieldAt(cause, ['reason']) !== 'FieldManagerConflict') return [];
+    const manager = /conflict with "((?:[^"\\]|\\.)*)"/.exec(String(fieldAt(cause, ['message']) ?? ''))?.[1] ?? 'somebody else';
+    return [{ object, manager, field: String(fieldAt(cause, ['field']) ?? '') }];
+  });
+}

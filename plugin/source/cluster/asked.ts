@@ -1,0 +1,105 @@
+// What is asked for, as the cluster would store it: the API server is asked to try, and where it may not be asked, the manifests are laid over.
+import { ApiFailure } from '../../../cluster/request/failure.ts';
+import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
+import { createObject, patchObject } from '../../../cluster/request/write.ts';
+import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { canonicalJson } from '../../../engine/hash.ts';
+import type { Cluster } from '../../connection.ts';
+import { nameOf } from '../../difference.ts';
+import { overlaid } from './overlay.ts';
+
+/** An object that is asked for, with what it would become. */
+export interface AskedObject {
+  readonly manifest: ObjectContent;
+  readonly resource: Resource | undefined;
+  readonly live: KubernetesObject | undefined;
+}
+
+export interface StoredObject {
+  readonly object: ObjectContent;
+  /** Why this is our own view and not the API server's; absent when the server was asked, or had nothing to be asked. */
+  readonly note?: string;
+}
+
+/**
+ * The object as the API server would store it, defaults and admission included, by a dry run that changes nothing. A dry run has no field
+ * manager in its way: it asks what would be, not whether we may. Where the server refuses to try, the manifest is laid over the live object.
+ */
+export async function storedObject(cluster: Cluster, asked: AskedObject): Promise<StoredObject> {
+  const { live, manifest, resource } = asked;
+  const object = overlaid(live, manifest);
+  if (resource === undefined) return { object, note: `the kind of ${nameOf(manifest)} is not installed` };
+  try {
+    return { object: live === undefined ? await tryCreate(cluster, resource, manifest) : await tryPatch(cluster, resource, live, object) };
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    return { object, note: `${nameOf(manifest)}: the API server would not try it: ${error.message}` };
+  }
+}
+
+async function tryCreate({ env, timeoutMs }: Cluster, resource: Resource, manifest: ObjectContent): Promise<ObjectContent> {
+  if (!hasName(manifest)) return manifest;
+  return createObject(env, resource, withoutIdentity(manifest), { site: 'source.tryCreate', timeoutMs, dryRun: true });
+}
+
+async function tryPatch(
+  { env, timeoutMs }: Cluster,
+  resource: Resource,
+  live: KubernetesObject,
+  wanted: ObjectContent,
+): Promise<ObjectContent> {
+  const patch = mergePatch(live, wanted);
+  if (patch === undefined) return live;
+  const { namespace, name, uid = '', resourceVersion = '' } = live.metadata;
+  const target = { name, uid, resourceVersion, ...(namespace === undefined ? {} : { namespace }) };
+  return patchObject(env, resource, target, { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
+}
+
+/** The JSON merge patch (RFC 7386) from one object to another; undefined when there is nothing to change. Lists are replaced whole. */
+export function mergePatch(from: ObjectContent, to: ObjectContent): ObjectContent | undefined {
+  const members = [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key): readonly (readonly [string, unknown])[] => {
+    const [before, after] = [from[key], to[key]];
+    if (canonicalJson(before) === canonicalJson(after)) return [];
+    if (after === undefined) return [[key, null]];
+    if (!isMap(before) || !isMap(after)) return [[key, after]];
+    const inner = mergePatch(before, after);
+    return inner === undefined ? [] : [[key, inner]];
+  });
+  return members.length === 0 ? undefined : Object.fromEntries(members);
+}
+
+/** Identity and bookkeeping of the copy that a manifest was exported from. */
+function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metadata'>): KubernetesObject {
+  const {
+    uid: _uid,
+    resourceVersion: _version,
+    managedFields: _fields,
+    creationTimestamp: _created,
+    generation: _generation,
+    ...metadata
+  } = manifest.metadata;
+  const { status: _status, ...rest } = manifest;
+  return { ...rest, metadata };
+}
+
+/** A manifest to apply: without status and without what belongs to the copy that it was exported from. */
+export function toApply(manifest: ObjectContent): KubernetesObject {
+  if (!hasName(manifest)) throw new Error(`${nameOf(manifest)} has no name`);
+  const { selfLink: _link, ...metadata } = withoutIdentity(manifest).metadata;
+  const { 'kubectl.kubernetes.io/last-applied-configuration': _last, ...annotations } = metadata.annotations ?? {};
+  const { annotations: _all, ...rest } = metadata;
+  return {
+    ...withoutIdentity(manifest),
+    metadata: { ...rest, ...(Object.keys(annotations).length === 0 ? {} : { annotations }) },
+  };
+}
+
+/** Whether the manifest names itself, as every object in a file must. */
+export function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<KubernetesObject, 'metadata'> {
+  const metadata = manifest['metadata'];
+  return isMap(metadata) && typeof metadata['name'] === 'string' && metadata['name'] !== '';
+}
+
+function isMap(value: unknown): value is ObjectContent {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

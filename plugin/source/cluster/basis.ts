@@ -1,0 +1,199 @@
+// What a plan was made from: every object that its decision read, reduced to what the engine reads of it, so that a change of it can be named.
+import { createHash } from 'node:crypto';
+import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { isServerField } from '../../../engine/diff/field-rules.ts';
+import { canonicalJson } from '../../../engine/hash.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { isUnknown, type Known, type Ledger, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { matchesSelector } from '../../../policies/label-selector.ts';
+import { nameOf } from '../../difference.ts';
+
+/** One object that was read. */
+export interface ReadObject {
+  /** `kind namespace/name`. */
+  readonly object: string;
+  /** Absent when the object does not exist, or has none. */
+  readonly uid?: string;
+  /** Of each part that matters, by its name: the first digits of its SHA-256, or a short value as it is. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+/** Something that is no longer as the plan found it. */
+export interface BasisChange {
+  readonly object: string;
+  readonly what: 'changed' | 'appeared' | 'gone' | 'replaced';
+  /** Names of the parts that changed. */
+  readonly parts: readonly string[];
+}
+
+export interface BasisInput {
+  /** The groups that the plan is about. */
+  readonly groups: readonly GroupDefinition[];
+  readonly snapshot: Snapshot;
+  /** The live objects, raw. */
+  readonly live: readonly ObjectContent[];
+  /** The objects that will be applied; each live twin is part of the basis, and so is that there is none. */
+  readonly asked: readonly ObjectContent[];
+}
+
+/**
+ * What the decision about the groups read. Counts and conditions that engine and operator derive from other objects in the list, resource
+ * versions, the status of budgets and sources beyond their number, readings of gates and the ageing of instants are left out: they move all the
+ * time and change no plan. Sorted by object.
+ */
+export function basisOf({ groups, snapshot, live, asked }: BasisInput): readonly ReadObject[] {
+  const objects = new Map<string, ReadObject>();
+  const add = (read: ReadObject): void => {
+    const known = objects.get(read.object);
+    objects.set(read.object, known === undefined ? read : { ...known, ...read, parts: { ...known.parts, ...read.parts } });
+  };
+  for (const group of groups) for (const read of readsOf(group, snapshot)) add(read);
+  const byName = new Map(live.map((object) => [nameOf(object), object]));
+  for (const object of asked) add(targetOf(nameOf(object), byName.get(nameOf(object))));
+  for (const object of live) if (bindsOneOf(groups, object)) add(targetOf(nameOf(object), object));
+  return [...objects.values()].sort((a, b) => (a.object < b.object ? -1 : 1));
+}
+
+/** What is different now. Empty when every decision that rests on the earlier basis can rest on the later one. */
+export function basisChanges(before: readonly ReadObject[], after: readonly ReadObject[]): readonly BasisChange[] {
+  const byObject = (list: readonly ReadObject[]) => new Map(list.map((read) => [read.object, read]));
+  const [was, is] = [byObject(before), byObject(after)];
+  return [...new Set([...was.keys(), ...is.keys()])].sort().flatMap((object): readonly BasisChange[] => {
+    const [old, now] = [was.get(object), is.get(object)];
+    if (old === undefined || (exists(old) === false && exists(now))) return [{ object, what: 'appeared', parts: [] }];
+    if (now === undefined || (exists(old) && exists(now) === false)) return [{ object, what: 'gone', parts: [] }];
+    if (old.uid !== now.uid) return [{ object, what: 'replaced', parts: [] }];
+    const names = [...new Set([...Object.keys(old.parts), ...Object.keys(now.parts)])].sort();
+    const parts = names.filter((name) => old.parts[name] !== now.parts[name]);
+    return parts.length === 0 ? [] : [{ object, what: 'changed', parts }];
+  });
+}
+
+/** Whether an object of ours says something about one of the groups; policies may, wherever they stand. */
+function bindsOneOf(groups: readonly GroupDefinition[], object: ObjectContent): boolean {
+  if (object['kind'] === 'RolloutPolicy') return true;
+  const isInNamespace = groups.some(({ namespace }) => namespace === fieldAt(object, ['metadata', 'namespace']));
+  if (object['kind'] === 'RolloutException') return isInNamespace;
+  const name = fieldAt(object, ['metadata', 'name']);
+  return object['kind'] === 'RolloutGroup' && isInNamespace && groups.some((group) => group.name === name);
+}
+
+function exists(read: ReadObject | undefined): boolean {
+  return read !== undefined && read.parts['exists'] !== 'no';
+}
+
+function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObject[] {
+  const { namespace } = group;
+  const names = new Set(group.zones.map(({ statefulSet }) => statefulSet));
+  const isMember = (one: { readonly namespace: string }, name: string): boolean => one.namespace === namespace && names.has(name);
+  const sets = snapshot.statefulSets.filter((set) => isMember(set, set.name));
+  const selects = (selector: Parameters<typeof matchesSelector>[0]): boolean =>
+    sets.some((set) => matchesSelector(selector, set.podLabels));
+  const sources = new Set(
+    group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [`${replicas.resourceKind} ${replicas.name}`] : [])),
+  );
+  return [
+    ...sets.map(({ uid, resourceVersion: _version, generation: _generation, status, annotations, ...rest }) => ({
+      object: `StatefulSet ${namespace}/${rest.name}`,
+      uid,
+      parts: digests({ ...rest, annotations: meant(annotations), revision: status.updateRevision }),
+    })),
+    ...snapshot.pods
+      .filter((view) => isMember(view, view.statefulSet))
+      .flatMap(({ statefulSet, pods }) =>
+        isUnknown(pods) ? [unread(`Pods ${namespace}/${statefulSet}`)] : pods.map((pod) => podRead(namespace, pod)),
+      ),
+    ...known(snapshot.zoneBudgets, `ZoneAwarePodDisruptionBudgets ${namespace}`, (budgets) =>
+      budgets
+        .filter((budget) => budget.namespace === namespace && selects({ matchLabels: { ...budget.matchLabels } }))
+        .map(({ name, ...rest }) => ({ object: `ZoneAwarePodDisruptionBudget ${namespace}/${name}`, parts: digests(rest) })),
+    ),
+    ...known(snapshot.podBudgets, `PodDisruptionBudgets ${namespace}`, (budgets) =>
+      budgets
+        .filter((budget) => budget.namespace === namespace && selects(budget.selector))
+        .map(({ name, ...rest }) => ({ object: `PodDisruptionBudget ${namespace}/${name}`, parts: digests(rest) })),
+    ),
+    ...snapshot.replicaSources
+      .filter((source) => source.namespace === namespace && sources.has(`${source.kind} ${source.name}`))
+      .map(({ kind, name, replicas }) => ({ object: `${kind} ${namespace}/${name}`, parts: digests({ replicas }) })),
+    ...known(snapshot.intents, `RolloutIntents ${namespace}`, (intents) =>
+      intents
+        .filter((intent) => intent.namespace === namespace && intent.group === group.name)
+        .map(({ name, ...rest }) => ({ object: `RolloutIntent ${namespace}/${name}`, parts: digests(rest) })),
+    ),
+    ...snapshot.ledgers.filter((ledger) => ledger.namespace === namespace && ledger.group === group.name).map(ledgerRead),
+    ...(snapshot.unread ?? [])
+      .filter((one) => one.kind === 'Ledger' && (one.namespace ?? namespace) === namespace && (one.name ?? group.name) === group.name)
+      .map(() => unread(`Ledger ${namespace}/${group.name}`)),
+  ];
+}
+
+function podRead(namespace: string, { resourceVersion: _version, name, uid, ...rest }: PodView): ReadObject {
+  const { isReady, isTerminating, revision } = rest;
+  // One digest, since there may be thousands; what people ask first stands beside it as it is.
+  const state = isTerminating ? 'terminating' : isReady ? 'ready' : 'not ready';
+  return { object: `Pod ${namespace}/${name}`, uid, parts: { state, revision, rest: digest(rest) } };
+}
+
+/** What ages by itself is left out. */
+function ledgerRead({ namespace, group, claims, downscales, preparations, run }: Ledger): ReadObject {
+  const { movableMs: _movable, movableAsOfMs: _asOf, ...rest } = run ?? { movableMs: 0, movableAsOfMs: 0 };
+  return { object: `Ledger ${namespace}/${group}`, parts: digests({ claims, downscales, preparations, run: rest }) };
+}
+
+function known<Value>(value: Known<Value>, object: string, reads: (value: Value) => readonly ReadObject[]): readonly ReadObject[] {
+  return isUnknown(value) ? [unread(object)] : reads(value);
+}
+
+function unread(object: string): ReadObject {
+  return { object, parts: { reading: 'not permitted or not possible' } };
+}
+
+/** What applying would write over: everything but the status and what the API server writes. */
+export function targetOf(object: string, live: ObjectContent | undefined): ReadObject {
+  if (live === undefined) return { object, parts: { exists: 'no' } };
+  const uid = fieldAt(live, ['metadata', 'uid']);
+  const parts = Object.entries(live).filter(([key]) => !['status', 'metadata', 'apiVersion', 'kind'].includes(key));
+  const annotations = fieldAt(live, ['metadata', 'annotations']);
+  const labels = fieldAt(live, ['metadata', 'labels']);
+  const template = fieldAt(live, ['spec', 'template']);
+  const spec = Object.fromEntries(Object.entries(fieldAt(live, ['spec']) ?? {}).filter(([key]) => key !== 'template'));
+  return {
+    object,
+    ...(typeof uid === 'string' ? { uid } : {}),
+    parts: digests({
+      ...Object.fromEntries(parts),
+      ...(live['spec'] === undefined ? {} : { spec }),
+      ...(template === undefined ? {} : { template }),
+      labels: labels ?? {},
+      annotations: meant(isTexts(annotations) ? annotations : {}),
+    }),
+  };
+}
+
+/** Annotations that say something: not the copy of a manifest, and not which plan wrote the object. */
+function meant(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(annotations).filter(([key]) => !isServerField(`metadata.annotations.${key}`) && key !== planAnnotation),
+  );
+}
+
+/** On every object that a plan wrote: the first 16 digits of the plan's digest. */
+export const planAnnotation = 'rollout-group.dev/plan';
+
+function isTexts(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function digests(parts: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(parts).map(([name, value]) => [name, shown(value)]));
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : digest(value);
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,179 @@
+// The input of a plan when a cluster stands for what runs: live objects, what is asked for over them, and the policies of both.
+import { resources } from '../../../cluster/request/resource.ts';
+import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { withRevisions } from '../../../engine/observe/revisions.ts';
+import { groupsToPlan } from '../../../engine/plan/groups.ts';
+import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
+import { policyDigest } from '../../../policies/digest.ts';
+import { loadPolicies } from '../../../policies/load.ts';
+import type { Cluster } from '../../connection.ts';
+import type { CommandContext } from '../../context.ts';
+import { nameOf } from '../../difference.ts';
+import { readInput, readInputs } from '../input.ts';
+import type { GivenFiles, LivePlanOptions } from '../live-options.ts';
+import { assumptionsOf, instantOf, type PlanInputOptions, type PlanInputs, refuseRepeats, selectGroups, unique } from '../plan-inputs.ts';
+import { applyWhatIf, parseWhatIf } from '../what-if.ts';
+import { liveAbsence } from './absent.ts';
+import { type AskedObject, type StoredObject, storedObject } from './asked.ts';
+import { basisOf, type ReadObject } from './basis.ts';
+import { type ClusterObjects, comparedObjects, readObjects, readSources, seenSnapshot, unreadParts } from './cluster.ts';
+import { withReplicasAsAsked } from './overlay.ts';
+import { documentsOf, policiesOver } from './policies.ts';
+import { liveTwins, resourcesOf } from './resources.ts';
+
+export interface LivePlanInputs extends PlanInputs {
+  /** What is asked for, in the order in which it is applied, each with what it would become. */
+  readonly asked: readonly (AskedObject & StoredObject)[];
+  readonly objects: ClusterObjects;
+  readonly snapshot: Snapshot;
+  readonly basis: readonly ReadObject[];
+  /** What could not be read or tried, each as one sentence part. */
+  readonly notes: readonly string[];
+}
+
+/** The files that the options name. Manifests among the policies are asked for, unless --desired names others. */
+export async function givenFiles(context: CommandContext, { desired, file = [] }: PlanInputOptions): Promise<GivenFiles> {
+  const policies = await readInputs(file, context);
+  return { manifests: desired === undefined ? policies : await readInput(desired, context), policies };
+}
+
+/**
+ * Reads the cluster and lays over it what the options ask for.
+ *
+ * @throws Failure as `readPlanInputs` does, and what the API server answers where StatefulSets cannot be read.
+ */
+export async function readLiveInputs(
+  context: CommandContext,
+  options: LivePlanOptions,
+  cluster: Cluster,
+  given: GivenFiles,
+): Promise<LivePlanInputs> {
+  const changes = (options.set ?? []).map(parseWhatIf);
+  const nowMs = options.at === undefined ? context.nowMs() : instantOf(options.at);
+  const assumptions = await assumptionsOf(context, options.assumptions);
+  const files = unique([...given.manifests, ...given.policies]);
+  const { namespace } = cluster;
+  const loaded = loadPolicies(files, { namespace });
+  const askedFiles = new Set(given.manifests.map(({ name }) => name));
+  const manifests = loaded.manifests.filter(({ file }) => askedFiles.has(file));
+  refuseRepeats(options.desired === undefined ? '--file' : '--desired', manifests);
+  const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
+  const objects = await readObjects(cluster, namespaces, options.agentNamespace);
+  const live = comparedObjects(objects);
+
+  const askedObjects = [...documentsOf(files), ...manifests.map(({ value }) => value)].map((object) => inNamespace(object, namespace));
+  const kinds = await resourcesOf(cluster, askedObjects);
+  const asked = await liveTwins(cluster, askedObjects, kinds, live);
+  const askedNames = new Set(askedObjects.map(nameOf));
+  const { bundle, groupsBefore, errors } = policiesOver({
+    files,
+    askedFiles,
+    asked,
+    live,
+    namespace,
+    agentNamespace: objects.agentNamespace,
+  });
+  const groups = groupsToPlan(bundle.groups, groupsBefore);
+  const selected = errors.length > 0 ? groups : selectGroups(groups, options);
+  const digest = policyDigest(bundle);
+  const sources = await readSources(cluster, selected, await resourcesOf(cluster, mirrored(selected)));
+  const snapshot = seenSnapshot(objects, { ...bundle, nowMs, policyDigest: digest, groups: selected, sources });
+  const sourceObjects = sources.flatMap(({ object }) =>
+    isUnknown(object) || object === undefined || object.kind === 'Scale' ? [] : [object],
+  );
+  const current: readonly ObjectContent[] = [
+    ...live,
+    ...extra(asked, live),
+    ...sourceObjects.filter((object) => !askedNames.has(nameOf(object))),
+  ];
+  const stored = await Promise.all((errors.length > 0 ? [] : asked).map((one) => storedObject(cluster, one)));
+  const overlay = new Map(asked.map(({ manifest }, index) => [nameOf(manifest), stored[index]?.object ?? manifest]));
+  const wanted = new Map(asked.map(({ manifest }) => [nameOf(manifest), manifest]));
+  const present = new Set(current.map(nameOf));
+  const desired = [
+    ...current.map((object) => overlay.get(nameOf(object)) ?? object),
+    ...[...overlay].flatMap(([name, object]) => (present.has(name) ? [] : [object])),
+  ].map((object) => withReplicasAsAsked(object, wanted.get(nameOf(object))));
+  const askedGroups = new Set(loaded.documents.filter(({ kind }) => kind === 'RolloutGroup').map((one) => `${one.namespace}/${one.name}`));
+  const { absent, notes } = await liveAbsence(cluster, errors.length > 0 ? [] : selected, askedGroups, desired);
+  const isOurs = (object: ObjectContent): boolean => String(object['apiVersion']).startsWith('rollout-group.dev/');
+  return {
+    documents: { current: current.filter(isOurs), desired: desired.filter(isOurs) },
+    errors,
+    input: {
+      groups: selected,
+      groupsBefore,
+      policies: bundle.policies,
+      exceptions: bundle.exceptions,
+      policyDigest: digest,
+      current: current.filter((object) => !isOurs(object)),
+      desired: withRevisions(
+        applyWhatIf(
+          desired.filter((object) => !isOurs(object)),
+          selected,
+          changes,
+        ),
+        current,
+        objects.revisions,
+      ),
+      assumptions,
+      running: snapshot,
+      absent,
+      nowMs,
+    },
+    asked: asked.map((one, index) => ({ ...one, ...(stored[index] ?? { object: one.manifest }) })),
+    objects,
+    snapshot,
+    basis: basisOf({ groups: selected, snapshot, live: current, asked: askedObjects }),
+    notes: [...unreadParts(objects), ...notes, ...new Set(stored.flatMap(({ note }) => note ?? []))],
+  };
+}
+
+/** undefined: all. Those of the files are meant when no flag says otherwise, and that of the context when there are none. */
+function namespacesOf(
+  { allNamespaces, namespaces, namespace }: LivePlanOptions,
+  ofContext: string,
+  files: readonly { readonly namespace: string }[],
+): readonly string[] | undefined {
+  if (namespaces !== undefined) return namespaces.length === 0 ? undefined : namespaces;
+  if (allNamespaces === true) return undefined;
+  const named = [...new Set(files.map((file) => file.namespace))].sort();
+  return namespace === undefined && named.length > 0 ? named : [ofContext];
+}
+
+/** Live objects that are asked for and in no list, such as a Service beside a StatefulSet. */
+function extra(asked: readonly AskedObject[], live: readonly ObjectContent[]): readonly ObjectContent[] {
+  const known = new Set(live.map(nameOf));
+  return asked.flatMap(({ live: twin }) => (twin === undefined || known.has(nameOf(twin)) ? [] : [twin]));
+}
+
+function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
+  const metadata = isMap(object['metadata']) ? object['metadata'] : {};
+  return metadata['namespace'] === undefined && !clusterWide.has(String(object['kind']))
+    ? { ...object, metadata: { ...metadata, namespace } }
+    : object;
+}
+
+/** Of the kinds that stand beside StatefulSets in manifests. */
+const clusterWide: ReadonlySet<string> = new Set([
+  resources.namespaces.kind,
+  resources.nodes.kind,
+  resources.customResourceDefinitions.kind,
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'PriorityClass',
+  'StorageClass',
+  'PersistentVolume',
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+]);
+
+function mirrored(groups: PlanInputs['input']['groups']): readonly ObjectContent[] {
+  return groups.flatMap(({ zones }) =>
+    zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [{ apiVersion: replicas.apiVersion, kind: replicas.resourceKind }] : [])),
+  );
+}
+
+function isMap(value: unknown): value is ObjectContent {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,73 @@
+// A plan of what runs in a cluster: made, saved, and made again from what was saved.
+import { getObject } from '../../../cluster/request/read.ts';
+import { resources } from '../../../cluster/request/resource.ts';
+import { fieldDiff } from '../../../engine/diff/field-diff.ts';
+import type { Plan } from '../../../engine/plan/document.ts';
+import { planGroups } from '../../../engine/plan/plan.ts';
+import type { Cluster } from '../../connection.ts';
+import type { CommandContext } from '../../context.ts';
+import { usageFailure } from '../../failure.ts';
+import type { GivenFiles, LivePlanOptions } from '../live-options.ts';
+import { type SavedPlan, savedPlan } from '../saved-plan.ts';
+import type { ReadyObject } from './apply.ts';
+import { toApply } from './asked.ts';
+import { givenFiles, type LivePlanInputs, readLiveInputs } from './plan.ts';
+
+export interface Planned extends LivePlanInputs {
+  readonly plan: Plan;
+  readonly given: GivenFiles;
+}
+
+/** Reads what the options name and plans it. With errors in the files the plan is of nothing. */
+export async function readAndPlan(
+  context: CommandContext,
+  options: LivePlanOptions,
+  cluster: Cluster,
+  files?: GivenFiles,
+): Promise<Planned> {
+  const given = files ?? (await givenFiles(context, options));
+  const inputs = await readLiveInputs(context, options, cluster, given);
+  const input = inputs.errors.length > 0 ? { ...inputs.input, groups: [] } : inputs.input;
+  return { ...inputs, plan: planGroups(input), given };
+}
+
+/** The asked objects that would change something, as they are applied. */
+export function readyObjects({ asked }: LivePlanInputs): readonly ReadyObject[] {
+  return asked.flatMap(({ manifest, resource, live, object }): readonly ReadyObject[] => {
+    if (resource === undefined) return [];
+    if (live !== undefined && fieldDiff(live, object).length === 0) return [];
+    return [{ resource, live, object: toApply(manifest) }];
+  });
+}
+
+/**
+ * The plan with everything that is needed to look whether it still holds, and to carry it out.
+ *
+ * @throws Failure when a Secret is among what is asked for: a plan is a file that is reviewed and passed on.
+ */
+export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
+  const { basis, plan, given, objects } = planned;
+  if (planned.asked.some(({ manifest }) => manifest['kind'] === 'Secret')) {
+    throw usageFailure('a saved plan holds no Secret', 'leave Secrets out of the manifests, and apply them by themselves');
+  }
+  const uid = await clusterUid(cluster);
+  const scope = {
+    ...(uid === undefined ? {} : { cluster: uid }),
+    server: cluster.server,
+    namespaces: objects.namespaces ?? [],
+    agentNamespace: objects.agentNamespace,
+    groups: planned.input.groups.map(({ namespace, name }) => `${namespace}/${name}`).sort(),
+    files: given,
+  };
+  return savedPlan({ scope, basis, objects: readyObjects(planned).map(({ object }) => object), plan }, nowMs);
+}
+
+/** By which clusters are told apart, whatever their address; undefined where it may not be read. */
+export async function clusterUid({ env, timeoutMs }: Cluster): Promise<string | undefined> {
+  try {
+    const namespace = await getObject(env, resources.namespaces, { name: 'kube-system' }, { site: 'source.cluster', timeoutMs });
+    return namespace?.metadata.uid;
+  } catch {
+    return undefined;
+  }
+}

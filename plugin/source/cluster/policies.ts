@@ -1,0 +1,122 @@
+// The policies over a cluster: what files say, what live objects say beside them, and what lint finds in the files.
+import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { canonicalJson } from '../../../engine/hash.ts';
+import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
+import type { Finding } from '../../../policies/findings/finding.ts';
+import type { PolicyFile } from '../../../policies/load.ts';
+import { parseDocuments } from '../../../policies/yaml/document.ts';
+import { nameOf } from '../../difference.ts';
+import { readPolicyFiles } from '../../policy-files.ts';
+import type { AskedObject } from './asked.ts';
+import { overlaid } from './overlay.ts';
+
+export interface PolicyQuestion {
+  readonly files: readonly PolicyFile[];
+  /** Names of the files whose manifests are asked for. */
+  readonly askedFiles: ReadonlySet<string>;
+  readonly asked: readonly AskedObject[];
+  readonly live: readonly ObjectContent[];
+  /** Of objects that name none. */
+  readonly namespace: string;
+  /** Policies there may name other namespaces. */
+  readonly agentNamespace: string;
+}
+
+export interface PoliciesOver {
+  readonly bundle: PolicyBundle;
+  /** The groups as they are without the files. */
+  readonly groupsBefore: readonly GroupDefinition[];
+  /** Of the files. What is wrong with live objects stands in nobody's way. */
+  readonly errors: readonly Finding[];
+}
+
+/**
+ * Files come before live objects of the same name. A manifest may be a part of an object, and the rest of it runs: what counts is the object
+ * that it makes, so an error in a manifest is one only where that object has it too.
+ */
+export function policiesOver({ files, askedFiles, asked, live, ...options }: PolicyQuestion): PoliciesOver {
+  const askedNames = new Set(asked.map(({ manifest }) => nameOf(manifest)));
+  const others = live.filter((object) => !askedNames.has(nameOf(object))).map(asFile);
+  const written = readPolicyFiles([...files, ...others], options);
+  // Manifests in a file with policies stay as they are: the file is what the policies are quoted from.
+  const isManifestFile = (file: PolicyFile): boolean => askedFiles.has(file.name) && documentsOf([file]).length === 0;
+  const kept = files.filter((file) => !isManifestFile(file));
+  const inKept = new Set(readPolicyFiles(kept, options).loaded.manifests.map(({ value }) => nameOf(value)));
+  const made = asked.filter(({ manifest }) => !isOurs(manifest) && !inKept.has(nameOf(manifest)));
+  const whole = made.map(({ manifest, live: twin }) => asFile(overlaid(twin, manifest)));
+  const effective = whole.length === 0 ? written : readPolicyFiles([...kept, ...whole, ...others], options);
+  const stands = standingIn(effective.findings);
+  const unreadable = new Set(written.loaded.findings);
+  const namesIn = (file: string): readonly string[] =>
+    written.loaded.manifests.filter((manifest) => manifest.file === file).map(({ value }) => nameOf(value));
+  const isReplaced = new Set(files.filter(isManifestFile).map(({ name }) => name));
+  const errors = written.findings.filter((one) => {
+    if (one.severity !== 'error' || isLiveFile(one.file)) return false;
+    if (unreadable.has(one) || effective === written) return true;
+    return isReplaced.has(one.file) ? namesIn(one.file).some((name) => stands.has(`${one.code} ${name}`)) : stands.has(placeOf(one));
+  });
+  return {
+    bundle: withLiveSources(effective.resolution.bundle),
+    groupsBefore: readPolicyFiles(live.map(asFile), options).resolution.bundle.groups,
+    errors: [...new Map(errors.map((error) => [canonicalJson(error), error])).values()],
+  };
+}
+
+/** Findings by where they are, and by the object when it is one that files make. */
+function standingIn(findings: readonly Finding[]): ReadonlySet<string> {
+  const ofObject = ({ code, file, object }: Finding): readonly string[] =>
+    isLiveFile(file) || object !== undefined ? [`${code} ${object ?? file.slice(livePrefix.length)}`] : [];
+  return new Set(findings.flatMap((one) => [placeOf(one), ...ofObject(one)]));
+}
+
+function placeOf({ code, file, line, column }: Finding): string {
+  return `${code} ${file}:${line}:${column}`;
+}
+
+function isOurs(object: ObjectContent): boolean {
+  return String(object['apiVersion']).startsWith('rollout-group.dev/');
+}
+
+/** What is written in a live object is quoted by its name. */
+function withLiveSources(bundle: PolicyBundle): PolicyBundle {
+  const walk = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== 'object' || value === null) return value;
+    if ('file' in value && typeof value.file === 'string' && isLiveFile(value.file)) return { object: value.file.slice(livePrefix.length) };
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, walk(part)]));
+  };
+  return walk(bundle) as PolicyBundle;
+}
+
+const livePrefix = 'cluster:';
+
+/** A live object as if it were a file, so that policies of both are read alike. What the API server adds says nothing here. */
+export function asFile(object: ObjectContent): PolicyFile {
+  const { apiVersion, kind, metadata, spec } = object;
+  const { name, namespace, labels, annotations } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    name: `${livePrefix}${nameOf(object)}`,
+    text: JSON.stringify({ apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec }),
+  };
+}
+
+/** Whether a finding is about an object of the cluster and not about a file of the user. */
+export function isLiveFile(file: string): boolean {
+  return file.startsWith(livePrefix);
+}
+
+/** Kinds that live in files only. */
+const fileKinds: ReadonlySet<unknown> = new Set(['PolicyTest', 'PolicySet']);
+
+/** Our documents as they are written: loading fills in defaults, which nobody asked for. */
+export function documentsOf(files: readonly PolicyFile[]): readonly ObjectContent[] {
+  return files
+    .flatMap((file) => parseDocuments(file.name, file.text).documents)
+    .flatMap(({ value }) => (isMap(value) && Array.isArray(value['items']) ? value['items'] : [value]))
+    .filter((value): value is ObjectContent => isMap(value))
+    .filter((value) => String(value['apiVersion']).startsWith('rollout-group.dev/') && !fileKinds.has(value['kind']));
+}
+
+function isMap(value: unknown): value is ObjectContent {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

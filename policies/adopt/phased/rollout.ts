@@ -1,0 +1,221 @@
+// PhasedRollouts of sts.plus as RolloutGroups: one StatefulSet, one pod at a time, and a question to Prometheus before each.
+import { z } from 'zod';
+import { formatDuration } from '../../duration.ts';
+import type { Finding } from '../../findings/finding.ts';
+import { queryProblem } from '../../promql.ts';
+import { apiVersion } from '../../schema/kinds.ts';
+import { valueAt } from '../../schema/schema-walk.ts';
+import {
+  type ForeignObject,
+  foreignFinding,
+  metadataFindings,
+  type Reading,
+  type Surroundings,
+  specFindings,
+  unknownFields,
+} from '../foreign.ts';
+import { zoneNames } from '../names.ts';
+import { countedQuery } from './query.ts';
+import { sourceOfQuery } from './source.ts';
+
+/** The annotation of a StatefulSet that says which PhasedRollout has it. */
+export const phasedOwner = 'sts.plus/phasedRollout';
+
+/** What the webhook of the original writes in the place of an absent value and of 0. */
+const usual = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
+/** What our schema can say. */
+const limits = { waves: 100, consecutive: 1000, query: 4096 } as const;
+
+const count = z.int().min(0).nullish();
+const phasedSpec = z.object({
+  targetRef: z.string().min(1),
+  standardRollingUpdate: z.boolean().nullish(),
+  check: z.object({
+    initialDelaySeconds: count,
+    periodSeconds: count,
+    successThreshold: count,
+    query: z.object({
+      expr: z.string().min(1),
+      url: z.string().min(1),
+      insecureSkipVerify: z.boolean().nullish(),
+      secretRef: z.string().nullish(),
+    }),
+  }),
+});
+
+const known = {
+  targetRef: true,
+  standardRollingUpdate: true,
+  check: {
+    initialDelaySeconds: true,
+    periodSeconds: true,
+    successThreshold: true,
+    query: { expr: true, url: true, insecureSkipVerify: true, secretRef: true },
+  },
+} as const;
+
+export function isPhasedRollout({ kind, value }: ForeignObject): boolean {
+  return kind === 'PhasedRollout' && String(value['apiVersion']).startsWith('sts.plus/');
+}
+
+/** The group of a PhasedRollout. The StatefulSet must be known: how many pods it has says how many waves there are. */
+export function readPhasedRollout(object: ForeignObject, around: Surroundings): Reading {
+  const read = phasedSpec.safeParse(object.value['spec']);
+  if (!read.success) return { object, findings: specFindings(object, phasedSpec), wishes: [] };
+  const { check, targetRef, standardRollingUpdate } = read.data;
+  const set = around.statefulSet(object.namespace, targetRef);
+  const gate = gateOf(object, check, standardRollingUpdate === true);
+  const { wish, findings: sourceFindings } = sourceOfQuery(
+    object,
+    {
+      url: check.query.url,
+      secretRef: check.query.secretRef ?? undefined,
+      insecureSkipVerify: check.query.insecureSkipVerify ?? undefined,
+    },
+    { secretKeys: around.secretKeys, everyMs: gate.everyMs },
+  );
+  const target = targetFindings(object, set, targetRef);
+  const replicas = replicasOf(set);
+  const findings = [
+    ...unknownFields(object, known),
+    ...metadataFindings(object),
+    ...target,
+    ...gate.findings,
+    ...sourceFindings,
+    ...(set === undefined || replicas === undefined ? [] : waveFindings(object, replicas)),
+    ...progressFindings(object),
+  ];
+  if (replicas === undefined || target.length > 0 || gate.query === '' || wish === undefined) return { object, findings, wishes: [] };
+  const zone = zoneNames([targetRef]).get(targetRef) ?? targetRef;
+  const document = (source: string) => ({
+    apiVersion,
+    kind: 'RolloutGroup',
+    metadata: { name: object.name, namespace: object.namespace },
+    spec: {
+      members: { zones: [{ name: zone, statefulSet: targetRef }] },
+      replicas: { leader: true },
+      rollout: { strategy: 'partition', maxUnavailable: 1, waves: wavesOf(zone, replicas) },
+      gates: [{ name: gateName, ...gate.settings, prometheus: { source, query: gate.query } }],
+    },
+  });
+  const group = {
+    name: object.name,
+    statefulSet: targetRef,
+    statefulSetPath: ['spec', 'targetRef'],
+    document: (nameOf: (key: string) => string) => document(nameOf(wish.key)),
+  };
+  return { object, findings, wishes: [wish], group };
+}
+
+const gateName = 'check';
+
+interface GateReading {
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Empty when there is nothing that could be asked. */
+  readonly query: string;
+  readonly everyMs: number;
+  readonly findings: readonly Finding[];
+}
+
+/** A success is any series, a failure none; failures hold for as long as they last, as there. */
+function gateOf(object: ForeignObject, check: z.infer<typeof phasedSpec>['check'], isStandard: boolean): GateReading {
+  const findings: Finding[] = [];
+  const expression: readonly string[] = ['spec', 'check', 'query', 'expr'];
+  const numberOf = (field: keyof typeof usual): number => {
+    if (check[field] !== 0) return check[field] ?? usual[field];
+    const message = `spec.check.${field} is 0, in whose place the webhook of the original writes ${usual[field]}`;
+    findings.push(foreignFinding(object, 'RG7003', ['spec', 'check', field], message));
+    return usual[field];
+  };
+  const everyMs = numberOf('periodSeconds') * 1000;
+  const threshold = numberOf('successThreshold');
+  if (threshold > limits.consecutive) {
+    const message = `spec.check.successThreshold is ${threshold}; a gate counts to ${limits.consecutive} at most`;
+    findings.push(foreignFinding(object, 'RG7002', ['spec', 'check', 'successThreshold'], message));
+  }
+  const { query, hasComment, isAlwaysTrue } = countedQuery(check.query.expr);
+  const problem = query === '' || query.length > limits.query ? undefined : queryProblem(query);
+  const isUsable = query !== '' && query.length <= limits.query && problem === undefined;
+  if (!isUsable) {
+    const size = query === '' ? 'is empty' : `is longer than ${limits.query} characters`;
+    const message = `spec.check.query.expr ${problem === undefined ? size : 'is no PromQL'}; the object is left out`;
+    findings.push(foreignFinding(object, 'RG7001', expression, message));
+  }
+  if (hasComment) {
+    const message =
+      'the original puts the query on one line, so that its comment hides what comes behind; here the comment alone is left out';
+    findings.push(foreignFinding(object, 'RG7002', expression, message, { hint: 'look whether the whole query says what you want' }));
+  }
+  if (isAlwaysTrue) {
+    findings.push(foreignFinding(object, 'RG7006', expression, 'the query has a series whatever the numbers in it are'));
+  }
+  if (isStandard) {
+    const message =
+      'spec.standardRollingUpdate takes the gate away; the gate is written with mode: observe, which records and holds nothing';
+    const hint = 'remove mode: observe from the gate to have it hold again';
+    findings.push(foreignFinding(object, 'RG7003', ['spec', 'standardRollingUpdate'], message, { hint }));
+  }
+  const settings = {
+    ...(isStandard ? { mode: 'observe' } : {}),
+    initialDelay: formatDuration(numberOf('initialDelaySeconds') * 1000),
+    every: formatDuration(everyMs),
+    consecutive: Math.min(threshold, limits.consecutive),
+    failureLimit: 0,
+    noData: 'fail',
+    onError: 'hold',
+    pass: { '>=': [{ var: 'value' }, 1] },
+  };
+  return { settings, query: isUsable ? query : '', everyMs, findings };
+}
+
+/** One pod for each wave, with the gate before it; of more pods than there may be waves, a hundredth for each. */
+function wavesOf(zone: string, replicas: number): readonly unknown[] {
+  const before = { gates: [gateName] };
+  const waveCount = Math.max(1, Math.min(replicas, limits.waves));
+  const isByPods = replicas <= limits.waves;
+  return Array.from({ length: waveCount }, (_, index) => {
+    const step = index + 1;
+    const amount = step === waveCount ? { percent: 100 } : isByPods ? { pods: step } : { percent: step };
+    return { name: isByPods ? `pod-${step}` : `percent-${step}`, zones: [zone], ...amount, before };
+  });
+}
+
+function waveFindings(object: ForeignObject, replicas: number): readonly Finding[] {
+  const path = ['spec', 'targetRef'];
+  if (replicas > limits.waves) {
+    const message = `the gate is asked before each hundredth of the ${replicas} pods, and not before each pod: a group has ${limits.waves} waves at most`;
+    return [foreignFinding(object, 'RG7003', path, message)];
+  }
+  if (replicas < 1) return [];
+  const message = `the gate is asked before each of ${replicas === 1 ? 'its 1 pod' : `its ${replicas} pods`}; pods of a later scale-up belong to the last wave`;
+  return [foreignFinding(object, 'RG7003', path, message, { hint: 'write the waves again after you have scaled' })];
+}
+
+/** As the API server takes them: 1 where none are named; undefined for what is no number of pods. */
+function replicasOf(set: ForeignObject | undefined): number | undefined {
+  const replicas = valueAt(set?.value, ['spec', 'replicas']) ?? 1;
+  return typeof replicas === 'number' && Number.isInteger(replicas) && replicas >= 0 ? replicas : undefined;
+}
+
+function targetFindings(object: ForeignObject, set: ForeignObject | undefined, name: string): readonly Finding[] {
+  const say = (message: string, hint: string) => [foreignFinding(object, 'RG7001', ['spec', 'targetRef'], message, { hint })];
+  if (set === undefined) {
+    const message = `the StatefulSet ${name} is not among what was read, so that nobody knows how many waves there are; the object is left out`;
+    return say(message, 'read its manifest too, or the cluster with --from-cluster');
+  }
+  const strategy = valueAt(set.value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
+  if (replicasOf(set) === undefined) {
+    return say(`the StatefulSet ${name} has a number of replicas that is none; the object is left out`, 'mend its manifest');
+  }
+  if (strategy === 'RollingUpdate') return [];
+  const message = `the StatefulSet ${name} has the update strategy ${String(strategy)}, which the original does not manage; the object is left out`;
+  return say(message, 'set it to RollingUpdate, or write a group with the strategy onDelete');
+}
+
+function progressFindings(object: ForeignObject): readonly Finding[] {
+  const phase = valueAt(object.value, ['status', 'phase']);
+  if (phase !== 'Rolling') return [];
+  const revision = valueAt(object.value, ['status', 'updateRevision']);
+  const to = typeof revision === 'string' && revision !== '' ? ` to ${revision}` : '';
+  return [foreignFinding(object, 'RG7007', ['status', 'phase'], `the object is rolling${to}`)];
+}

@@ -1,8 +1,0 @@
-// Where the webhooks of our own endpoints answer.
-export const endpointPaths = {
-  enforce: '/admission/enforce',
-  enforceOthers: '/admission/enforce-others',
-  validate: '/admission/validate',
-  stamp: '/admission/stamp',
-  promotePod: '/admission/promote-pod',
-} as const;

@@ -1,0 +1,62 @@
+// The figures of the agent, on a control plane of its own: how soon it acts, how long a rollout takes, and what watching many pods costs.
+import { largeRunEngines } from '../../test/agent/large-run.ts';
+import { findBinaries } from '../../test/control-plane/binaries.ts';
+import { type ControlPlane, startControlPlane } from '../../test/control-plane/control-plane.ts';
+import type { Figure } from './figure.ts';
+import { largeRunFigures } from './large-run.ts';
+import { watchingFigures } from './memory.ts';
+import { reactionFigures, rollingFigures } from './rollout.ts';
+
+/** Measures, in less than four minutes; or answers why there is nothing to measure on. */
+export function measureAgent(progress: (line: string) => void): Promise<readonly Figure[] | string> {
+  return measure(parts, progress);
+}
+
+/**
+ * The run of 1,000 pods, by each engine on a control plane of its own, or by `only` one of them; or why there is nothing to measure on.
+ * Rejects when there is no such engine.
+ */
+export async function measureLargeRun(progress: (line: string) => void, only?: string): Promise<readonly Figure[] | string> {
+  const engines = largeRunEngines.filter((strategy) => only === undefined || strategy === only);
+  if (engines.length === 0) throw new Error(`--large ${only}: the engines are ${largeRunEngines.join(' and ')}`);
+  const figures: Figure[] = [];
+  for (const strategy of engines) {
+    const what = `a run over 1,000 pods by ${strategy}`;
+    const found = await measure([{ what, measure: (controlPlane) => largeRunFigures(controlPlane, strategy) }], progress);
+    if (typeof found === 'string') return found;
+    figures.push(...found);
+  }
+  return figures;
+}
+
+async function measure(wanted: readonly Part[], progress: (line: string) => void): Promise<readonly Figure[] | string> {
+  const binaries = await findBinaries(progress);
+  if (binaries.kind === 'missing') return binaries.reason;
+  const controlPlane = await startControlPlane({ binaries: binaries.folder });
+  // Ctrl-C must leave nothing behind.
+  const leave = (): void => void controlPlane.stop().finally(() => process.exit(1));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, leave);
+  try {
+    const figures: Figure[] = [];
+    for (const part of wanted) {
+      const startedAt = Date.now();
+      figures.push(...(await part.measure(controlPlane)));
+      progress(`measured ${part.what} in ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
+    }
+    return figures;
+  } finally {
+    await controlPlane.stop();
+  }
+}
+
+interface Part {
+  readonly what: string;
+  readonly measure: (controlPlane: ControlPlane) => Promise<readonly Figure[]>;
+}
+
+/** The many pods come last: the audit log, which the others read, grows by each of them. */
+const parts: readonly Part[] = [
+  { what: 'the reaction to a pod that becomes Ready', measure: reactionFigures },
+  { what: 'the time of a rollout', measure: rollingFigures },
+  { what: 'memory and processor with many pods', measure: watchingFigures },
+];

@@ -1,0 +1,63 @@
+// Measures the figures that are promised, prints each beside its bar and its floor, and judges them.
+// `--slack N` multiplies the bars, for busy machines; `--offline` leaves out what needs a control plane, `--agent` all else; `--webhook [SECONDS]`
+// measures the webhook alone, for as long; `--long` loads it for ten minutes, and rolls 1,000 pods by `onDelete` and by `pinned`;
+// `--large [ENGINE]` does that alone, by both or by one of them.
+import { cpus } from 'node:os';
+import { type Figure, figureTable, isKept } from './figure.ts';
+import { offlineFigures } from './offline.ts';
+import { simulationFigures } from './simulation.ts';
+import { usualLoad, webhookFigures } from './webhook.ts';
+import { partWord, runPart } from './webhook-process.ts';
+
+const words = process.argv.slice(2);
+const slack = words.includes('--slack') ? Number(words[words.indexOf('--slack') + 1]) : 1;
+if (!(slack > 0)) throw new Error('--slack needs a number above 0');
+
+function say(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Those of the agent on a control plane, or why they were left out. */
+async function agentFigures(): Promise<readonly Figure[] | string> {
+  const leftOut = ['--offline', '--webhook'].find((word) => words.includes(word));
+  if (leftOut !== undefined) return leftOut;
+  const { measureAgent, measureLargeRun } = await import('./agent.ts');
+  if (words.includes('--large')) {
+    const strategy = words[words.indexOf('--large') + 1];
+    return await measureLargeRun(progress, strategy?.startsWith('--') ? undefined : strategy);
+  }
+  const usual = await measureAgent(progress);
+  if (!words.includes('--long') || typeof usual === 'string') return usual;
+  const large = await measureLargeRun(progress);
+  return typeof large === 'string' ? large : [...usual, ...large];
+}
+
+/** Those of the webhook, which needs nothing but loopback. */
+async function loadedFigures(): Promise<readonly Figure[]> {
+  const usual = usualLoad(words.includes('--long'));
+  const seconds = Number(words[words.indexOf('--webhook') + 1]);
+  return await webhookFigures(words.includes('--webhook') && seconds > 0 ? { ...usual, seconds } : usual, progress);
+}
+
+async function bench(): Promise<boolean> {
+  const figures: Figure[] = [];
+  const show = (more: readonly Figure[]): void => {
+    if (more.length > 0) say([...(figures.length > 0 ? [''] : []), ...figureTable(more, slack)]);
+    figures.push(...more);
+  };
+  const [isAgentOnly, isWebhookOnly] = [words.includes('--agent') || words.includes('--large'), words.includes('--webhook')];
+  if (!isAgentOnly && !isWebhookOnly) show([...offlineFigures(), ...(await simulationFigures())]);
+  if (!isAgentOnly) show(await loadedFigures());
+  const agent = await agentFigures();
+  if (typeof agent === 'string') say(['', `LEFT OUT: every figure of the agent, for ${agent}`]);
+  else show(agent);
+  say([`node ${process.version}, ${cpus().length} processors${slack === 1 ? '' : `, bars multiplied by ${slack}`}`]);
+  return figures.every((figure) => isKept(figure, slack));
+}
+
+if (words[0] === partWord) await runPart(words[1] ?? '');
+else process.exit((await bench()) ? 0 : 1);

@@ -1,0 +1,109 @@
+// What it costs the agent to watch 2,100 pods of the size that pods have: memory after it has read them and while it rolls some, and processor.
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
+import { type StatefulSet, statefulSet } from '../../test/control-plane/workloads.ts';
+import type { Figure } from './figure.ts';
+import { bareNodeMemory, memoryOf, processorMs } from './process.ts';
+import { startBuiltAgent } from './rollout.ts';
+
+const namespace = 'many';
+const replicas = 700;
+const zones = ['a', 'b', 'c'];
+const quietMs = 30_000;
+const setsPath = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+const podsPath = `/api/v1/namespaces/${namespace}/pods`;
+/** Of one group: what is rolled while the memory is looked at. */
+const rolled = 12;
+
+export async function watchingFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
+  const bare = await bareNodeMemory();
+  await createPods(controlPlane);
+  const bytes = await bytesOfPods(controlPlane);
+  const agent = await startBuiltAgent(controlPlane, namespace);
+  try {
+    await delay(2000);
+    const synced = memoryOf(agent.pid);
+    const beforeMs = processorMs(agent.pid);
+    await delay(quietMs);
+    const usedMs = processorMs(agent.pid) - beforeMs;
+    const quiet = memoryOf(agent.pid);
+    await rollSome(controlPlane);
+    const after = memoryOf(agent.pid);
+    const pods = `${(replicas * zones.length).toLocaleString('en')} pods`;
+    const resident = (when: string, value: number, more: string): Figure => ({
+      what: `agent memory, ${pods} watched, ${when}`,
+      value,
+      bar: 150,
+      unit: 'MiB',
+      floor: `bare node ${bare.residentMiB.toFixed(0)} MiB; ${more}`,
+    });
+    return [
+      resident('synced', synced.residentMiB, `the pods are ${(bytes / 2 ** 20).toFixed(0)} MiB of JSON`),
+      resident('after 30 quiet seconds', quiet.residentMiB, `at most ${quiet.peakMiB.toFixed(0)} MiB until then`),
+      resident(`after ${rolled} pods were rolled`, after.residentMiB, `at most ${after.peakMiB.toFixed(0)} MiB until then`),
+      {
+        what: `agent processor time, ${pods} watched, nothing to do`,
+        value: (usedMs / quietMs) * 100,
+        unit: '%',
+        floor: `of one processor, ${usedMs.toFixed(0)} ms in ${quietMs / 1000} s`,
+      },
+    ];
+  } finally {
+    // In the middle of a rollout of hours, so nothing is to be finished.
+    await agent.kill();
+  }
+}
+
+async function createPods({ client }: ControlPlane): Promise<void> {
+  await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
+  for (const zone of zones) await client.create(setsPath, manifestOf(zone));
+  const areReady = (sets: readonly StatefulSet[]): boolean =>
+    sets.length === zones.length && sets.every(({ status }) => status.readyReplicas === replicas);
+  await client.until(setsPath, 'every pod Ready', areReady, createTimeoutMs);
+}
+
+const createTimeoutMs = 240_000;
+
+/** As long as the containers of databases are: some 7 KiB for each pod. */
+function manifestOf(zone: string): object {
+  const object = statefulSet({
+    name: `ingester-zone-${zone}`,
+    replicas,
+    nodeZone: `zone-${zone}`,
+    annotations: { 'test.rollout-group.dev/ready-after': '50ms', 'test.rollout-group.dev/gone-after': '50ms' },
+    setLabels: { 'rollout-group': 'ingester' },
+    setAnnotations: { 'rollout-max-unavailable': '4' },
+  }) as { readonly spec: { readonly template: { readonly spec: object } } };
+  const { spec } = object;
+  return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template.spec, containers: [container] } } } };
+}
+
+const probe = { httpGet: { path: '/ready', port: 8080 }, initialDelaySeconds: 15, timeoutSeconds: 1, periodSeconds: 10 };
+const container = {
+  name: 'server',
+  image: 'example.com/server:1',
+  args: Array.from({ length: 30 }, (_, index) => `-component.subsystem-${index}.setting-with-a-name=value-of-some-length-${index}`),
+  env: Array.from({ length: 20 }, (_, index) => ({ name: `SERVER_SETTING_${index}`, value: `value-of-some-length-${index}` })),
+  ports: [8080, 9095, 7946].map((containerPort) => ({ name: `port-${containerPort}`, containerPort })),
+  resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '2Gi' } },
+  readinessProbe: probe,
+  livenessProbe: probe,
+  securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+};
+
+async function bytesOfPods({ client }: ControlPlane): Promise<number> {
+  const page = await client.get<{ readonly items: readonly object[] }>(`${podsPath}?limit=100`);
+  return (JSON.stringify(page).length / page.items.length) * replicas * zones.length;
+}
+
+/** Begins a rollout and waits until it has replaced some pods. */
+async function rollSome({ client }: ControlPlane): Promise<void> {
+  for (const zone of zones) {
+    await client.patch(`${setsPath}/ingester-zone-${zone}`, 'strategic', {
+      spec: { template: { spec: { containers: [{ name: 'server', image: 'example.com/server:2' }] } } },
+    });
+  }
+  await client.until<StatefulSet & { readonly status: { readonly updatedReplicas?: number } }>(setsPath, `${rolled} new pods`, (sets) =>
+    sets.some(({ status }) => (status.updatedReplicas ?? 0) >= rolled),
+  );
+}

@@ -1,0 +1,192 @@
+// How soon the agent acts once it may, and how much longer a rollout takes than its pods need.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type AgentProcess, startAgentProcess } from '../../test/control-plane/agent-process.ts';
+import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
+import { type GroupOptions, TestGroup } from '../../test/control-plane/group.ts';
+import { agentRules, grant, grantNodes } from '../../test/control-plane/roles.ts';
+import type { Pod, StatefulSet } from '../../test/control-plane/workloads.ts';
+import { type Replacement, replacementsIn } from './audit.ts';
+import { type Figure, median, percentile } from './figure.ts';
+
+const newImage = 'example.com/server:2';
+const zoneCount = 3;
+
+/** What suites scale down is put back. */
+const defaults = [
+  '--reconcile.interval=5s',
+  '--lease.duration=15s',
+  '--lease.renew-deadline=10s',
+  '--lease.retry-period=2s',
+  '--publish.every=5s',
+];
+
+/** The built agent in the namespace, with the Role that is shipped, and at the pace of its defaults, but without its own limit of requests. */
+export async function startBuiltAgent(
+  { client, identities, url }: ControlPlane,
+  namespace: string,
+  more: readonly string[] = [],
+): Promise<AgentProcess> {
+  await grant(client, identities.agent, namespace, agentRules());
+  await grantNodes(client, identities.agent);
+  const agent = await startAgentProcess({
+    ...{ url, identity: identities.agent, namespace, executable: 'dist/rollout-group-agent' },
+    flags: [...defaults, ...more],
+  });
+  await agent.untilReady();
+  return agent;
+}
+
+interface RolloutOptions extends GroupOptions {
+  readonly replicas: number;
+  /** A policy file for the group instead of its labels. */
+  readonly policy?: string;
+}
+
+type UpdatedSet = StatefulSet & { readonly status: { readonly updatedReplicas?: number } };
+
+const rolloutTimeoutMs = 120_000;
+
+interface Rollout {
+  readonly replacements: readonly Replacement[];
+  /** From the first patch of a template until the last pod was Ready. */
+  readonly wallMs: number;
+}
+
+/** Replaces every pod of a new group. */
+async function roll(controlPlane: ControlPlane, options: RolloutOptions): Promise<Rollout> {
+  const group = new TestGroup(controlPlane.client, options);
+  await group.create();
+  const agent = await startBuiltAgent(controlPlane, group.namespace, policyFlags(controlPlane, options));
+  try {
+    const startedMs = Date.now();
+    await group.setImage(newImage);
+    // The current revision of the status is not waited for: with OnDelete Kubernetes never moves it on, and only adopted groups need it.
+    await controlPlane.client.until<UpdatedSet>(
+      group.setsPath,
+      'every pod Ready at the new revision',
+      (sets) => sets.every(({ status }) => status.updatedReplicas === options.replicas && status.readyReplicas === options.replicas),
+      rolloutTimeoutMs,
+    );
+    const replacements = await replacementsIn(controlPlane, group.namespace);
+    const expected = options.replicas * zoneCount;
+    if (replacements.length !== expected) throw new Error(`${replacements.length} pods were replaced, not ${expected}`);
+    return { replacements, wallMs: Math.max(...replacements.map(({ readyMs }) => readyMs)) - startedMs };
+  } finally {
+    await agent.stop();
+  }
+}
+
+/** One pod at a time, so that each request of the agent has one cause: that the pod before became Ready. */
+export async function reactionFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
+  const replicas = 60;
+  const { replacements } = await roll(controlPlane, {
+    namespace: 'reaction',
+    replicas,
+    maxUnavailable: 1,
+    podAnnotations: quick('20ms', '20ms'),
+  });
+  const reactionsMs = replacements.slice(1).map(({ askedMs }, index) => askedMs - (replacements[index]?.readyMs ?? Number.NaN));
+  const floorMs = await guardedDeletes(controlPlane);
+  const figure = (name: string, of: (values: readonly number[]) => number): Figure => ({
+    what: `from a pod's Ready to the next delete, 3 x ${replicas} pods, ${name}`,
+    value: of(reactionsMs),
+    bar: 100,
+    unit: 'ms',
+    floor: `a write of the ledger and a delete, answered: ${of(floorMs).toFixed(1)} ms`,
+  });
+  return [figure('p50', median), figure('p99', (values) => percentile(values, 99)), figure('max', (values) => Math.max(...values))];
+}
+
+/** Milliseconds of what each step needs at least on this server: a compare-and-swap of a ConfigMap, then a delete with preconditions. */
+async function guardedDeletes({ client }: ControlPlane): Promise<readonly number[]> {
+  const namespace = 'floor';
+  const count = 50;
+  await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
+  await client.until(`/api/v1/namespaces/${namespace}/serviceaccounts`, 'the account', (accounts) => accounts.length > 0);
+  const pods = `/api/v1/namespaces/${namespace}/pods`;
+  const maps = `/api/v1/namespaces/${namespace}/configmaps`;
+  let ledger = await client.create(maps, { metadata: { name: 'ledger' }, data: { ledger: '' } });
+  const tookMs: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    // Nobody schedules it, so it is gone with the answer.
+    const { metadata } = await client.create<Pod>(pods, {
+      metadata: { name: `pod-${index}` },
+      spec: { schedulerName: 'nobody', containers: [{ name: 'server', image: 'example.com/server:1' }] },
+    });
+    const { uid, resourceVersion, name } = metadata;
+    const startedMs = performance.now();
+    const body = { ...ledger, data: { ledger: JSON.stringify({ uid, resourceVersion, name, padding: 'x'.repeat(400) }) } };
+    const { status, body: stored } = await client.ask('PUT', `${maps}/ledger`, body);
+    if (status !== 200) throw new Error(`the ledger of the floor was answered with ${status}`);
+    await client.delete(`${pods}/${name}`, { preconditions: { uid, resourceVersion } });
+    tookMs.push(performance.now() - startedMs);
+    ledger = stored;
+  }
+  return tookMs;
+}
+
+/** The folder with the policy file of the group, if it has one. */
+function policyFlags({ folder }: ControlPlane, { namespace, policy }: RolloutOptions): readonly string[] {
+  if (policy === undefined) return [];
+  const policies = join(folder, `policies-${namespace}`);
+  mkdirSync(policies);
+  writeFileSync(join(policies, 'group.yaml'), policy);
+  return [`--policies=${policies}`];
+}
+
+/** Ten at a time: the next begins as soon as one of the ten is Ready. */
+export async function rollingFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
+  const size = { replicas: 20, maxUnavailable: 10, podAnnotations: quick('2s', '1s') };
+  const native = await roll(controlPlane, { namespace: 'rolling', ...size, policy: policyOf('rolling', size.maxUnavailable) });
+  const adopted = await roll(controlPlane, { namespace: 'adopted', ...size });
+  const figure = (kind: string, rollout: Rollout, judged: Pick<Figure, 'bar'>, why: string): Figure => {
+    const needMs = neededMs(rollout, size.maxUnavailable);
+    return {
+      what: `rolling 3 x ${size.replicas} pods, ${size.maxUnavailable} at a time, ${kind} group, against what its pods need`,
+      value: rollout.wallMs / needMs,
+      ...judged,
+      unit: 'x',
+      floor: `the pods need ${(needMs / 1000).toFixed(1)} s, the rollout took ${(rollout.wallMs / 1000).toFixed(1)} s${why}`,
+    };
+  };
+  return [
+    figure('native', native, { bar: 1.3 }, ''),
+    // Kept as it is: whoever comes from grafana/rollout-operator gets the rollouts that he knows.
+    figure('adopted', adopted, {}, ': as in grafana/rollout-operator, a pod that goes takes two places'),
+  ];
+}
+
+function policyOf(namespace: string, maxUnavailable: number): string {
+  const zones = ['a', 'b', 'c'].map((zone) => `{ name: ${zone}, statefulSet: ingester-zone-${zone} }`);
+  return `
+apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutGroup
+metadata: { name: ingester, namespace: ${namespace} }
+spec:
+  members: { zones: [${zones.join(', ')}] }
+  rollout: { strategy: onDelete, maxUnavailable: ${maxUnavailable} }
+`;
+}
+
+/** The sum over the zones of ceil(pods / limit) times what one pod takes to go and to become Ready, by the same run's events. */
+function neededMs({ replacements }: Rollout, limit: number): number {
+  const zones = new Map<string, Replacement[]>();
+  for (const one of replacements) {
+    const zone = one.pod.slice(0, one.pod.lastIndexOf('-'));
+    zones.set(zone, [...(zones.get(zone) ?? []), one]);
+  }
+  const needs = [...zones.values()].map((pods) => {
+    const [goneMs, readyMs] = [mean(pods.map((pod) => pod.goneMs - pod.askedMs)), mean(pods.map((pod) => pod.readyMs - pod.startedMs))];
+    return Math.ceil(pods.length / limit) * (goneMs + readyMs);
+  });
+  return needs.reduce((sum, one) => sum + one, 0);
+}
+
+function quick(readyAfter: string, goneAfter: string): Readonly<Record<string, string>> {
+  return { 'test.rollout-group.dev/ready-after': readyAfter, 'test.rollout-group.dev/gone-after': goneAfter };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

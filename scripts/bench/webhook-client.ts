@@ -1,0 +1,198 @@
+// The load itself: requests that leave when they are due, whether those before them have been answered or not, as API servers send them.
+import { Agent, request } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
+import { TLSSocket } from 'node:tls';
+import { type AskedReview, bigPrefix, reviewsOf, type Scenario, warmPrefix } from './webhook-reviews.ts';
+
+export interface LoadOptions {
+  readonly port: number;
+  /** PEM: the authorities to believe. */
+  readonly ca: readonly string[];
+  readonly scenario: Scenario;
+  /** Requests a second, for so many seconds. */
+  readonly rate: number;
+  readonly seconds: number;
+  /** One request of so many is a big one; none when left out. */
+  readonly bigEvery?: number;
+  /** Whether answers must be the verdicts that they should be, or, of a bare server, any. */
+  readonly areJudged: boolean;
+}
+
+export interface LoadReport {
+  readonly asked: number;
+  /** From the first byte of the request to the last one of the answer, in milliseconds; of requests of 20 KiB. */
+  readonly answerMs: readonly number[];
+  /** The same of requests of 3 MiB. */
+  readonly bigAnswerMs: readonly number[];
+  /** Requests without an answer, or with one that is not what it should be. */
+  readonly failed: number;
+  /** What happened to the first few of these. */
+  readonly problems: readonly string[];
+  /** By how much the last request left after it was due, in milliseconds: much of it tells of a client that could not keep up. */
+  readonly lateMs: number;
+  /** Handshakes, and the different certificates that were seen in them. */
+  readonly connections: number;
+  readonly certificates: number;
+}
+
+/** Of connections that are kept, as many as a busy API server has. More would make of every pause of the machine a storm of handshakes. */
+const mostConnections = 32;
+/** Requests that have left and are not answered; beyond it one waits, and the load is late. */
+const mostInHand = 400;
+/** What is asked before the clock runs, one request after the other on so many connections: code is compiled and connections are open then. */
+const warmSeconds = 1;
+const warmConnections = 8;
+/** Parts of the load after which it rests, with nothing in hand, so that the memory of the server can be looked at: in its last half. */
+const restsAt = [0.5, 0.6, 0.7, 0.8, 0.9, 1] as const;
+/** Rests of each load. */
+export const restCount = restsAt.length;
+/** In the middle of a stretch without rest, and without waiting for it, the server is to change its certificate. */
+const rotatesAt = 0.55;
+/** New connections are taken for what is left then, so that a short load meets the new certificate too. */
+const renewsAt = 0.65;
+const mostProblems = 5;
+const leastCount = 20;
+/** Longer than any deadline of the server. */
+const longestMs = 15_000;
+
+/** What a load has the server do. */
+export interface LoadListener {
+  readonly rotate: () => void;
+  /** The load rests until it resolves. */
+  readonly rest: () => Promise<void>;
+}
+
+/** Resolves when every request has been answered or has failed. */
+export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadListener): Promise<LoadReport> {
+  const { scenario, rate, bigEvery = Number.POSITIVE_INFINITY } = options;
+  const [small, big] = [reviewsOf(scenario), Number.isFinite(bigEvery) ? reviewsOf(scenario, { areBig: true }) : []];
+  const count = loadCount(options);
+  const client = new Client(options);
+  const [answerMs, bigAnswerMs, problems]: [number[], number[], string[]] = [[], [], []];
+  let [inHand, failed, bigCount] = [0, 0, 0];
+  const note = (problem: string | undefined): void => {
+    if (problem === undefined) return;
+    failed += 1;
+    if (problems.length < mostProblems) problems.push(problem);
+  };
+  const send = async (review: AskedReview, uid: string): Promise<void> => {
+    inHand += 1;
+    const startedMs = performance.now();
+    const problem = await client.ask(review, uid);
+    (uid.startsWith(bigPrefix) ? bigAnswerMs : answerMs).push(performance.now() - startedMs);
+    inHand -= 1;
+    note(problem);
+  };
+  const warm = [...warmReviews(small, rate), ...warmReviews(big, big.length)];
+  const warmUp = async (): Promise<void> => {
+    for (let review = warm.pop(); review !== undefined; review = warm.pop()) note(await client.ask(review, `${warmPrefix}${warm.length}`));
+  };
+  await Promise.all(Array.from({ length: warmConnections }, warmUp));
+  let beganMs = performance.now();
+  let lateMs = 0;
+  const rests = new Set(restsAt.map((part) => Math.round(count * part)));
+  let all: Promise<void>[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const dueMs = beganMs + (index * 1000) / rate;
+    if (performance.now() < dueMs) await delay(dueMs - performance.now());
+    while (inHand >= mostInHand) await delay(1);
+    lateMs = performance.now() - dueMs;
+    if (index === Math.floor(count * rotatesAt)) rotate();
+    if (index === Math.floor(count * renewsAt)) client.renew();
+    const isBig = index % bigEvery === bigEvery - 1;
+    const review = isBig ? big[bigCount++ % big.length] : small[index % small.length];
+    if (review !== undefined) all.push(send(review, `${isBig ? bigPrefix : ''}${index}`));
+    if (!rests.has(index + 1)) continue;
+    await Promise.all(all);
+    all = [];
+    const restedMs = performance.now();
+    await rest();
+    beganMs += performance.now() - restedMs;
+  }
+  client.close();
+  const { connections, certificates } = client;
+  return { ...{ asked: count, answerMs, bigAnswerMs, failed, problems, lateMs }, connections, certificates: certificates.size };
+}
+
+function warmReviews(reviews: readonly AskedReview[], count: number): readonly AskedReview[] {
+  return reviews.length === 0
+    ? []
+    : Array.from({ length: Math.ceil(count * warmSeconds) }, (_, index) => reviews[index % reviews.length] ?? []).flat();
+}
+
+/** Requests of a load in all, without those that warm up; enough for every rest. */
+export function loadCount({ rate, seconds }: Pick<LoadOptions, 'rate' | 'seconds'>): number {
+  return Math.max(leastCount, Math.round(rate * seconds));
+}
+
+class Client {
+  readonly #ca: readonly string[];
+  readonly #agents: Agent[] = [];
+  readonly #port: number;
+  readonly #areJudged: boolean;
+  readonly #known = new WeakSet<object>();
+  connections = 0;
+  readonly certificates = new Set<string>();
+
+  constructor({ port, ca, areJudged }: Pick<LoadOptions, 'port' | 'ca' | 'areJudged'>) {
+    this.#port = port;
+    this.#areJudged = areJudged;
+    this.#ca = ca;
+    this.renew();
+  }
+
+  /** Takes new connections for what is asked from now on; what is in hand keeps the old ones. */
+  renew(): void {
+    // API servers do not resume sessions.
+    this.#agents.unshift(new Agent({ keepAlive: true, maxSockets: mostConnections, maxCachedSessions: 0, ca: [...this.#ca] }));
+  }
+
+  /** What is wrong with the answer, or why there is none. Never rejects, and never asks again. */
+  ask({ path, before, after, isAllowed }: AskedReview, uid: string): Promise<string | undefined> {
+    const id = Buffer.from(uid);
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': before.length + id.length + after.length };
+    return new Promise((resolve) => {
+      const options = { host: '127.0.0.1', port: this.#port, path, method: 'POST', agent: this.#agents[0], headers };
+      const sent = request(options, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', ({ message }) => end(`the answer to ${path} broke off: ${message}`));
+        response.once('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          const isRight = response.statusCode === 200 && (!this.#areJudged || isVerdict(text, { uid, isAllowed }));
+          end(isRight ? undefined : `${path} was answered with ${response.statusCode}: ${text.slice(0, 500)}`);
+        });
+      });
+      const limit = setTimeout(() => sent.destroy(new Error(`no answer within ${longestMs / 1000} s`)), longestMs);
+      const end = (problem: string | undefined): void => {
+        clearTimeout(limit);
+        resolve(problem);
+      };
+      sent.once('socket', (socket) => {
+        // Of one that was waited for, `reusedSocket` is not told.
+        if (this.#known.has(socket)) return;
+        this.#known.add(socket);
+        socket.once('secureConnect', () => {
+          this.connections += 1;
+          if (socket instanceof TLSSocket) this.certificates.add(socket.getPeerCertificate().fingerprint256);
+        });
+      });
+      sent.on('error', ({ message }) => end(`${path} got no answer: ${message}`));
+      for (const part of [before, id]) sent.write(part);
+      sent.end(after);
+    });
+  }
+
+  close(): void {
+    for (const agent of this.#agents) agent.destroy();
+  }
+}
+
+function isVerdict(text: string, { uid, isAllowed }: { readonly uid: string; readonly isAllowed: boolean }): boolean {
+  try {
+    const { response }: { readonly response?: { readonly uid?: unknown; readonly allowed?: unknown } } = JSON.parse(text);
+    return response?.uid === uid && response.allowed === isAllowed;
+  } catch {
+    return false;
+  }
+}

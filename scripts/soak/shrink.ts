@@ -1,0 +1,50 @@
+// A failing seed made small, written to a file, and told.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RunResult, runScenario } from '../../simulation/run.ts';
+import { type Failure, tryFor } from '../../simulation/search/judge.ts';
+import { writeScenario } from '../../simulation/search/replay.ts';
+import { shrink } from '../../simulation/search/shrink.ts';
+
+/** Of a timeline so many lines before the failure are shown. */
+const shownLines = 120;
+
+/** What is left of the scenario when everything has gone that the failure does not need, its timeline, and how to see it again. */
+export async function shrinkAndTell(name: string, failure: Failure, replay: string): Promise<readonly string[]> {
+  try {
+    return await smallAndTold(name, failure, replay);
+  } catch (error) {
+    // What goes another way each time may not fail again; the report of all seeds is worth more than that.
+    const why = error instanceof Error ? error.message : String(error);
+    return [`${name} fails by ${failure.id}: ${failure.message}`, `it cannot be made small: ${why}`, `again, whole: ${replay}`];
+  }
+}
+
+async function smallAndTold(name: string, failure: Failure, replay: string): Promise<readonly string[]> {
+  const { scenario, runs, isCutShort } = await shrink(failure.scenario, failure.id, (candidate) => tryFor(failure.id, candidate));
+  const file = join(mkdtempSync(join(tmpdir(), 'rollout-group-soak-')), `${name.replace(/\W+/g, '-')}-${failure.id}.json`);
+  writeFileSync(file, writeScenario(scenario));
+  const told = await runScenario(scenario, { isTold: true, isShort: true });
+  const found = told.violations.map((violation) => `${violation.invariant} at ${violation.atMs} ms: ${violation.message}`);
+  return [
+    `${name} fails by ${failure.id}: ${failure.message}`,
+    `what is left of it after ${runs} runs${isCutShort ? ', with more to try' : ''}: ${scenario.group.zones} zones of ${scenario.group.podsPerZone} pods,` +
+      ` ${scenario.agents} agents, ${scenario.events.length} events, ${scenario.faults.length} faults, ${Math.round(scenario.safetyMs / 1000)} s`,
+    ...timelineLines(told),
+    ...found,
+    ...(told.unfinished === undefined ? [] : [told.unfinished]),
+    `again, whole: ${replay}`,
+    `again, small: npm run soak -- --plan ${file}`,
+  ];
+}
+
+/** The end of the timeline, or all of it. */
+export function timelineLines({ timeline }: RunResult): readonly string[] {
+  const shown = timeline.slice(-shownLines);
+  const left = timeline.length - shown.length;
+  return [
+    ...(left === 0 ? [] : [`... ${left} lines before`]),
+    ...shown.map(({ atMs, who, what }) => `${(atMs / 1000).toFixed(3).padStart(9)} s  ${who.padEnd(8)} ${what}`),
+  ];
+}

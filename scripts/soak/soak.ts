@@ -1,0 +1,136 @@
+// Plays the scenarios of many seeds, on several threads, and says what was injected, what was hit and what failed. docs/simulation.md says how to
+// use it. Exit code 0: all were fine; 1: some were not; 2: it was asked in a way that it does not understand.
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { isMainThread } from 'node:worker_threads';
+import { runScenario } from '../../simulation/run.ts';
+import { scenarioOf } from '../../simulation/search/draw/draw.ts';
+import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
+import { PlanError, readScenario } from '../../simulation/search/replay.ts';
+import { type SoakArguments, soakArguments } from './arguments.ts';
+import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './report.ts';
+import { shrinkAndTell, timelineLines } from './shrink.ts';
+import { runWorkers, serveSeeds } from './workers.ts';
+
+/** So many failing seeds are made small and shown; of the others the report names the seed. */
+const shownFailures = 3;
+
+function say(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function tell(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function soak(asked: SoakArguments): Promise<Tally> {
+  const counts = newTally(process.hrtime.bigint());
+  const endsAt = asked.minutes === undefined ? undefined : Date.now() + asked.minutes * 60_000;
+  let nextSeed = asked.from;
+  let toldAt = Date.now();
+  await runWorkers({
+    workers: asked.workers,
+    next: () => {
+      if (nextSeed >= asked.from + asked.seeds || (endsAt !== undefined && Date.now() >= endsAt)) return undefined;
+      const seed = nextSeed;
+      nextSeed += 1;
+      return { seed, isRepeated: seed % 100 === 0, compared: comparedOf(seed) };
+    },
+    onReport: (report) => {
+      tally(counts, report);
+      if (report.failure !== undefined) tell(`seed ${report.seed}: ${report.failure.id}: ${report.failure.message}`);
+      if (Date.now() - toldAt < 5000) return;
+      toldAt = Date.now();
+      tell(progressLine(counts, asked.seeds));
+    },
+  });
+  return counts;
+}
+
+/** One seed in forty costs one more run, and another one two. */
+function comparedOf(seed: number): Checks['compared'] {
+  if (seed % 40 === 0) return ['ends'];
+  return seed % 40 === 20 ? ['writes'] : [];
+}
+
+/** One scenario with everything that can be asked of it, and told whole. */
+async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
+  const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : readScenario(textOf(asked.plan), asked.plan);
+  const { result, failure } = await judge(scenario, { isRepeated: true, compared: ['ends', 'writes'] });
+  if (failure === undefined || !asked.isShrinking) {
+    const told = await runScenario(failure?.scenario ?? scenario, { isTold: true });
+    say([...timelineLines(told), '', `trace ${told.traceHash}, ${told.events} events, ${Math.round(told.endMs / 1000)} virtual seconds`]);
+    for (const violation of told.violations) say([`${violation.invariant} at ${violation.atMs} ms: ${violation.message}`]);
+  }
+  const injected = Object.values(result.faults).reduce((sum, count) => sum + count, 0);
+  say([failure === undefined ? `fine, with ${injected} faults` : `${failure.id} at ${failure.atMs} ms: ${failure.message}`]);
+  return failure;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new PlanError(`${file} cannot be read: ${error instanceof Error ? error.message : 'nobody knows why'}`);
+  }
+}
+
+async function main(): Promise<number> {
+  const asked = soakArguments(process.argv.slice(2));
+  if (typeof asked === 'string') {
+    tell(asked);
+    return 2;
+  }
+  if (asked.seed !== undefined || asked.plan !== undefined) {
+    const failure = await playOne(asked);
+    const name = asked.plan === undefined ? `seed ${asked.seed}` : asked.plan;
+    if (failure !== undefined && asked.isShrinking) say(await shrinkAndTell(name, failure, replayOf(asked)));
+    say([failure === undefined ? '1 passed, 0 failed' : '0 passed, 1 failed']);
+    return failure === undefined ? 0 : 1;
+  }
+  const problem = asked.json === undefined ? undefined : whyUnwritable(asked.json);
+  if (problem !== undefined) {
+    tell(problem);
+    return 2;
+  }
+  const counts = await soak(asked);
+  say(reportLines(counts));
+  if (asked.isShrinking) {
+    for (const { seed, failure } of counts.failures.slice(0, shownFailures)) {
+      // A seed that never came to an end would not do so here either.
+      if (failure.scenario !== undefined) {
+        say(['', ...(await shrinkAndTell(`seed ${seed}`, failure as Failure, `npm run soak -- --seed ${seed}`))]);
+      }
+    }
+  }
+  const injected = faultCount(counts);
+  if (injected < asked.leastFaults) {
+    counts.failed += 1;
+    say([`${injected} faults are fewer than the ${asked.leastFaults} that were asked for`]);
+  }
+  if (asked.json !== undefined) writeFileSync(asked.json, `${JSON.stringify(jsonReport(counts), undefined, 2)}\n`);
+  say([`${counts.passed} passed, ${counts.failed} failed`]);
+  return counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+}
+
+/** Asked before hours of work, and not after them. */
+function whyUnwritable(file: string): string | undefined {
+  try {
+    appendFileSync(file, '');
+    return undefined;
+  } catch (error) {
+    return `${file} cannot be written: ${error instanceof Error ? error.message : 'nobody knows why'}`;
+  }
+}
+
+function replayOf(asked: SoakArguments): string {
+  return `npm run soak -- ${asked.plan === undefined ? `--seed ${asked.seed}` : `--plan ${asked.plan}`}`;
+}
+
+if (isMainThread) {
+  try {
+    process.exitCode = await main();
+  } catch (error) {
+    tell(error instanceof PlanError ? error.message : `the soak itself failed: ${(error as Error).stack}`);
+    process.exitCode = error instanceof PlanError ? 2 : 1;
+  }
+} else serveSeeds();

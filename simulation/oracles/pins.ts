@@ -1,0 +1,243 @@
+// Judges of pinned pods: a pod comes back at the revision that it had, or at the one that an agent decided for it, and nobody tries for ever (S6, S7, S19, L4).
+import type { PodAdmitted } from '../cluster/pin-webhook.ts';
+import type { Commit, ModelObject } from '../server/request.ts';
+import { disruptedByUs } from './availability.ts';
+import { isLedger, type LedgerText, type PinnedPod, pinKey, readLedger } from './documents.ts';
+import {
+  configMapResource,
+  controllerOf,
+  field,
+  intentResource,
+  isAgent,
+  isTerminating,
+  numberAt,
+  podResource,
+  revisionLabelOf,
+  statefulSetResource,
+} from './objects.ts';
+import type { Oracle } from './oracle.ts';
+import { type Book, isDisruption, type Place, type SetFacts, type Zone } from './places.ts';
+
+/** The partition under which the StatefulSet controller replaces no pod. */
+const holding = 1_000_000;
+/** How often a pod is taken away so that it comes back at one revision, before a person says so. */
+const mostTries = 2;
+
+/** The last pod of a place that was told to end, and what was said of its successor then. */
+interface Left {
+  /** Of the StatefulSet. */
+  readonly owner: string | undefined;
+  readonly revision: string;
+  /** The ledger had said that it comes back at its revision. */
+  readonly isNoted: boolean;
+  readonly pinnedTo: string | undefined;
+}
+
+interface Tries {
+  readonly revision: string;
+  readonly count: number;
+  readonly sinceMs: number;
+}
+
+/** Asked of each commit before the book knows of it. */
+export function judgePins(book: Book): Oracle {
+  if (book.scene.group.strategy !== 'pinned') return {};
+  const judge = new PinJudge(book);
+  return {
+    podAdmitted: (admitted) => judge.podAdmitted(admitted),
+    committed: (commit) => judge.committed(commit),
+    ended: () => judge.ended(),
+  };
+}
+
+class PinJudge {
+  readonly #book: Book;
+  #ledger: LedgerText | undefined;
+  readonly #admitted = new Map<string, PodAdmitted>();
+  readonly #left = new Map<Place, Left>();
+  readonly #tries = new Map<Place, Tries>();
+  /** UIDs of pods of which the ledger has said that they come back at the revision that they have. */
+  readonly #noted = new Set<string>();
+  /** Since when pods are there, by UID; those of the beginning have always been. */
+  readonly #madeMs = new Map<string, number>();
+
+  constructor(book: Book) {
+    this.#book = book;
+    for (const map of book.scene.list(configMapResource, book.scene.namespace)) if (isLedger(map)) this.#ledger = readLedger(map);
+  }
+
+  podAdmitted(admitted: PodAdmitted): void {
+    this.#admitted.set(admitted.pod, admitted);
+  }
+
+  committed(commit: Commit): void {
+    const { resource, after, type } = commit;
+    if (after.metadata.namespace !== this.#book.scene.namespace) return;
+    if (resource === configMapResource && isLedger(after)) this.#written(commit);
+    // A person lets them be tried again.
+    if (resource === intentResource && field(after, 'spec', 'action') === 'retry') this.#tries.clear();
+    if (resource === statefulSetResource && type === 'MODIFIED') this.#checkPartition(commit);
+    if (resource !== podResource) return;
+    if (isDisruption(commit)) this.#goes(commit);
+    if (type === 'ADDED') this.#comes(commit);
+  }
+
+  ended(): void {
+    for (const one of this.#ledger?.pins.values() ?? [])
+      this.#book.scene.violated(
+        'L4',
+        `at the end the ledger still says that pod ${one.ordinal} of zone ${one.zone} comes back at ${one.revision}`,
+      );
+  }
+
+  #pinOf({ zone, ordinal }: Place): PinnedPod | undefined {
+    return this.#ledger?.pins.get(pinKey(this.#book.terms.zoneName(zone.statefulSet), ordinal));
+  }
+
+  #places(): readonly Place[] {
+    return this.#book.zones.flatMap(({ places }) => [...places.values()]);
+  }
+
+  #written(commit: Commit): void {
+    const { after, actor, type } = commit;
+    const before = this.#ledger;
+    this.#ledger = type === 'DELETED' ? undefined : readLedger(after);
+    if (isAgent(actor, this.#book.scene.agentUser)) {
+      for (const place of this.#places()) {
+        const said = before?.pins.get(pinKey(this.#book.terms.zoneName(place.zone.statefulSet), place.ordinal));
+        if (said !== undefined && this.#pinOf(place)?.revision !== said.revision) this.#checkForgotten(place, said, commit);
+      }
+    }
+    for (const place of this.#places()) {
+      if (place.pod !== undefined && this.#pinOf(place)?.revision === revisionLabelOf(place.pod)) this.#noted.add(place.pod.metadata.uid);
+    }
+  }
+
+  /** What a pod comes back at is forgotten only when that is what the StatefulSet controller does anyway, or when the pod is to become another. */
+  #checkForgotten(place: Place, { revision }: PinnedPod, commit: Commit): void {
+    const facts = this.#standsApart(place, revision, commit);
+    const next = this.#pinOf(place)?.revision;
+    if (facts === undefined || facts.some(({ updateRevision }) => updateRevision === next)) return;
+    this.#book.scene.violated('S6', `${commit.actor.process ?? ''} forgets that ${place.pod?.metadata.name} comes back at ${revision}`);
+  }
+
+  /** What the StatefulSet has said since the decision, when its pod stands there at the revision and would not come back at it; else undefined. */
+  #standsApart({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
+    const { fromMs } = this.#book.momentOf({ actor, atMs });
+    const facts = zone.facts.since(fromMs);
+    if (pod === undefined || isTerminating(pod) || revisionLabelOf(pod) !== revision || !this.#isMember(zone, fromMs)) return undefined;
+    if ((this.#madeMs.get(pod.metadata.uid) ?? 0) > fromMs) return undefined;
+    const known = facts.filter((one) => one !== undefined);
+    const isApart =
+      known.length === facts.length && known.every(({ uid, currentRevision }) => uid === controllerOf(pod) && currentRevision !== revision);
+    return isApart ? known : undefined;
+  }
+
+  #isMember({ statefulSet }: Zone, fromMs: number): boolean {
+    return this.#book.terms
+      .of(statefulSet)
+      .since(fromMs)
+      .every(({ isMember }) => isMember);
+  }
+
+  /** A partition is raised as far as it goes, and not before the ledger says what every pod comes back at. */
+  #checkPartition(commit: Commit): void {
+    const { before, after, actor } = commit;
+    const { scene, zoneOf } = this.#book;
+    const zone = zoneOf(after.metadata.name);
+    const [from, to] = [partitionOf(before), partitionOf(after)];
+    if (zone === undefined || from === to || !isAgent(actor, scene.agentUser)) return;
+    const what = `${actor.process ?? ''} writes the partition ${to} of ${zone.statefulSet}`;
+    if (to !== holding) scene.violated('S6', what);
+    for (const place of zone.places.values()) {
+      const revision = place.pod === undefined ? '' : revisionLabelOf(place.pod);
+      if (this.#pinOf(place)?.revision === revision || this.#standsApart(place, revision, commit) === undefined) continue;
+      scene.violated('S6', `${what} before the ledger says that ${place.pod?.metadata.name} comes back at ${revision}`);
+    }
+  }
+
+  #goes(commit: Commit): void {
+    const pod = commit.before ?? commit.after;
+    const place = this.#book.placeOfPod(pod);
+    if (place === undefined) return;
+    const facts = place.zone.facts.latest();
+    const isAsked = facts !== undefined && place.ordinal >= facts.first && place.ordinal < facts.first + facts.replicas;
+    if (isAsked) this.#left.set(place, this.#leaving(place, pod));
+    else this.#left.delete(place);
+    if (disruptedByUs(this.#book, commit) === place) this.#checkTaken(place, pod, commit);
+  }
+
+  #leaving(place: Place, pod: ModelObject): Left {
+    return {
+      owner: controllerOf(pod),
+      revision: revisionLabelOf(pod),
+      isNoted: this.#noted.has(pod.metadata.uid),
+      pinnedTo: this.#pinOf(place)?.revision,
+    };
+  }
+
+  /** What becomes of a pod is stored before it is taken away, and after two tries in vain somebody is asked. */
+  #checkTaken(place: Place, pod: ModelObject, { actor, atMs }: Commit): void {
+    const { scene, momentOf } = this.#book;
+    const { fromMs } = momentOf({ actor, atMs });
+    const by = actor.process ?? '';
+    const { name } = pod.metadata;
+    const pinned = this.#pinOf(place)?.revision;
+    const facts = place.zone.facts.since(fromMs);
+    if (pinned === undefined || facts.every((one) => one !== undefined && one.updateRevision !== pinned)) {
+      const said = pinned === undefined ? 'nothing of its successor' : `that it comes back at ${pinned}`;
+      scene.violated('S19', `${by} takes ${name} away, and the ledger says ${said}`);
+      return;
+    }
+    const known = this.#tries.get(place);
+    const isSame = known?.revision === pinned && this.#isMember(place.zone, known.sinceMs);
+    const tries = isSame ? { ...known, count: known.count + 1 } : { revision: pinned, count: 1, sinceMs: atMs };
+    this.#tries.set(place, tries);
+    if (tries.count > mostTries)
+      scene.violated('S7', `${by} takes ${name} away for the ${tries.count}. time, and it never came back at ${pinned}`);
+  }
+
+  #comes({ after, atMs }: Commit): void {
+    const place = this.#book.placeOfPod(after);
+    const { name, uid } = after.metadata;
+    const admitted = this.#admitted.get(name);
+    this.#admitted.delete(name);
+    this.#madeMs.set(uid, atMs);
+    const zone = this.#book.zones.find(({ statefulSet }) => name.startsWith(`${statefulSet}-`));
+    if (zone === undefined || admitted === undefined) return;
+    const ordinal = Number(name.slice(zone.statefulSet.length + 1));
+    const pinned = this.#ledger?.pins.get(pinKey(this.#book.terms.zoneName(zone.statefulSet), ordinal))?.revision;
+    const revision = revisionLabelOf(after);
+    if (pinned === revision) {
+      this.#noted.add(uid);
+      if (place !== undefined) this.#tries.delete(place);
+    }
+    if (revision !== admitted.asked && (admitted.isAway || revision !== pinned)) {
+      this.#book.scene.violated('S6', `${name} is made at ${revision}, for which neither the StatefulSet controller nor the ledger asks`);
+    }
+    const left = place === undefined ? undefined : this.#left.get(place);
+    if (left !== undefined) this.#checkSame(zone, left, { after, admitted, atMs });
+  }
+
+  /**
+   * Without the webhook a pod is made as the StatefulSet controller asks. One that works with the past asks for an older revision, and above the
+   * partition it asks for the update revision; neither is the agent's doing.
+   */
+  #checkSame(
+    zone: Zone,
+    { owner, revision: before, isNoted, pinnedTo }: Left,
+    { after, admitted, atMs }: { readonly after: ModelObject; readonly admitted: PodAdmitted; readonly atMs: number },
+  ): void {
+    const facts = zone.facts.latest();
+    const is = revisionLabelOf(after);
+    const isOther = facts === undefined || owner !== facts.uid || controllerOf(after) !== owner || !this.#isMember(zone, atMs - 10_000);
+    if (isOther || is === before || admitted.isAway || admitted.asked !== facts.currentRevision) return;
+    const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
+    if (is === wanted) return;
+    this.#book.scene.violated('S6', `${after.metadata.name} comes back at ${is}, after ${before}, and should at ${wanted}`);
+  }
+}
+
+function partitionOf(set: ModelObject | undefined): number {
+  return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
+}

@@ -1,0 +1,225 @@
+// What people, machines and accidents do in the scenario of a seed, and when.
+import type { FaultClass } from '../../faults/fault.ts';
+import { letterOf } from '../../letter.ts';
+import { between, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
+import type { GroupShape, ScenarioEvent } from '../../scenario.ts';
+import { drawnStories, type Ground } from './stories.ts';
+
+type Maker = (random: Random, ground: Ground, atMs: number) => ScenarioEvent;
+
+/** The events of one class: between so many and so many of them, each made by one of the makers. */
+interface Kind {
+  readonly class: FaultClass;
+  /** Of the only groups to which it can happen; left out: of all. */
+  readonly strategy?: GroupShape['strategy'];
+  readonly fewest: number;
+  readonly most: number;
+  readonly makers: readonly Maker[];
+}
+
+const ordinalOf = (random: Random, { group }: Ground): number => wholeBetween(random, 0, group.podsPerZone);
+const zoneOf = (random: Random, { group }: Ground): string => letterOf(wholeBetween(random, 0, group.zones));
+const processOf = (random: Random, { agents }: Ground): string => letterOf(wholeBetween(random, 0, agents));
+
+/** Whole milliseconds in a range; small ones are as likely as large ones of the same order. */
+function lasting(random: Random, fromMs: number, toMs: number): number {
+  return Math.round(fromMs * (toMs / fromMs) ** random());
+}
+
+/** As `lasting`, and over before things stop going wrong. */
+function within(random: Random, { endMs }: Ground, atMs: number, fromMs: number, toMs: number): number {
+  return Math.max(1000, Math.min(lasting(random, fromMs, toMs), endMs - atMs - 1000));
+}
+
+const kinds: readonly Kind[] = [
+  {
+    class: 'F10',
+    fewest: 1,
+    most: 4,
+    makers: [
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'frontEndLags',
+        frontEnd: wholeBetween(random, 0, 2),
+        forMs: within(random, ground, atMs, 2000, 120_000),
+      }),
+      (random, _, atMs) => ({ atMs, kind: 'frontEndRestarts', frontEnd: wholeBetween(random, 0, 2), isCompacted: random() < 0.5 }),
+    ],
+  },
+  {
+    class: 'F11',
+    fewest: 0,
+    most: 3,
+    makers: [
+      (random, ground, atMs) => ({ atMs, kind: 'crash', process: processOf(random, ground), restartAfterMs: lasting(random, 500, 40_000) }),
+      (random, ground, atMs) => ({ atMs, kind: 'stop', process: processOf(random, ground), restartAfterMs: lasting(random, 500, 40_000) }),
+    ],
+  },
+  {
+    class: 'F12',
+    fewest: 1,
+    most: 4,
+    makers: [
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'pauseProcess',
+        process: processOf(random, ground),
+        durationMs: within(random, ground, atMs, 1000, 120_000),
+      }),
+    ],
+  },
+  {
+    class: 'F13',
+    fewest: 1,
+    most: 3,
+    makers: [(_, __, atMs) => ({ atMs, kind: 'deleteLease' }), (_, __, atMs) => ({ atMs, kind: 'editLease' })],
+  },
+  {
+    class: 'F14',
+    fewest: 1,
+    most: 3,
+    makers: [
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'jumpWallClock',
+        process: processOf(random, ground),
+        byMs: Math.round((random() < 0.5 ? -1 : 1) * lasting(random, 1000, 3_600_000)),
+      }),
+    ],
+  },
+  {
+    class: 'F15',
+    fewest: 1,
+    most: 5,
+    makers: [
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'slowKubelet',
+        startFactor: Math.round(lasting(random, 1000, 8000)) / 1000,
+        drainFactor: Math.round(lasting(random, 1000, 8000)) / 1000,
+        forMs: within(random, ground, atMs, 10_000, 120_000),
+      }),
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'stuckTerminating',
+        zone: zoneOf(random, ground),
+        ordinal: ordinalOf(random, ground),
+        forMs: within(random, ground, atMs, 10_000, 120_000),
+      }),
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'podFlaps',
+        zone: zoneOf(random, ground),
+        ordinal: ordinalOf(random, ground),
+        times: wholeBetween(random, 1, 6),
+      }),
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'nodeLost',
+        zone: zoneOf(random, ground),
+        forMs: within(random, ground, atMs, 5000, 90_000),
+      }),
+    ],
+  },
+  {
+    class: 'F16',
+    fewest: 1,
+    most: 3,
+    makers: [
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'controllerLags',
+        delayMs: lasting(random, 500, 20_000),
+        forMs: within(random, ground, atMs, 10_000, 120_000),
+      }),
+      (random, ground, atMs) => ({ atMs, kind: 'controllerIsStale', forMs: within(random, ground, atMs, 5000, 60_000) }),
+    ],
+  },
+  {
+    class: 'F17',
+    fewest: 1,
+    most: 5,
+    makers: [
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'podFails',
+        zone: zoneOf(random, ground),
+        ordinal: ordinalOf(random, ground),
+        forMs: within(random, ground, atMs, 2000, 90_000),
+      }),
+      (random, ground, atMs) => ({ atMs, kind: 'podDies', zone: zoneOf(random, ground), ordinal: ordinalOf(random, ground) }),
+      (random, ground, atMs) => ({ atMs, kind: 'deletePod', zone: zoneOf(random, ground), ordinal: ordinalOf(random, ground) }),
+      (random, ground, atMs) => ({ atMs, kind: 'nodeDrained', zone: zoneOf(random, ground) }),
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'scaleByHand',
+        zone: zoneOf(random, ground),
+        replicas: Math.max(1, ground.group.podsPerZone + wholeBetween(random, -1, 3)),
+      }),
+    ],
+  },
+  {
+    class: 'F18',
+    fewest: 0,
+    most: 2,
+    makers: [
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'recreateStatefulSet',
+        zone: zoneOf(random, ground),
+        isOrphaning: random() < 0.6,
+        afterMs: within(random, ground, atMs, 500, 20_000),
+      }),
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'leaveGroup',
+        zone: zoneOf(random, ground),
+        forMs: within(random, ground, atMs, 5000, 60_000),
+      }),
+      (random, ground, atMs) => ({
+        atMs,
+        kind: 'setStrategy',
+        zone: zoneOf(random, ground),
+        type: 'RollingUpdate',
+        forMs: within(random, ground, atMs, 5000, 60_000),
+      }),
+    ],
+  },
+  {
+    class: 'F20',
+    strategy: 'pinned',
+    fewest: 1,
+    most: 3,
+    makers: [(random, ground, atMs) => ({ atMs, kind: 'webhookAway', forMs: within(random, ground, atMs, 5000, 120_000) })],
+  },
+];
+
+/** Everything that happens, in the order of its instants: what people want of the group, and the accidents of the classes that are drawn. */
+export function drawnEvents(
+  seed: number,
+  group: GroupShape,
+  agents: number,
+  endMs: number,
+  isDrawn: (faultClass: FaultClass) => boolean,
+): readonly ScenarioEvent[] {
+  const ground: Ground = { group, agents, endMs, isDrawn };
+  const events = [...drawnStories(streamOf(seed, 'stories'), ground), ...drawnAccidents(seed, ground)];
+  return events.sort((one, other) => one.atMs - other.atMs);
+}
+
+/** What goes wrong, by the classes that are drawn, in no particular order. `ground.endMs` is at least a minute. */
+export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioEvent[] {
+  const events: ScenarioEvent[] = [];
+  for (const kind of kinds) {
+    if (!ground.isDrawn(kind.class) || (kind.strategy !== undefined && kind.strategy !== ground.group.strategy)) continue;
+    // A stream for each class: leaving one out does not change the others.
+    const random = streamOf(seed, `events ${kind.class}`);
+    const count = wholeBetween(random, kind.fewest, kind.most + 1);
+    for (let index = 0; index < count; index += 1) {
+      // Most of it happens while something is being done.
+      const atMs = Math.round(between(random, 5000, ground.endMs - 20_000));
+      events.push(oneOf(random, kind.makers)(random, ground, atMs));
+    }
+  }
+  return events;
+}

@@ -1,0 +1,39 @@
+// Whether a disturbed run is fine: no invariant is broken, it comes to rest, and what became of the group is what becomes of it without faults.
+import { type RunOptions, type RunResult, runScenario } from '../../run.ts';
+import { differentEnds, differentWrites } from '../compare.ts';
+import { failureIds, failureOf } from '../judge.ts';
+import { type Recording, record } from './record.ts';
+import { type SievePlan, scenarioOfPlan } from './sieve.ts';
+import type { SieveWorkload } from './workloads.ts';
+
+/** There are many runs, each with one fault: a group is taken for quiet sooner than where everything may have gone wrong. */
+export const sieveOptions: RunOptions = { quietMs: 90_000 };
+
+export interface SieveFailure {
+  /** An invariant, or one of `failureIds`; `not-struck` when the place of the fault was never reached. */
+  readonly id: string;
+  readonly message: string;
+}
+
+/** The run that plans are made of and compared with. Throws when it is not fine itself. */
+export async function recordWorkload({ name, scenario }: SieveWorkload): Promise<Recording> {
+  const recording = await record(scenario, sieveOptions);
+  const failure = failureOf(recording.result, scenario);
+  if (failure !== undefined) throw new Error(`${name} fails without faults by ${failure.id}: ${failure.message}`);
+  return recording;
+}
+
+/** Plays the plan. Undefined when all is well. */
+export async function judgePlan(workload: SieveWorkload, recording: Recording, plan: SievePlan): Promise<SieveFailure | undefined> {
+  const scenario = scenarioOfPlan(workload.scenario, plan);
+  const result = await runScenario(scenario, sieveOptions);
+  return failureOf(result, scenario) ?? differenceOf(workload, recording.result, result);
+}
+
+function differenceOf({ isCountable, scenario }: SieveWorkload, faultless: RunResult, result: RunResult): SieveFailure | undefined {
+  if (result.placed.length === 0) return { id: 'not-struck', message: 'the place of the fault was not reached' };
+  const ends = differentEnds(result, faultless);
+  if (ends.length > 0) return { id: failureIds.endsOtherwise, message: ends.join('; ') };
+  const writes = isCountable ? differentWrites(result, faultless, scenario.group) : [];
+  return writes.length === 0 ? undefined : { id: failureIds.writesOtherwise, message: writes.join('; ') };
+}

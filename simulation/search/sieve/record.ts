@@ -1,0 +1,140 @@
+// What happens in a run without faults, as far as plans are made of it: each write of an agent and each line of a watch, in their order.
+import type { Point } from '../../faults/fault.ts';
+import { type RunOptions, type RunResult, runScenario } from '../../run.ts';
+import type { Scenario } from '../../scenario.ts';
+import type { Json, ModelObject } from '../../server/request.ts';
+
+/** A request that has changed something, or a call that has changed a pod; renewals of a Lease are none. */
+export interface RecordedWrite {
+  /** Where it was sent (Point.key). */
+  readonly at: string;
+  readonly process: string;
+  readonly site: string;
+  /** Among everything that was recorded. */
+  readonly order: number;
+  /** How many turns of its process had ended when it was sent. */
+  readonly turn: number;
+  /** `delete pods ingester-zone-a-1`. */
+  readonly what: string;
+}
+
+/** A line that has reached a process. */
+export interface RecordedLine {
+  readonly at: string;
+  readonly process: string;
+  readonly atMs: number;
+  readonly order: number;
+  readonly turn: number;
+  /** Resource of the watch and name of the object: `pods mimir/ingester-zone-a-1`. */
+  readonly object: string;
+  readonly revision: number;
+  /** What a controller may read in it, by aspect: `{ ready: 'true', revision: '…' }`. */
+  readonly says: Says;
+  /** What it would have said before this change. */
+  readonly before: Says;
+}
+
+export type Says = Readonly<Record<string, string>>;
+
+export interface Recording {
+  readonly scenario: Scenario;
+  readonly result: RunResult;
+  readonly writes: readonly RecordedWrite[];
+  readonly lines: readonly RecordedLine[];
+}
+
+/** Plays the scenario and writes down what happens in it. */
+export async function record(scenario: Scenario, options: RunOptions = {}): Promise<Recording> {
+  const sent = new Map<string, RecordedWrite>();
+  const effective = new Set<string>();
+  const lines: RecordedLine[] = [];
+  const turns = new Map<string, number>();
+  const former = new Map<number, ModelObject>();
+  let order = 0;
+  /** No fault is injected any more. */
+  let isOver = false;
+  const next = (process: string): { readonly order: number; readonly turn: number } => {
+    order += 1;
+    return { order, turn: turns.get(process) ?? 0 };
+  };
+  const note = ({ key, process, site }: Point, verb: string): void => {
+    sent.set(key, { at: key, process, site, ...next(process), what: verb });
+    // A pod says nothing of what it has made of a call.
+    if (!isOver && isPodWrite(site)) effective.add(key);
+  };
+  const result = await runScenario(scenario, {
+    ...options,
+    observer: {
+      sending: note,
+      answered: ({ request, verb, resource, subresource, name, revisions, isDryRun }) => {
+        const write = sent.get(request.actor.point ?? '');
+        if (isOver || write === undefined || revisions.length === 0 || isDryRun || resource === 'leases.coordination.k8s.io') return;
+        effective.add(write.at);
+        sent.set(write.at, { ...write, what: `${verb} ${subresource === '' ? resource : `${resource}/${subresource}`} ${name}` });
+      },
+      lineArrived: ({ key, process, site, atMs }, text) => {
+        const told = toldBy(site, text);
+        if (isOver || told === undefined) return;
+        const before = former.get(told.revision);
+        const said = before === undefined ? isGone : { exists: 'true', ...sayings(resourceOf(site), before) };
+        lines.push({ at: key, process, atMs, ...next(process), ...told, before: said });
+      },
+      committed: ({ revision, before }) => {
+        if (before !== undefined) former.set(revision, before);
+      },
+      healingBegan: () => {
+        isOver = true;
+      },
+      turnEnded: (process) => {
+        turns.set(process, (turns.get(process) ?? 0) + 1);
+      },
+    },
+  });
+  return { scenario, result, writes: [...sent.values()].filter(({ at }) => effective.has(at)), lines };
+}
+
+function isPodWrite(site: string): boolean {
+  return site === 'pods.prepare' || site === 'pods.withdraw';
+}
+
+const isGone: Says = { exists: 'false' };
+
+function toldBy(site: string, text: string): Pick<RecordedLine, 'object' | 'revision' | 'says'> | undefined {
+  const { type, object } = JSON.parse(text) as { readonly type: string; readonly object: Json };
+  const { namespace = '', name, resourceVersion } = part(object, 'metadata');
+  if (type === 'BOOKMARK' || type === 'ERROR' || typeof name !== 'string') return undefined;
+  const resource = resourceOf(site);
+  return {
+    object: `${resource} ${String(namespace)}/${name}`,
+    revision: Number(resourceVersion),
+    says: type === 'DELETED' ? isGone : { exists: 'true', ...sayings(resource, object) },
+  };
+}
+
+function resourceOf(site: string): string {
+  return site.replace(/^watch\./, '').replace(/\.watch$/, '');
+}
+
+/** What a controller of rollouts could act upon in an object of that plural. */
+export function sayings(resource: string, object: Json): Says {
+  const [metadata, spec, status] = [part(object, 'metadata'), part(object, 'spec'), part(object, 'status')];
+  if (resource === 'pods') {
+    const conditions = (status['conditions'] ?? []) as readonly { readonly type: string; readonly status: string }[];
+    const isReady = conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
+    const isLeaving = metadata['deletionTimestamp'] !== undefined;
+    return said({ isReady: isReady && !isLeaving, isLeaving, revision: part(metadata, 'labels')['controller-revision-hash'] });
+  }
+  if (resource === 'statefulsets') {
+    const { updateRevision, currentRevision, readyReplicas, replicas } = status;
+    return said({ wanted: spec['replicas'], updateRevision, currentRevision, readyReplicas, replicas, uid: metadata['uid'] });
+  }
+  return said({ spec: JSON.stringify(spec), replicas: status['replicas'] });
+}
+
+function said(values: Readonly<Record<string, unknown>>): Says {
+  return Object.fromEntries(Object.entries(values).map(([aspect, value]) => [aspect, String(value)]));
+}
+
+function part(value: Json, name: string): Json {
+  return (value[name] ?? {}) as Json;
+}

@@ -1,0 +1,204 @@
+// The strategy `pinned` with its webhook, the StatefulSet controller and the agent: a pod that dies comes back at its version at every stage of a partial rollout.
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type InProcessAgent, startInProcess } from '../control-plane/agent-in-process.ts';
+import type { ApiClient } from '../control-plane/client.ts';
+import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
+import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { statefulSet } from '../control-plane/workloads.ts';
+import { createWorld, groupsOf, setsOf, strategic, type World, write } from '../webhook/kit.ts';
+import { expectKilledTwice, holding, killAll, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
+
+const longestMs = 240_000;
+const namespaces = ['leaks', 'moves', 'fails', 'whole'] as const;
+
+interface Ledger {
+  readonly data: { readonly ledger: string };
+}
+
+/** The waves of zone a up to three pods, of which those of so many updated pods soak for longer than the test lasts. */
+function stoppedAt(...counts: readonly number[]): readonly object[] {
+  const one = [1, 2, 3].map((pods) => ({
+    name: `n${pods}`,
+    zones: ['zone-a'],
+    pods,
+    ...(counts.includes(pods) ? { after: { soak: '1h' } } : {}),
+  }));
+  return [...one, { name: 'rest', zones: ['zone-a', 'zone-b'], percent: 100 }];
+}
+
+describeOnControlPlane('the strategy pinned', (controlPlane) => {
+  let admin: ApiClient;
+  let world: World;
+
+  beforeAll(async () => {
+    admin = controlPlane().client;
+    world = await createWorld(controlPlane(), { namespaces });
+    for (const namespace of namespaces) await grant(admin, controlPlane().identities.agent, namespace, agentRules());
+    await grantNodes(admin, controlPlane().identities.agent);
+  });
+  afterAll(() => world.close());
+
+  const groupPath = (namespace: string): string => `${groupsOf(namespace)}/server`;
+
+  /** Two zones and an agent that looks after them; the partitions are the agent's to write. */
+  async function open(
+    namespace: string,
+    { replicas, rollout }: { readonly replicas: number; readonly rollout: object },
+  ): Promise<InProcessAgent> {
+    await admin.create(groupsOf(namespace), {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'server', namespace },
+      spec: {
+        members: { zones: ['a', 'b'].map((zone) => ({ name: `zone-${zone}`, statefulSet: `server-zone-${zone}` })) },
+        replicas: { leader: true },
+        scaling: { duringRollout: 'allow' },
+        rollout: { strategy: 'pinned', maxUnavailable: 1, replaceUnready: { when: 'any', after: '2s' }, ...rollout },
+      },
+    });
+    for (const zone of ['a', 'b']) {
+      await admin.create(setsOf(namespace), statefulSet({ name: `server-zone-${zone}`, replicas, strategy: 'RollingUpdate' }));
+    }
+    await world.untilReady(namespace, 'server-zone-', 2 * replicas);
+    const { url, identities } = controlPlane();
+    const agent = await startInProcess({ url, identity: identities.agent, namespace, name: `agent-${namespace}` });
+    await admin.until<RollingSet>(
+      setsOf(namespace),
+      'partitions that hold',
+      (sets) => sets.length === 2 && sets.every(({ spec }) => spec.updateStrategy.rollingUpdate?.partition === holding),
+      60_000,
+    );
+    return agent;
+  }
+
+  async function setImage(namespace: string, version: string, zones: readonly string[] = ['a', 'b']): Promise<void> {
+    for (const zone of zones) {
+      const spec = { template: { spec: { containers: [{ name: 'server', image: `example.com/server:${version}` }] } } };
+      const { isRefused, said } = await write(admin, 'PATCH', `${setsOf(namespace)}/server-zone-${zone}`, { spec }, strategic);
+      expect([isRefused, said]).toEqual([false, expect.anything()]);
+    }
+  }
+
+  /** Pods as `a-0 1`: the number is that of the image, which the pod, its label and the template of that revision agree on. */
+  async function untilVersions(namespace: string, expected: readonly string[], timeout = 90_000): Promise<void> {
+    await expect.poll(() => versions(admin, namespace), { timeout, interval: 200 }).toEqual(expected);
+    await world.untilReady(namespace, 'server-zone-', expected.length);
+  }
+
+  async function ledger(namespace: string): Promise<{ readonly pins?: readonly unknown[]; readonly templates?: readonly unknown[] }> {
+    const { data } = await admin.get<Ledger>(`/api/v1/namespaces/${namespace}/configmaps/rollout-group-server`);
+    return JSON.parse(data.ledger);
+  }
+
+  it(
+    'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
+    async () => {
+      const namespace = 'leaks';
+      const agent = await open(namespace, { replicas: 3, rollout: { waves: stoppedAt(1) } });
+      await setImage(namespace, '2');
+      for (const count of [1, 2, 3]) {
+        if (count > 1) await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt(count) } } });
+        await untilWave(agent, count - 1);
+        await expectKilledTwice(admin, namespace, [...split('a', 3, 3 - count), ...split('b', 3, 3)]);
+        if (count === 2) {
+          // What a scale-up makes is of the old version; what a scale-down took away comes back as it was.
+          await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 4 } });
+          await world.untilReady(namespace, 'server-zone-', 7);
+          await expectKilledTwice(admin, namespace, [...split('a', 3, 1), 'a-3 1', ...split('b', 3, 3)]);
+          await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
+          await world.untilReady(namespace, 'server-zone-', 6);
+          await expectKilledTwice(admin, namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
+        }
+      }
+      await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt() } } });
+      await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await expect.poll(() => ledger(namespace), { timeout: 30_000 }).not.toHaveProperty('pins');
+      expect(await ledger(namespace)).not.toHaveProperty('templates');
+      await expectKilledTwice(admin, namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'brings pinned pods back at the old version while the webhook is away, never others at the new one, and puts them right afterwards; a second template moves nobody before their turn',
+    async () => {
+      const namespace = 'moves';
+      const agent = await open(namespace, { replicas: 3, rollout: { waves: stoppedAt(2) } });
+      await setImage(namespace, '2');
+      await untilWave(agent, 1);
+      world.front.leadTo();
+      world.front.cut();
+      await killAll(admin, namespace);
+      const without = await versions(admin, namespace);
+      world.front.leadTo(world.first.port);
+      expect(without).toEqual([...split('a', 3, 3), ...split('b', 3, 3)]);
+      await untilVersions(namespace, [...split('a', 3, 1), ...split('b', 3, 3)]);
+
+      await admin.patch(groupPath(namespace), 'merge', { spec: { rollout: { waves: stoppedAt(1, 2) } } });
+      await setImage(namespace, '3');
+      await untilVersions(namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
+      await untilWave(agent, 0);
+      await expectKilledTwice(admin, namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
+      await setImage(namespace, '1');
+      await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'brings every pod back when the run fails and the group says so, and leaves the template that failed alone',
+    async () => {
+      const namespace = 'fails';
+      const rollout = { waves: stoppedAt(), onFailure: 'rollback', deadlines: { progress: '6s' } };
+      const agent = await open(namespace, { replicas: 3, rollout });
+      await setImage(namespace, 'broken');
+      await expect.poll(() => agent.turns().some(({ decision }) => decision?.phase === 'Failed'), { timeout: 120_000 }).toBe(true);
+      await expect
+        .poll(() => agent.turns().at(-1)?.decision?.run, { timeout: 90_000 })
+        .toMatchObject({ kind: 'rollback', outcome: 'completed' });
+      await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      await delay(temptationMs);
+      await expectKilledTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      expect(
+        agent
+          .turns()
+          .at(-1)
+          ?.decision?.warnings.map(({ rule }) => rule),
+      ).toContain('rolled-back');
+      await setImage(namespace, '2');
+      await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'brings back a zone that had moved as a whole, also what a scale-up makes there, and rolls the failed revision out with nobody else',
+    async () => {
+      const namespace = 'whole';
+      const waves = [
+        { name: 'first', zones: ['zone-a'], percent: 100 },
+        { name: 'second', zones: ['zone-b'], percent: 100 },
+      ];
+      const agent = await open(namespace, { replicas: 2, rollout: { waves, onFailure: 'rollback', deadlines: { progress: '6s' } } });
+      await setImage(namespace, '2', ['a']);
+      await setImage(namespace, 'broken', ['b']);
+      await expect
+        .poll(() => agent.turns().at(-1)?.decision?.run, { timeout: 120_000 })
+        .toMatchObject({ kind: 'rollback', outcome: 'completed' });
+      await untilVersions(namespace, [...split('a', 2, 2), ...split('b', 2, 2)]);
+      await admin.patch(`${setsOf(namespace)}/server-zone-a`, 'merge', { spec: { replicas: 3 } });
+      await world.untilReady(namespace, 'server-zone-', 5);
+      await expectKilledTwice(admin, namespace, [...split('a', 3, 3), ...split('b', 2, 2)]);
+      await setImage(namespace, '3', ['b']);
+      await untilVersions(namespace, [...split('a', 3, 3), 'b-0 3', 'b-1 3']);
+      await delay(temptationMs);
+      expect(await versions(admin, namespace)).toEqual([...split('a', 3, 3), 'b-0 3', 'b-1 3']);
+      await agent.stop();
+    },
+    longestMs,
+  );
+});

@@ -1,0 +1,205 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide/decide.ts';
+import { judge } from '../../../engine/judge/judge.ts';
+import type { RunState } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { adopted, group, wave } from '../../kit/groups.ts';
+import { kitNowMs, statefulSet } from '../../kit/objects.ts';
+import {
+  ago,
+  exception,
+  freeze,
+  hourMs,
+  intent,
+  ledgerOf,
+  minuteMs,
+  outdatedSets,
+  policy,
+  runOf,
+  secondMs,
+  updatedPods,
+} from '../../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+const decided = (definition: GroupDefinition, overrides: SnapshotOverrides) =>
+  decideGroup(snapshotOf({ groups: [definition], ...overrides }), definition);
+const withRun = (run: Partial<RunState>) => ({ ledgers: [ledgerOf({ run: runOf(run) })] });
+const pods = (definition: GroupDefinition, overrides: SnapshotOverrides) =>
+  decided(definition, overrides).actions.map((action) => ('pod' in action ? action.pod : action.kind));
+const allUpdated = Object.fromEntries(['a', 'b', 'c'].map((name) => [`ingester-zone-${name}`, updatedPods()]));
+
+describe('a window with work under way', () => {
+  const finishAll = { policies: [policy({ windows: [freeze({ inFlight: 'finishAll' })] })], statefulSets: outdatedSets() };
+
+  it('lets a run that has replaced a pod go on', () => {
+    expect(pods(group(), { ...finishAll, ...withRun({ lastDisruptionMs: ago(minuteMs) }) })).toEqual(['ingester-zone-a-2']);
+  });
+
+  it('lets no new run begin because an earlier one replaced pods', () => {
+    const before = withRun({ target: { a: 'rev-1' }, outcome: 'completed', lastDisruptionMs: ago(minuteMs) });
+    expect(decided(group(), { ...finishAll, ...before })).toMatchObject({ actions: [], waits: [{ rule: 'window' }] });
+  });
+
+  it('lets no new template into the zone that an earlier run had opened', () => {
+    const zone = { policies: [policy({ windows: [freeze({ inFlight: 'finishZone' })] })], statefulSets: outdatedSets() };
+    const before = withRun({ target: { a: 'rev-0' }, openZone: 'a', lastDisruptionMs: ago(minuteMs) });
+    expect(decided(group(), { ...zone, ...before })).toMatchObject({ actions: [], waits: [{ rule: 'window' }] });
+  });
+});
+
+describe('a clock that went back', () => {
+  const approved = { gates: [], approval: { count: 1, from: [] } };
+
+  it('lets no run begin without the approval of its first wave', () => {
+    const careful = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: approved })] } });
+    const before = withRun({ target: { a: 'rev-0' }, lastDisruptionMs: kitNowMs + hourMs });
+    expect(decided(careful, { statefulSets: outdatedSets(), ...before })).toMatchObject({ actions: [], waits: [{ rule: 'approval' }] });
+  });
+
+  it('lets no wave begin without its approval', () => {
+    const careful = group({ rollout: { waves: [wave('first', ['a']), wave('rest', ['b', 'c'], { before: approved })] } });
+    const state = { statefulSets: outdatedSets(), podChanges: { 'ingester-zone-a': updatedPods() } };
+    const decision = decided(careful, { ...state, ...withRun({ lastDisruptionMs: kitNowMs + hourMs, openZone: 'a' }) });
+    expect(decision).toMatchObject({ wave: { name: 'rest' }, actions: [], waits: [{ rule: 'approval' }] });
+  });
+
+  it('does not hold the interval between replacements of the next run for longer than the interval', () => {
+    const paced = group({ rollout: { minIntervalMs: minuteMs } });
+    const before = withRun({ target: { a: 'rev-0' }, lastDisruptionMs: kitNowMs + hourMs });
+    expect(decided(paced, { statefulSets: outdatedSets(), ...before })).toMatchObject({ wakeAtMs: kitNowMs + minuteMs - 1 });
+  });
+});
+
+describe('the progress deadline', () => {
+  const soaking = group({
+    rollout: {
+      deadlines: { progressMs: 20 * minuteMs },
+      waves: [wave('all', ['a', 'b', 'c'], { after: { soakMs: 8 * hourMs, gates: [] } })],
+    },
+  });
+  const down = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: 'missing' } } as const;
+  const state = { statefulSets: outdatedSets(), podChanges: down };
+  const run = { lastDisruptionMs: ago(hourMs), waveAvailableMs: ago(50 * minuteMs) };
+
+  it('runs from when a pod goes down, not from the last replacement hours before', () => {
+    const { phase, run: after, wakeAtMs } = decided(soaking, { ...state, ...withRun(run) });
+    expect({ phase, wakeAtMs, outcome: after?.outcome, since: after?.inFlightSinceMs }).toEqual({
+      phase: 'Waiting',
+      wakeAtMs: kitNowMs + 20 * minuteMs,
+      outcome: 'running',
+      since: kitNowMs,
+    });
+  });
+
+  it('passes when no pod has come back within it', () => {
+    const { run: after } = decided(soaking, { ...state, ...withRun({ ...run, inFlightSinceMs: ago(20 * minuteMs) }) });
+    expect(after).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m' });
+  });
+
+  it('begins anew with the next pod that goes down', () => {
+    const healthy = { statefulSets: outdatedSets(), podChanges: allUpdated };
+    const { run: after } = decided(soaking, { ...healthy, ...withRun({ ...run, inFlightSinceMs: ago(hourMs) }) });
+    expect(after?.inFlightSinceMs).toBeUndefined();
+  });
+});
+
+describe('a StatefulSet of which not enough is known', () => {
+  const without = (definition: GroupDefinition, overrides: Parameters<typeof statefulSet>[0]) =>
+    decided(definition, { statefulSets: [...outdatedSets(['b', 'c']), statefulSet(overrides)] });
+  const because = (fact: string) => [
+    { rule: 'view-complete', outcome: 'unknown', fact },
+    { rule: 'other-zones-ready', outcome: 'wait', fact, limit: 'all available' },
+  ];
+
+  it.each([
+    ['native', group()],
+    ['adopted', adopted()],
+  ])('loses no pod while its status names no update revision (%s)', (_, definition) => {
+    expect(without(definition, { status: { updateRevision: '' } })).toMatchObject({
+      actions: [],
+      waits: because('the status of ingester-zone-a names no update revision'),
+    });
+  });
+
+  it.each([
+    ['native', group()],
+    ['adopted', adopted()],
+  ])('holds its group while it is being deleted (%s)', (_, definition) => {
+    expect(without(definition, { isTerminating: true })).toMatchObject({
+      actions: [],
+      waits: because('StatefulSet ingester-zone-a is being deleted'),
+    });
+  });
+});
+
+describe('a group that neither acts nor is told by a rule why', () => {
+  it('names the pod on a node that is not ready, which would not go away', () => {
+    const last = { ...updatedPods(), 2: { nodeReady: false } };
+    const definition = group({ zones: [{ name: 'a', maxUnavailable: 2 }] });
+    expect(decided(definition, { statefulSets: outdatedSets(['a']), podChanges: { 'ingester-zone-a': last } }).waits).toEqual([
+      { rule: 'pods-in-flight', outcome: 'wait', fact: 'ingester-zone-a-2 would not go away, since node node-2 is not ready' },
+    ]);
+  });
+
+  it('does not call a spent budget permitted by an exception that allows no more than the budget', () => {
+    const allowed = exception('zone-budget', { allow: { podsAtMost: 1 } });
+    const one = { 'ingester-zone-a': { 1: { isReady: false, readyChangedMs: ago(secondMs) } } };
+    expect(decided(group(), { statefulSets: outdatedSets(), podChanges: one, exceptions: [allowed] }).waits).toEqual([
+      expect.objectContaining({ rule: 'zone-budget', outcome: 'wait', fact: '1 of 1 pod in use in zone a' }),
+    ]);
+  });
+});
+
+describe('a StatefulSet that two groups name', () => {
+  it('loses no pod to either', () => {
+    const other = group({ name: 'other', zones: [{ name: 'x', statefulSet: 'ingester-zone-a' }] });
+    const snapshot = snapshotOf({ groups: [other, group()], statefulSets: outdatedSets() });
+    const fact = 'StatefulSet ingester-zone-a has several owners: zone a of group ingester, zone x of group other';
+    for (const one of snapshot.groups) {
+      expect(decideGroup(snapshot, one)).toMatchObject({ actions: [], waits: expect.arrayContaining([expect.objectContaining({ fact })]) });
+    }
+  });
+});
+
+describe('replicas', () => {
+  it('of no zone fall while a status is older than its spec', () => {
+    const counted = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 2 } }, 'b'] });
+    const old = { statefulSets: [statefulSet({ name: 'ingester-zone-b', generation: 2, status: { observedGeneration: 1 } })] };
+    expect(decided(counted, {})).toMatchObject({ actions: [{ kind: 'scaleStatefulSet', to: 2 }] });
+    expect(decided(counted, old)).toMatchObject({
+      actions: [],
+      waits: [{ rule: 'view-complete', outcome: 'wait', fact: 'the status of ingester-zone-b is of generation 1' }],
+    });
+  });
+
+  it('of a zone that delays its downscale are not lowered behind the agent', () => {
+    const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+    const delayed = { afterMs: 13 * hourMs, endpoint, onUnreachable: 'hold' } as const;
+    const snapshot = snapshotOf({ groups: [group({ zones: [{ name: 'a', delayed }, 'b'] })] });
+    const request = {
+      kind: 'scale',
+      namespace: 'mimir',
+      statefulSet: 'ingester-zone-a',
+      from: 3,
+      to: 2,
+      via: 'scale',
+      dryRun: false,
+    } as const;
+    expect(judge(snapshot, request)).toMatchObject({ outcome: 'deny', effect: 'deny' });
+    expect(judge(snapshot, { ...request, statefulSet: 'ingester-zone-b' })).toMatchObject({ outcome: 'allow' });
+  });
+});
+
+describe('a retry', () => {
+  const failed = { outcome: 'failed', failure: 'gate errors', failedMs: ago(hourMs) } as const;
+  const asked = (runId: string | undefined) =>
+    decided(group(), {
+      statefulSets: outdatedSets(),
+      ...withRun(failed),
+      intents: [intent({ action: 'retry', ...(runId === undefined ? {} : { runId }) })],
+    }).run?.outcome;
+
+  it('is of the run that it names, or of any', () => {
+    expect([asked('run-1'), asked(undefined), asked('run-0')]).toEqual(['running', 'running', 'failed']);
+  });
+});

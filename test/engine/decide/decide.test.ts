@@ -1,0 +1,270 @@
+import { describe, expect, it } from 'vitest';
+import { decide, decideGroup } from '../../../engine/decide/decide.ts';
+import type { RunState } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import {
+  ago,
+  exception,
+  freeze,
+  hourMs,
+  intent,
+  ledgerOf,
+  minuteMs,
+  outdatedSets,
+  policy,
+  policyRule,
+  runOf,
+  updatedPods,
+} from '../../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+const native = group();
+
+function decided(overrides: SnapshotOverrides = {}, definition: GroupDefinition = native) {
+  return decideGroup(snapshotOf({ groups: [definition], ...overrides }), definition);
+}
+
+const outdated = { statefulSets: outdatedSets() };
+const withRun = (run: Partial<RunState>) => ({ ledgers: [ledgerOf({ run: runOf(run) })] });
+const zone = (name: string, more: object = {}) => ({
+  zone: name,
+  statefulSet: `ingester-zone-${name}`,
+  replicas: 3,
+  updated: 3,
+  available: 3,
+  isReady: true,
+  revisions: [{ revision: 'rev-1', ordinals: '0-2' }],
+  ...more,
+});
+
+describe('a decision', () => {
+  it('has the groups by namespace and name, with instant and digest of what it was made from', () => {
+    const groups = [group({ name: 'store-gateway' }), group({ namespace: 'loki', name: 'write' }), native];
+    const decision = decide(snapshotOf({ groups, policyDigest: 'digest' }));
+    expect([decision.nowMs, decision.policyDigest]).toEqual([kitNowMs, 'digest']);
+    expect(decision.groups.map((one) => `${one.namespace}/${one.group}`)).toEqual(['loki/write', 'mimir/ingester', 'mimir/store-gateway']);
+  });
+
+  it('of a group with nothing to do is done', () => {
+    expect(decided()).toEqual({
+      namespace: 'mimir',
+      group: 'ingester',
+      goal: 'nothing to do',
+      phase: 'Done',
+      outcome: 'done',
+      zones: [zone('a'), zone('b'), zone('c')],
+      steps: [],
+      actions: [],
+      waits: [],
+      warnings: [],
+      wantedReadings: [],
+    });
+  });
+
+  it('of a rolling group says where it is', () => {
+    const podChanges = { 'ingester-zone-a': { 1: { revision: newRevision }, 2: { revision: newRevision, isReady: false } } };
+    const decision = decided({ ...outdated, podChanges, ...withRun({ openZone: 'a' }) });
+    expect(decision).toMatchObject({
+      goal: '9 pods on the new revision, 7 left',
+      phase: 'Rolling',
+      outcome: 'wait',
+      wave: { name: 'all', index: 0, count: 1 },
+    });
+    expect(decision.zones[0]).toEqual(
+      zone('a', {
+        updated: 2,
+        available: 2,
+        isReady: false,
+        revisions: [
+          { revision: 'rev-1', ordinals: '0' },
+          { revision: 'rev-2', ordinals: '1-2' },
+        ],
+      }),
+    );
+  });
+
+  it('lists revisions by name, the one that is asked for last', () => {
+    const set = outdatedStatefulSet({ status: { updateRevision: 'rev-0' } });
+    const decision = decided({ statefulSets: [set], podChanges: { [set.name]: { 1: { revision: 'rev-0' }, 2: { revision: 'rev-3' } } } });
+    expect(decision.zones[0]?.revisions).toEqual([
+      { revision: 'rev-1', ordinals: '0' },
+      { revision: 'rev-3', ordinals: '2' },
+      { revision: 'rev-0', ordinals: '1' },
+    ]);
+  });
+});
+
+describe('the phase', () => {
+  const count = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 5 } }, 'b'] });
+  const denied = { policies: [policy({ rules: [policyRule({ actions: ['rollout', 'scaleUp'] })] })] };
+  const waiting = { 'ingester-zone-a': { 2: { isReady: false, readyChangedMs: ago(minuteMs) } } };
+
+  it.each<[string, GroupDefinition, SnapshotOverrides, string, string]>([
+    ['Done without anything to do', native, {}, 'Done', 'done'],
+    ['Rolling while pods are replaced', native, outdated, 'Rolling', 'act'],
+    [
+      'Rolling while the pods of the open zone come back',
+      native,
+      { ...outdated, podChanges: { 'ingester-zone-a': { 2: 'missing' } }, ...withRun({ openZone: 'a' }) },
+      'Rolling',
+      'wait',
+    ],
+    [
+      'Waiting while a pod of the open zone is down that nobody replaced',
+      native,
+      { ...outdated, podChanges: waiting, ...withRun({ openZone: 'a' }) },
+      'Waiting',
+      'wait',
+    ],
+    [
+      'Waiting while another zone is not whole',
+      native,
+      { ...outdated, podChanges: { 'ingester-zone-b': waiting['ingester-zone-a'] } },
+      'Waiting',
+      'wait',
+    ],
+    ['Waiting outside windows', native, { ...outdated, policies: [policy({ windows: [freeze()] })] }, 'Waiting', 'wait'],
+    ['Paused by a person', native, { ...outdated, intents: [intent({ action: 'pause' })] }, 'Paused', 'wait'],
+    ['Blocked by a policy', native, { ...outdated, ...denied }, 'Blocked', 'blocked'],
+    ['Paused before it is blocked', native, { ...outdated, ...denied, intents: [intent({ action: 'pause' })] }, 'Paused', 'blocked'],
+    ['Failed when the run has', native, { ...outdated, ...withRun({ outcome: 'failed' }) }, 'Failed', 'blocked'],
+    ['Scaling while replicas are written', count, {}, 'Scaling', 'act'],
+    ['Blocked when a number may not be written', count, denied, 'Blocked', 'blocked'],
+  ])('is %s', (_name, definition, overrides, phase, outcome) => {
+    expect([decided(overrides, definition).phase, decided(overrides, definition).outcome]).toEqual([phase, outcome]);
+  });
+
+  it('is Rolling although a change of replicas waits', () => {
+    const held = { policies: [policy({ rules: [policyRule({ actions: ['scaleUp'], effect: 'hold' })] })] };
+    expect(decided({ ...outdated, ...held }, count)).toMatchObject({ phase: 'Rolling', outcome: 'act' });
+  });
+
+  it('is Rolling in one zone although another zone is paused by its settings', () => {
+    const paused = group({ zones: [{ name: 'a', paused: true }, 'b'] });
+    expect(decided(outdated, paused)).toMatchObject({ phase: 'Rolling', outcome: 'act' });
+  });
+
+  it('is blocked only when every step is', () => {
+    const both = group({ zones: [{ name: 'a', paused: true }, 'b'] });
+    const deny = { policies: [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'b'] } })] })] };
+    expect(decided({ ...outdated, ...deny }, both).outcome).toBe('wait');
+  });
+});
+
+describe('replicas before pods', () => {
+  const count = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 5 } }, 'b'] });
+
+  it('are written in a turn that replaces nothing', () => {
+    const decision = decided(outdated, count);
+    expect(decision.actions.map(({ kind }) => kind)).toEqual(['scaleStatefulSet']);
+    expect(decision.steps.map(({ id, outcome }) => [id, outcome])).toEqual([
+      ['scale/a', 'act'],
+      ['roll/a', 'wait'],
+    ]);
+    expect(decision.goal).toBe('6 pods on the new revision, 6 left; zone a to 5 replicas');
+  });
+});
+
+describe('a zone that could not be read', () => {
+  const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'forbidden' } }] };
+
+  it('keeps an idle group from being called done', () => {
+    expect(decided(unread)).toMatchObject({
+      phase: 'Waiting',
+      outcome: 'wait',
+      steps: [
+        {
+          id: 'view/b',
+          kind: 'roll',
+          zone: 'b',
+          pods: [],
+          outcome: 'wait',
+          results: [{ rule: 'view-complete', outcome: 'unknown', fact: 'the pods of ingester-zone-b could not be read: forbidden' }],
+        },
+      ],
+      waits: [{ rule: 'view-complete', outcome: 'unknown' }],
+    });
+  });
+});
+
+describe('a number that could not be read', () => {
+  const mirror = {
+    kind: 'mirror',
+    apiVersion: 'x/v1',
+    resourceKind: 'ReplicaTemplate',
+    name: 'ingester',
+    read: 'scale',
+    writeBack: 'none',
+    onMissing: 'hold',
+  } as const;
+
+  it('stands in no goal', () => {
+    const decision = decided({}, group({ zones: [{ name: 'a', replicas: mirror }] }));
+    expect([decision.goal, decision.outcome]).toEqual(['nothing to do', 'wait']);
+  });
+});
+
+describe('what a group waits for', () => {
+  it('is said once, what no time cures first', () => {
+    const definition = group({
+      zones: [
+        { name: 'a', replicas: { kind: 'count', count: 5 } },
+        { name: 'b', replicas: { kind: 'count', count: 5 } },
+      ],
+    });
+    const policies = [
+      policy({
+        rules: [
+          policyRule({ actions: ['scaleUp'], effect: 'hold', message: 'the queue is long' }),
+          policyRule({ name: 'unread', actions: ['scaleUp'], when: { var: 'user.name' } }),
+          policyRule({ name: 'never', actions: ['scaleUp'] }),
+        ],
+      }),
+    ];
+    expect(decided({ policies }, definition).waits.map(({ rule, outcome }) => [rule, outcome])).toEqual([
+      ['safety/never', 'no'],
+      ['safety/unread', 'unknown'],
+      ['safety/rule', 'wait'],
+    ]);
+  });
+});
+
+describe('the next look', () => {
+  it('is the earliest instant ahead at which an answer could change', () => {
+    expect(decided({ ...outdated, policies: [policy({ windows: [freeze()] })] }).wakeAtMs).toBe(kitNowMs + hourMs);
+    const permitted = {
+      policies: [policy({ windows: [freeze()] })],
+      exceptions: [exception('window', { expiresMs: kitNowMs + minuteMs })],
+    };
+    expect(decided({ ...outdated, ...permitted }).wakeAtMs).toBe(kitNowMs + minuteMs);
+  });
+
+  it('is none when only other things can change it', () => {
+    expect(decided(outdated).wakeAtMs).toBeUndefined();
+    const stale = { ...outdated, podChanges: { 'ingester-zone-b': { 1: { isReady: false } } } };
+    expect(decided(stale).wakeAtMs).toBeUndefined();
+  });
+
+  it('is when time alone ends what was announced, though no step waits for it', () => {
+    const claims = [{ verb: 'deletePod' as const, zone: 'b', uid: 'gone', ordinal: 1, atMs: ago(minuteMs) }];
+    const sets = ['a', 'b', 'c'].map((name) => statefulSet({ name: `ingester-zone-${name}`, minReadySeconds: 60 }));
+    const seen = { statefulSets: sets, podChanges: { 'ingester-zone-b': { 1: { readyChangedMs: ago(20_000) } } } };
+    expect(decided({ ...seen, ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'done', wakeAtMs: kitNowMs + 40_000 });
+    expect(decided(seen)).not.toHaveProperty('wakeAtMs');
+  });
+});
+
+describe('the wave of a decision', () => {
+  const waves = group({ rollout: { waves: [wave('canary', ['a']), wave('rest', ['b', 'c'])] } });
+
+  it('is the one under way, and none when the run is over', () => {
+    const aDone = { ...outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
+    expect(decided({ ...aDone, ...withRun({}) }, waves).wave).toEqual({ name: 'rest', index: 1, count: 2 });
+    const allDone = { podChanges: Object.fromEntries(['a', 'b', 'c'].map((name) => [`ingester-zone-${name}`, updatedPods()])) };
+    const over = decided({ ...outdated, ...allDone, ...withRun({ wave: 1 }) }, waves);
+    expect(over.wave).toBeUndefined();
+    expect(over).toMatchObject({ outcome: 'done', run: { outcome: 'completed', wave: 2 } });
+  });
+});

@@ -1,0 +1,233 @@
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../../engine/decide/decide.ts';
+import { noteAnswers, noteAsked, preparedSince, takenOver } from '../../../engine/decide/preparations.ts';
+import type { Ledger, Preparation } from '../../../engine/snapshot.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs, statefulSet } from '../../kit/objects.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+
+const empty: Ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] };
+const post = { zone: 'a', call: 'delayed', method: 'POST' } as const;
+const withdraw = { ...post, method: 'DELETE' } as const;
+const identity = { zone: 'a', ordinal: 5, podUid: 'u5', call: 'delayed' } as const;
+const asked: Preparation = { ...identity, state: 'asked', seenMs: 10 };
+const prepared: Preparation = { ...identity, state: 'prepared', reportedMs: 100, seenMs: 150 };
+const failed: Preparation = { ...identity, state: 'failed', seenMs: 20, message: 'refused' };
+const withEntries = (...preparations: readonly Preparation[]): Ledger => ({ ...empty, preparations });
+
+describe('what a clock that was fast has dated', () => {
+  const at = 1_000_000;
+  const answerOf = (before: Preparation, reportedMs?: number) => {
+    const answer = { ordinal: 5, podUid: 'u5', result: 'done' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
+    return noteAnswers(withEntries(before), post, [answer], at).preparations;
+  };
+
+  it('is counted from the next answer, by which the pod has prepared already', () => {
+    const before = { ...prepared, seenMs: at + 900_000 };
+    expect(answerOf(before, 100)).toEqual([{ ...prepared, seenMs: at }]);
+    expect(answerOf({ ...failed, sinceMs: at + 900_000, reportedMs: 100 }, 100)).toEqual([{ ...prepared, seenMs: at }]);
+  });
+
+  it('is believed when the time of the pod lies ahead too, or it names none, for it may be this clock that is slow', () => {
+    const before = { ...prepared, reportedMs: at + 900_000, seenMs: at + 900_000 };
+    expect(answerOf(before, at + 900_000)).toEqual([{ ...before, answeredMs: at }]);
+    const { reportedMs: _, ...silent } = before;
+    expect(answerOf(silent)).toEqual([{ ...silent, answeredMs: at }]);
+  });
+
+  it('is believed as long as it lies no more than half a minute ahead', () => {
+    const before = { ...prepared, seenMs: at + 30_000 };
+    expect(answerOf(before, 100)).toEqual([{ ...before, answeredMs: at }]);
+  });
+});
+
+describe('a pod that is about to be asked', () => {
+  const ask = (ledger: Ledger, call: Parameters<typeof noteAsked>[1] = post) => noteAsked(ledger, call, [{ ordinal: 5, uid: 'u5' }], 10);
+
+  it('is noted before the question leaves', () => {
+    expect(ask(empty).preparations).toEqual([asked]);
+  });
+
+  it('keeps what it answered before', () => {
+    const ledger = withEntries(prepared);
+    expect(ask(ledger)).toBe(ledger);
+  });
+
+  it('is noted beside its predecessor, whose time it may have kept', () => {
+    const before = { ...prepared, podUid: 'old' };
+    const noted = ask(withEntries(before));
+    expect(noted.preparations).toEqual([before, asked]);
+    const answered = noteAnswers(noted, post, [{ ordinal: 5, podUid: 'u5', result: 'done', reportedMs: 100 }], 500);
+    expect(answered.preparations).toEqual([{ ...prepared, answeredMs: 500 }]);
+  });
+
+  it('must be told to stay again, when it was told so after it failed', () => {
+    expect(ask(withEntries({ ...failed, isWithdrawn: true })).preparations).toEqual([asked]);
+  });
+
+  it('is not noted when it is told to stay', () => {
+    expect(ask(empty, withdraw)).toBe(empty);
+  });
+});
+
+describe('an answer', () => {
+  const done = { ordinal: 5, podUid: 'u5', result: 'done' } as const;
+
+  it.each<[string, Ledger, Parameters<typeof noteAnswers>[1], Parameters<typeof noteAnswers>[2], readonly Preparation[]]>([
+    [
+      'that is good',
+      withEntries(asked),
+      post,
+      [{ ...done, reportedMs: 7 }],
+      [{ ...identity, state: 'prepared', reportedMs: 7, seenMs: 500 }],
+    ],
+    ['that is bad', withEntries(asked), post, [{ ...done, result: 'failed', message: 'no' }], [{ ...failed, message: 'no', seenMs: 500 }]],
+    [
+      'of another pod',
+      withEntries(asked),
+      post,
+      [{ ...done, ordinal: 6 }],
+      [asked, { ...identity, ordinal: 6, state: 'prepared', seenMs: 500 }],
+    ],
+    [
+      'to the other call',
+      withEntries(asked),
+      { ...post, call: 'prepare' },
+      [done],
+      [asked, { ...identity, call: 'prepare', state: 'prepared', seenMs: 500 }],
+    ],
+    ['to the withdrawal of a pod that was prepared', withEntries(prepared), withdraw, [done], []],
+    ['to the withdrawal of a pod that was only asked', withEntries(asked), withdraw, [done], []],
+    ['to the withdrawal of a pod that failed', withEntries(failed), withdraw, [done], [{ ...failed, isWithdrawn: true }]],
+    [
+      'that never came to a withdrawal',
+      withEntries(asked, { ...prepared, ordinal: 6 }),
+      withdraw,
+      [{ ...done, result: 'failed' }],
+      [asked, { ...prepared, ordinal: 6 }],
+    ],
+  ])('%s', (_case, ledger, call, answers, expected) => {
+    expect(noteAnswers(ledger, call, answers, 500).preparations).toEqual(expected);
+  });
+});
+
+describe('a pod that is asked again', () => {
+  const done = { ordinal: 5, podUid: 'u5', result: 'done' } as const;
+  const lost = { ...done, result: 'failed', message: 'no' } as const;
+  const afterCalls = (...answers: readonly [Parameters<typeof noteAnswers>[1], Parameters<typeof noteAnswers>[2][number]][]) => {
+    let ledger = withEntries(prepared);
+    for (const [index, [call, answer]] of answers.entries()) {
+      const nowMs = 500 + index;
+      ledger = noteAnswers(noteAsked(ledger, call, [{ ordinal: 5, uid: 'u5' }], nowMs), call, [answer], nowMs);
+    }
+    return ledger.preparations;
+  };
+
+  it('has been prepared since it first said so, and has said so now', () => {
+    expect(afterCalls([post, { ...done, reportedMs: 100 }])).toEqual([{ ...prepared, answeredMs: 500 }]);
+  });
+
+  it('begins its delay again when it names a later time', () => {
+    expect(afterCalls([post, { ...done, reportedMs: 101 }])).toEqual([{ ...prepared, reportedMs: 101, seenMs: 500 }]);
+  });
+
+  it('goes on with its delay when only the answer was lost', () => {
+    expect(afterCalls([post, lost])).toEqual([{ ...failed, message: 'no', seenMs: 500, reportedMs: 100, sinceMs: 150 }]);
+    expect(afterCalls([post, lost], [post, lost], [post, { ...done, reportedMs: 100 }])).toEqual([{ ...prepared, answeredMs: 502 }]);
+    expect(afterCalls([post, lost], [post, { ...done, reportedMs: 400 }])).toEqual([{ ...prepared, reportedMs: 400, seenMs: 501 }]);
+  });
+
+  it('does not go on with it after it was told to stay', () => {
+    expect(afterCalls([post, lost], [withdraw, done])).toEqual([{ ...failed, message: 'no', seenMs: 500, isWithdrawn: true }]);
+  });
+});
+
+describe('since when a pod has been prepared', () => {
+  const before = { zone: 'a', ordinal: 5, podUid: 'old', call: 'delayed', state: 'prepared', reportedMs: 100, seenMs: 150 } as const;
+  const answer = { zone: 'a', ordinal: 5, podUid: 'new', call: 'delayed', state: 'prepared' } as const;
+
+  it.each([
+    ['the same pod says it again', before, { ...answer, podUid: 'old' }, 150],
+    ['the same pod says the same time', before, { ...answer, podUid: 'old', reportedMs: 100 }, 150],
+    ['the same pod says a later time: it was not prepared in between', before, { ...answer, podUid: 'old', reportedMs: 101 }, undefined],
+    ['the same pod says an earlier time', before, { ...answer, podUid: 'old', reportedMs: 99 }, 150],
+    ['it did not answer once', { ...before, state: 'failed' as const, seenMs: 300, sinceMs: 150 }, { ...answer, reportedMs: 100 }, 150],
+    [
+      'it did not answer once, and began anew',
+      { ...before, state: 'failed' as const, sinceMs: 150 },
+      { ...answer, reportedMs: 400 },
+      undefined,
+    ],
+    ['its successor kept the timestamp', before, { ...answer, reportedMs: 100 }, 150],
+    ['its successor began anew', before, { ...answer, reportedMs: 400 }, undefined],
+    ['its successor reports nothing', before, answer, undefined],
+    ['it had failed before', { ...before, state: 'failed' as const }, { ...answer, podUid: 'old' }, undefined],
+    ['it was only asked before', { ...before, state: 'asked' as const }, { ...answer, podUid: 'old' }, undefined],
+    ['nobody was asked before', undefined, answer, undefined],
+  ])('%s', (_case, known, said, since) => {
+    expect(preparedSince(known, said)).toBe(since);
+  });
+});
+
+describe('a group that another operator looked after', () => {
+  const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+  const delayed = { delayed: { afterMs: 60_000, endpoint, onUnreachable: 'hold' } } as const;
+  const snapshotWith = (replicas: number, ledger: Ledger) =>
+    snapshotOf({
+      groups: [group({ zones: [{ name: 'a', replicas: { kind: 'count', count: replicas }, ...delayed }] })],
+      statefulSets: [statefulSet()],
+      ledgers: [ledger],
+    });
+  const taken = (ledger: Ledger, zone: object = delayed) =>
+    takenOver(ledger, group({ zones: [{ name: 'a', ...zone }] }), { statefulSets: [statefulSet()], nowMs: kitNowMs });
+
+  it('may have asked every pod of a zone that shrinks with a delay, and none of another', () => {
+    expect(taken(empty).preparations.map(({ ordinal, call, state }) => `${call} ${ordinal} ${state}`)).toEqual([
+      'delayed 0 asked',
+      'delayed 1 asked',
+      'delayed 2 asked',
+    ]);
+    expect(taken(empty, {})).toBe(empty);
+    expect(taken(empty, { prepare: { endpoint, onFailure: 'deny' } })).toBe(empty);
+  });
+
+  it('is taken over once', () => {
+    const written = { ...empty, epoch: 1 };
+    expect(taken(written)).toBe(written);
+  });
+
+  it('has those told to stay that stay, and the others asked as if nobody had', () => {
+    const calls = (replicas: number) =>
+      (decide(snapshotWith(replicas, taken(empty))).groups[0]?.actions ?? []).flatMap((action) =>
+        action.kind === 'callPods' ? [`${action.method} ${action.ordinals.join()}`] : [],
+      );
+    expect(calls(3)).toEqual(['DELETE 0,1,2']);
+    expect(calls(2)).toEqual(['DELETE 0,1', 'POST 2']);
+  });
+});
+
+describe('a pod that was asked when the agent stopped', () => {
+  const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+  const callsWith = (replicas: number, zone: object, preparations: readonly Preparation[]) => {
+    const snapshot = snapshotOf({
+      groups: [group({ zones: [{ name: 'a', replicas: { kind: 'count', count: replicas }, ...zone }] })],
+      statefulSets: [statefulSet()],
+      ledgers: [withEntries(...preparations)],
+    });
+    const actions = decide(snapshot).groups[0]?.actions ?? [];
+    return actions.flatMap((action) => (action.kind === 'callPods' ? [`${action.method} ${action.call} ${action.ordinals.join()}`] : []));
+  };
+  const leaving = { zone: 'a', ordinal: 2, podUid: 'uid-ingester-zone-a-2', state: 'asked', seenMs: kitNowMs - 1000 } as const;
+  const delayed = { delayed: { afterMs: 60_000, endpoint, onUnreachable: 'hold' } };
+  const prepare = { prepare: { endpoint, onFailure: 'deny' } };
+
+  it('is asked again when it still is to leave', () => {
+    expect(callsWith(2, delayed, [{ ...leaving, call: 'delayed' }])).toEqual(['POST delayed 2']);
+    expect(callsWith(2, prepare, [{ ...leaving, call: 'prepare' }])).toEqual(['POST prepare 2']);
+  });
+
+  it('is told to stay when it no longer is', () => {
+    expect(callsWith(3, delayed, [{ ...leaving, call: 'delayed' }])).toEqual(['DELETE delayed 2']);
+    expect(callsWith(3, prepare, [{ ...leaving, call: 'prepare' }])).toEqual(['DELETE prepare 2']);
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { digestOfRule, digestOfWaves } from '../../../engine/run/requests.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { gate, group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision } from '../../kit/objects.ts';
+import { ago, exception, freeze, hourMs, intent, minuteMs, policy, policyRule, runOf, updatedPods } from '../../kit/questions.ts';
+import { going, holding, podsIn, roll } from '../../kit/rolls.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const native = group();
+const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
+
+describe('a wave', () => {
+  const approved = group({
+    rollout: { waves: [wave('canary', ['a'], { amount: { pods: 2 }, before: { approval: { count: 1, from: [] }, gates: [] } })] },
+    sources: {},
+  });
+
+  it('asks before its first pod, and before the next one only when the waves have changed since', () => {
+    expect(holding(roll(approved, runOf()))).toEqual(['roll/a wait: approval']);
+    const digest = digestOfWaves(approved);
+    const given = roll(approved, runOf(), { intents: [intent({ wave: 'canary', digest })] });
+    expect([going(given), given.run?.waves]).toEqual(['a-2', digest]);
+    const begun = runOf({ openZone: 'a', lastDisruptionMs: ago(30 * minuteMs), waves: digest });
+    const next = podsIn({ a: { 2: { revision: newRevision } } });
+    expect(going(roll(approved, begun, next))).toBe('a-1');
+    const changed = { ...begun, waves: 'd'.repeat(32) };
+    expect(holding(roll(approved, changed, next))).toEqual(['roll/a wait: approval']);
+    const again = roll(approved, changed, { ...next, intents: [intent({ wave: 'canary', digest })] });
+    expect([going(again), again.run?.waves]).toEqual(['a-1', digest]);
+    expect(roll(group(), runOf()).run?.waves).toBeUndefined();
+    const before = runOf({ lastDisruptionMs: ago(hourMs) - 1, startedMs: ago(2 * hourMs) });
+    expect(holding(roll(approved, before))).toEqual(['roll/a wait: approval']);
+  });
+
+  it('wants the readings of its gates, and fails when one failed too often', () => {
+    const gated = group({ gates: [gate()], rollout: { waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] } });
+    expect(roll(gated, runOf()).wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(hourMs) }]);
+    const readings = [{ atMs: ago(minuteMs), result: 'value' as const, value: 9 }];
+    const bad = roll(gated, runOf(), { gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] });
+    expect(holding(bad)).toEqual(['roll/a blocked: run-failed gate']);
+    expect(bad.run).toMatchObject({
+      outcome: 'failed',
+      failedMs: kitNowMs,
+      failure: 'gate errors is 9; 0 of 1 successes in a row, 1 failed',
+    });
+  });
+
+  it('carries what gates observe', () => {
+    const gated = group({
+      gates: [gate({ mode: 'observe' })],
+      rollout: { waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] },
+    });
+    expect(roll(gated, runOf())).toMatchObject({ warnings: [{ rule: 'gate', outcome: 'wait' }], actions: [{ kind: 'deletePod' }] });
+  });
+
+  it('that has its pods waits for them, and says for which zones', () => {
+    const canary = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } })] } });
+    const starting = roll(canary, runOf({ openZone: 'a' }), podsIn({ a: { 2: { revision: newRevision, isReady: false } } }));
+    expect(starting.steps).toEqual([
+      {
+        id: 'after/canary',
+        kind: 'roll',
+        zone: 'a',
+        pods: [],
+        outcome: 'wait',
+        results: [
+          { rule: 'wave-available', outcome: 'wait', fact: 'zone a has 2 of 3 pods available' },
+          { rule: 'progress-deadline', outcome: 'skip', fact: 'no deadline is set' },
+        ],
+      },
+    ]);
+    expect(starting.run?.isMovable).toBe(true);
+    const soaking = roll(canary, runOf({ openZone: 'a' }), podsIn({ a: { 2: { revision: newRevision } } }));
+    expect(holding(soaking)).toEqual(['after/canary wait: soak']);
+    expect(soaking.actions).toEqual([]);
+  });
+
+  it('that has its pods waits for a zone outside it too, until a stuck pod there may be cured', () => {
+    const canary = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 } }), wave('rest', ['a', 'b', 'c'])] } });
+    const waits = roll(canary, runOf({ openZone: 'b' }), podsIn({ a: { 2: { revision: newRevision } }, b: { 1: unready } }));
+    expect(waits.steps[0]).toMatchObject({
+      id: 'after/canary',
+      zone: 'b',
+      results: [{ rule: 'wave-available', earliestMs: kitNowMs + 4 * minuteMs }, {}],
+    });
+    const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-c', pods: { unknown: 'forbidden' } }] };
+    expect(holding(roll(canary, runOf(), { ...unread, ...podsIn({ a: { 2: { revision: newRevision } } }) }))).toEqual([
+      'after/canary wait: wave-available',
+    ]);
+  });
+});
+
+describe('a run that fails', () => {
+  const timed = group({ rollout: { deadlines: { progressMs: 20 * minuteMs } } });
+
+  it('fails while a pod is awaited, within a wave and after it', () => {
+    const within = roll(
+      timed,
+      runOf({ openZone: 'a', lastDisruptionMs: ago(20 * minuteMs), inFlightSinceMs: ago(20 * minuteMs) }),
+      podsIn({ a: { 2: { revision: newRevision, ...unready } } }),
+    );
+    expect(within.run).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m', failedMs: kitNowMs });
+    expect(holding(within)).toEqual(['roll/a blocked: run-failed zone-budget']);
+    const canary = { ...timed, rollout: { ...timed.rollout, waves: [wave('canary', ['a'], { amount: { pods: 1 } })] } };
+    const after = roll(
+      canary,
+      runOf({ openZone: 'a', lastDisruptionMs: ago(20 * minuteMs), inFlightSinceMs: ago(20 * minuteMs) }),
+      podsIn({ a: { 2: { revision: newRevision, ...unready } } }),
+    );
+    expect(after.run).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m' });
+    expect(holding(after)).toEqual(['after/canary blocked: run-failed wave-available']);
+  });
+
+  it('keeps its first failure', () => {
+    const failed = runOf({ outcome: 'failed', failure: 'gate errors', failedMs: ago(hourMs), lastDisruptionMs: ago(hourMs) });
+    expect(roll(timed, failed, podsIn({ a: { 2: { revision: newRevision, ...unready } } })).run).toMatchObject({
+      failure: 'gate errors',
+      failedMs: ago(hourMs),
+    });
+  });
+});
+
+describe('the time in which a run may move', () => {
+  const run = runOf({ movableMs: hourMs, movableAsOfMs: ago(10 * minuteMs), isMovable: true, openZone: 'a' });
+  const closed = { policies: [policy({ windows: [freeze()] })] };
+  const asking = policyRule({ effect: 'requireApproval' });
+  const requiring = { policies: [policy({ rules: [asking] })] };
+  const ofRule = digestOfRule(policy(), asking);
+  const approval = group({
+    rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval: { count: 1, from: [] }, gates: [] } })] },
+  });
+
+  const none = group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] });
+  const tomorrow = { notBeforeMs: kitNowMs + 24 * hourMs, expiresMs: kitNowMs + 25 * hourMs };
+  const evicting = group({ rollout: { rotateBy: 'evict' } });
+  const pdb = (name: string) => ({
+    namespace: 'mimir',
+    name,
+    selector: { matchLabels: { 'rollout-group': 'ingester' } },
+    maxUnavailable: 1,
+  });
+
+  it.each<[string, GroupDefinition, SnapshotOverrides, boolean]>([
+    ['goes on while pods are on their way', native, podsIn({ a: { 2: unready } }), true],
+    ['goes on while another zone is not whole', native, podsIn({ b: { 2: unready } }), true],
+    ['stands still outside windows', native, closed, false],
+    ['stands still while somebody paused it', native, { intents: [intent({ action: 'pause' })] }, false],
+    ['stands still while a wave waits for approval', approval, {}, false],
+    ['stands still while no pod may go at all', none, {}, false],
+    ['stands still until an exception lets one go', none, { exceptions: [exception('zone-budget', tomorrow)] }, false],
+    ['goes on while two budgets over one pod refuse it', evicting, { podBudgets: [pdb('one'), pdb('two')] }, true],
+    ['stands still while a policy waits for approval', native, requiring, false],
+    ['goes on once a policy has its approval', native, { ...requiring, intents: [intent({ rule: 'safety/rule', digest: ofRule })] }, true],
+  ])('%s', (_name, definition, overrides, isMovable) => {
+    expect(roll(definition, run, overrides).run).toMatchObject({ movableMs: hourMs + 10 * minuteMs, movableAsOfMs: kitNowMs, isMovable });
+  });
+
+  it('is not counted for the time that stood still', () => {
+    expect(roll(native, { ...run, isMovable: false }).run).toMatchObject({ movableMs: hourMs, isMovable: true });
+  });
+});
+
+describe('windows that close', () => {
+  const closed = (inFlight: 'finishPod' | 'finishZone' | 'finishAll') => ({ policies: [policy({ windows: [freeze({ inFlight })] })] });
+  const open = runOf({ openZone: 'a', lastDisruptionMs: ago(minuteMs) });
+  const aHalf = podsIn({ a: { 2: { revision: newRevision } } });
+  const aDone = podsIn({ a: updatedPods() });
+
+  it.each([
+    ['let the open zone be finished', closed('finishZone'), open, aHalf, 'a-1'],
+    ['let no further zone begin', closed('finishZone'), open, aDone, ''],
+    ['let the whole run be finished', closed('finishAll'), open, aDone, 'b-2'],
+    ['let no further pod go', closed('finishPod'), open, aHalf, ''],
+    ['let no run begin', closed('finishAll'), runOf(), aHalf, ''],
+    [
+      'let no run begin in a zone that an earlier run left open',
+      closed('finishAll'),
+      runOf({ openZone: 'a', lastDisruptionMs: ago(2 * hourMs) }),
+      aHalf,
+      '',
+    ],
+  ] as const)('%s', (_name, overrides, run, more, expected) => {
+    expect(going(roll(native, run, { ...overrides, ...more }))).toBe(expected);
+  });
+});

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest';
+import type { RunState } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { adopted, group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision } from '../../kit/objects.ts';
+import {
+  ago,
+  exception,
+  hourMs,
+  intent,
+  line,
+  minuteMs,
+  outdatedSets,
+  policy,
+  policyRule,
+  runOf,
+  updatedPods,
+} from '../../kit/questions.ts';
+import { going, holding, podsIn, roll } from '../../kit/rolls.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const native = group();
+const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
+const stuck = { isReady: false, readyChangedMs: ago(hourMs) };
+
+describe('a replacement', () => {
+  const target = {
+    namespace: 'mimir',
+    zone: 'a',
+    statefulSet: 'ingester-zone-a',
+    pod: 'ingester-zone-a-2',
+    ordinal: 2,
+    uid: 'uid-ingester-zone-a-2',
+  };
+
+  it('by deletion carries UID and resourceVersion', () => {
+    expect(roll(native, undefined).actions).toEqual([{ kind: 'deletePod', ...target, resourceVersion: '100', because: 'outdated' }]);
+  });
+
+  it('by eviction carries the UID alone', () => {
+    expect(roll(group({ rollout: { rotateBy: 'evict' } }), undefined).actions).toEqual([
+      { kind: 'evictPod', ...target, because: 'outdated' },
+    ]);
+  });
+
+  it('of a stuck pod is a deletion in any case', () => {
+    expect(roll(group({ rollout: { rotateBy: 'evict' } }), undefined, podsIn({ a: { 2: stuck } })).actions).toEqual([
+      { kind: 'deletePod', ...target, resourceVersion: '100', because: 'stuck' },
+    ]);
+  });
+
+  it('opens the zone and is remembered in the run', () => {
+    const run = roll(native, runOf()).run;
+    expect(run).toMatchObject({ openZone: 'a', lastDisruptionMs: kitNowMs, movableMs: minuteMs, movableAsOfMs: kitNowMs, isMovable: true });
+    expect(run?.wave).toBe(0);
+  });
+});
+
+describe('a roll step', () => {
+  it('lists the pods that are left and every rule that was asked', () => {
+    const [step] = roll(native, undefined).steps;
+    expect(step).toMatchObject({ id: 'roll/a', kind: 'roll', zone: 'a', outcome: 'act' });
+    expect(step?.pods).toEqual(['ingester-zone-a-2', 'ingester-zone-a-1', 'ingester-zone-a-0']);
+    expect(step?.results.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual([
+      'update-strategy ok',
+      'view-complete ok',
+      'run-failed ok',
+      'paused ok',
+      'replica-write-in-flight ok',
+      'other-zones-ready ok',
+      'min-interval skip',
+      'ledger-full ok',
+      'window skip',
+      'progress-deadline skip',
+      'run-deadline skip',
+      'zone-budget ok',
+    ]);
+  });
+
+  it('is none when nothing was ever rolled and nothing is outdated', () => {
+    expect(roll(native, undefined, { statefulSets: [] })).toEqual({ steps: [], actions: [], warnings: [], wantedReadings: [] });
+  });
+
+  it('says that pods are on their way when no rule holds and none may go', () => {
+    const leaving = roll(
+      group({ zones: [{ name: 'a', maxUnavailable: 4 }] }),
+      runOf({ target: { a: newRevision } }),
+      podsIn({ a: { 0: { isTerminating: true }, 1: { isTerminating: true }, 2: { isTerminating: true } } }),
+    );
+    expect(going(leaving)).toBe('');
+    expect(leaving.steps[0]?.results.at(-1)).toEqual({
+      rule: 'pods-in-flight',
+      outcome: 'wait',
+      fact: '3 pods of zone a are on their way',
+    });
+    expect(leaving.steps[0]?.outcome).toBe('wait');
+  });
+
+  it('is blocked by a rule that refuses, and waits for any other', () => {
+    const denied = { policies: [policy({ rules: [policyRule()] })] };
+    expect(holding(roll(native, undefined, denied))).toEqual(['roll/a blocked: safety/rule']);
+    expect(holding(roll(native, undefined, { intents: [intent({ action: 'pause' })] }))).toEqual(['roll/a wait: paused']);
+    expect(holding(roll(native, undefined, {}, true))).toEqual(['roll/a wait: replica-write-in-flight']);
+  });
+
+  it('is taken all the same when an exception allows as many pods', () => {
+    const denied = { policies: [policy({ rules: [policyRule()] })] };
+    const allowing = (podsAtMost: number) => ({ ...denied, exceptions: [exception('safety/rule', { zone: 'a', allow: { podsAtMost } })] });
+    expect(going(roll(native, undefined, allowing(1)))).toBe('a-2');
+    expect(going(roll(native, undefined, allowing(0)))).toBe('');
+  });
+
+  it('carries what policies warn of', () => {
+    const warned = roll(native, undefined, { policies: [policy({ rules: [policyRule({ effect: 'warn' })] })] });
+    expect(warned.warnings).toEqual([{ rule: 'safety/rule', outcome: 'ok', fact: 'its condition holds', source: line(10) }]);
+    expect(going(warned)).toBe('a-2');
+  });
+});
+
+describe('the order of zones', () => {
+  const all = outdatedSets();
+  it.each<[string, GroupDefinition, RunState | undefined, SnapshotOverrides, string]>([
+    ['is as listed', native, undefined, {}, 'a-2'],
+    ['begins with the zone that is open', native, runOf({ openZone: 'b' }), podsIn({ b: { 2: { revision: newRevision } } }), 'b-1'],
+    ['begins with the one zone that is not whole', native, runOf(), podsIn({ c: { 1: stuck } }), 'c-1'],
+    [
+      'cures one zone after the other when stuck pods are what two zones lack',
+      native,
+      runOf(),
+      podsIn({ b: { 1: stuck }, c: { 1: stuck } }),
+      'b-1',
+    ],
+    [
+      'cures the open zone first of those that lack stuck pods',
+      native,
+      runOf({ openZone: 'c' }),
+      podsIn({ b: { 1: stuck }, c: { 1: stuck } }),
+      'c-1',
+    ],
+    [
+      'cures a zone although the open one, which is whole, is not finished',
+      native,
+      runOf({ openZone: 'a' }),
+      podsIn({ c: { 1: stuck } }),
+      'c-1',
+    ],
+    ['lets nothing go when two zones lack pods that are not stuck', native, runOf(), podsIn({ b: { 1: unready }, c: { 1: unready } }), ''],
+    [
+      'lets nothing but stuck pods go beside another zone',
+      native,
+      runOf({ openZone: 'b' }),
+      podsIn({ b: { 1: stuck, 2: unready }, c: { 1: unready } }),
+      'b-1',
+    ],
+    [
+      'lets nothing go in adopted groups when two zones are not whole',
+      adopted(),
+      runOf(),
+      podsIn({ b: { 1: stuck }, c: { 1: stuck } }),
+      '',
+    ],
+    ['leaves out zones that have their amount', native, runOf(), podsIn({ a: updatedPods() }), 'b-2'],
+    ['leaves out zones of later waves', group({ rollout: { waves: [wave('b', ['b']), wave('rest', ['a', 'c'])] } }), undefined, {}, 'b-2'],
+    ['passes over a zone that is paused by its settings', group({ zones: [{ name: 'a', paused: true }, 'b'] }), undefined, {}, 'b-2'],
+    ['does not finish an open zone first in adopted groups', adopted(), runOf({ openZone: 'b' }), {}, 'a-0'],
+    [
+      'begins with the one zone that is not whole in adopted groups too',
+      adopted(),
+      runOf({ openZone: 'b' }),
+      podsIn({ c: { 2: { containersReady: false, waitingReasons: ['ErrImagePull'] } } }),
+      'c-2',
+    ],
+    ['is as listed however the StatefulSets are', native, undefined, { statefulSets: all.toReversed() }, 'a-2'],
+  ])('%s', (_name, definition, run, overrides, expected) => {
+    expect(going(roll(definition, run, overrides))).toBe(expected);
+  });
+
+  it('stops at a zone that a rule holds, and says so for that zone alone', () => {
+    expect(holding(roll(native, runOf({ openZone: 'a' }), podsIn({ a: { 2: unready } })))).toEqual(['roll/a wait: zone-budget']);
+    const deny = { policies: [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'a'] } })] })] };
+    expect(holding(roll(native, undefined, deny))).toEqual(['roll/a blocked: safety/rule']);
+  });
+
+  it('names a paused zone and goes on with the next', () => {
+    const paused = group({ zones: [{ name: 'a', paused: true }, 'b'] });
+    expect(holding(roll(paused, undefined))).toEqual(['roll/a wait: paused', 'roll/b act: ']);
+    const everyone = group({
+      zones: [
+        { name: 'a', paused: true },
+        { name: 'b', paused: true },
+      ],
+    });
+    expect(holding(roll(everyone, runOf({ target: { a: newRevision, b: newRevision } })))).toEqual([
+      'roll/a wait: paused',
+      'roll/b wait: paused',
+    ]);
+    expect(roll(everyone, undefined).run?.isMovable).toBe(false);
+  });
+});

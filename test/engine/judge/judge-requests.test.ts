@@ -1,0 +1,352 @@
+import { describe, expect, it } from 'vitest';
+import type { AdmissionRequest, Judgement } from '../../../engine/decision.ts';
+import { judge } from '../../../engine/judge/judge.ts';
+import { digestOfRule } from '../../../engine/run/requests.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { adopted, group } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { exception, freeze, intent, ledgerOf, line, policy, policyRule } from '../../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+const native = group({ sources: { 'rollout.strategy': line(1), protect: line(2), disruption: line(3) } });
+const set = { namespace: 'mimir', statefulSet: 'ingester-zone-a', dryRun: false } as const;
+const pod = { namespace: 'mimir', pod: 'ingester-zone-a-1', dryRun: false } as const;
+
+const ask = (request: AdmissionRequest, definition: GroupDefinition = native, overrides: SnapshotOverrides = {}): Judgement =>
+  judge(snapshotOf({ groups: [definition], ...overrides }), request);
+const short = ({ outcome, code, effect, message }: Judgement) => ({ outcome, code, effect, message });
+const rules = ({ results }: Judgement) => results.map(({ rule, outcome }) => `${rule} ${outcome}`);
+const denying = (action: 'rollout' | 'restart' | 'delete' | 'evict', more: object = {}) => ({
+  policies: [policy({ rules: [policyRule({ actions: [action], ...more })] })],
+});
+const closed = (action: 'rollout' | 'restart' | 'delete' | 'evict') => ({
+  policies: [policy({ windows: [freeze({ actions: [action] })] })],
+});
+
+describe('an update', () => {
+  const update: Extract<AdmissionRequest, { kind: 'update' }> = {
+    kind: 'update',
+    ...set,
+    from: 3,
+    to: 3,
+    isTemplateChanged: true,
+    strategy: 'OnDelete',
+    via: 'apply',
+  };
+
+  it('of the template may be written at any time', () => {
+    expect(short(ask(update))).toEqual({
+      outcome: 'allow',
+      code: 200,
+      effect: 'allow',
+      message: 'update of statefulset/ingester-zone-a is allowed',
+    });
+    expect(ask(update, native, closed('rollout')).outcome).toBe('allow');
+    expect(ask(update, native, denying('rollout', { effect: 'hold' })).outcome).toBe('allow');
+    expect(ask(update, native, denying('rollout', { effect: 'requireApproval' })).outcome).toBe('allow');
+  });
+
+  it('of the template is refused by what policy denies', () => {
+    expect(short(ask(update, native, denying('rollout')))).toEqual({
+      outcome: 'deny',
+      code: 403,
+      effect: 'deny',
+      message: 'update of statefulset/ingester-zone-a in namespace mimir is refused by safety/rule: its condition holds',
+    });
+    expect(ask({ ...update, isTemplateChanged: false }, native, denying('rollout')).outcome).toBe('allow');
+  });
+
+  it('knows who asks', () => {
+    const notKim = denying('rollout', { when: { '!=': [{ var: 'user.name' }, 'kim'] } });
+    expect(ask({ ...update, user: 'kim' }, native, notKim).outcome).toBe('allow');
+    expect(ask({ ...update, user: 'zoe' }, native, notKim).outcome).toBe('deny');
+  });
+
+  it('that lowers replicas is judged as a scale first', () => {
+    const guarded = group({ zones: [{ name: 'a', noDownscale: true }] });
+    expect(ask({ ...update, to: 2 }, guarded).message).toBe(
+      'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is refused by no-downscale: zone a must not shrink (limit: noDownscale)',
+    );
+    expect(rules(ask({ ...update, to: 4 }))).toEqual(['scale-ceiling skip', 'window skip']);
+    expect(rules(ask({ ...update, to: 4 }, native, denying('rollout')))).toEqual(['scale-ceiling skip', 'window skip', 'safety/rule no']);
+  });
+
+  const outdated = (strategy: 'OnDelete' | 'RollingUpdate', podChanges: object = {}) => ({
+    statefulSets: [outdatedStatefulSet({ updateStrategy: strategy })],
+    podChanges: { 'ingester-zone-a': podChanges as never },
+  });
+  const refusal = (fact: string) => [{ rule: 'update-strategy', outcome: 'no', fact, limit: 'OnDelete', source: line(1) }];
+
+  it('of the strategy is refused while pods are not at the update revision', () => {
+    const other = { ...update, isTemplateChanged: false, strategy: 'RollingUpdate' } as const;
+    expect(ask(other, native, outdated('OnDelete')).results).toEqual(
+      refusal('another strategy would replace 3 pods of ingester-zone-a that are not at the update revision'),
+    );
+    const one = { 0: { revision: newRevision }, 1: { revision: newRevision } };
+    expect(ask(other, native, outdated('OnDelete', one)).results).toEqual(
+      refusal('another strategy would replace 1 pod of ingester-zone-a that is not at the update revision'),
+    );
+    expect(ask(other).outcome).toBe('allow');
+    expect(ask({ ...other, strategy: 'OnDelete' }, native, outdated('OnDelete')).outcome).toBe('allow');
+    // Under OnDelete nothing is replaced by itself, so this stops a rollout that nobody asked for.
+    expect(ask({ ...other, strategy: 'OnDelete' }, native, outdated('RollingUpdate')).outcome).toBe('allow');
+    expect(ask(other, adopted(), outdated('OnDelete')).results).toMatchObject([{ rule: 'update-strategy', outcome: 'no' }]);
+  });
+
+  it('of the strategy together with the template is refused in any case', () => {
+    expect(ask({ ...update, strategy: 'RollingUpdate' }).results).toEqual(
+      refusal('another strategy would replace 3 pods of ingester-zone-a that are not at the update revision'),
+    );
+  });
+
+  it('of the strategy waits until the status says which pods are outdated', () => {
+    const behind = { statefulSets: [statefulSet({ generation: 2, status: { observedGeneration: 1 } })] };
+    const answer = ask({ ...update, isTemplateChanged: false, strategy: 'RollingUpdate' }, native, behind);
+    expect(answer.outcome).toBe('deny');
+    expect(rules(answer)).toEqual(['view-complete wait']);
+  });
+
+  it('of the template is refused once the strategy was changed, but for the pods that the partition keeps', () => {
+    const rolling = { statefulSets: [statefulSet({ updateStrategy: 'RollingUpdate' })] };
+    const later = { ...update, strategy: 'RollingUpdate' } as const;
+    expect(ask(later, native, rolling).results).toEqual(
+      refusal('a template under RollingUpdate would replace 3 pods of ingester-zone-a that are not at the update revision'),
+    );
+    expect(ask({ ...later, partition: 3 }, native, rolling).outcome).toBe('allow');
+    expect(ask({ ...later, strategy: 'OnDelete' }, native, rolling).outcome).toBe('allow');
+    expect(ask({ ...later, isTemplateChanged: false }, native, rolling).outcome).toBe('allow');
+    expect(ask(later, adopted(), rolling).results).toMatchObject([{ rule: 'update-strategy', outcome: 'no' }]);
+  });
+
+  it('of the strategy or the ordinals passes with an exception', () => {
+    const permit = (rule: string) => ({ exceptions: [exception(rule)] });
+    const other = { ...update, strategy: 'RollingUpdate', firstOrdinal: 2 } as const;
+    expect(rules(ask(other))).toEqual(['ordinals-kept no', 'update-strategy no']);
+    expect(rules(ask(other, native, permit('update-strategy')))).toEqual(['ordinals-kept no', 'update-strategy ok']);
+    expect(rules(ask(other, native, permit('ordinals-kept')))).toEqual(['ordinals-kept ok', 'update-strategy no']);
+  });
+
+  it('of no member is allowed', () => {
+    expect(ask({ ...update, statefulSet: 'other' }, native, denying('rollout'))).toMatchObject({ outcome: 'allow', results: [] });
+  });
+});
+
+describe('the deletion of a StatefulSet', () => {
+  const deletion: AdmissionRequest = { kind: 'deleteStatefulSet', ...set };
+
+  it('is allowed where nothing protects it', () => {
+    expect(short(ask(deletion))).toEqual({
+      outcome: 'allow',
+      code: 200,
+      effect: 'allow',
+      message: 'delete of statefulset/ingester-zone-a is allowed',
+    });
+    expect(rules(ask(deletion))).toEqual(['window skip']);
+    expect(ask({ ...deletion, statefulSet: 'other' }).results).toEqual([]);
+  });
+
+  it('is refused where the zone is protected, unless an exception allows it', () => {
+    const guarded = group({ zones: [{ name: 'a', noDelete: true }], sources: { protect: line(2) } });
+    expect(ask(deletion, guarded).results[0]).toEqual({
+      rule: 'no-delete',
+      outcome: 'no',
+      fact: 'zone a must not be deleted',
+      source: line(2),
+    });
+    expect(short(ask(deletion, guarded))).toEqual({
+      outcome: 'deny',
+      code: 403,
+      effect: 'deny',
+      message: 'delete of statefulset/ingester-zone-a in namespace mimir is refused by no-delete: zone a must not be deleted',
+    });
+    expect(ask(deletion, guarded, { exceptions: [exception('no-delete')] }).outcome).toBe('allow');
+  });
+
+  it('disturbs all of its pods, so that an exception for fewer does not allow it', () => {
+    const guarded = group({ zones: [{ name: 'a', noDelete: true }] });
+    const upTo = (podsAtMost: number) => ({ exceptions: [exception('no-delete', { allow: { podsAtMost } })] });
+    expect(ask(deletion, guarded, upTo(2)).outcome).toBe('deny');
+    expect(ask({ ...deletion, pods: 4 }, guarded, upTo(3)).outcome).toBe('deny');
+    expect(ask(deletion, guarded, upTo(3)).outcome).toBe('allow');
+  });
+
+  it('is refused by windows and policies of the action delete', () => {
+    expect(ask(deletion, native, closed('delete'))).toMatchObject({ outcome: 'deny', effect: 'hold' });
+    expect(ask(deletion, native, denying('delete'))).toMatchObject({ outcome: 'deny', effect: 'deny' });
+    expect(ask(deletion, native, denying('evict')).outcome).toBe('allow');
+  });
+});
+
+describe('a restart', () => {
+  const restart: AdmissionRequest = { kind: 'restart', ...set, user: 'kim' };
+
+  it('is refused by windows and policies of the action restart', () => {
+    expect(short(ask(restart))).toEqual({
+      outcome: 'allow',
+      code: 200,
+      effect: 'allow',
+      message: 'restart of statefulset/ingester-zone-a is allowed',
+    });
+    expect(ask(restart, native, closed('restart'))).toMatchObject({ outcome: 'deny', effect: 'hold' });
+    expect(ask(restart, native, denying('restart', { when: { '==': [{ var: 'user.name' }, 'kim'] } }))).toMatchObject({
+      outcome: 'deny',
+      effect: 'deny',
+    });
+    expect(ask(restart, native, denying('rollout')).outcome).toBe('allow');
+  });
+
+  it('disturbs all of its pods, so that an exception for fewer does not allow it', () => {
+    const upTo = (podsAtMost: number) => ({ ...denying('restart'), exceptions: [exception('safety/rule', { allow: { podsAtMost } })] });
+    expect(ask(restart, native, upTo(1)).outcome).toBe('deny');
+    expect(ask(restart, native, upTo(2)).outcome).toBe('deny');
+    expect(ask(restart, native, upTo(3)).outcome).toBe('allow');
+    expect(ask(restart, native, { ...upTo(3), statefulSets: [statefulSet({ replicas: 4 })] }).outcome).toBe('deny');
+  });
+
+  it('is allowed once it is approved', () => {
+    const reviewed = denying('restart', { effect: 'requireApproval' });
+    expect(ask(restart, native, reviewed)).toMatchObject({ outcome: 'deny', effect: 'requireApproval' });
+    const [asked] = reviewed.policies;
+    const [rule] = asked?.rules ?? [];
+    if (asked === undefined || rule === undefined) throw new Error('the test expected a rule');
+    const approved = ask(restart, native, { ...reviewed, intents: [intent({ rule: 'safety/rule', digest: digestOfRule(asked, rule) })] });
+    expect(approved).toMatchObject({ outcome: 'allow', effect: 'allow' });
+  });
+});
+
+describe('an eviction', () => {
+  const eviction: AdmissionRequest = { kind: 'evictPod', ...pod };
+  const budget = { namespace: 'mimir', name: 'zpdb', matchLabels: { 'rollout-group': 'ingester' }, maxUnavailable: 1, crossZoneDelayMs: 0 };
+  const source = { object: 'ZoneAwarePodDisruptionBudget mimir/zpdb' };
+
+  it('is allowed by its budget', () => {
+    expect(short(ask(eviction))).toEqual({
+      outcome: 'allow',
+      code: 200,
+      effect: 'allow',
+      message: 'eviction of pod/ingester-zone-a-1 is allowed',
+    });
+    expect(rules(ask(eviction))).toEqual(['window skip', 'disruption-budget ok']);
+    expect(ask(eviction, native, { zoneBudgets: [budget] }).results[1]).toEqual({
+      rule: 'disruption-budget',
+      outcome: 'ok',
+      fact: '0 of 1 unavailable in ingester-zone-a',
+      limit: '1',
+      source,
+    });
+  });
+
+  it('is refused with 429 when the budget is spent, so that drains try again', () => {
+    const spent = { zoneBudgets: [budget], podChanges: { 'ingester-zone-a': { 0: { isReady: false } } } };
+    expect(short(ask(eviction, native, spent))).toEqual({
+      outcome: 'deny',
+      code: 429,
+      effect: 'hold',
+      message:
+        'eviction of pod/ingester-zone-a-1 in namespace mimir is refused by disruption-budget: 1 pod not ready in ingester-zone-a (limit: 1)',
+    });
+  });
+
+  it('is refused with 403 when the budget allows nothing', () => {
+    expect(ask(eviction, native, { zoneBudgets: [{ ...budget, maxUnavailable: 0 }] })).toMatchObject({
+      outcome: 'deny',
+      code: 403,
+      effect: 'deny',
+    });
+  });
+
+  it('is refused with 500 when budgets could not be read', () => {
+    expect(short(ask(eviction, native, { zoneBudgets: { unknown: 'forbidden' } }))).toEqual({
+      outcome: 'deny',
+      code: 500,
+      effect: 'deny',
+      message:
+        'eviction of pod/ingester-zone-a-1 in namespace mimir is refused by disruption-budget: disruption budgets could not be read: forbidden',
+    });
+  });
+
+  it('is refused while the pods of its zone could not be read, and other pods are none of our business', () => {
+    const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] };
+    expect(ask(eviction, native, unread)).toMatchObject({ outcome: 'deny', code: 500, effect: 'deny' });
+    expect(ask({ ...eviction, pod: 'distributor-7d4b9-x2x4z' }, native, unread)).toMatchObject({ outcome: 'allow' });
+  });
+
+  it('counts what is announced', () => {
+    const claims = [{ verb: 'evictPod' as const, zone: 'a', uid: 'uid-ingester-zone-a-0', atMs: kitNowMs }];
+    expect(ask(eviction, native, { zoneBudgets: [budget], ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'deny', code: 429 });
+  });
+
+  it('is asked of the budget of the group, with its place', () => {
+    const own = group({ disruption: { maxUnavailable: 1, crossZoneDelayMs: 0 }, sources: { disruption: line(3) } });
+    expect(ask(eviction, own).results[1]).toMatchObject({ rule: 'disruption-budget', outcome: 'ok', source: line(3) });
+  });
+
+  it('is refused where the zone is protected, with 403 and what the budget says', () => {
+    const guarded = group({ zones: [{ name: 'a', noEviction: true }], sources: { protect: line(2) } });
+    const judgement = ask(eviction, guarded);
+    expect(judgement).toMatchObject({ outcome: 'deny', code: 403, effect: 'deny' });
+    expect(judgement.results[0]).toEqual({ rule: 'no-eviction', outcome: 'no', fact: 'zone a lets no pod be evicted', source: line(2) });
+    expect(rules(judgement)).toEqual(['no-eviction no', 'window skip', 'disruption-budget ok']);
+  });
+
+  it('is refused by windows and policies of the action evict', () => {
+    expect(ask(eviction, native, closed('evict'))).toMatchObject({ outcome: 'deny', code: 403, effect: 'hold' });
+    expect(ask(eviction, native, denying('evict'))).toMatchObject({ outcome: 'deny', code: 403, effect: 'deny' });
+    expect(ask(eviction, native, denying('delete')).outcome).toBe('allow');
+  });
+
+  it('of a pod of no group is asked of its budget all the same', () => {
+    const others = ['x', 'y'].map((name) => statefulSet({ name: `other-${name}`, labels: { app: 'other' }, podLabels: { app: 'other' } }));
+    const request: AdmissionRequest = { ...eviction, pod: 'other-x-1' };
+    const named = { ...budget, matchLabels: { app: 'other' } };
+    expect(rules(ask(request, native, { statefulSets: others, zoneBudgets: [named] }))).toEqual(['disruption-budget ok']);
+    const down = { 'other-y': { 1: { containersReady: false, isReady: false } } };
+    expect(ask(request, native, { statefulSets: others, zoneBudgets: [named], podChanges: down })).toMatchObject({
+      outcome: 'deny',
+      code: 429,
+    });
+  });
+
+  it('of a pod that nobody knows is allowed', () => {
+    expect(ask({ ...eviction, pod: 'nobody-0' })).toMatchObject({ outcome: 'allow', results: [] });
+    expect(ask({ ...eviction, namespace: 'loki' })).toMatchObject({ outcome: 'allow', results: [] });
+  });
+});
+
+describe('the deletion of a pod', () => {
+  const deletion: AdmissionRequest = { kind: 'deletePod', ...pod };
+  const budgeted = group({ disruption: { maxUnavailable: 1, crossZoneDelayMs: 0 } });
+  const down = { podChanges: { 'ingester-zone-a': { 0: { isReady: false } } } };
+
+  it('is asked of windows and policies, and of the budget of the group when it has one', () => {
+    expect(short(ask(deletion))).toEqual({
+      outcome: 'allow',
+      code: 200,
+      effect: 'allow',
+      message: 'delete of pod/ingester-zone-a-1 is allowed',
+    });
+    expect(rules(ask(deletion))).toEqual(['window skip']);
+    expect(ask(deletion, native, denying('delete'))).toMatchObject({ outcome: 'deny', effect: 'deny' });
+    expect(ask(deletion, native, denying('evict')).outcome).toBe('allow');
+    expect(rules(ask(deletion, budgeted))).toEqual(['window skip', 'disruption-budget ok']);
+    expect(ask(deletion, budgeted, down)).toMatchObject({ outcome: 'deny', code: 429 });
+  });
+
+  it('is not refused by the protection from evictions', () => {
+    expect(ask(deletion, group({ zones: [{ name: 'a', noEviction: true }] })).outcome).toBe('allow');
+  });
+
+  it('of a pod that terminates already is let through, whatever policy says', () => {
+    const going = { podChanges: { 'ingester-zone-a': { 1: { isTerminating: true } } }, ...denying('delete') };
+    expect(ask(deletion, native, going)).toMatchObject({ outcome: 'allow', results: [] });
+    expect(ask(deletion, budgeted, going)).toMatchObject({ outcome: 'allow', results: [] });
+  });
+
+  it("of a pod of no group is nobody's business", () => {
+    const other = statefulSet({ name: 'other' });
+    expect(ask({ ...deletion, pod: 'other-1' }, native, { statefulSets: [other], zoneBudgets: { unknown: 'forbidden' } })).toMatchObject({
+      outcome: 'allow',
+      results: [],
+    });
+  });
+});

@@ -1,0 +1,334 @@
+import { describe, expect, it } from 'vitest';
+import type { AdmissionRequest, Judgement } from '../../../engine/decision.ts';
+import { judge } from '../../../engine/judge/judge.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { adopted, group } from '../../kit/groups.ts';
+import { kitNowMs, statefulSet } from '../../kit/objects.ts';
+import {
+  ago,
+  exception,
+  freeze,
+  hourMs,
+  intent,
+  ledgerOf,
+  line,
+  minuteMs,
+  policy,
+  policyRule,
+  preparation,
+  runOf,
+} from '../../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+type Scale = Extract<AdmissionRequest, { kind: 'scale' }>;
+
+const native = group({ sources: { protect: line(1), replicas: line(2), 'zones.a.prepare': line(3) } });
+
+function scale(definition: GroupDefinition, request: Partial<Scale> = {}, overrides: SnapshotOverrides = {}): Judgement {
+  const asked: Scale = {
+    kind: 'scale',
+    namespace: 'mimir',
+    statefulSet: 'ingester-zone-a',
+    from: 3,
+    to: 2,
+    via: 'scale',
+    dryRun: false,
+    ...request,
+  };
+  return judge(snapshotOf({ groups: [definition], ...overrides }), asked);
+}
+
+const short = ({ outcome, code, effect, message }: Judgement) => ({ outcome, code, effect, message });
+const allowed = (message: string) => ({ outcome: 'allow', code: 200, effect: 'allow', message });
+const refused = 'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is refused by';
+const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+const prepare = { endpoint, onFailure: 'deny' } as const;
+const onDown = (rule: object) => policy({ rules: [policyRule({ actions: ['scaleDown'], ...rule })] });
+
+describe('a decrease', () => {
+  it('is allowed when no rule holds it, with every rule that was asked', () => {
+    const judgement = scale(native);
+    expect(short(judgement)).toEqual(allowed('scale of statefulset/ingester-zone-a from 3 to 2 is allowed'));
+    expect(judgement.results.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual([
+      'view-complete ok',
+      'scaling-hold ok',
+      'paused skip',
+      'replicas-owned ok',
+      'no-downscale ok',
+      'scale-floor ok',
+      'leader-floor skip',
+      'rollout-in-progress ok',
+      'other-zones-ready ok',
+      'zone-gap ok',
+      'window skip',
+      'prepare-downscale skip',
+    ]);
+    expect([judgement.warnings, judgement.actions]).toEqual([[], []]);
+  });
+
+  it('is refused with rule, fact, limit and the instant at which it passes', () => {
+    const gap = group({ zones: [{ name: 'a', betweenZonesMs: hourMs }, 'b'] });
+    const ledgers = [ledgerOf({ downscales: [{ zone: 'b', atMs: ago(minuteMs), from: 4, to: 3 }] })];
+    expect(short(scale(gap, {}, { ledgers }))).toEqual({
+      outcome: 'deny',
+      code: 403,
+      effect: 'hold',
+      message: `${refused} zone-gap: zone b shrank 1m ago (limit: 1h); passes at 2026-03-02T12:59:00.000Z at the earliest`,
+    });
+  });
+
+  it.each<[string, GroupDefinition, SnapshotOverrides, string, string]>([
+    [
+      'a protected zone',
+      group({ zones: [{ name: 'a', noDownscale: true }] }),
+      {},
+      'deny',
+      'no-downscale: zone a must not shrink (limit: noDownscale)',
+    ],
+    [
+      'a follower',
+      group({ zones: [{ name: 'a', follows: 'b' }, 'b'] }),
+      {},
+      'deny',
+      'replicas-owned: zone a follows zone b; scale that zone instead',
+    ],
+    ['a running rollout', native, { ledgers: [ledgerOf({ run: runOf() })] }, 'hold', 'rollout-in-progress: a rollout is under way'],
+    [
+      'a zone that could not be read',
+      native,
+      { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'forbidden' } }] },
+      'deny',
+      'view-complete: the pods of ingester-zone-b could not be read: forbidden',
+    ],
+    [
+      'a window',
+      native,
+      { policies: [policy({ windows: [freeze({ actions: ['scaleDown'] })] })] },
+      'hold',
+      'window: a deny window is open (limit: freeze); passes at 2026-03-02T13:00:00.000Z at the earliest',
+    ],
+    ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: its condition holds'],
+    ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: its condition holds'],
+    [
+      'a policy that asks for approval',
+      native,
+      { policies: [onDown({ effect: 'requireApproval' })] },
+      'requireApproval',
+      'safety/rule: its condition holds; 0 of 1 approvals (limit: 1)',
+    ],
+  ])('is refused by %s', (_name, definition, overrides, effect, message) => {
+    expect(short(scale(definition, {}, overrides))).toEqual({ outcome: 'deny', code: 403, effect, message: `${refused} ${message}` });
+  });
+
+  it('names what no time cures before what only waits', () => {
+    const both = { policies: [onDown({ effect: 'hold' }), { ...onDown({}), name: 'z' }] };
+    expect(scale(native, {}, both).message).toBe(`${refused} z/rule: its condition holds`);
+    expect(scale(native, {}, both).effect).toBe('deny');
+  });
+
+  it('is not refused by a pause, which binds the agent alone', () => {
+    expect(scale(native, {}, { intents: [intent({ action: 'pause' })] }).outcome).toBe('allow');
+  });
+
+  it('is permitted by an exception', () => {
+    const permitted = { policies: [onDown({})], exceptions: [exception('safety/rule', { allow: { replicasAtLeast: 2 } })] };
+    expect(scale(native, {}, permitted).outcome).toBe('allow');
+    expect(scale(native, { to: 1 }, permitted).outcome).toBe('deny');
+  });
+
+  it('that is the forced number does not wait', () => {
+    const forced = group({ zones: [{ name: 'a', forceReplicas: 2, bounds: { min: 3, multipleOf: 1, parity: 'any' } }] });
+    expect(scale(forced, {}, { ledgers: [ledgerOf({ run: runOf() })] }).outcome).toBe('allow');
+    expect(scale(forced, { to: 1 }).outcome).toBe('deny');
+  });
+
+  it('carries what policies warn of', () => {
+    const judgement = scale(native, {}, { policies: [onDown({ effect: 'warn', message: 'mind the queue' })] });
+    expect([judgement.outcome, judgement.effect, judgement.warnings]).toEqual(['allow', 'warn', ['safety/rule: mind the queue']]);
+  });
+
+  it('knows who asks', () => {
+    const onlyKim = { policies: [onDown({ when: { '!=': [{ var: 'user.name' }, 'kim'] } })] };
+    expect(scale(native, { user: 'kim' }, onlyKim).outcome).toBe('allow');
+    expect(scale(native, { user: 'zoe' }, onlyKim).outcome).toBe('deny');
+    expect(scale(native, {}, onlyKim)).toMatchObject({ outcome: 'deny', effect: 'deny' });
+  });
+});
+
+describe('a decrease that must prepare', () => {
+  const preparing = group({ zones: [{ name: 'a', prepare }], sources: { 'zones.a.prepare': line(3) } });
+  const call = (method: 'POST' | 'DELETE') => ({
+    kind: 'callPods',
+    namespace: 'mimir',
+    zone: 'a',
+    statefulSet: 'ingester-zone-a',
+    call: 'prepare',
+    method,
+    ordinals: [2],
+  });
+  const entry = (more: object) => ({ ledgers: [ledgerOf({ preparations: [preparation(2, { call: 'prepare', ...more })] })] });
+
+  it('asks for the calls first', () => {
+    const judgement = scale(preparing);
+    expect(short(judgement)).toEqual({
+      outcome: 'prepare',
+      code: 200,
+      effect: 'hold',
+      message: `${refused} prepare-downscale: 1 pod must prepare`,
+    });
+    expect(judgement.actions).toEqual([call('POST')]);
+  });
+
+  it('is allowed once they are made', () => {
+    expect(scale(preparing, {}, entry({}))).toMatchObject({ outcome: 'allow', actions: [] });
+  });
+
+  it('is refused when they failed, with the calls that take them back', () => {
+    const judgement = scale(preparing, {}, entry({ state: 'failed', seenMs: kitNowMs, message: 'HTTP 500' }));
+    expect(short(judgement)).toEqual({
+      outcome: 'deny',
+      code: 403,
+      effect: 'deny',
+      message: `${refused} prepare-downscale: ingester-zone-a-2 did not prepare: HTTP 500; passes at 2026-03-02T12:00:30.000Z at the earliest`,
+    });
+    expect(judgement.actions).toEqual([call('DELETE')]);
+  });
+
+  it('asks for no calls while another rule holds', () => {
+    expect(scale(preparing, {}, { policies: [onDown({})] })).toMatchObject({ outcome: 'deny', actions: [] });
+  });
+
+  it('calls no pod in a dry run, and says so', () => {
+    expect(scale(preparing, { dryRun: true })).toMatchObject({
+      outcome: 'allow',
+      actions: [],
+      warnings: ['pods would be asked to prepare'],
+    });
+    expect(scale(preparing, { dryRun: true }, entry({})).warnings).toEqual([]);
+  });
+
+  it('is permitted without calls by an exception', () => {
+    expect(scale(preparing, {}, { exceptions: [exception('prepare-downscale')] })).toMatchObject({ outcome: 'allow', actions: [] });
+  });
+});
+
+describe('an increase', () => {
+  const up = { from: 3, to: 5 };
+  it('is asked of the ceiling, windows and policies alone', () => {
+    const judgement = scale(native, up);
+    expect(short(judgement)).toEqual(allowed('scale of statefulset/ingester-zone-a from 3 to 5 is allowed'));
+    expect(judgement.results.map(({ rule }) => rule)).toEqual(['scale-ceiling', 'window']);
+    const denied = { policies: [policy({ rules: [policyRule({ actions: ['scaleUp'] })], windows: [freeze({ actions: ['scaleUp'] })] })] };
+    expect(scale(native, up, denied).results.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual([
+      'scale-ceiling skip',
+      'window wait',
+      'safety/rule no',
+    ]);
+  });
+
+  it('is refused above the bounds, unless an exception allows it', () => {
+    const bounded = group({ zones: [{ name: 'a', bounds: { max: 4, multipleOf: 1, parity: 'any' } }] });
+    expect(scale(bounded, up)).toMatchObject({ outcome: 'deny', effect: 'deny' });
+    expect(scale(bounded, up, { exceptions: [exception('scale-ceiling')] }).outcome).toBe('allow');
+  });
+
+  it('to the same number asks nothing', () => {
+    expect(scale(native, { from: 3, to: 3 })).toMatchObject({
+      outcome: 'allow',
+      results: [],
+      message: 'update of statefulset/ingester-zone-a is allowed',
+    });
+  });
+});
+
+describe('a number that is null', () => {
+  it('stands for 1 in native groups', () => {
+    const floored = group({ zones: [{ name: 'a', bounds: { min: 2, multipleOf: 1, parity: 'any' } }] });
+    expect(scale(floored, { to: undefined })).toMatchObject({
+      outcome: 'deny',
+      results: expect.arrayContaining([expect.objectContaining({ rule: 'scale-floor', fact: 'zone a would have 1 replicas' })]),
+    });
+    expect(scale(native, { from: undefined, to: 2 }).results.map(({ rule }) => rule)).toEqual(['scale-ceiling', 'window']);
+    expect(scale(native, { to: undefined }).message).toBe('scale of statefulset/ingester-zone-a from 3 to null is allowed');
+  });
+
+  it('is let through in adopted groups, with a warning', () => {
+    const guarded = adopted({ zones: [{ name: 'a', noDownscale: true }] });
+    expect(scale(guarded, { to: undefined })).toMatchObject({ outcome: 'allow', warnings: ['old or new replicas are null'] });
+    expect(scale(guarded, { from: undefined })).toMatchObject({ outcome: 'allow', warnings: ['old or new replicas are null'] });
+    expect(scale(guarded, { from: undefined, to: undefined })).toMatchObject({ outcome: 'allow', warnings: [] });
+    expect(scale(guarded).outcome).toBe('deny');
+  });
+});
+
+describe('a StatefulSet of no group', () => {
+  const labelled = (value: string) => ({ statefulSets: [statefulSet({ name: 'other', labels: { 'grafana.com/no-downscale': value } })] });
+  const other = (request: Partial<Scale>, value = 'true') => scale(native, { statefulSet: 'other', ...request }, labelled(value));
+
+  it('is protected by its label alone', () => {
+    expect(other({}).results).toEqual([
+      {
+        rule: 'no-downscale',
+        outcome: 'no',
+        fact: 'other must not shrink',
+        limit: 'grafana.com/no-downscale=true',
+        source: { object: 'StatefulSet mimir/other', field: 'metadata.labels[grafana.com/no-downscale]' },
+      },
+    ]);
+    expect(other({}).outcome).toBe('deny');
+  });
+
+  it('is not deleted as a whole either', () => {
+    const target = { namespace: 'mimir', statefulSet: 'other', dryRun: false } as const;
+    const ask = (value: string) => judge(snapshotOf({ groups: [native], ...labelled(value) }), { kind: 'deleteStatefulSet', ...target });
+    expect(ask('true')).toMatchObject({
+      outcome: 'deny',
+      code: 403,
+      results: [{ rule: 'no-delete', limit: 'grafana.com/no-downscale=true' }],
+    });
+    expect(ask('yes')).toMatchObject({ outcome: 'allow', results: [] });
+  });
+
+  it.each<[string, Partial<Scale>, string]>([
+    ['grows', { to: 4 }, 'true'],
+    ['stays', { to: 3 }, 'true'],
+    ['has another value', {}, 'yes'],
+    ['names no number', { to: undefined }, 'true'],
+    ['named no number', { from: undefined }, 'true'],
+  ])('is allowed when it %s', (_name, request, value) => {
+    expect(other(request, value)).toMatchObject({ outcome: 'allow', results: [] });
+  });
+});
+
+describe('the id of a decision', () => {
+  it('is the same for everybody, and for a dry run', () => {
+    const id = scale(native).decisionId;
+    expect(id).toMatch(/^[0-9a-f]{12}$/);
+    expect(scale(native, { user: 'kim' }).decisionId).toBe(id);
+    expect(scale(native, { dryRun: true }).decisionId).toBe(id);
+    expect(scale(native, {}, { nowMs: kitNowMs + minuteMs }).decisionId).toBe(id);
+  });
+
+  it('is another for another object, number, way, policy or answer', () => {
+    const ids = [
+      scale(native),
+      scale(native, { to: 1 }),
+      scale(native, { from: 4 }),
+      scale(native, { via: 'patch' }),
+      scale(native, { statefulSet: 'ingester-zone-b' }),
+      scale(native, { namespace: 'loki' }),
+      scale(native, {}, { policyDigest: 'other' }),
+      scale(native, {}, { policies: [onDown({})] }),
+    ].map(({ decisionId }) => decisionId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+describe('the group of a request', () => {
+  it('is the first by name that has the StatefulSet as a member', () => {
+    const strict = group({ name: 'a-group', zones: [{ name: 'a', statefulSet: 'ingester-zone-a', noDownscale: true }] });
+    const asked: Scale = { kind: 'scale', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 2, via: 'scale', dryRun: false };
+    expect(judge(snapshotOf({ groups: [native, strict] }), asked).outcome).toBe('deny');
+    expect(judge(snapshotOf({ groups: [strict, native] }), asked).outcome).toBe('deny');
+  });
+});

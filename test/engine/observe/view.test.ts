@@ -1,0 +1,305 @@
+import { describe, expect, it } from 'vitest';
+import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../../../engine/observe/view.ts';
+import type { PodView, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
+import { adopted, group } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges, pod, statefulSet } from '../../kit/objects.ts';
+import { ago, ledgerOf, secondMs } from '../../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+const native = group({ zones: ['a'] });
+const asAdopted = adopted({ zones: ['a'] });
+
+/** What a view counts, as plain data. */
+function counts(view: ZoneView | undefined) {
+  if (view === undefined) return undefined;
+  const { replicas, pods, surplus, outdated, updated, unavailable, unavailableCount, inFlight, isReady, availableAtMs, unknown } = view;
+  const ordinals = (list: readonly PodView[]) => list.map(({ ordinal }) => ordinal);
+  return {
+    replicas,
+    pods: ordinals(pods),
+    surplus: ordinals(surplus),
+    outdated: ordinals(outdated),
+    updated,
+    unavailable: [...unavailable],
+    unavailableCount,
+    inFlight,
+    isReady,
+    ...(availableAtMs === undefined ? {} : { availableAtMs }),
+    ...(unknown === undefined ? {} : { unknown }),
+  };
+}
+
+const whole = {
+  replicas: 3,
+  pods: [0, 1, 2],
+  surplus: [],
+  outdated: [],
+  updated: 3,
+  unavailable: [],
+  unavailableCount: 0,
+  inFlight: 0,
+  isReady: true,
+};
+
+function seen(set: StatefulSetView, changes: PodChanges = {}, overrides: SnapshotOverrides = {}, definition = native) {
+  return counts(
+    viewGroup(snapshotOf({ groups: [definition], statefulSets: [set], podChanges: { [set.name]: changes }, ...overrides }), definition)
+      .zones[0],
+  );
+}
+
+describe('a pod is available', () => {
+  const owner = statefulSet();
+  it.each<[string, Partial<PodView>, boolean, boolean]>([
+    ['when it is ready', {}, true, true],
+    ['never when it terminates', { isTerminating: true }, false, false],
+    ['never when it is pending', { phase: 'Pending' }, false, false],
+    ['never when it failed', { phase: 'Failed' }, false, false],
+    ['never when it succeeded', { phase: 'Succeeded' }, false, false],
+    ['never when its phase is unknown', { phase: 'Unknown' }, false, false],
+    ['by its condition in native groups, by its containers in adopted ones', { isReady: false, containersReady: true }, false, true],
+    ['the other way round', { isReady: true, containersReady: false }, true, false],
+    ['not on a node that is down, which adopted groups do not look at', { nodeReady: false }, false, true],
+    ['not before minReadySeconds have passed, which adopted groups do not count', { readyChangedMs: ago(10 * secondMs - 1) }, false, true],
+    ['as soon as minReadySeconds have passed', { readyChangedMs: ago(10 * secondMs) }, true, true],
+    ['not when it became ready in the future', { readyChangedMs: kitNowMs + 1 }, false, true],
+  ])('%s', (_name, changes, isNative, isAdoptedOne) => {
+    const one = pod(owner, 0, changes);
+    expect([isAvailable(one, native, 10, kitNowMs), isAvailable(one, asAdopted, 10, kitNowMs)]).toEqual([isNative, isAdoptedOne]);
+  });
+
+  it('at once without minReadySeconds, whatever the clock says that saw it become ready', () => {
+    expect(isAvailable(pod(owner, 0, { readyChangedMs: kitNowMs + 1_000_000 }), native, 0, kitNowMs)).toBe(true);
+    expect(isAvailable(pod(owner, 0, { readyChangedMs: kitNowMs + 1_000_000, isReady: false }), native, 0, kitNowMs)).toBe(false);
+  });
+});
+
+describe('a pod crashes', () => {
+  it.each([
+    ['CrashLoopBackOff', true],
+    ['ImagePullBackOff', true],
+    ['ErrImagePull', true],
+    ['InvalidImageName', true],
+    ['CreateContainerConfigError', true],
+    ['CreateContainerError', true],
+    ['ContainerCreating', false],
+    ['PodInitializing', false],
+  ])('when a container waits for %s: %s', (reason, expected) => {
+    expect(isCrashing(pod(statefulSet(), 0, { waitingReasons: ['PodInitializing', reason] }))).toBe(expected);
+  });
+
+  it('not when nothing waits', () => {
+    expect(isCrashing(pod(statefulSet(), 0))).toBe(false);
+  });
+});
+
+describe('a zone', () => {
+  it('is whole when every pod is there, ready and at the update revision', () => {
+    expect(seen(statefulSet())).toEqual(whole);
+  });
+
+  it('lists outdated pods by ordinal, which are available all the same', () => {
+    expect(seen(outdatedStatefulSet(), { 1: { revision: newRevision } })).toEqual({ ...whole, outdated: [0, 2], updated: 1 });
+  });
+
+  it('counts a pod without a revision as outdated', () => {
+    expect(seen(statefulSet(), { 1: { revision: '' } })).toEqual({ ...whole, outdated: [1], updated: 2 });
+  });
+
+  it('has an unready pod of an old revision down, and not in flight', () => {
+    expect(seen(outdatedStatefulSet(), { 2: { isReady: false } })).toEqual({
+      ...whole,
+      outdated: [0, 1, 2],
+      updated: 0,
+      unavailable: [2],
+      unavailableCount: 1,
+      isReady: false,
+    });
+  });
+
+  it.each<[string, PodChanges, Partial<typeof whole>]>([
+    ['that starts at the update revision', { 2: { isReady: false } }, {}],
+    ['that terminates', { 2: { isTerminating: true } }, {}],
+    ['that is missing', { 2: 'missing' }, { pods: [0, 1], updated: 2 }],
+  ])('has a pod %s down and in flight', (_name, changes, differs) => {
+    expect(seen(statefulSet(), changes)).toEqual({
+      ...whole,
+      unavailable: [2],
+      unavailableCount: 1,
+      inFlight: 1,
+      isReady: false,
+      ...differs,
+    });
+  });
+
+  it('keeps pods beyond its replicas apart: they are not down, and the zone is not whole while they last', () => {
+    const set = statefulSet({ replicas: 4 });
+    const shrunk = { ...set, replicas: 2 };
+    const snapshot = snapshotOf({ groups: [native], statefulSets: [set] });
+    const view = viewGroup({ ...snapshot, statefulSets: [shrunk] }, native).zones[0];
+    expect(counts(view)).toEqual({ ...whole, replicas: 2, pods: [0, 1, 2, 3], surplus: [2, 3], updated: 2, isReady: false });
+  });
+
+  it('counts ordinals from where they start, and takes lower ones as surplus', () => {
+    const set = statefulSet({ firstOrdinal: 5 });
+    const strays = [pod(set, 4), pod(set, 7), pod(set, 6), pod(set, 5)];
+    const pods = [{ namespace: 'mimir', statefulSet: set.name, pods: strays }];
+    expect(seen(set, {}, { pods })).toEqual({ ...whole, pods: [4, 5, 6, 7], surplus: [4], isReady: false });
+  });
+
+  it('with no replicas is whole', () => {
+    expect(seen(statefulSet({ replicas: 0 }))).toEqual({ ...whole, replicas: 0, pods: [], updated: 0 });
+  });
+});
+
+describe('a claim', () => {
+  const claim = { verb: 'evictPod', zone: 'a', uid: 'uid-ingester-zone-a-1', ordinal: 1, atMs: kitNowMs } as const;
+
+  it('makes a healthy pod count as down and in flight', () => {
+    expect(seen(statefulSet(), {}, { ledgers: [ledgerOf({ claims: [claim] })] })).toEqual({
+      ...whole,
+      unavailable: [1],
+      unavailableCount: 1,
+      inFlight: 1,
+      isReady: false,
+    });
+  });
+
+  it.each([
+    ['another zone', { ...claim, zone: 'b' }, ledgerOf()],
+    ['another pod', { ...claim, uid: 'uid-gone' }, ledgerOf()],
+    ['another group', claim, ledgerOf({ group: 'store-gateway' })],
+    ['another namespace', claim, ledgerOf({ namespace: 'loki' })],
+  ])('of %s changes nothing', (_name, other, ledger) => {
+    expect(seen(statefulSet(), {}, { ledgers: [{ ...ledger, claims: [other] }] })).toEqual(whole);
+  });
+
+  it('stands in the view of its zone alone', () => {
+    const both = group({ zones: ['a', 'b'] });
+    const view = viewGroup(snapshotOf({ groups: [both], ledgers: [ledgerOf({ claims: [claim] })] }), both);
+    expect(view.zones.map(({ claims }) => claims)).toEqual([[claim], []]);
+  });
+});
+
+describe('the counters of the status', () => {
+  const behind = statefulSet({ status: { readyReplicas: 1 } });
+
+  it('count in adopted groups when they say that more are down', () => {
+    expect(seen(behind, {}, {}, asAdopted)).toEqual({ ...whole, unavailableCount: 2, isReady: false });
+  });
+
+  it('do not count in native groups', () => {
+    expect(seen(behind)).toEqual(whole);
+  });
+
+  it('count pods that the status has and the list has not', () => {
+    expect(seen(statefulSet({ status: { replicas: 5, readyReplicas: 5 } }), {}, {}, asAdopted)).toEqual({
+      ...whole,
+      unavailableCount: 2,
+      isReady: false,
+    });
+  });
+
+  it('never make fewer pods count than are down', () => {
+    const down = { 1: { isReady: false }, 2: { isReady: false } };
+    expect(seen(statefulSet({ status: { readyReplicas: 2 } }), down, {}, asAdopted)).toEqual({
+      ...whole,
+      unavailable: [1, 2],
+      unavailableCount: 2,
+      inFlight: 2,
+      isReady: false,
+    });
+  });
+});
+
+describe('what could not be read', () => {
+  const nothing = { ...whole, pods: [], updated: 0, isReady: false };
+
+  it('is marked when the StatefulSet does not exist', () => {
+    const view = viewGroup(snapshotOf(), native).zones[0];
+    expect(counts(view)).toEqual({ ...nothing, replicas: 0, unknown: 'StatefulSet ingester-zone-a does not exist' });
+  });
+
+  it('is marked when its pods are unknown, with the reason', () => {
+    const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }];
+    expect(seen(statefulSet(), {}, { pods })).toEqual({
+      ...nothing,
+      unknown: 'the pods of ingester-zone-a could not be read: forbidden',
+    });
+  });
+
+  it('is marked when nobody listed its pods', () => {
+    const view = viewGroup({ ...snapshotOf({ statefulSets: [statefulSet()] }), pods: [] }, native).zones[0];
+    expect(counts(view)).toEqual({ ...nothing, unknown: 'the pods of ingester-zone-a could not be read' });
+  });
+});
+
+describe('the members of an adopted zone', () => {
+  const mixed = [pod(statefulSet(), 0), pod(statefulSet(), 1, { labels: { name: 'other' } })];
+  const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: mixed }];
+
+  it('are found by their name label', () => {
+    expect(seen(statefulSet({ replicas: 1 }), {}, { pods }, asAdopted)?.pods).toEqual([0]);
+  });
+
+  it('and those of a native one by their owner', () => {
+    expect(seen(statefulSet({ replicas: 2 }), {}, { pods })?.pods).toEqual([0, 1]);
+  });
+});
+
+describe('the views that are remembered', () => {
+  /** The same state in lists of its own, of which nothing is remembered. */
+  const fresh = (snapshot: Snapshot): Snapshot => ({ ...snapshot, pods: structuredClone(snapshot.pods) });
+  const ask = (snapshot: Snapshot, definition = native) => counts(viewGroup(snapshot, definition).zones[0]);
+  const waiting = statefulSet({ minReadySeconds: 30 });
+  const starting = { 1: { readyChangedMs: ago(10 * secondMs) } };
+  const base = snapshotOf({ groups: [native], statefulSets: [waiting], podChanges: { [waiting.name]: starting } });
+  const notYet = {
+    ...whole,
+    unavailable: [1],
+    unavailableCount: 1,
+    inFlight: 1,
+    isReady: false,
+    availableAtMs: kitNowMs + 20 * secondMs,
+  };
+
+  it('are the same objects while nothing changes', () => {
+    expect(viewGroup(base, native).zones[0]).toBe(viewGroup({ ...base }, native).zones[0]);
+  });
+
+  it.each<[string, (snapshot: Snapshot) => Snapshot, unknown]>([
+    ['a moment passes', (one) => ({ ...one, nowMs: kitNowMs + secondMs }), notYet],
+    ['minReadySeconds pass', (one) => ({ ...one, nowMs: kitNowMs + 20 * secondMs }), whole],
+    ['the clock goes back before the instant of the view', (one) => ({ ...one, nowMs: ago(15 * secondMs) }), { ...notYet }],
+    ['the StatefulSet changes', (one) => ({ ...one, statefulSets: [{ ...waiting, minReadySeconds: 0 }] }), whole],
+    [
+      'a claim is opened',
+      (one) => ({
+        ...one,
+        ledgers: [ledgerOf({ claims: [{ verb: 'evictPod', zone: 'a', uid: 'uid-ingester-zone-a-0', atMs: kitNowMs }] })],
+      }),
+      { ...notYet, unavailable: [0, 1], unavailableCount: 2, inFlight: 2 },
+    ],
+  ])('answer like fresh ones when %s', (_name, change, expected) => {
+    ask(base);
+    const changed = change(base);
+    expect(ask(changed)).toEqual(expected);
+    expect(ask(fresh(changed))).toEqual(expected);
+    expect(ask(base)).toEqual(notYet);
+  });
+
+  it('are not those of another group over the same pods', () => {
+    ask(base);
+    expect(ask(base, asAdopted)).toEqual(whole);
+    expect(ask(base)).toEqual(notYet);
+  });
+});
+
+describe('the order of a list of pods', () => {
+  it('does not matter', () => {
+    const set = outdatedStatefulSet({ replicas: 4 });
+    const snapshot = snapshotOf({ statefulSets: [set], podChanges: { [set.name]: { 2: { isReady: false }, 3: 'missing' } } });
+    const reversed = snapshot.pods.map((view) => ({ ...view, pods: Array.isArray(view.pods) ? view.pods.toReversed() : view.pods }));
+    expect(counts(viewGroup({ ...snapshot, pods: reversed }, native).zones[0])).toEqual(counts(viewGroup(snapshot, native).zones[0]));
+  });
+});

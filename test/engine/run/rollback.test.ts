@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide/decide.ts';
+import type { AdmissionRequest, GroupDecision } from '../../../engine/decision.ts';
+import { judge } from '../../../engine/judge/judge.ts';
+import { defaultAssumptions } from '../../../engine/plan/assumptions.ts';
+import { standsFailedMs } from '../../../engine/run/rollback.ts';
+import { type IntentView, isUnknown, type Ledger, type RunState, type Snapshot } from '../../../engine/snapshot.ts';
+import { newPod, placementOf } from '../../../engine/strategies/pinned/placement.ts';
+import { createWorld } from '../../../engine/world/world.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
+import { type GroupOverrides, group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision, type PodChanges, type StatefulSetOverrides } from '../../kit/objects.ts';
+import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods } from '../../kit/questions.ts';
+import { podsIn } from '../../kit/rolls.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+import { afterwards, podIn } from '../../kit/worlds.ts';
+
+const zones = ['a', 'b'];
+const both = (revision: string) => ({ a: revision, b: revision });
+const soaking = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } }), wave('rest', zones)];
+
+/** A run to the new revision that failed a minute ago. */
+const failed = runOf({
+  ...{ target: both(newRevision), previous: both(oldRevision), outcome: 'failed', failure: 'gate errors', failedMs: ago(minuteMs) },
+});
+/** What became of it: every pod went back, while the StatefulSets still name the new revision. */
+const rolledBack = runOf({
+  ...{ id: 'run-2', kind: 'rollback', target: both(oldRevision), previous: both(newRevision), wave: 2, outcome: 'completed' },
+  ...{ completedMs: ago(minuteMs), rolledBack: { revisions: both(newRevision), because: 'gate errors' } },
+});
+/** As after a whole zone had moved: Kubernetes takes the revision that failed for the current one. */
+const moved: StatefulSetOverrides = { status: { currentRevision: newRevision, updateRevision: newRevision } };
+
+/** Every pod of a zone at the revision of before. */
+const isBack: PodChanges = { 0: { revision: oldRevision }, 1: { revision: oldRevision }, 2: { revision: oldRevision } };
+
+interface State {
+  readonly run: RunState;
+  readonly group?: GroupOverrides;
+  readonly a?: StatefulSetOverrides;
+  readonly b?: StatefulSetOverrides;
+  readonly pods?: Readonly<Record<string, PodChanges>>;
+  readonly ledger?: Partial<Ledger>;
+  readonly intents?: Snapshot['intents'];
+}
+
+function question({ run, group: overrides = {}, a = {}, b = {}, pods = {}, ledger = {}, intents = [] }: State) {
+  const rollout = { strategy: 'pinned' as const, onFailure: 'rollback' as const, waves: soaking, ...overrides.rollout };
+  const of = group({ zones, ...overrides, rollout });
+  const holding = { updateStrategy: 'RollingUpdate' as const, partition: holdingPartition };
+  const statefulSets = [...outdatedSets(['a'], { ...holding, ...a }), ...outdatedSets(['b'], { ...holding, ...b })];
+  const more: SnapshotOverrides = { groups: [of], statefulSets, ledgers: [ledgerOf({ run, ...ledger })], intents, ...podsIn(pods) };
+  return { of, snapshot: snapshotOf(more) };
+}
+
+function decided(state: State): GroupDecision {
+  const { of, snapshot } = question(state);
+  return decideGroup(snapshot, of);
+}
+
+/** Pods that go, with what they come back at, such as `a-2 rev-1`. */
+function going({ actions }: GroupDecision): readonly string[] {
+  return actions.flatMap((action) => ('pod' in action ? [`${action.pod.replace('ingester-zone-', '')} ${action.pinTo ?? ''}`] : []));
+}
+
+function said(action: IntentView['action'], atMs: number, more: Partial<IntentView> = {}): IntentView {
+  return intent({ action, requestedBy: { user: 'anna', groups: [], atMs }, ...more });
+}
+
+describe('a run that fails', () => {
+  it('stands as failed until it has been told, then every pod goes back', () => {
+    const fresh = decided({ run: { ...failed, failedMs: kitNowMs }, pods: { a: { 2: { revision: newRevision } } } });
+    expect([fresh.run?.outcome, fresh.wakeAtMs]).toEqual(['failed', kitNowMs + standsFailedMs]);
+    const back = decided({ run: failed, pods: { a: { 2: { revision: newRevision } } } });
+    expect(going(back)).toEqual([`a-2 ${oldRevision}`]);
+    expect(back.run).toMatchObject({
+      kind: 'rollback',
+      target: both(oldRevision),
+      rolledBack: { revisions: both(newRevision), because: 'gate errors' },
+    });
+  });
+
+  it('goes back at once when a fast clock has dated the failure ahead', () => {
+    const ahead = { ...failed, failedMs: kitNowMs + hourMs };
+    expect(going(decided({ run: ahead, pods: { a: { 2: { revision: newRevision } } } }))).toEqual([`a-2 ${oldRevision}`]);
+  });
+
+  it.each([
+    ['the group says pause', { group: { rollout: { onFailure: 'pause' } } }],
+    ['another strategy replaces pods', { group: { rollout: { strategy: 'partition' } } }],
+    ['it was going back itself', { run: { ...failed, kind: 'rollback' } }],
+    ['a person ended it, also when the word is gone', { run: { ...failed, onFailure: 'pause' } }],
+    ['nobody knows what people said', { intents: { unknown: 'forbidden' } }],
+  ] as const)('does not go back when %s', (_, more) => {
+    const decision = decided({ run: failed, pods: { a: { 2: { revision: newRevision } } }, ...(more as Partial<State>) });
+    expect([going(decision), decision.run?.outcome, decision.run?.rolledBack]).toEqual([[], 'failed', undefined]);
+  });
+
+  it('remembers what the person wanted who ended it', () => {
+    const running = { ...failed, outcome: 'running' as const };
+    const aborted = (rollback: boolean) =>
+      decided({ run: running, intents: [said('abort', ago(1000), { runId: failed.id, rollback })] }).run?.onFailure;
+    expect([aborted(true), aborted(false)]).toEqual(['rollback', 'pause']);
+    expect(decided({ run: { ...failed, onFailure: 'rollback' }, group: { rollout: { onFailure: 'pause' } } }).run?.kind).toBe('rollback');
+  });
+
+  it('passes no gate on its way back, for they may measure what failed', () => {
+    const gates = [{ name: 'errors' }] as unknown as GroupDefinition['gates'];
+    const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 0, gates: ['errors'] } }), wave('rest', zones)];
+    const state: State = { run: failed, group: { gates, rollout: { waves } }, pods: { b: { 2: { revision: newRevision } } } };
+    expect(going(decided(state))).toEqual([`b-2 ${oldRevision}`]);
+  });
+});
+
+describe('a revision that was rolled back', () => {
+  const calm: State = { run: rolledBack };
+
+  it('is not rolled out by anything but a person or another template', () => {
+    expect([decided(calm).phase, going(decided(calm))]).toEqual(['Done', []]);
+    expect(decided(calm).warnings.map(({ rule }) => rule)).toEqual(['rolled-back', 'rolled-back']);
+  });
+
+  it('stays out when a pod comes at it all the same', () => {
+    const leaked: State = { run: rolledBack, a: moved, pods: { a: { ...isBack, 2: { revision: newRevision } } } };
+    const next = decided(leaked);
+    expect(going(next)).toEqual([`a-2 ${oldRevision}`]);
+    expect(next.run).toMatchObject({ kind: 'rollback', target: both(oldRevision), rolledBack: { revisions: both(newRevision) } });
+  });
+
+  it('stays out of the other zones when one of them has another template', () => {
+    const third: State = { run: rolledBack, a: { status: { updateRevision: 'rev-3' } } };
+    const next = decided(third);
+    expect(next.run).toMatchObject({
+      kind: 'rollout',
+      target: { a: 'rev-3', b: oldRevision },
+      rolledBack: { revisions: { b: newRevision } },
+    });
+    expect(going(next)).toEqual(['a-2 rev-3']);
+  });
+
+  it('is what nobody goes back to when the template after it fails, too', () => {
+    const underWay = { ...rolledBack, outcome: 'running' as const, wave: 0, completedMs: 0 };
+    const third = both('rev-3');
+    const asked = { status: { updateRevision: 'rev-3' } };
+    const next = decided({ run: underWay, a: asked, b: asked });
+    expect(next.run).toMatchObject({ kind: 'rollout', target: third, previous: both(oldRevision) });
+  });
+
+  it('is tried again when somebody says so after it went back, and goes on going back until then', () => {
+    const retry = (atMs: number) => [said('retry', atMs, { runId: rolledBack.id })];
+    expect(decided({ ...calm, intents: retry(ago(1000)) }).run).toMatchObject({ kind: 'rollout', target: both(newRevision) });
+    expect(decided({ ...calm, intents: retry(ago(2 * minuteMs)) }).run).toMatchObject({ kind: 'rollback' });
+    const stuck = { ...rolledBack, outcome: 'failed' as const, failure: 'late', failedMs: ago(minuteMs), wave: 0 };
+    const on = decided({ run: stuck, intents: retry(ago(1000)), pods: { a: { 2: { revision: newRevision } } } });
+    expect([going(on), on.run?.kind]).toEqual([[`a-2 ${oldRevision}`], 'rollback']);
+  });
+
+  it('counts no more under another strategy, which could not keep pods from it', () => {
+    const other = decided({
+      ...calm,
+      group: { rollout: { strategy: 'onDelete' } },
+      a: { updateStrategy: 'OnDelete' },
+      b: { updateStrategy: 'OnDelete' },
+    });
+    expect(other.run).toMatchObject({ kind: 'rollout', target: both(newRevision) });
+    expect(other.run?.rolledBack).toBeUndefined();
+  });
+
+  it('has no pod made at it, also of a new ordinal, though Kubernetes takes it for the current one', () => {
+    const pod = newPod('mimir', {
+      metadata: {
+        name: 'ingester-zone-a-3',
+        labels: { 'controller-revision-hash': newRevision, 'apps.kubernetes.io/pod-index': '3' },
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'ingester-zone-a', uid: 'u', controller: true }],
+      },
+      spec: { containers: [{ name: 'c', image: 'x:2' }] },
+    });
+    if (pod === undefined || isUnknown(pod)) throw new Error('the test expected a pod');
+    const template = (image: string) => ({
+      kind: 'template' as const,
+      template: { metadata: {}, spec: { containers: [{ name: 'c', image }] } },
+    });
+    const revisions = new Map([[newRevision, template('x:2')] as const, [oldRevision, template('x:1')] as const]);
+    const placed = (run: RunState) => placementOf(pod, { ledger: ledgerOf({ run }), zone: 'a', knownUid: 'u', revisions });
+    expect(placed(rolledBack)).toMatchObject({ kind: 'pinned', to: oldRevision });
+    expect(placed(failed)).toMatchObject({ kind: 'stays' });
+  });
+
+  it('is not what a plan makes pods of new ordinals at either', () => {
+    const lastOf = (run: RunState) => {
+      const { snapshot } = question({ ...calm, run, a: moved, pods: { a: isBack } });
+      const grown = afterwards(createWorld(snapshot, defaultAssumptions, 'p50'), {
+        ...{ kind: 'setReplicas', namespace: 'mimir', statefulSet: 'ingester-zone-a', replicas: 4 },
+      });
+      return podIn(grown, 'ingester-zone-a-3').revision;
+    };
+    expect([lastOf(calm.run), lastOf(failed)]).toEqual([oldRevision, newRevision]);
+  });
+
+  it.each([
+    ['a lower partition', { strategy: 'RollingUpdate', partition: 0 }],
+    ['OnDelete', { strategy: 'OnDelete' }],
+  ] as const)('is guarded from %s', (_, change) => {
+    const { snapshot } = question({ ...calm, a: moved, pods: { a: isBack } });
+    const request: AdmissionRequest = {
+      ...{ kind: 'update', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 3, isTemplateChanged: false },
+      ...{ via: 'patch', dryRun: false },
+      ...change,
+    };
+    expect(judge(snapshot, request)).toMatchObject({ outcome: 'deny' });
+  });
+
+  it('has a copy of what it was taken back to while the run is not over', () => {
+    const template = { metadata: {}, spec: { containers: [] } };
+    const revisions = zones.map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}`, name: oldRevision, template }));
+    const { of, snapshot } = question({ run: { ...failed, outcome: 'running' }, a: moved, pods: { a: updatedPods() } });
+    expect(decideGroup({ ...snapshot, revisions }, of).pinned?.templates?.map(({ zone, revision }) => `${zone} ${revision}`)).toEqual([
+      `a ${oldRevision}`,
+      `b ${oldRevision}`,
+    ]);
+  });
+});

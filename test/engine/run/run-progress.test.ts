@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { unmoved, waveProgress } from '../../../engine/run/run.ts';
+import type { RunState } from '../../../engine/snapshot.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
+import { ago, contextWith, hourMs, minuteMs, outdatedSets, runOf } from '../../kit/questions.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const definition = group();
+const outdated = outdatedSets();
+const withoutOptional = ({ openZone, lastDisruptionMs, waveAvailableMs, ...rest }: RunState) => rest;
+
+describe('how far a wave is', () => {
+  const context = (podChanges: SnapshotOverrides['podChanges'], of = definition) =>
+    contextWith(of, { statefulSets: outdated, podChanges: podChanges ?? {} });
+  const read = (progress: ReturnType<typeof waveProgress>) => [
+    progress.zones.map(({ view, target, remaining }) => `${view.zone.name} ${target}-${remaining}`).join(', '),
+    progress.isFilled,
+    progress.isAvailable,
+  ];
+
+  it('is told per zone, and pods that are updated already count', () => {
+    const leaked = context({ 'ingester-zone-b': { 1: { revision: newRevision } } });
+    expect(read(waveProgress(leaked, wave('half', ['a', 'b'], { amount: { percent: 50 } })))).toEqual(['a 2-2, b 2-1', false, false]);
+  });
+
+  it('never asks for more pods than are outdated, which missing ones are not', () => {
+    const missing = context({ 'ingester-zone-a': { 0: 'missing', 1: 'missing' } });
+    expect(read(waveProgress(missing, wave('all', ['a'])))).toEqual(['a 3-1', false, false]);
+  });
+
+  it('is filled with the amount, and available when every zone of the group is whole', () => {
+    const filled = { 'ingester-zone-a': { 2: { revision: newRevision } } };
+    const canary = wave('canary', ['a'], { amount: { pods: 1 } });
+    expect(read(waveProgress(context(filled), canary))).toEqual(['a 1-0', true, true]);
+    expect(read(waveProgress(context({ ...filled, 'ingester-zone-c': { 0: { isReady: false } } }), canary))).toEqual([
+      'a 1-0',
+      true,
+      false,
+    ]);
+  });
+
+  it('passes over a zone that the group does not have', () => {
+    expect(read(waveProgress(context({}), wave('all', ['x', 'a'])))).toEqual(['a 3-3', false, false]);
+  });
+
+  it('has the stuck pods of the open zone in it, also when the zone is not', () => {
+    const stuck = context({ 'ingester-zone-b': { 0: { isReady: false }, 1: { isReady: false, readyChangedMs: ago(minuteMs) } } });
+    expect(read(waveProgress(stuck, wave('all', ['a']), 'b'))).toEqual(['b 0-1, a 3-3', false, false]);
+    expect(read(waveProgress(stuck, wave('all', ['a', 'b'], { amount: { pods: 0 } }), 'b'))).toEqual(['a 0-0, b 0-1', false, false]);
+    expect(read(waveProgress(stuck, wave('all', ['a'])))).toEqual(['a 3-3', false, false]);
+  });
+
+  it('has the stuck pods in it that a run in between has left in any zone, and not those of what ran before', () => {
+    const left = context({
+      'ingester-zone-b': { 0: { isReady: false, revision: 'between' } },
+      'ingester-zone-c': { 0: { isReady: false } },
+    });
+    const previous = { a: oldRevision, b: oldRevision, c: oldRevision };
+    expect(read(waveProgress(left, wave('all', ['a']), undefined, previous))).toEqual(['b 0-1, a 3-3', false, false]);
+    expect(read(waveProgress(left, wave('all', ['a']), 'c', previous))).toEqual(['c 0-1, b 0-1, a 3-3', false, false]);
+  });
+});
+
+describe('a run whose replacements were all refused', () => {
+  const before = runOf({ openZone: 'a', lastDisruptionMs: ago(hourMs), waveStartedMs: ago(2 * hourMs) });
+
+  it('is where it was', () => {
+    const moved = { ...before, openZone: 'b', lastDisruptionMs: kitNowMs, inFlightSinceMs: kitNowMs };
+    expect(unmoved(moved, before)).toEqual(before);
+  });
+
+  it('keeps since when pods are down for another reason', () => {
+    const moved = { ...before, lastDisruptionMs: kitNowMs, inFlightSinceMs: ago(minuteMs) };
+    expect(unmoved(moved, before)).toEqual({ ...before, inFlightSinceMs: ago(minuteMs) });
+  });
+
+  it('has not begun the wave that it had come to, whatever the clock did', () => {
+    const ahead = { ...before, lastDisruptionMs: kitNowMs + hourMs };
+    const moved = { ...before, wave: 1, waveStartedMs: kitNowMs, openZone: 'b', lastDisruptionMs: kitNowMs };
+    expect(unmoved(moved, ahead)).toMatchObject({ wave: 1, lastDisruptionMs: kitNowMs - 1, openZone: 'a' });
+  });
+
+  it('is a run all the same when it is new, with its zone open and nothing replaced', () => {
+    const moved = { ...runOf({ id: 'new', startedMs: kitNowMs, waveStartedMs: kitNowMs }), openZone: 'c', lastDisruptionMs: kitNowMs };
+    expect(unmoved(moved, undefined)).toEqual({ ...withoutOptional(moved), openZone: 'c' });
+  });
+});

@@ -1,0 +1,346 @@
+import { describe, expect, it } from 'vitest';
+import { advanceRun, fail } from '../../../engine/run/run.ts';
+import type { RunState } from '../../../engine/snapshot.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision, statefulSet } from '../../kit/objects.ts';
+import { ago, contextWith, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods } from '../../kit/questions.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+
+const definition = group();
+const three = group({ rollout: { waves: [wave('a', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b', 'c'])] } });
+const outdated = outdatedSets();
+const allUpdated = Object.fromEntries(['a', 'b', 'c'].map((name) => [`ingester-zone-${name}`, updatedPods()]));
+const withoutOptional = ({ openZone, lastDisruptionMs, waveAvailableMs, ...rest }: RunState) => rest;
+
+/** The run after a look at the group, with this one in the ledger. */
+function advanced(run: RunState | undefined, overrides: SnapshotOverrides = { statefulSets: outdated }, of = definition) {
+  const ledgers = run === undefined ? [] : [ledgerOf({ run })];
+  return advanceRun(contextWith(of, { ledgers, ...overrides }));
+}
+
+/** A run that has just begun. */
+const begun = {
+  startedMs: kitNowMs,
+  wave: 0,
+  waveStartedMs: kitNowMs,
+  movableMs: 0,
+  movableAsOfMs: kitNowMs,
+  isMovable: false,
+  outcome: 'running',
+} as const;
+const revisions = (revision: string) => ({ a: revision, b: revision, c: revision });
+const anyId = expect.stringMatching(/^[0-9a-f]{10}$/);
+
+describe('a first run', () => {
+  it('does not exist while every pod is at its update revision', () => {
+    expect(advanced(undefined, {})).toBeUndefined();
+  });
+
+  it('begins with the first outdated pod, from what most pods run, in the first wave', () => {
+    const mixed = { 'ingester-zone-a': { 0: { revision: 'rev-0' } }, 'ingester-zone-b': { 0: { revision: newRevision } } };
+    expect(advanced(undefined, { statefulSets: outdated, podChanges: mixed })?.run).toEqual({
+      ...begun,
+      id: anyId,
+      kind: 'rollout',
+      target: revisions(newRevision),
+      previous: revisions(oldRevision),
+    });
+  });
+
+  it('takes the lower name of two revisions that as many pods run', () => {
+    const halves = { 'ingester-zone-a': { 0: { revision: 'rev-0' }, 2: 'missing' } } as const;
+    expect(advanced(undefined, { statefulSets: outdated, podChanges: halves })?.run.previous['a']).toBe('rev-0');
+  });
+
+  it('begins from what most pods run that are available, if any is: what never started ran nothing', () => {
+    const never = { revision: 'rev-0', isReady: false, waitingReasons: ['CrashLoopBackOff'] };
+    const previous = (pods: Readonly<Record<number, object>>) =>
+      advanced(undefined, { statefulSets: outdated, podChanges: { 'ingester-zone-a': pods } })?.run.previous['a'];
+    expect(previous({ 0: never, 1: never })).toBe(oldRevision);
+    expect(previous({ 0: never, 1: never, 2: never })).toBe('rev-0');
+  });
+
+  it('has an id of its group, target and instant alone', () => {
+    const id = (overrides: SnapshotOverrides) => advanced(undefined, { statefulSets: outdated, ...overrides })?.run.id;
+    expect(id({ statefulSets: outdated.toReversed() })).toBe(id({}));
+    expect(id({ nowMs: kitNowMs + 1 })).not.toBe(id({}));
+    expect(advanced(undefined, { statefulSets: outdatedSets(['a']) })?.run.id).not.toBe(id({}));
+  });
+});
+
+describe('a run that has replaced nothing', () => {
+  const never = { isReady: false, waitingReasons: ['CrashLoopBackOff'] };
+  const openOf = (run: RunState, podChanges: NonNullable<SnapshotOverrides['podChanges']>) =>
+    advanced(run, { statefulSets: outdated, podChanges })?.run.openZone;
+
+  it('opens the zone that nothing can go before, also when it was not the only one down at its beginning', () => {
+    const first = advanced(undefined, {
+      statefulSets: outdated,
+      podChanges: { 'ingester-zone-b': { 0: 'missing' }, 'ingester-zone-c': { 0: never } },
+    });
+    expect(first?.run.openZone).toBeUndefined();
+    expect(openOf(first?.run ?? runOf(), { 'ingester-zone-c': { 0: never } })).toBe('c');
+  });
+
+  it('opens none for a pod that may come back by itself, and none once a pod has gone', () => {
+    expect(openOf(runOf(), { 'ingester-zone-c': { 0: { isReady: false, readyChangedMs: ago(minuteMs) } } })).toBeUndefined();
+    expect(openOf(runOf({ lastDisruptionMs: ago(minuteMs) }), { 'ingester-zone-c': { 0: never } })).toBeUndefined();
+  });
+});
+
+describe('a run under way', () => {
+  it('stays as it is while pods of its wave are outdated', () => {
+    const run = runOf({ openZone: 'a', lastDisruptionMs: ago(minuteMs) });
+    expect(advanced(run)?.run).toEqual(run);
+  });
+
+  it('waits from now on for what a clock that was fast has dated ahead', () => {
+    const ahead = kitNowMs + 12 * minuteMs;
+    const rest = { startedMs: ago(hourMs), openZone: 'a' };
+    const run = runOf({ ...rest, waveStartedMs: ahead, lastDisruptionMs: ahead + 1000, inFlightSinceMs: ahead + 1000 });
+    const now = { waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs, inFlightSinceMs: kitNowMs };
+    const down = { statefulSets: outdated, podChanges: { 'ingester-zone-a': { 0: 'missing' } } } as const;
+    expect(advanced(run, down)?.run).toEqual({ ...run, ...now });
+    const unbegun = runOf({ ...rest, waveStartedMs: ahead, lastDisruptionMs: ahead - 1 });
+    expect(advanced(unbegun)?.run).toEqual({ ...unbegun, waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs - 1 });
+    const near = runOf({ ...rest, waveStartedMs: kitNowMs + 30_000 });
+    expect(advanced(near)?.run).toEqual(near);
+  });
+
+  it('soaks from now on when the wave is said to be available since an instant that lies ahead', () => {
+    const run = runOf({ waveAvailableMs: kitNowMs + 12 * minuteMs });
+    const state = { statefulSets: outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
+    const next = advanced(run, state, three);
+    expect(next?.run.waveAvailableMs).toBe(kitNowMs);
+    expect(next?.after.map(({ earliestMs }) => earliestMs)).toContain(kitNowMs + hourMs);
+  });
+
+  it('keeps the target of a zone whose StatefulSet could not be read', () => {
+    const gone = { groups: [], statefulSets: outdatedSets(['a', 'b']) };
+    const run = runOf();
+    expect(advanced(run, gone)?.run).toEqual(run);
+  });
+
+  it('keeps the target of a zone that has no update revision yet', () => {
+    const blank = [...outdatedSets(['a', 'b']), statefulSet({ name: 'ingester-zone-c', status: { updateRevision: '' } })];
+    expect(advanced(runOf(), { statefulSets: blank })?.run).toEqual(runOf());
+  });
+
+  it('is not superseded while a zone could not be read, for nobody knows what is outdated', () => {
+    const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'forbidden' } }];
+    const run = runOf({ target: revisions('rev-1x') });
+    expect(advanced(run, { statefulSets: outdated, pods })?.run).toEqual(run);
+  });
+});
+
+describe('a new template', () => {
+  it('supersedes the run: wave one again, from what ran before both', () => {
+    const run = runOf({ target: revisions('rev-1x'), wave: 1, waveAvailableMs: ago(minuteMs), movableMs: hourMs });
+    expect(advanced(run)?.run).toEqual({
+      ...begun,
+      id: anyId,
+      kind: 'rollout',
+      target: revisions(newRevision),
+      previous: revisions(oldRevision),
+    });
+  });
+
+  it('leaves the open zone open, and remembers when a pod was last replaced', () => {
+    const run = runOf({ target: revisions('rev-1x'), openZone: 'b', lastDisruptionMs: ago(minuteMs) });
+    const broken = { 'ingester-zone-b': { 2: { isReady: false } } };
+    expect(advanced(run, { statefulSets: outdated, podChanges: broken })?.run).toMatchObject({
+      openZone: 'b',
+      lastDisruptionMs: ago(minuteMs),
+    });
+  });
+
+  it('is a rollback when it is what ran before', () => {
+    const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision) });
+    expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions(newRevision) });
+  });
+
+  it('is a rollback also after the run is complete, and the completed template is then the previous one', () => {
+    const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision), outcome: 'completed', wave: 1 });
+    expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions('rev-3') });
+  });
+
+  it('is no rollback when it goes forth again after one, since that template has failed once', () => {
+    const run = runOf({ kind: 'rollback', target: revisions('rev-3'), previous: revisions(newRevision), outcome: 'completed' });
+    expect(advanced(run)?.run).toMatchObject({ kind: 'rollout' });
+  });
+
+  it.each(['running', 'completed'] as const)(
+    'is a rollback zone by zone, as manifests are written one after the other, when the run is %s',
+    (outcome) => {
+      const first = { a: newRevision, b: 'rev-3', c: 'rev-3' };
+      const run = runOf({ kind: 'rollback', target: first, previous: revisions('rev-3'), restores: revisions(newRevision), outcome });
+      expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', restores: revisions(newRevision) });
+      expect(advanced({ ...run, restores: revisions('rev-0') })?.run).toMatchObject({ kind: 'rollout' });
+    },
+  );
+
+  it('is no rollback when one of the zones goes somewhere else', () => {
+    const run = runOf({ target: revisions('rev-3'), previous: { ...revisions(newRevision), b: 'rev-0' } });
+    expect(advanced(run)?.run).toMatchObject({ kind: 'rollout' });
+  });
+
+  it('that every pod runs already completes the run, which has failed no longer', () => {
+    const run = runOf({ openZone: 'a', outcome: 'failed', failure: 'gate errors', failedMs: ago(minuteMs) });
+    expect(advanced(run, {})?.run).toEqual({
+      ...withoutOptional(runOf()),
+      target: revisions(oldRevision),
+      wave: 1,
+      outcome: 'completed',
+      completedMs: kitNowMs,
+    });
+  });
+});
+
+describe('a wave', () => {
+  const updatedA = { statefulSets: outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
+
+  it('that all pods of are available begins to soak', () => {
+    expect(advanced(runOf({ openZone: 'a' }), updatedA, three)).toMatchObject({
+      run: withoutOptional({ ...runOf(), waveAvailableMs: kitNowMs }),
+      after: [{ rule: 'soak', outcome: 'wait', earliestMs: kitNowMs + hourMs }],
+    });
+    expect(advanced(runOf({ openZone: 'a' }), updatedA, three)?.run).toEqual(runOf({ waveAvailableMs: kitNowMs }));
+  });
+
+  it('goes on soaking from when it began', () => {
+    expect(advanced(runOf({ waveAvailableMs: ago(minuteMs) }), updatedA, three)?.run.waveAvailableMs).toBe(ago(minuteMs));
+  });
+
+  it('soaks from the beginning when a pod falls back, of whichever zone', () => {
+    const fallen = { ...updatedA, podChanges: { ...updatedA.podChanges, 'ingester-zone-c': { 1: { isReady: false } } } };
+    const rolled = { lastDisruptionMs: ago(40 * minuteMs) };
+    expect(advanced(runOf({ ...rolled, waveAvailableMs: ago(30 * minuteMs) }), fallen, three)?.run).toEqual(runOf(rolled));
+  });
+
+  it('that is over makes room for the next', () => {
+    expect(advanced(runOf({ waveAvailableMs: ago(hourMs) }), updatedA, three)).toMatchObject({
+      run: { wave: 1, waveStartedMs: kitNowMs },
+      progress: { wave: { name: 'rest' } },
+    });
+    expect(advanced(runOf({ waveAvailableMs: ago(hourMs) }), updatedA, three)?.run).toEqual(runOf({ wave: 1, waveStartedMs: kitNowMs }));
+  });
+
+  it('that adds nothing is over at once', () => {
+    const empty = group({ rollout: { waves: [wave('none', ['a'], { amount: { pods: 0 } }), wave('rest', ['a', 'b', 'c'])] } });
+    expect(advanced(runOf(), { statefulSets: outdated }, empty)?.run.wave).toBe(1);
+  });
+
+  it('is not over while a zone of it could not be read', () => {
+    const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }];
+    expect(advanced(runOf(), { statefulSets: outdated, pods }, three)?.run.wave).toBe(0);
+  });
+
+  it('leaves its zone open until the zone is whole and has its amount', () => {
+    const half = group({ rollout: { waves: [wave('half', ['a'], { amount: { pods: 2 } }), wave('rest', ['a', 'b', 'c'])] } });
+    const openAfter = (podChanges: SnapshotOverrides['podChanges']) =>
+      advanced(runOf({ openZone: 'a' }), { statefulSets: outdated, podChanges: podChanges ?? {} }, half)?.run.openZone;
+    expect(openAfter({ 'ingester-zone-a': { 2: { revision: newRevision } } })).toBe('a');
+    expect(openAfter({ 'ingester-zone-a': { 1: { revision: newRevision }, 2: { revision: newRevision, isReady: false } } })).toBe('a');
+    expect(
+      openAfter({ 'ingester-zone-a': { 1: { revision: newRevision }, 2: { revision: newRevision } }, 'ingester-zone-b': { 1: 'missing' } }),
+    ).toBe(undefined);
+  });
+});
+
+describe('the last wave', () => {
+  it('completes the run, at this instant', () => {
+    const run = runOf({ openZone: 'c', lastDisruptionMs: ago(minuteMs), waveAvailableMs: ago(minuteMs) });
+    const everyone = { statefulSets: outdated, podChanges: allUpdated };
+    expect(advanced(run, everyone)).toEqual({
+      run: {
+        ...runOf({ lastDisruptionMs: ago(minuteMs), wave: 1, waveStartedMs: kitNowMs }),
+        outcome: 'completed',
+        completedMs: kitNowMs,
+      },
+      after: [],
+      observations: [],
+      wantedReadings: [],
+    });
+  });
+
+  it('is not the end while an earlier one has an outdated pod again: that one is done again, in the same run', () => {
+    const waves = [wave('a', ['a']), wave('b', ['b']), wave('c', ['c'])];
+    const run = runOf({ wave: 2, waveStartedMs: ago(minuteMs), lastDisruptionMs: kitNowMs });
+    const leaked = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: { revision: oldRevision } } };
+    const again = advanced(run, { statefulSets: outdated, podChanges: leaked }, group({ rollout: { waves } }));
+    expect(again?.run).toEqual({ ...runOf({ wave: 1, waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs - 1 }), outcome: 'running' });
+    expect(again?.progress?.zones.map(({ view, remaining }) => [view.zone.name, remaining])).toEqual([['b', 1]]);
+  });
+
+  it('is not the end when policy has fewer waves than before: the run goes on in the first that is not done', () => {
+    const run = runOf({ wave: 3, waveStartedMs: ago(hourMs) });
+    expect(advanced(run)?.run).toMatchObject({ id: 'run-1', outcome: 'running', wave: 0, waveStartedMs: kitNowMs });
+    expect(advanced(run, { statefulSets: outdated, podChanges: allUpdated })?.run).toMatchObject({ id: 'run-1', outcome: 'completed' });
+  });
+
+  it('is the end when the waves leave pods old', () => {
+    const waves = [wave('most', ['a', 'b']), wave('some', ['c'], { amount: { pods: 1 } })];
+    const run = runOf({ wave: 1, waveStartedMs: ago(minuteMs) });
+    const kept = { ...allUpdated, 'ingester-zone-c': { ...updatedPods(), 1: { revision: oldRevision } } };
+    expect(advanced(run, { statefulSets: outdated, podChanges: kept }, group({ rollout: { waves } }))?.run.outcome).toBe('completed');
+  });
+
+  it('leaves the completed run alone afterwards', () => {
+    const run = runOf({ outcome: 'completed', wave: 1, completedMs: ago(hourMs) });
+    expect(advanced(run, { statefulSets: outdated, podChanges: allUpdated })?.run).toEqual(run);
+  });
+
+  it('is asked again, as a new run, when an old pod comes back', () => {
+    const run = runOf({ outcome: 'completed', wave: 1, completedMs: ago(hourMs), lastDisruptionMs: ago(hourMs) });
+    const leaked = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: { revision: oldRevision } } };
+    expect(advanced(run, { statefulSets: outdated, podChanges: leaked })?.run).toEqual({
+      ...begun,
+      id: anyId,
+      kind: 'rollout',
+      target: revisions(newRevision),
+      previous: revisions(oldRevision),
+    });
+  });
+});
+
+describe('a failed run', () => {
+  const failed = runOf({
+    outcome: 'failed',
+    failure: 'gate errors',
+    failedMs: ago(10 * minuteMs),
+    waveAvailableMs: ago(hourMs),
+    movableMs: hourMs,
+  });
+  const updatedA = { statefulSets: outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
+  const retry = (atMs: number) => intent({ action: 'retry', requestedBy: { user: 'kim', groups: [], atMs } });
+
+  it('is what it was, with its failure and the instant', () => {
+    expect(fail(runOf(), 'gate errors', kitNowMs)).toEqual(runOf({ outcome: 'failed', failure: 'gate errors', failedMs: kitNowMs }));
+  });
+
+  it('stays failed, and in its wave, also when everything is well again', () => {
+    expect(advanced(failed, updatedA, three)?.run).toEqual(failed);
+  });
+
+  it('goes on when a person asks to, with soak and deadlines from now on', () => {
+    const { failure: _failure, failedMs: _failedMs, ...rest } = failed;
+    expect(advanced(failed, { ...updatedA, intents: [retry(ago(minuteMs))] }, three)?.run).toEqual({
+      ...rest,
+      outcome: 'running',
+      waveAvailableMs: kitNowMs,
+      retriedMs: kitNowMs,
+      movableMs: 0,
+      movableAsOfMs: kitNowMs,
+    });
+  });
+
+  it.each([
+    ['asked before it failed', [retry(ago(10 * minuteMs))]],
+    ['asked without a name', [{ ...retry(ago(minuteMs)), requestedBy: undefined }].map(({ requestedBy: _none, ...rest }) => rest)],
+    ['asked for something else', [{ ...retry(ago(minuteMs)), action: 'approve' as const }]],
+    ['asked, but for another group', [{ ...retry(ago(minuteMs)), group: 'store-gateway' }]],
+    ['asked, but nobody can read it', { unknown: 'forbidden' }],
+  ])('stays failed when a person %s', (_name, intents) => {
+    expect(advanced(failed, { ...updatedA, intents }, three)?.run.outcome).toBe('failed');
+  });
+});

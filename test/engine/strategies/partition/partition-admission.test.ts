@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import type { AdmissionRequest } from '../../../../engine/decision.ts';
+import { judge } from '../../../../engine/judge/judge.ts';
+import type { Claim } from '../../../../engine/snapshot.ts';
+import { holdingPartition } from '../../../../policies/strategies.ts';
+import { group } from '../../../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision, type StatefulSetOverrides } from '../../../kit/objects.ts';
+import { ledgerOf, outdatedSets } from '../../../kit/questions.ts';
+import { podsIn } from '../../../kit/rolls.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../../kit/snapshots.ts';
+
+const partitioned = group({ zones: ['a'], rollout: { strategy: 'partition' } });
+const isNew = { revision: newRevision };
+const allNew = podsIn({ a: { 0: isNew, 1: isNew, 2: isNew } });
+type Update = Extract<AdmissionRequest, { kind: 'update' }>;
+
+/** The answer to an update of three pods under a rolling update, with the rule that refuses it. */
+function answer(request: Partial<Update>, set: StatefulSetOverrides = {}, more: SnapshotOverrides = {}): string {
+  const statefulSets = outdatedSets(['a'], { updateStrategy: 'RollingUpdate', partition: 2, ...set });
+  const pods = 'podChanges' in more ? {} : podsIn({ a: { 2: isNew } });
+  const snapshot = snapshotOf({ groups: [partitioned], statefulSets, ...pods, ...more });
+  const judgement = judge(snapshot, {
+    ...{ kind: 'update', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 3, isTemplateChanged: false },
+    ...{ strategy: 'RollingUpdate', via: 'patch', dryRun: false },
+    ...request,
+  });
+  const rules = judgement.results.map(({ rule, outcome }) => `${rule} ${outcome}`);
+  return [judgement.outcome, ...rules.filter((rule) => !rule.endsWith(' ok') && !rule.endsWith(' skip'))].join(' ');
+}
+
+const announced: Claim = {
+  ...{ verb: 'setPartition', zone: 'a', uid: 'uid-ingester-zone-a', from: 2, to: 1, resourceVersion: '100', atMs: kitNowMs, epoch: 4 },
+};
+const claims = (...open: readonly Claim[]): SnapshotOverrides => ({ ledgers: [ledgerOf({ claims: open })] });
+
+describe('a write to a StatefulSet of the strategy partition', () => {
+  const cases: readonly (readonly [string, string, Partial<Update>, StatefulSetOverrides?, SnapshotOverrides?])[] = [
+    ['is refused when it lowers the partition below outdated pods', 'deny update-strategy no', { partition: 1 }],
+    ['passes when no pod goes by it', 'allow', { partition: 2 }, { partition: 3 }],
+    [
+      'counts the partition from the first ordinal',
+      'allow',
+      { partition: 2 },
+      { partition: 3, firstOrdinal: 5 },
+      podsIn({ a: { 7: isNew } }),
+    ],
+    ['passes when the agent has announced it', 'allow', { partition: 1 }, {}, claims(announced)],
+    ['is refused when the agent has announced another one', 'deny update-strategy no', { partition: 0 }, {}, claims(announced)],
+    [
+      'is refused when it changes more than was announced',
+      'deny update-strategy no',
+      { partition: 1, isTemplateChanged: true },
+      {},
+      claims(announced),
+    ],
+    [
+      'is refused when nobody of the agents has announced it',
+      'deny update-strategy no',
+      { partition: 1 },
+      {},
+      claims({ ...announced, atMs: kitNowMs - 61_000 }),
+    ],
+    ['passes when it raises the partition', 'allow', { partition: holdingPartition }],
+    ['is refused when it changes to OnDelete in the middle', 'deny update-strategy no', { strategy: 'OnDelete' }],
+    [
+      'is refused when it changes to OnDelete with a template',
+      'deny update-strategy no',
+      { strategy: 'OnDelete', isTemplateChanged: true },
+      {},
+      allNew,
+    ],
+    ['passes when it changes to OnDelete at rest', 'allow', { strategy: 'OnDelete' }, {}, allNew],
+    ['passes with a template while pods are held', 'allow', { isTemplateChanged: true }, { partition: holdingPartition }, allNew],
+    ['passes with a template in the middle, which cures a broken one', 'allow', { isTemplateChanged: true }],
+    ['waits with a template while nothing is held yet', 'deny update-strategy wait', { isTemplateChanged: true }, { partition: 0 }, allNew],
+    [
+      'is refused with a template that takes the partition along',
+      'deny update-strategy no',
+      { isTemplateChanged: true, partition: 0 },
+      { partition: holdingPartition },
+      allNew,
+    ],
+  ];
+  for (const [name, expected, request, set, more] of cases) it(name, () => expect(answer(request, set, more)).toBe(expected));
+
+  it('is refused with a template under another strategy, however the ordinals begin', () => {
+    const set = { updateStrategy: 'OnDelete', firstOrdinal: 5, partition: 0 } as const;
+    expect(answer({ isTemplateChanged: true }, set, podsIn({ a: { 5: { revision: oldRevision } } }))).toBe('deny update-strategy no');
+  });
+});
+
+describe('an eviction', () => {
+  it('counts the pods that the StatefulSet controller may replace', () => {
+    const definition = group({ zones: ['a'], rollout: { strategy: 'partition' }, disruption: { maxUnavailable: 1, crossZoneDelayMs: 0 } });
+    const verdict = (partition: number): string => {
+      const statefulSets = outdatedSets(['a'], { updateStrategy: 'RollingUpdate', partition });
+      const snapshot = snapshotOf({ groups: [definition], statefulSets });
+      return judge(snapshot, { kind: 'evictPod', namespace: 'mimir', pod: 'ingester-zone-a-0', dryRun: false }).outcome;
+    };
+    expect([verdict(holdingPartition), verdict(2)]).toEqual(['allow', 'deny']);
+  });
+});

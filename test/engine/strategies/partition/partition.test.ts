@@ -1,0 +1,341 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../../engine/decide/decide.ts';
+import type { RollDecision } from '../../../../engine/decide/roll.ts';
+import type { Action } from '../../../../engine/decision.ts';
+import { violationsOf } from '../../../../engine/invariants/invariants.ts';
+import { claimsOf, observeLedger } from '../../../../engine/ledger/ledger.ts';
+import type { Claim, RunState } from '../../../../engine/snapshot.ts';
+import { holdingPartition } from '../../../../policies/strategies.ts';
+import { type GroupOverrides, group, wave } from '../../../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision, type PodChanges, type StatefulSetOverrides, statefulSet } from '../../../kit/objects.ts';
+import { ago, exception, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf } from '../../../kit/questions.ts';
+import { going, holding, podsIn, roll } from '../../../kit/rolls.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../../kit/snapshots.ts';
+
+const target = { a: newRevision };
+const run = runOf({ target, previous: { a: oldRevision } });
+const isNew = { revision: newRevision };
+const isOld = { revision: oldRevision };
+
+function partitioned(overrides: GroupOverrides = {}) {
+  return group({ zones: ['a'], ...overrides, rollout: { strategy: 'partition', ...overrides.rollout } });
+}
+
+interface State {
+  readonly group?: GroupOverrides;
+  readonly set?: StatefulSetOverrides;
+  readonly pods?: PodChanges;
+  readonly run?: RunState;
+  readonly more?: SnapshotOverrides;
+}
+
+/** Zone a with five pods, outdated unless `pods` says otherwise. */
+function decided({ group: overrides, set, pods = {}, run: stored = run, more }: State): RollDecision {
+  const statefulSets = outdatedSets(['a'], { replicas: 5, updateStrategy: 'RollingUpdate', partition: holdingPartition, ...set });
+  return roll(partitioned(overrides), stored, { statefulSets, ...podsIn({ a: pods }), ...more });
+}
+
+/** What is written, such as `4 outdated a-4`. */
+function written({ actions }: Pick<RollDecision, 'actions'>): readonly string[] {
+  return actions.map((action) =>
+    action.kind === 'setPartition'
+      ? [action.to, action.because, ...action.pods.map(({ pod }) => pod.replace('ingester-zone-', ''))].join(' ')
+      : going({ steps: [], actions: [action], warnings: [], wantedReadings: [] }),
+  );
+}
+
+const broken = { isReady: false, readyChangedMs: ago(hourMs) };
+const down = { isReady: false, readyChangedMs: ago(minuteMs) };
+
+describe('the partition is lowered', () => {
+  const cases: readonly (readonly [string, State, readonly string[]])[] = [
+    ['by one pod from the top', {}, ['4 outdated a-4']],
+    ['by the next one when the last is back', { set: { partition: 4 }, pods: { 4: isNew } }, ['3 outdated a-3']],
+    ['not while the last one is on its way', { set: { partition: 4 }, pods: { 4: { ...isNew, ...down } } }, []],
+    ['not while the last one has not been replaced yet', { set: { partition: 4 } }, []],
+    ['not while the last one terminates', { set: { partition: 4 }, pods: { 4: { isTerminating: true, isReady: false } } }, []],
+    ['not while the last one is missing', { set: { partition: 4 }, pods: { 4: 'missing' } }, []],
+    ['not while another pod is down', { pods: { 0: down } }, []],
+    ['by as many as the budget has room for', { group: { zones: [{ name: 'a', maxUnavailable: 3 }] } }, ['2 outdated a-4 a-3 a-2']],
+    ['by what is left of the budget', { group: { zones: [{ name: 'a', maxUnavailable: 3 }] }, pods: { 0: down } }, ['3 outdated a-4 a-3']],
+    ['below a pod that is down itself at no cost', { pods: { 4: down } }, ['4 outdated a-4']],
+    [
+      'one pod at a time under OrderedReady, whatever the budget',
+      { group: { zones: [{ name: 'a', maxUnavailable: 3 }] }, set: { podManagementPolicy: 'OrderedReady' } },
+      ['4 outdated a-4'],
+    ],
+    [
+      'one pod at a time with an interval',
+      { group: { zones: [{ name: 'a', maxUnavailable: 3 }], rollout: { minIntervalMs: minuteMs } } },
+      ['4 outdated a-4'],
+    ],
+    ['counting from the first ordinal', { set: { firstOrdinal: 5 } }, ['4 outdated a-9']],
+    [
+      'not further than the wave',
+      {
+        group: {
+          rollout: { waves: [wave('one', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } }), wave('all', ['a'])] },
+        },
+        set: { partition: 4 },
+        pods: { 4: isNew },
+      },
+      [],
+    ],
+    ['to nothing at the end', { set: { partition: 1 }, pods: { 1: isNew, 2: isNew, 3: isNew, 4: isNew } }, ['0 outdated a-0']],
+    ['past pods that have got ahead', { pods: { 2: isNew, 3: isNew } }, ['4 outdated a-4']],
+    ['not while somebody paused the group', { more: { intents: [intent({ action: 'pause' })] } }, []],
+    ['not under OnDelete', { set: { updateStrategy: 'OnDelete' } }, []],
+    ['not while the status is old', { set: { generation: 7, status: { observedGeneration: 6 } } }, []],
+    ['not while the ledger says that it is about to be', { more: { ledgers: [ledgerOf({ run, claims: [claim(4)] })] } }, []],
+  ];
+  it.each(cases)('%s', (_, state, expected) => {
+    expect(written(decided(state))).toEqual(expected);
+  });
+
+  it('with UID, resourceVersion and the pods that go, in the order of the controller', () => {
+    expect(decided({ group: { zones: [{ name: 'a', maxUnavailable: 2 }] } }).actions).toEqual([
+      {
+        kind: 'setPartition',
+        namespace: 'mimir',
+        zone: 'a',
+        statefulSet: 'ingester-zone-a',
+        uid: 'uid-ingester-zone-a',
+        resourceVersion: '100',
+        from: holdingPartition,
+        to: 3,
+        because: 'outdated',
+        pods: [4, 3].map((ordinal) => ({ pod: `ingester-zone-a-${ordinal}`, ordinal, uid: `uid-ingester-zone-a-${ordinal}` })),
+      },
+    ]);
+  });
+
+  it('by no more than PodDisruptionBudgets would let go, the strictest of several, though the controller asks none', () => {
+    const budget = (name: string, maxUnavailable: number) => ({ namespace: 'mimir', name, selector: { matchLabels: {} }, maxUnavailable });
+    const zones = [{ name: 'a', maxUnavailable: 4 }];
+    expect(written(decided({ group: { zones }, more: { podBudgets: [budget('loose', 3), budget('tight', 2)] } }))).toEqual([
+      '3 outdated a-4 a-3',
+    ]);
+    expect(written(decided({ group: { zones }, more: { podBudgets: [budget('shut', 0)] } }))).toEqual([]);
+    expect(written(decided({ group: { zones }, more: { podBudgets: { unknown: 'forbidden' } } }))).toEqual([]);
+  });
+
+  it('by no more than the disruption budget of the group lets go, with the pods counted that the controller may replace', () => {
+    const zones = [{ name: 'a', maxUnavailable: 4 }];
+    const disruption = { maxUnavailable: 2, crossZoneDelayMs: 0 };
+    expect(written(decided({ group: { zones, disruption } }))).toEqual(['3 outdated a-4 a-3']);
+    expect(written(decided({ group: { zones, disruption }, set: { partition: 4 } }))).toEqual(['3 outdated a-3']);
+    expect(written(decided({ group: { zones, disruption }, set: { partition: 3 } }))).toEqual([]);
+  });
+
+  it('past a spent budget with an exception', () => {
+    const exceptions = [exception('zone-budget', { allow: { podsAtMost: 2 } })];
+    expect(written(decided({ pods: { 0: down }, more: { exceptions } }))).toEqual(['4 outdated a-4']);
+  });
+});
+
+describe('a pod that never becomes ready', () => {
+  const template = { status: { updateRevision: 'rev-3' } };
+  const forward = runOf({ target: { a: 'rev-3' }, previous: { a: oldRevision }, openZone: 'a' });
+
+  it('is deleted when a new template is there, since the controller waits for it under OrderedReady', () => {
+    const state: State = {
+      set: { ...template, partition: 3, podManagementPolicy: 'OrderedReady' },
+      pods: { 3: isNew, 4: { ...isNew, ...broken } },
+      run: forward,
+    };
+    expect(decided(state).actions).toMatchObject([
+      { kind: 'deletePod', pod: 'ingester-zone-a-4', because: 'stuck', resourceVersion: '100' },
+    ]);
+  });
+
+  it('is left alone below the partition, where it would come back as it is', () => {
+    expect(written(decided({ pods: { 0: broken } }))).toEqual([]);
+    expect(holding(decided({ pods: { 0: broken } }))).toEqual(['roll/a wait: zone-budget']);
+  });
+});
+
+describe('a pod that a run in between has left below the partition', () => {
+  const left = { ...broken, revision: 'rev-between' };
+  const previous = { a: oldRevision, b: oldRevision };
+
+  it('is deleted, since it comes back at the current revision, and no other pod is let go for it', () => {
+    expect(decided({ pods: { 2: left } }).actions).toMatchObject([{ kind: 'deletePod', pod: 'ingester-zone-a-2', because: 'stuck' }]);
+  });
+
+  it('in whatever zone it is, before the zone that is open goes on', () => {
+    const sets = outdatedSets(['a', 'b'], { replicas: 3, updateStrategy: 'RollingUpdate', partition: holdingPartition });
+    const both = partitioned({ zones: ['a', 'b'], rollout: { waves: [wave('first', ['a']), wave('second', ['b'])] } });
+    const stored = runOf({ target: { a: newRevision, b: newRevision }, previous, openZone: 'a' });
+    const decision = roll(both, stored, { statefulSets: sets, ...podsIn({ b: { 1: left } }) });
+    expect(decision.actions).toMatchObject([{ kind: 'deletePod', pod: 'ingester-zone-b-1', because: 'stuck' }]);
+  });
+});
+
+describe('a write by which no pod goes', () => {
+  const all = { 0: isNew, 1: isNew, 2: isNew, 3: isNew, 4: isNew };
+  const complete = { status: { currentRevision: newRevision } };
+
+  it('holds every pod back when all run the update revision and Kubernetes says so', () => {
+    expect(written(decided({ set: { partition: 0, ...complete }, pods: all }))).toEqual(['1000000 complete']);
+    expect(written(decided({ set: { partition: holdingPartition, ...complete }, pods: all }))).toEqual([]);
+  });
+
+  it('does not hold before the current revision has caught up: below a partition pods come back at it', () => {
+    expect(written(decided({ set: { partition: 0 }, pods: all }))).toEqual([]);
+  });
+
+  it('does not hold before the status is as new as the spec', () => {
+    expect(
+      written(decided({ set: { partition: 0, generation: 9, status: { ...complete.status, observedGeneration: 8 } }, pods: all })),
+    ).toEqual([]);
+  });
+
+  it('holds a StatefulSet that was never rolled', () => {
+    const statefulSets = [statefulSet({ updateStrategy: 'RollingUpdate', partition: 0 })];
+    const definition = partitioned();
+    const decision = decideGroup(snapshotOf({ groups: [definition], statefulSets }), definition);
+    expect([written(decision), decision.outcome]).toEqual([['1000000 complete'], 'act']);
+  });
+
+  it('never raises the partition while pods are not at the update revision', () => {
+    expect(written(decided({ set: { partition: 0 }, pods: { 3: isNew, 4: isNew } }))).toEqual([]);
+  });
+
+  it('takes in pods at the top that run the update revision, so that they keep it, also while the group is paused', () => {
+    const state: State = { set: { partition: 5 }, pods: { 3: isNew, 4: isNew }, more: { intents: [intent({ action: 'pause' })] } };
+    expect(written(decided(state))).toEqual(['3 updated']);
+  });
+
+  it('takes in none above which an outdated pod stands', () => {
+    const state: State = { set: { partition: 5 }, pods: { 3: isNew }, more: { intents: [intent({ action: 'pause' })] } };
+    expect(written(decided(state))).toEqual([]);
+  });
+
+  it('waits while replicas are written', () => {
+    const statefulSets = outdatedSets(['a'], { updateStrategy: 'RollingUpdate', partition: 0, ...complete, replicas: 5 });
+    expect(written(roll(partitioned(), run, { statefulSets, ...podsIn({ a: all }) }, true))).toEqual([]);
+  });
+});
+
+describe('a partition that nobody decided', () => {
+  it('is explained while the controller replaces what the wave does not ask for', () => {
+    const waves = [wave('one', ['a'], { amount: { pods: 1 } }), wave('all', ['a'])];
+    const [step] = decided({ group: { rollout: { waves } }, set: { partition: 2 } }).steps;
+    expect(step).toMatchObject({ outcome: 'wait', pods: ['ingester-zone-a-4', 'ingester-zone-a-3', 'ingester-zone-a-2'] });
+    expect(step?.results.find(({ rule }) => rule === 'partition-kept')).toEqual({
+      rule: 'partition-kept',
+      outcome: 'wait',
+      fact: 'partition 2 lets the StatefulSet controller replace ingester-zone-a-2, ingester-zone-a-3, which the wave does not ask for',
+      limit: '4 or more',
+      source: { object: 'StatefulSet mimir/ingester-zone-a', field: 'spec.updateStrategy.rollingUpdate.partition' },
+    });
+  });
+
+  it('keeps other zones waiting until its pods are back', () => {
+    const statefulSets = [
+      ...outdatedSets(['a'], { replicas: 5, updateStrategy: 'RollingUpdate', partition: holdingPartition }),
+      ...outdatedSets(['b'], { replicas: 5, updateStrategy: 'RollingUpdate', partition: 0 }),
+    ];
+    const waves = [wave('first', ['a']), wave('rest', ['b'])];
+    const both = roll(partitioned({ zones: ['a', 'b'], rollout: { waves } }), runOf({ target: { a: newRevision, b: newRevision } }), {
+      statefulSets,
+    });
+    expect(written(both)).toEqual([]);
+    expect(both.steps[0]?.results.find(({ rule }) => rule === 'other-zones-ready')?.fact).toBe(
+      'zone b has 0 of 5 pods that stay, 5 for its StatefulSet to replace',
+    );
+  });
+
+  it('is told when pods would come back at another revision', () => {
+    const facts = ({ warnings }: RollDecision) => warnings.map(({ rule, fact }) => `${rule}: ${fact}`);
+    expect(facts(decided({ pods: { 2: isNew } }))).toEqual([
+      'restart-version: ingester-zone-a-2 would come back at rev-1 when restarted, below partition 1000000',
+    ]);
+    expect(
+      facts(decided({ set: { status: { currentRevision: 'rev-0' } }, pods: { 0: isOld, 1: isOld, 2: isOld, 3: isOld, 4: isOld } })),
+    ).toEqual(['restart-version: 5 pods of zone a would come back at rev-0 when restarted, below partition 1000000']);
+    expect(facts(decided({}))).toEqual([]);
+  });
+
+  it('is told when a zone without pods completes by itself', () => {
+    const statefulSets = outdatedSets(['a', 'b'], { replicas: 2, updateStrategy: 'RollingUpdate', partition: 1 }).map((set) =>
+      set.name === 'ingester-zone-b' ? { ...set, replicas: 0, partition: holdingPartition } : set,
+    );
+    const definition = partitioned({ zones: ['a', 'b'] });
+    const both = roll(definition, runOf({ target: { a: newRevision, b: newRevision } }), { statefulSets });
+    expect(both.warnings.map(({ fact }) => fact)).toEqual([
+      'zone b has no pods, which Kubernetes takes for a complete rollout: they will come back at the update revision',
+    ]);
+  });
+});
+
+function claim(to: number): Claim {
+  return {
+    verb: 'setPartition',
+    zone: 'a',
+    uid: 'uid-ingester-zone-a',
+    from: holdingPartition,
+    to,
+    resourceVersion: '100',
+    atMs: ago(1000),
+    epoch: 1,
+  };
+}
+
+describe('the claim of a partition', () => {
+  it('is made only when pods go', () => {
+    const lowering = decided({}).actions;
+    expect(claimsOf(lowering, kitNowMs, 3)).toEqual([{ ...claim(4), atMs: kitNowMs, epoch: 3 }]);
+    const settling = lowering.map((action): Action => (action.kind === 'setPartition' ? { ...action, pods: [] } : action));
+    expect(claimsOf(settling, kitNowMs)).toEqual([]);
+  });
+
+  const observed = (set: StatefulSetOverrides, openForMs = 0) => {
+    const statefulSets = outdatedSets(['a'], { replicas: 5, updateStrategy: 'RollingUpdate', partition: holdingPartition, ...set });
+    const seen = snapshotOf({ groups: [partitioned()], statefulSets });
+    return observeLedger(ledgerOf({ claims: [claim(4)] }), seen, { keepDownscalesMs: 0, openForMs: () => openForMs }).claims.length;
+  };
+  it.each([
+    ['stays open while nothing is seen of it', {}, 0, 1],
+    ['ends when the partition is there: then the StatefulSet says which pods go', { partition: 4, resourceVersion: '101' }, 0, 0],
+    ['ends when the StatefulSet was written otherwise, for then the write fails', { resourceVersion: '101' }, 0, 0],
+    ['ends when it is older than any request', {}, 120_001, 0],
+    ['ends with the StatefulSet', { uid: 'another' }, 0, 0],
+  ] as const)('%s', (_, set, openForMs, open) => {
+    expect(observed(set, openForMs)).toBe(open);
+  });
+});
+
+describe('the invariants', () => {
+  const violations = (set: StatefulSetOverrides, actions: readonly Action[], pods: PodChanges = {}) => {
+    const definition = partitioned();
+    const statefulSets = outdatedSets(['a'], { replicas: 5, updateStrategy: 'RollingUpdate', partition: holdingPartition, ...set });
+    const snapshot = snapshotOf({ groups: [definition], statefulSets, ...podsIn({ a: pods }) });
+    return violationsOf({ snapshot, group: definition, decision: { ...decideGroup(snapshot, definition), actions } });
+  };
+  const [lowering] = decided({}).actions;
+  const lower = (to: number, ...ordinals: number[]): readonly Action[] => {
+    if (lowering?.kind !== 'setPartition') throw new Error('the test expected a partition');
+    return [
+      {
+        ...lowering,
+        to,
+        pods: ordinals.map((ordinal) => ({ pod: `ingester-zone-a-${ordinal}`, ordinal, uid: `uid-ingester-zone-a-${ordinal}` })),
+      },
+    ];
+  };
+
+  it('hold of what is decided', () => {
+    expect(violations({}, lower(4, 4))).toEqual([]);
+  });
+
+  it.each([
+    ['S2', {}, lower(3, 4, 3), {}],
+    ['S2', { partition: 4 }, lower(3, 3), {}],
+    ['S6', {}, lower(4, 4), { 4: isNew }],
+    ['S6p', {}, lower(3, 4), {}],
+    ['S6p', { partition: 0 }, lower(holdingPartition), {}],
+  ] as const)('name %s', (id, set, actions, pods) => {
+    expect(violations(set, actions, pods).filter((violation) => violation.startsWith(`${id}:`))).not.toEqual([]);
+  });
+});

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { installation } from '../../install/installation.ts';
+import type { InstallOptions } from '../../install/object.ts';
+import { type PolicyRule, pluralOf } from '../../install/rights.ts';
+import { group, nameOf, optionsOf, rulesIn, scopeOf } from './given.ts';
+
+function rolesOf(options: InstallOptions): Readonly<Record<string, readonly string[]>> {
+  const roles = installation(options).filter(({ kind }) => kind === 'Role' || kind === 'ClusterRole');
+  return Object.fromEntries(roles.map((role) => [nameOf(role), rulesIn(role).map(text)]));
+}
+
+function text({ apiGroups, resources, verbs, resourceNames }: PolicyRule): string {
+  const named = resourceNames === undefined ? '' : ` ${resourceNames.join(',')}`;
+  return `${apiGroups.join()} ${resources.join(',')}${named}: ${verbs.join(',')}`.trim();
+}
+
+/** `verb resource.group`. */
+function permissions(rules: readonly PolicyRule[]): readonly string[] {
+  return rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((one) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${one && `.${one}`}`))),
+  );
+}
+
+const named = optionsOf({ scope: scopeOf(group) });
+const everything = [optionsOf(), named, optionsOf({ hasCompat: true }), { ...named, hasCompat: true, namespace: 'ops' }];
+
+describe('the rights of the agent', () => {
+  it('are Roles in each namespace that is named, and no more of the cluster than nodes and configurations', () => {
+    expect(rolesOf(named)).toMatchInlineSnapshot(`
+      {
+        "ClusterRole /rollout-group-agent-nodes": [
+          "nodes: list,watch",
+        ],
+        "ClusterRole /rollout-group-agent-webhooks": [
+          "admissionregistration.k8s.io validatingwebhookconfigurations,mutatingwebhookconfigurations: list,watch",
+          "admissionregistration.k8s.io validatingwebhookconfigurations rollout-group: patch",
+          "admissionregistration.k8s.io mutatingwebhookconfigurations rollout-group: patch",
+        ],
+        "Role mimir/rollout-group-agent": [
+          "pods: get,list,watch,delete,patch",
+          "pods/eviction: create",
+          "apps statefulsets: get,list,watch,patch",
+          "apps statefulsets/status: update",
+          "policy poddisruptionbudgets: list,watch",
+          "rollout-operator.grafana.com zoneawarepoddisruptionbudgets: list,watch",
+          "configmaps: get,list,create,update",
+          "events.k8s.io events: create",
+          "rollout-group.dev rolloutgroups: get,list,watch",
+          "rollout-group.dev rolloutgroups/status: patch",
+          "rollout-group.dev rolloutpolicies,rolloutexceptions,rolloutintents: list,watch",
+          "rollout-group.dev rolloutruns: get,list,create,patch,delete",
+          "namespaces: get",
+          "rollout-operator.grafana.com replicatemplates ingester: get,list,watch",
+          "rollout-operator.grafana.com replicatemplates/scale ingester: get",
+          "rollout-operator.grafana.com replicatemplates/status ingester: patch",
+        ],
+        "Role rollout-group/rollout-group-agent-own": [
+          "coordination.k8s.io leases: create",
+          "coordination.k8s.io leases rollout-group-agent: get,update",
+          "secrets: create",
+          "secrets rollout-group-agent-tls: get,list,watch,update",
+          "events.k8s.io events: create",
+          "rollout-group.dev rolloutgroups,rolloutpolicies,rolloutexceptions,rolloutintents: list,watch",
+          "rollout-group.dev metricsources,notificationchannels: get",
+        ],
+      }
+    `);
+  });
+
+  it('name the Secrets of metric sources in the namespace of the agent, and no others', () => {
+    const source = (name: string, provider: string, namespace = 'rollout-group'): string =>
+      `---\napiVersion: rollout-group.dev/v1alpha1\nkind: MetricSource\nmetadata: { name: ${name}, namespace: ${namespace} }\nspec:\n  ${provider}\n  usableFrom: { namespaces: [mimir] }\n`;
+    const key = (name: string): string => `{ name: ${name}, key: value }`;
+    const sources = [
+      source(
+        'prod',
+        `prometheus: { url: "https://p", basicAuth: { username: ${key('login')}, password: ${key('login')} }, ca: ${key('ca')} }`,
+      ),
+      source('dc', `consul: { url: "https://c", token: ${key('acl')} }`),
+      source('theirs', `consul: { url: "https://c", token: ${key('somebody-elses')} }`, 'mimir'),
+    ];
+    const roles = rolesOf(optionsOf({ scope: scopeOf(`${group}${sources.join('')}`) }));
+    const secrets = Object.entries(roles).flatMap(([role, rules]) =>
+      rules.filter((one) => one.startsWith('secrets')).map((one) => [role, one]),
+    );
+    expect(secrets).toEqual([
+      ['Role rollout-group/rollout-group-agent-own', 'secrets: create'],
+      ['Role rollout-group/rollout-group-agent-own', 'secrets rollout-group-agent-tls: get,list,watch,update'],
+      ['Role rollout-group/rollout-group-agent-own', 'secrets acl,ca,login: get'],
+    ]);
+  });
+
+  it('are those of a ClusterRole where no namespace is named', () => {
+    const roles = rolesOf(optionsOf());
+    expect(Object.keys(roles)).toEqual([
+      'Role rollout-group/rollout-group-agent-own',
+      'ClusterRole /rollout-group-agent',
+      'ClusterRole /rollout-group-agent-nodes',
+      'ClusterRole /rollout-group-agent-webhooks',
+    ]);
+    // What groups there will be is not known, so that it may pinned pods, too.
+    const mayPin = 'apps controllerrevisions: get';
+    const all = roles['ClusterRole /rollout-group-agent'];
+    expect(all?.slice(0, -3)).toEqual([...(rolesOf(named)['Role mimir/rollout-group-agent']?.slice(0, -3) ?? []), mayPin]);
+  });
+
+  it('read revisions only where a group pins pods', () => {
+    const pinned = group.replace('strategy: onDelete', 'strategy: pinned').replaceAll('mimir', 'loki');
+    const roles = rolesOf(optionsOf({ scope: scopeOf(`${group}---\n${pinned}`) }));
+    const reading = Object.entries(roles).filter(([, rules]) => rules.some((one) => one.includes('controllerrevisions')));
+    expect(reading.map(([role]) => role)).toEqual(['Role loki/rollout-group-agent']);
+  });
+
+  it('hold no wildcard, and nothing with which one could get more', () => {
+    const hostile = /\*|escalate|bind|impersonate|exec|attach|portforward|proxy|deletecollection/;
+    for (const options of everything) {
+      for (const [role, rules] of Object.entries(rolesOf(options)))
+        expect(
+          rules.filter((one) => hostile.test(one)),
+          role,
+        ).toEqual([]);
+    }
+  });
+
+  it('read no Secret but the one with the certificate, and delete nothing but pods and records', () => {
+    for (const options of everything) {
+      const rules = installation(options).flatMap(rulesIn);
+      const secrets = rules.filter(({ resources }) => resources.includes('secrets'));
+      expect(secrets.map(text)).toEqual(['secrets: create', 'secrets rollout-group-agent-tls: get,list,watch,update']);
+      expect([...new Set(permissions(rules).filter((one) => one.startsWith('delete')))]).toEqual([
+        'delete pods',
+        'delete rolloutruns.rollout-group.dev',
+      ]);
+    }
+  });
+
+  it('are at least those of deploy/rbac.yaml', () => {
+    interface Document {
+      readonly kind: string;
+      readonly rules?: readonly PolicyRule[];
+    }
+    const shipped = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).flatMap((one) => (one.toJS() as Document).rules ?? []);
+    const given = new Set(permissions(installation(optionsOf()).flatMap(rulesIn)));
+    expect(permissions(shipped).filter((one) => !given.has(one))).toEqual([]);
+  });
+
+  it('name every configuration that is installed, and no other', () => {
+    for (const options of everything) {
+      const objects = installation(options);
+      const written = objects
+        .filter(({ metadata }) => metadata.name.startsWith('rollout-group-agent-webhooks'))
+        .flatMap(rulesIn)
+        .flatMap(({ resources, resourceNames = [] }) => resourceNames.map((name) => `${resources[0]} ${name}`));
+      const installed = objects
+        .filter(({ kind }) => kind.endsWith('WebhookConfiguration'))
+        .map(({ kind, metadata }) => `${kind.toLowerCase()}s ${metadata.name}`);
+      expect([...written].sort()).toEqual([...installed].sort());
+    }
+  });
+
+  it('are bound to the account of the agent, each Role by a binding beside it', () => {
+    for (const options of everything) {
+      const objects = installation(options);
+      const roles = objects.filter(({ kind }) => /^(?:Cluster)?Role$/.test(kind));
+      for (const role of roles) {
+        const binding = objects.find((one) => nameOf(one) === nameOf({ ...role, kind: `${role.kind}Binding` }));
+        expect(binding).toMatchObject({
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: role.kind, name: role.metadata.name },
+          subjects: [{ kind: 'ServiceAccount', name: 'rollout-group-agent', namespace: options.namespace }],
+        });
+      }
+    }
+  });
+});
+
+it.each([
+  ['ReplicaTemplate', 'replicatemplates'],
+  ['Policy', 'policies'],
+  ['Gateway', 'gateways'],
+  ['Ingress', 'ingresses'],
+  ['Box', 'boxes'],
+  ['HorizontalPodAutoscaler', 'horizontalpodautoscalers'],
+])('the plural of %s is taken to be %s', (kind, plural) => {
+  expect(pluralOf(kind)).toBe(plural);
+});

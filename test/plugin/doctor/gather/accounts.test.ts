@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { isUnknown } from '../../../../engine/snapshot.ts';
+import type { LeaseFact, PublishedFact } from '../../../../plugin/doctor/check.ts';
+import { readAccounts } from '../../../../plugin/doctor/gather/accounts.ts';
+import { type ClusterAnswers, clusterOf } from '../../cluster-of.ts';
+import { lease } from '../kit.ts';
+
+const account = (namespace: string) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'rollout-group-agent', namespace } });
+const podOf = (namespace: string, name: string, serviceAccountName: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } },
+  spec: { serviceAccountName },
+});
+const decided = (namespace: string, leader: string): PublishedFact => ({ namespace, group: 'ingester', decidedMs: 1, leader });
+
+interface Seen {
+  readonly leases?: readonly LeaseFact[];
+  readonly published?: readonly PublishedFact[];
+  readonly watched?: readonly string[];
+}
+
+/** Account by account: the namespaces that it was asked about, or why it was not. */
+async function accounts(answers: ClusterAnswers, { leases = [lease()], published = [], watched = ['mimir'] }: Seen = {}) {
+  const cluster = clusterOf({ reviews: () => ({ status: { allowed: true } }), ...answers });
+  const facts = await readAccounts(cluster, { watched, pinned: [], leases, published, usualNamespace: 'rollout-group' });
+  return facts.map(({ name, rights }) =>
+    isUnknown(rights)
+      ? [name, rights.unknown]
+      : [name, ...new Set(rights.flatMap(({ right, namespace = '' }) => (right.scope === 'namespace' ? [namespace] : [])))],
+  );
+}
+
+describe('the account whose rights are looked at', () => {
+  it('is that of the pod which holds the Lease', async () => {
+    const objects = { pods: [podOf('rollout-group', 'agent-1', 'other')], serviceaccounts: [account('rollout-group')] };
+    expect(await accounts({ objects })).toEqual([['rollout-group/other', 'mimir']]);
+  });
+
+  it('is the usual one where it exists', async () => {
+    const objects = { serviceaccounts: [account('rollout-group')] };
+    expect(await accounts({ objects })).toEqual([['rollout-group/rollout-group-agent', 'mimir']]);
+    expect(await accounts({ objects, forbidden: ['pods'] })).toEqual([['rollout-group/rollout-group-agent', 'mimir']]);
+  });
+
+  it('is not made up for an agent that runs elsewhere, nor when nobody may look', async () => {
+    expect(await accounts({})).toEqual([
+      [
+        'rollout-group',
+        'no Pod tells the account of agent-1, and there is no ServiceAccount rollout-group/rollout-group-agent; name it with --agent-service-account NAMESPACE/NAME',
+      ],
+    ]);
+    const [[, unknown] = []] = await accounts({ forbidden: ['pods', 'serviceaccounts'] });
+    expect(unknown).toMatch(/^no permission to get serviceaccounts in rollout-group, /);
+  });
+
+  it('is not asked about namespaces that its agent is not told to look after', async () => {
+    const pod = podOf('rollout-group', 'agent-1', 'other');
+    const told = (flag: string) => ({ pods: [{ ...pod, spec: { ...pod.spec, containers: [{ args: ['-v', flag] }] } }] });
+    const look = (flag: string) => {
+      const cluster = clusterOf({ objects: told(flag), reviews: () => ({ status: { allowed: true } }) });
+      return readAccounts(cluster, { watched: ['mimir', 'loki'], pinned: [], leases: [lease()], published: [], usualNamespace: 'x' });
+    };
+    const [fact] = await look('-namespaces=loki,tempo');
+    expect(fact?.unwatched).toEqual({ namespaces: ['mimir'], told: '-namespaces=loki,tempo' });
+    const rights = fact === undefined || isUnknown(fact.rights) ? [] : fact.rights;
+    expect(new Set(rights.map(({ namespace }) => namespace))).toEqual(new Set(['loki', 'rollout-group', undefined]));
+    expect((await look('-namespaces=*'))[0]).not.toHaveProperty('unwatched');
+  });
+
+  it('needs rights to ReplicaTemplates only where a group mirrors one', async () => {
+    const objects = { serviceaccounts: [account('rollout-group')] };
+    const cluster = clusterOf({ objects, reviews: () => ({ status: { allowed: false } }) });
+    const question = { watched: ['mimir', 'loki'], pinned: [], leases: [lease()], published: [], usualNamespace: 'rollout-group' };
+    const asked = async (mirroring: readonly string[]) => {
+      const [fact] = await readAccounts(cluster, { ...question, mirroring });
+      const rights = fact === undefined || isUnknown(fact.rights) ? [] : fact.rights;
+      return rights.flatMap(({ right, namespace }) => (right.resource === 'replicatemplates' ? [`${right.verb} ${namespace}`] : []));
+    };
+    expect(await asked([])).toEqual([]);
+    expect(await asked(['loki'])).toEqual(['get loki', 'list loki', 'watch loki']);
+  });
+
+  it('is, in each namespace, that of the agent which decides there', async () => {
+    const leases = [lease({ namespace: 'mimir' }), lease({ namespace: 'loki', holder: 'agent-2' })];
+    const objects = { serviceaccounts: [account('mimir'), account('loki')] };
+    const watched = ['mimir', 'loki', 'tempo'];
+    expect(await accounts({ objects }, { leases, watched, published: [decided('tempo', 'agent-2')] })).toEqual([
+      ['mimir/rollout-group-agent', 'mimir'],
+      ['loki/rollout-group-agent', 'loki', 'tempo'],
+    ]);
+    const shared = await accounts({ objects }, { leases, watched });
+    expect(shared[2]).toEqual(['tempo', expect.stringMatching(/^several agents are there, and which one decides in tempo is not known/)]);
+  });
+});

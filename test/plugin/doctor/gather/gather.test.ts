@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../../engine/decide/decide.ts';
+import type { RuleResult } from '../../../../engine/decision.ts';
+import { publishedDecision } from '../../../../engine/publish/decision.ts';
+import { statusMapName } from '../../../../engine/publish/status-map.ts';
+import { gatherFacts } from '../../../../plugin/doctor/gather/gather.ts';
+import { group } from '../../../kit/groups.ts';
+import { kitNowMs } from '../../../kit/objects.ts';
+import { snapshotOf } from '../../../kit/snapshots.ts';
+import { clusterOf } from '../../cluster-of.ts';
+
+const configMap = (name: string, labels: Readonly<Record<string, string>>, data: Readonly<Record<string, string>>) => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'mimir', labels } },
+  data,
+});
+
+function factsOf(configmaps: readonly ReturnType<typeof configMap>[]) {
+  return gatherFacts(clusterOf({ objects: { configmaps } }), { namespaces: ['mimir'] }, () => kitNowMs);
+}
+
+describe('what doctor reads', () => {
+  it('of a ledger: whether its group is handed back, and since when nothing defines it', async () => {
+    const ledger = { 'rollout-group.dev/document': 'ledger' };
+    const released = { ...ledger, 'rollout-group.dev/on-policy-deleted': 'release' };
+    const text = JSON.stringify({ release: { goneMs: 5 } });
+    const { ledgers } = await factsOf([
+      configMap('held', ledger, { ledger: text }),
+      configMap('gone', released, { ledger: text }),
+      configMap('broken', released, { ledger: 'no JSON' }),
+      configMap('other', {}, {}),
+    ]);
+    expect(ledgers).toEqual([
+      { namespace: 'mimir', name: 'held' },
+      { namespace: 'mimir', name: 'gone', isReleased: true, goneMs: 5 },
+      { namespace: 'mimir', name: 'broken', isReleased: true },
+    ]);
+  });
+
+  it('of a decision: what holds pinned pods until somebody has looked, and not what goes on by itself', async () => {
+    const one = group({ rollout: { strategy: 'pinned' } });
+    const snapshot = snapshotOf({ groups: [one] });
+    const published = publishedDecision({ group: one, decision: decideGroup(snapshot, one), snapshot, atMs: kitNowMs });
+    const wait = (extra: Partial<RuleResult>): RuleResult => ({
+      rule: 'pin-applied',
+      outcome: 'wait',
+      fact: 'a-0 at a-1 came back 2 times',
+      ...extra,
+    });
+    const misplaced = async (result: RuleResult) => {
+      const decision = JSON.stringify({ ...published, waits: [{ ...result, sinceMs: kitNowMs, zones: ['a'] }] });
+      const status = configMap(statusMapName(one.name), {}, { decision });
+      const { published: found } = await factsOf([status]);
+      return 'unknown' in found ? [found.unknown] : found.map((fact) => fact.misplaced);
+    };
+    expect(await misplaced(wait({}))).toEqual(['a-0 at a-1 came back 2 times']);
+    expect(await misplaced(wait({ earliestMs: kitNowMs }))).toEqual([undefined]);
+  });
+});

@@ -1,0 +1,233 @@
+import { describe, expect, it } from 'vitest';
+import type { Actor, Json } from '../../../simulation/server/request.ts';
+import { History, type PinText } from './history.ts';
+
+const setResource = 'statefulsets.apps';
+const holding = 1_000_000;
+const person: Actor = { user: 'kubernetes-admin' };
+
+/** Zones whose pods are made at `r1` unless they are pinned, and that ask for `r2`. */
+function pinnedZones(): History {
+  const history = new History({ strategy: 'pinned' });
+  for (const set of ['ing-a', 'ing-b', 'ing-c']) {
+    move(history, set, holding, person);
+    say(history, set, { currentRevision: 'r1' });
+  }
+  return history.advance(20_000);
+}
+
+function say(history: History, set: string, status: Json): void {
+  history.change(setResource, set, (object) => ({ status: { ...(object['status'] as Json), ...status } }));
+}
+
+function move(history: History, set: string, partition: number, actor: Actor = history.agent()): void {
+  const updateStrategy = { type: 'RollingUpdate', rollingUpdate: { partition } };
+  history.change(setResource, set, ({ spec }) => ({ spec: { ...(spec as Json), updateStrategy } }), actor);
+}
+
+function pin(pod: string, revision = 'r2'): PinText {
+  return { zone: pod.slice(4, 5), ordinal: Number(pod.slice(6)), revision };
+}
+
+/** The ledger as an agent writes it. */
+function note(history: History, pins: readonly PinText[], claimed: readonly string[] = []): void {
+  history.announce(
+    claimed.map((pod) => history.claimOf(pod)),
+    history.agent(),
+    1,
+    pins,
+  );
+}
+
+/** An agent pins the pod and takes it away; it comes back as it should, or without the webhook. */
+function pinned(history: History, pod: string, isAway = false): void {
+  history.renew();
+  note(history, [pin(pod)], [pod]);
+  history.take(pod);
+  history.advance(5_000).comeBack(pod, isAway ? { isAway } : { revision: 'r2' });
+  history.advance(20_000);
+}
+
+/** Somebody else takes the pod away. */
+function lose(history: History, pod: string): void {
+  history.take(pod, person);
+  history.advance(5_000);
+}
+
+describe('a pod that comes back', () => {
+  it('at the revision to which it is pinned breaks nothing', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    expect(history.broken()).toEqual([]);
+  });
+
+  it('as it was breaks nothing, wherever that is', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    lose(history, 'ing-a-2');
+    history.comeBack('ing-a-2', { revision: 'r2' });
+    lose(history, 'ing-a-1');
+    history.comeBack('ing-a-1');
+    expect(history.found('S6')).toEqual([]);
+  });
+
+  it('at the current revision though the ledger pins it is found', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    lose(history, 'ing-a-2');
+    history.comeBack('ing-a-2');
+    expect(history.found('S6')).toEqual(['ing-a-2 comes back at r1, after r2, and should at r2']);
+  });
+
+  it('at the update revision without a decision is found', () => {
+    const history = pinnedZones();
+    lose(history, 'ing-a-2');
+    note(history, [pin('ing-a-2')]);
+    history.comeBack('ing-a-2', { revision: 'r2' });
+    expect(history.found('S6')).toEqual(['ing-a-2 comes back at r2, after r1, and should at r1']);
+  });
+
+  it('at a revision that nobody asks for is found', () => {
+    const history = pinnedZones();
+    lose(history, 'ing-a-2');
+    history.comeBack('ing-a-2', { revision: 'r0' });
+    expect(history.found('S6')).toContain('ing-a-2 is made at r0, for which neither the StatefulSet controller nor the ledger asks');
+  });
+
+  it('while the webhook is away comes back as the StatefulSet controller asks', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    lose(history, 'ing-a-2');
+    history.comeBack('ing-a-2', { isAway: true });
+    expect(history.found('S6')).toEqual([]);
+    lose(history, 'ing-a-2');
+    history.comeBack('ing-a-2', { isAway: true, revision: 'r2' });
+    expect(history.found('S6')).toEqual(['ing-a-2 is made at r2, for which neither the StatefulSet controller nor the ledger asks']);
+  });
+
+  it("is the StatefulSet controller's doing above the partition, or of a past that it works with", () => {
+    const history = pinnedZones();
+    lose(history, 'ing-a-2');
+    history.comeBack('ing-a-2', { asked: 'r0' });
+    lose(history, 'ing-a-1');
+    history.comeBack('ing-a-1', { asked: 'r2' });
+    expect(history.found('S6')).toEqual([]);
+  });
+});
+
+describe('a pod that an agent takes away', () => {
+  it('is pinned before', () => {
+    const history = pinnedZones();
+    history.announceAndTake('ing-a-2');
+    expect(history.found('S19')).toEqual(['a1 takes ing-a-2 away, and the ledger says nothing of its successor']);
+  });
+
+  it('is pinned to what is asked for', () => {
+    const history = pinnedZones();
+    note(history, [pin('ing-a-2', 'r0')], ['ing-a-2']);
+    history.take('ing-a-2');
+    expect(history.found('S19')).toEqual(['a1 takes ing-a-2 away, and the ledger says that it comes back at r0']);
+  });
+
+  it('goes twice in vain and not a third time', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2', true);
+    pinned(history, 'ing-a-2', true);
+    expect(history.broken()).toEqual([]);
+    pinned(history, 'ing-a-2', true);
+    expect(history.found('S7')).toEqual(['a1 takes ing-a-2 away for the 3. time, and it never came back at r2']);
+  });
+
+  it('goes again when a person says so', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2', true);
+    pinned(history, 'ing-a-2', true);
+    history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'retry' }, spec: { group: 'ing', action: 'retry' } });
+    pinned(history, 'ing-a-2', true);
+    pinned(history, 'ing-a-2', true);
+    expect(history.broken()).toEqual([]);
+  });
+
+  it('holds no other zone when it came back without the webhook, and does while it is down', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2', true);
+    pinned(history, 'ing-b-2');
+    expect(history.found('S8')).toEqual([]);
+    history.take('ing-c-2');
+    history.advance(1_000);
+    history.take('ing-a-1');
+    expect(history.found('S8')).toEqual(['a1 takes ing-a-1 away before ing-c-2 settled']);
+  });
+
+  it('goes for another revision as often', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2', true);
+    pinned(history, 'ing-a-2', true);
+    say(history, 'ing-a', { updateRevision: 'r3' });
+    history.advance(20_000);
+    note(history, [pin('ing-a-2', 'r3')], ['ing-a-2']);
+    history.take('ing-a-2');
+    expect(history.found('S7')).toEqual([]);
+  });
+});
+
+describe('what a pod comes back at', () => {
+  it('is not forgotten while it stands', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    note(history, []);
+    expect(history.found('S6')).toEqual(['a1 forgets that ing-a-2 comes back at r2']);
+  });
+
+  it('is forgotten when the StatefulSet controller makes it so', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    say(history, 'ing-a', { currentRevision: 'r2' });
+    note(history, []);
+    expect(history.found('S6')).toEqual([]);
+  });
+
+  it('may become what is asked for now', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    say(history, 'ing-a', { updateRevision: 'r3' });
+    note(history, [pin('ing-a-2', 'r3')], ['ing-a-2']);
+    expect(history.found('S6')).toEqual([]);
+  });
+
+  it('is said no more at the end', () => {
+    const history = pinnedZones();
+    pinned(history, 'ing-a-2');
+    history.end();
+    expect(history.found('L4').at(-1)).toBe('at the end the ledger still says that pod 2 of zone a comes back at r2');
+  });
+});
+
+describe('a partition', () => {
+  it('is raised when the ledger says what pods come back at', () => {
+    const history = pinnedZones();
+    move(history, 'ing-a', 2, person);
+    history.replace('ing-a-2', 'r2');
+    history.advance(20_000);
+    note(history, [pin('ing-a-2')]);
+    move(history, 'ing-a', holding);
+    expect(history.found('S6')).toEqual([]);
+  });
+
+  it('is not raised before', () => {
+    const history = pinnedZones();
+    move(history, 'ing-a', 2, person);
+    history.replace('ing-a-2', 'r2');
+    history.advance(20_000);
+    move(history, 'ing-a', holding);
+    expect(history.found('S6')).toEqual([
+      `a1 writes the partition ${holding} of ing-a before the ledger says that ing-a-2 comes back at r2`,
+    ]);
+  });
+
+  it('is never written as anything else', () => {
+    const history = pinnedZones();
+    move(history, 'ing-a', 3);
+    expect(history.found('S6')).toEqual(['a1 writes the partition 3 of ing-a']);
+  });
+});

@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest';
+import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import type { PlacementGuard } from '../../../webhook/env.ts';
+import { pinEndpoint } from '../../../webhook/native/pin-endpoint.ts';
+import { decide } from '../../../webhook/review/decide.ts';
+import type { Answer, Review } from '../../../webhook/review/review.ts';
+import { group } from '../../kit/groups.ts';
+import { type Served, status, virtualEnv } from '../../kit/virtual-env.ts';
+import { applyPatch, type Json } from './json-patch.ts';
+
+const uid = 'set-uid';
+const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'ingester-zone-a', uid, controller: true };
+const pinned = group({ rollout: { strategy: 'pinned' } });
+const ledger: Ledger = {
+  ...{ namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] },
+  pins: [{ zone: 'a', ordinal: 1001, revision: 'r2', placements: 1 }],
+};
+
+function template(version: number): Json {
+  return {
+    metadata: { labels: { name: 'ingester', version: `v${version}` } },
+    spec: { containers: [{ name: 'ingester', image: `mimir:${version}` }] },
+  };
+}
+
+function revision(version: number, controller: Json = owner): Json {
+  return {
+    ...{ apiVersion: 'apps/v1', kind: 'ControllerRevision', revision: version },
+    metadata: { name: `r${version}`, namespace: 'mimir', ownerReferences: [controller] },
+    data: { spec: { template: { ...template(version), $patch: 'replace' } } },
+  };
+}
+
+/** A set whose ordinals start at 1000. */
+function podObject(ordinal = 1001): Json {
+  const name = `ingester-zone-a-${ordinal}`;
+  const { metadata, spec } = template(1) as { readonly metadata: { readonly labels: Json }; readonly spec: Json };
+  const labels = { ...metadata.labels, 'controller-revision-hash': 'r1', 'apps.kubernetes.io/pod-index': String(ordinal) };
+  return {
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: { name, namespace: 'mimir', labels, ownerReferences: [owner], creationTimestamp: null },
+    spec: { ...spec, hostname: name, volumes: [{ name: 'data', persistentVolumeClaim: { claimName: `data-${name}` } }] },
+    status: {},
+  };
+}
+
+function reviewOf(object: Json | undefined = podObject(), changes: Partial<Review> = {}): Review {
+  return {
+    ...{ apiVersion: 'admission.k8s.io/v1', uid: 'review-1', subresource: '', operation: 'CREATE', dryRun: false },
+    kind: { group: '', version: 'v1', kind: 'Pod' },
+    resource: { group: '', version: 'v1', resource: 'pods' },
+    user: { name: 'system:serviceaccount:kube-system:statefulset-controller', groups: [] },
+    ...{ namespace: 'mimir', name: 'ingester-zone-a-1001' },
+    ...(object === undefined ? {} : { object }),
+    ...changes,
+  };
+}
+
+interface WorldChanges extends Partial<PlacementGuard> {
+  /** What is served under the name of a ControllerRevision; nothing is answered to 'silence'. */
+  readonly revisions?: Readonly<Record<string, Json | Served | 'silence'>>;
+}
+
+function newWorld({ revisions = { r1: revision(1), r2: revision(2) }, ...guard }: WorldChanges = {}) {
+  const asked: string[] = [];
+  const warned: unknown[] = [];
+  const env = virtualEnv({
+    serve: ({ method, pathname }) => {
+      asked.push(`${method} ${pathname}`);
+      const name = /\/controllerrevisions\/([^/]+)$/.exec(pathname)?.[1] ?? '';
+      const found = revisions[name];
+      if (found === 'silence') return new Promise<Served>(() => undefined);
+      if (found === undefined) return status(404, 'NotFound', 'there is none', { name, kind: 'controllerrevisions' });
+      return 'status' in found && 'body' in found ? (found as Served) : { status: 200, body: found };
+    },
+  });
+  const silent = (): void => undefined;
+  const log = { debug: silent, info: silent, error: silent, warn: (_: string, fields?: object) => void warned.push(fields) };
+  const endpoint = pinEndpoint({
+    env: { ...env, log },
+    guard: { groups: () => [pinned], uidOf: () => uid, ledger: async () => ledger, ...guard },
+  });
+  return {
+    ...{ env, asked, warned, endpoint },
+    /** As the server asks: late and failed answers are those of `onFailure`. */
+    ask: async (review: Review = reviewOf()): Promise<Answer> => {
+      const late = new AbortController();
+      const forget = env.timers.after(4_000, () => late.abort());
+      const call = { deadlineMs: env.clock.monotonicMs() + 4_000, signal: late.signal };
+      const { answer, failure } = await env.finish(decide(review, { endpoint, call, isOverloaded: false, log }), 10_000);
+      forget();
+      expect(failure).not.toBe('error');
+      return answer;
+    },
+  };
+}
+
+/** Allowed as it is, with one warning. */
+function unchanged(why: string): Answer {
+  return { allowed: true, warnings: [expect.stringContaining(why)], auditAnnotations: { outcome: 'unplaced' } };
+}
+
+describe('the creation of a pod', () => {
+  it('is patched where its ordinal is pinned: image and label together, and no more than differs', async () => {
+    const { ask, asked } = newWorld();
+    const review = reviewOf();
+    const { patch = [], ...answer } = await ask(review);
+    expect(answer).toEqual({
+      allowed: true,
+      auditAnnotations: { outcome: 'pinned', group: 'mimir/ingester', from: 'r1', to: 'r2' },
+    });
+    expect(patch).toEqual([
+      { op: 'test', path: '/metadata/labels/controller-revision-hash', value: 'r1' },
+      { op: 'replace', path: '/metadata/labels/version', value: 'v2' },
+      { op: 'replace', path: '/metadata/labels/controller-revision-hash', value: 'r2' },
+      { op: 'replace', path: '/spec/containers/0/image', value: 'mimir:2' },
+    ]);
+    const made = applyPatch(review.object ?? {}, patch);
+    expect(made['metadata']).toMatchObject({ labels: { 'controller-revision-hash': 'r2', version: 'v2' } });
+    expect(asked.sort()).toEqual(['r1', 'r2'].map((name) => `GET /apis/apps/v1/namespaces/mimir/controllerrevisions/${name}`));
+    // Asked again about what has come of it, it says nothing more.
+    const again = newWorld();
+    expect([await again.ask(reviewOf(made)), again.asked]).toEqual([{ allowed: true }, []]);
+  });
+
+  it('is answered alike on a dry run', async () => {
+    expect(await newWorld().ask(reviewOf(podObject(), { dryRun: true }))).toEqual(await newWorld().ask());
+  });
+
+  it('of another ordinal is let through, and no revision is read for it', async () => {
+    const { ask, asked } = newWorld();
+    expect(await ask(reviewOf(podObject(1000)))).toEqual({ allowed: true });
+    expect(asked).toEqual([]);
+  });
+
+  it.each<[string, Review, WorldChanges]>([
+    ['in a group of another strategy', reviewOf(), { groups: () => [group()] }],
+    ['in no group', reviewOf(), { groups: () => [] }],
+    ['of nobody', reviewOf({ ...podObject(), metadata: { name: 'a' } }), {}],
+    ['that is none', reviewOf(podObject(), { operation: 'UPDATE' }), {}],
+    ['that is an eviction', reviewOf(podObject(), { subresource: 'eviction' }), {}],
+    ['without an object', { ...reviewOf(), object: undefined } as unknown as Review, {}],
+  ])('%s is let through without a word, and nothing is asked for it', async (_, review, changes) => {
+    let reads = 0;
+    const counting = async (): Promise<Ledger> => {
+      reads += 1;
+      return ledger;
+    };
+    const { ask, asked } = newWorld({ ledger: counting, ...changes });
+    expect(await ask(review)).toEqual({ allowed: true });
+    expect([asked, reads]).toEqual([[], 0]);
+  });
+
+  it.each<[string, WorldChanges]>([
+    ['policies and objects are not known yet', { groups: () => ({ unknown: 'policies and objects are not known yet' }) }],
+    ['is that of loki/store', { ledger: () => Promise.reject(new Error('the ledger of mimir/ingester is that of loki/store')) }],
+    ['ControllerRevision r2 is not there any more', { revisions: { r1: revision(1) } }],
+    ['the API server answered 403', { revisions: { r1: revision(1), r2: status(403, 'Forbidden') } }],
+    ['the API server did not answer', { revisions: { r1: 'silence', r2: revision(2) } }],
+    ['it belongs to another object', { revisions: { r1: revision(1), r2: revision(2, { ...owner, uid: 'other' }) } }],
+    ['was made anew', { uidOf: () => 'another-uid' }],
+    ['the webhook came to no decision in time', { ledger: () => new Promise<never>(() => undefined) }],
+  ])('is let through as it is, with a warning, when %s', async (why, changes) => {
+    const { ask } = newWorld(changes);
+    const answer = await ask();
+    expect(answer).toEqual(unchanged(why));
+    expect(answer.warnings?.[0]).toMatch(/^pod ingester-zone-a-1001 is made at revision r1/);
+    expect(Buffer.byteLength(answer.warnings?.[0] ?? '')).toBeLessThanOrEqual(250);
+  });
+
+  it('whose name and labels disagree is let through as it is, with a warning only where pods are pinned', async () => {
+    const object = podObject();
+    const metadata = { ...(object['metadata'] as Json), name: 'ingester-zone-a-7' };
+    expect(await newWorld().ask(reviewOf({ ...object, metadata }))).toEqual(unchanged('disagree'));
+    expect(await newWorld({ groups: (): readonly GroupDefinition[] => [group()] }).ask(reviewOf({ ...object, metadata }))).toEqual({
+      allowed: true,
+    });
+  });
+
+  it('counts on the copy in the ledger when the revision is gone', async () => {
+    const kept = { ...ledger, templates: [{ zone: 'a', revision: 'r2', template: template(2) }] };
+    const { patch } = await newWorld({ revisions: { r1: revision(1) }, ledger: async () => kept }).ask();
+    expect(patch?.at(-1)).toEqual({ op: 'replace', path: '/spec/containers/0/image', value: 'mimir:2' });
+  });
+
+  it('is told in the log when it stays as it is', async () => {
+    const { ask, warned } = newWorld({ revisions: {} });
+    await ask();
+    expect(warned).toEqual([expect.objectContaining({ namespace: 'mimir', problem: expect.stringContaining('r2') })]);
+    expect(isUnknown(ledger)).toBe(false);
+  });
+});

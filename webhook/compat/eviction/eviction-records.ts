@@ -1,0 +1,162 @@
+// Announced evictions under a budget whose StatefulSets are not one group: a ConfigMap per budget, written by compare-and-swap.
+import { isStatus } from '../../../cluster/request/failure.ts';
+import { isJsonObject } from '../../../cluster/request/json.ts';
+import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
+import { SharedObject } from '../../../cluster/shared/shared-object.ts';
+import { hashText } from '../../../engine/hash.ts';
+import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
+import { isUnknown, type Known, type Ledger } from '../../../engine/snapshot.ts';
+import type { WebhookEnv } from '../../env.ts';
+
+/** Whose record it is. */
+export interface RecordIdentity {
+  readonly namespace: string;
+  /** Name of the ZoneAwarePodDisruptionBudget. */
+  readonly budget: string;
+}
+
+/** A record has the form of a ledger with claims alone; their zones are StatefulSets. */
+export interface EvictionRecords {
+  /** As it is stored now, from the quorum. Rejects when it cannot be read or is not understood. */
+  readonly read: (identity: RecordIdentity) => Promise<Ledger>;
+  /** Stores `next` if the record is still `base`. False when it is not; rejects when that cannot be told. */
+  readonly write: (identity: RecordIdentity, base: Ledger, next: Ledger) => Promise<boolean>;
+}
+
+export interface RecordsOptions {
+  readonly isAlone: () => boolean;
+  readonly onDegraded?: ((message: string) => void) | undefined;
+}
+
+/** The value of the document label: a record is no ledger of a group. */
+const recordLabel = 'evictions';
+
+/** The most bytes of the name of an object. */
+const longestName = 253;
+
+/** Each request; below the deadline of a handler, so that one attempt more fits. */
+const timeoutMs = 4000;
+
+class RecordChanged extends Error {
+  override readonly name = 'RecordChanged';
+}
+
+/** Name of the ConfigMap that holds the record of a budget. */
+export function recordName(budget: string): string {
+  const name = `rollout-group-evictions-${budget}`;
+  return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
+}
+
+/** The records. Where ConfigMaps are forbidden, they stay in memory if no other process answers evictions, which is said once. */
+export function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: RecordsOptions): EvictionRecords {
+  const shared = new Map<string, SharedObject<Ledger>>();
+  const memory = new Map<string, Ledger>();
+  let isDegraded = false;
+
+  const objectOf = (identity: RecordIdentity): SharedObject<Ledger> => {
+    const known = shared.get(keyOf(identity));
+    if (known !== undefined) return known;
+    const object = new SharedObject<Ledger>({
+      env,
+      resource: resources.configMaps,
+      namespace: identity.namespace,
+      name: recordName(identity.budget),
+      decode: (stored) => orThrow(decode(stored, identity)),
+      encode,
+      // Whoever asked for the eviction asks again; a handler has no time for pauses.
+      retries: 0,
+      timeoutMs,
+      site: 'evictionRecord',
+    });
+    shared.set(keyOf(identity), object);
+    return object;
+  };
+
+  const orMemory = async <Value>(attempt: () => Promise<Value>, inMemory: () => Value): Promise<Value> => {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isStatus(error, 403) || !isAlone()) throw error;
+      if (!isDegraded) {
+        isDegraded = true;
+        const message = `announced evictions are kept in memory alone and lost with this process, which must be the only one: ${error.message}`;
+        env.log.error('announced evictions cannot be stored', { problem: error.message, consequence: message });
+        onDegraded?.(message);
+      }
+      return inMemory();
+    }
+  };
+
+  return {
+    read: (identity) =>
+      orMemory(
+        async () => {
+          const { value } = await objectOf(identity).read();
+          // What was kept while the server refused is still true after it has changed its mind.
+          return joined(value, memory.get(keyOf(identity)));
+        },
+        () => memory.get(keyOf(identity)) ?? empty(identity),
+      ),
+    write: (identity, base, next) =>
+      orMemory(
+        async () => {
+          const kept = memory.get(keyOf(identity));
+          const isSame = await replaced(objectOf(identity), next, (current) => textOf(joined(current, kept)) === textOf(base));
+          if (isSame) memory.delete(keyOf(identity));
+          return isSame;
+        },
+        () => {
+          const isSame = textOf(memory.get(keyOf(identity)) ?? empty(identity)) === textOf(base);
+          if (isSame) memory.set(keyOf(identity), next);
+          return isSame;
+        },
+      ),
+  };
+}
+
+async function replaced(object: SharedObject<Ledger>, next: Ledger, isBase: (current: Ledger) => boolean): Promise<boolean> {
+  try {
+    await object.update((current) => {
+      if (!isBase(current)) throw new RecordChanged('another process wrote the record');
+      return next;
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof RecordChanged) return false;
+    throw error;
+  }
+}
+
+function joined(record: Ledger, kept: Ledger | undefined): Ledger {
+  if (kept === undefined) return record;
+  const uids = new Set(record.claims.map(({ uid }) => uid));
+  return { ...record, claims: [...record.claims, ...kept.claims.filter(({ uid }) => !uids.has(uid))] };
+}
+
+function keyOf({ namespace, budget }: RecordIdentity): string {
+  return `${namespace}/${budget}`;
+}
+
+function empty({ namespace, budget }: RecordIdentity): Ledger {
+  return { namespace, group: budget, claims: [], downscales: [], preparations: [] };
+}
+
+function decode(object: KubernetesObject | undefined, { namespace, budget }: RecordIdentity): Known<Ledger> {
+  const data = object?.['data'];
+  const text = isJsonObject(data) ? data[ledgerKey] : undefined;
+  return decodeLedger(typeof text === 'string' ? text : undefined, { namespace, group: budget });
+}
+
+function encode(record: Ledger) {
+  return { metadata: { labels: { [ledgerLabel.key]: recordLabel } }, data: { [ledgerKey]: textOf(record) } };
+}
+
+/** The text that is stored; the order of lists does not matter in it. */
+function textOf(record: Ledger): string {
+  return orThrow(encodeLedger(record));
+}
+
+function orThrow<Value>(value: Known<Value>): Value {
+  if (isUnknown(value)) throw new Error(value.unknown);
+  return value;
+}

@@ -1,0 +1,221 @@
+// /admission/pod-eviction: evictions under ZoneAwarePodDisruptionBudgets, decided as grafana/rollout-operator does, and agreed among replicas.
+import { zoneBudgetsFor } from '../../../engine/disruption/budget.ts';
+import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict } from '../../../engine/disruption/disruption.ts';
+import type { ObservedPod } from '../../../engine/observe/objects.ts';
+import {
+  type Claim,
+  isUnknown,
+  type PodsView,
+  type Snapshot,
+  type StatefulSetView,
+  type ZoneBudgetView,
+} from '../../../engine/snapshot.ts';
+import type { NativePreview, WebhookEnv } from '../../env.ts';
+import { isDryRun } from '../../review/dry-run.ts';
+import { type Answer, type Call, type Endpoint, leftMs, type Review } from '../../review/review.ts';
+import { unusableFor, type ZoneBudgets } from '../zpdb.ts';
+import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
+import { listMembers, listPodsOf, readOwner, readPod } from './pod-eviction-reads.ts';
+import { Turns } from './pod-eviction-turns.ts';
+
+/** The label `reason` of `zpdb_eviction_requests_total`. The last two are answers that the original does not have. */
+export type EvictionReason = DisruptionReason | 'invalid-request' | 'pod-not-found' | 'err: eviction-not-recorded' | 'err: internal';
+
+/** Hears of requests, for metrics. */
+export interface EvictionObserver {
+  /** A request has begun, waiting for others under the same budget included. */
+  readonly onBegin?: () => void;
+  /** It is over: once for each that has begun. */
+  readonly onEnd?: (outcome: { readonly reason: EvictionReason; readonly code: number }) => void;
+}
+
+export interface PodEvictionOptions {
+  readonly budgets: ZoneBudgets;
+  readonly cache: EvictionCache;
+  readonly observer?: EvictionObserver;
+  /** What native enforcement says of the same eviction, where it is on: what it would refuse is not announced. */
+  readonly native?: NativePreview;
+}
+
+interface Outcome {
+  readonly allowed: boolean;
+  readonly code: number;
+  readonly reason: EvictionReason;
+  readonly message: string;
+  /** What is answered instead, in the words of whoever refuses. */
+  readonly answer?: Answer;
+}
+
+/** So often an eviction is looked at again because another one was granted meanwhile; each time one of the competitors has its answer. */
+const mostAttempts = 8;
+
+/** The endpoint. Whatever it cannot find out denies; code 429 is what drains try again. */
+export function podEviction(env: WebhookEnv, { budgets, cache, observer = {}, native }: PodEvictionOptions): Endpoint {
+  const turns = new Turns();
+  const asks = { env, budgets, cache, turns, native: native ?? (async () => undefined) };
+  return {
+    path: '/admission/pod-eviction',
+    handle: async (review, call) => {
+      observer.onBegin?.();
+      let outcome: Outcome = denied(500, 'err: internal', 'the eviction could not be judged');
+      try {
+        outcome = await judged(asks, review, call);
+      } catch (error) {
+        if (!(error instanceof EvictionNotRecorded)) throw error;
+        outcome = denied(429, 'err: eviction-not-recorded', error.message);
+      } finally {
+        observer.onEnd?.({ reason: outcome.reason, code: outcome.code });
+      }
+      return outcome.answer ?? answerOf(outcome);
+    },
+    onFailure: (_review, problem) => answerOf(denied(500, 'err: internal', `the eviction could not be judged: ${problem}`)),
+  };
+}
+
+interface Asks {
+  readonly env: WebhookEnv;
+  readonly budgets: ZoneBudgets;
+  readonly cache: EvictionCache;
+  readonly turns: Turns;
+  readonly native: NativePreview;
+}
+
+async function judged(asks: Asks, review: Review, call: Call): Promise<Outcome> {
+  const { operation, subresource, namespace, name } = review;
+  if (operation !== 'CREATE') return invalid(`the operation is ${operation || 'missing'}; only CREATE is an eviction`);
+  if (subresource !== 'eviction') return invalid(`the subresource is ${subresource || 'missing'}; only eviction is handled`);
+  if (namespace === '' || name === '') return invalid('an eviction needs both the namespace and the name of a pod');
+  const remainingMs = (): number => timeLeftMs(asks.env, call);
+  const pod = await readPod(asks.env, { namespace, name }, remainingMs());
+  if (isUnknown(pod)) return denied(400, 'pod-not-found', pod.unknown);
+  const inForce = asks.budgets.inForce(namespace);
+  const usable = isUnknown(inForce) ? [] : inForce.usable;
+  const first = verdictOn(asks.env, { pod, set: undefined, budgets: usable });
+  if (first.reason === 'pod-not-ready') return first;
+  // The original does not start before it knows; here a drain is told to come again.
+  if (isUnknown(inForce)) return denied(429, 'cfg-not-found', `disruption budgets could not be read: ${inForce.unknown}`);
+  const unusable = unusableFor(inForce, pod.labels);
+  if (unusable !== undefined) return denied(400, 'cfg-not-found', `${unusable.problem}; repair or delete the budget`);
+  const [budget] = zoneBudgetsFor(usable, namespace, pod.labels);
+  if (first.reason !== 'sts-no-found' || budget === undefined) return first;
+  const set = await readOwner(asks.env, pod, remainingMs());
+  if (isUnknown(set)) return denied(500, 'sts-no-found', set.unknown);
+  const second = verdictOn(asks.env, { pod, set, budgets: usable, statefulSets: [set] });
+  if (second.reason !== 'min-sts-not-found') return second;
+  let native: Promise<Answer | undefined> | undefined;
+  const refusedNatively = (): Promise<Answer | undefined> => {
+    native ??= asks.native(review, call);
+    return native;
+  };
+  // Under one budget one after the other, so that requests of one process do not compete with each other.
+  return asks.turns.take(`${namespace}/${budget.name}`, () =>
+    underBudget(asks, { pod, set, budget, user: review.user.name, isDryRun: isDryRun(review), remainingMs, refusedNatively }),
+  );
+}
+
+interface BudgetQuestion {
+  readonly pod: ObservedPod;
+  readonly set: StatefulSetView;
+  readonly budget: ZoneBudgetView;
+  readonly user: string;
+  readonly isDryRun: boolean;
+  /** Throws when no time is left. */
+  readonly remainingMs: () => number;
+  readonly refusedNatively: () => Promise<Answer | undefined>;
+}
+
+async function underBudget(asks: Asks, question: BudgetQuestion): Promise<Outcome> {
+  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+    const outcome = await attempted(asks, question);
+    if (outcome !== undefined) return outcome;
+  }
+  const why = `${mostAttempts} times other disruptions under ${question.budget.name} were announced while this one was judged`;
+  throw new EvictionNotRecorded(`${why}; it is tried again`);
+}
+
+/** Undefined when another disruption was announced meanwhile. */
+async function attempted({ env, cache }: Asks, question: BudgetQuestion): Promise<Outcome | undefined> {
+  const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = question;
+  const listed = await listMembers(env, budget, remainingMs());
+  const sets = withOwn(isUnknown(listed) ? [] : listed, set);
+  const early = verdictOn(env, { pod, set, budgets: [budget], statefulSets: sets });
+  if (early.reason === 'min-sts-not-found' && isUnknown(listed)) return { ...early, message: `${early.message}: ${listed.unknown}` };
+  if (early.reason !== 'err: sts-pod-status-not-determined') return early;
+  const names = sets.map(({ name }) => name);
+  const open = await cache.open({ namespace: budget.namespace, budget: budget.name, statefulSets: names }, remainingMs);
+  // Partitions are counted in the other zones alone.
+  const counted = budget.partition === undefined ? sets : sets.filter(({ uid }) => uid !== set.uid);
+  const pods = await listPodsOf(env, counted, remainingMs);
+  const nowMs = env.clock.nowMs();
+  const verdict = verdictOn(env, { pod, set, budgets: [budget], statefulSets: sets, pods, claims: open.claims, nowMs });
+  if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
+  // A dry run must change nothing, and an eviction that is only tried out takes nothing from the next one.
+  if (isDryRun) return verdict;
+  // A drain tries for as long as it takes: announced each time, what is refused elsewhere would hold everybody else for ever.
+  const answer = await refusedNatively();
+  if (answer !== undefined) return { allowed: false, code: answer.code ?? 403, reason: 'denied', message: answer.message ?? '', answer };
+  // Whoever is answered for us by now must not have its answer contradicted by an announcement.
+  remainingMs();
+  return (await open.record({ pod, statefulSet: set.name, user, seen: { nowMs, statefulSets: sets, pods } })) ? verdict : undefined;
+}
+
+interface Known {
+  readonly pod: ObservedPod;
+  readonly set: StatefulSetView | undefined;
+  readonly budgets: readonly ZoneBudgetView[];
+  readonly statefulSets?: readonly StatefulSetView[];
+  readonly pods?: readonly PodsView[];
+  readonly claims?: readonly Claim[];
+  readonly nowMs?: number;
+}
+
+/**
+ * The engine's verdict by what is known so far. Its steps come in the order in which things are read, so the first that needs more than that
+ * says so by its reason, and every earlier one is final.
+ */
+function verdictOn(env: WebhookEnv, known: Known): DisruptionVerdict {
+  const { pod, set, budgets, statefulSets = [], pods = [], claims = [], nowMs = env.clock.nowMs() } = known;
+  const zoneBudgets = budgets.filter(({ namespace }) => namespace === pod.namespace);
+  const snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'> = { nowMs, statefulSets, pods, zoneBudgets };
+  return disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction' });
+}
+
+/** The owner is counted even when the budget does not select it. */
+function withOwn(listed: readonly StatefulSetView[], own: StatefulSetView): readonly StatefulSetView[] {
+  return listed.some(({ uid }) => uid === own.uid) ? listed : [...listed, own];
+}
+
+/** Why pods could not be read, which the engine does not repeat. */
+function causeOf({ reason }: DisruptionVerdict, pods: readonly PodsView[]): string {
+  if (reason !== 'err: sts-pod-status-not-determined') return '';
+  const causes = pods.flatMap((view) => (isUnknown(view.pods) ? [view.pods.unknown] : []));
+  return causes.length === 0 ? '' : `: ${causes[0]}`;
+}
+
+function timeLeftMs(env: WebhookEnv, call: Call): number {
+  const left = leftMs(call, env.clock.monotonicMs());
+  if (left <= 0 || call.signal.aborted) throw new Error('no time was left to read what the answer depends on');
+  return left;
+}
+
+function invalid(message: string): Outcome {
+  return denied(400, 'invalid-request', message);
+}
+
+function denied(code: 400 | 429 | 500, reason: EvictionReason, message: string): Outcome {
+  return { allowed: false, code, reason, message };
+}
+
+/** The `reason` that Kubernetes gives each code. */
+const statusReasons: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  403: 'Forbidden',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+};
+
+function answerOf({ allowed, code, reason, message }: Outcome): Answer {
+  if (allowed) return { allowed, code, ...(reason === 'pod-not-ready' ? { warnings: [message] } : {}) };
+  const statusReason = statusReasons[code];
+  return { allowed, code, message, ...(statusReason === undefined ? {} : { reason: statusReason }) };
+}

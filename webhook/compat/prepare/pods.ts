@@ -1,0 +1,119 @@
+// Calls to the pods that are to leave: prepare (POST), or stay (DELETE).
+import { inParallel } from '../../../cluster/pods/parallel.ts';
+import { podUrl } from '../../../cluster/pods/pod-url.ts';
+import { getObject } from '../../../cluster/request/read.ts';
+import { resources } from '../../../cluster/request/resource.ts';
+import type { StatefulSetView } from '../../../engine/snapshot.ts';
+import { annotationKeys } from '../../../policies/adopt/keys.ts';
+import { urlParts } from '../../../policies/adopt/url.ts';
+import type { WebhookEnv } from '../../env.ts';
+import { problemText } from '../parent.ts';
+
+/** A pod that is called. */
+export interface CalledPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly url: string | { readonly problem: string };
+}
+
+export interface CallOptions {
+  /** Of each call, in milliseconds. */
+  readonly timeoutMs: number;
+  /** How long a call that begins now may take at most, in milliseconds. */
+  readonly leftMs: () => number;
+}
+
+/** Of an answer nothing but its status counts. */
+const maxBodyBytes = 65_536;
+
+/** Which setting of a marked StatefulSet is missing, so that no pod of it can be asked; in the order in which the original looks. */
+export function missingSetting({ annotations, serviceName }: Pick<StatefulSetView, 'annotations' | 'serviceName'>): string | undefined {
+  for (const key of [annotationKeys.preparePort, annotationKeys.preparePath]) {
+    if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so no pod can be asked to prepare`;
+  }
+  return serviceName === '' ? 'spec.serviceName is empty, so no pod has a name at which it can be asked to prepare' : undefined;
+}
+
+/** The pods with these ordinals. A slash is put before the path whatever it begins with, so `/path` is asked for as `//path`. */
+export function podsToCall(set: StatefulSetView, ordinals: readonly number[], clusterDomain: string): readonly CalledPod[] {
+  const endpoint = endpointOf(set);
+  return ordinals.map((ordinal) => {
+    const name = `${set.name}-${ordinal}`;
+    const address = { namespace: set.namespace, pod: name, serviceName: set.serviceName, clusterDomain };
+    return { namespace: set.namespace, name, url: 'problem' in endpoint ? endpoint : urlOf(address, endpoint) };
+  });
+}
+
+type Endpoint = Parameters<typeof podUrl>[1];
+
+function endpointOf({ annotations }: StatefulSetView): Endpoint | { readonly problem: string } {
+  const portText = annotations[annotationKeys.preparePort] ?? '';
+  const port = /^\d{1,8}$/.test(portText) ? Number(portText) : Number.NaN;
+  const parts = urlParts(`http://pod/${annotations[annotationKeys.preparePath] ?? ''}`);
+  if (!(port >= 1 && port <= 65_535)) return { problem: `annotation ${annotationKeys.preparePort} is no port` };
+  if (parts === undefined) return { problem: `annotation ${annotationKeys.preparePath} is no path of a URL` };
+  // What Go would percent-encode on its way, or sends as it is.
+  const path = parts.pathAndQuery.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
+  return { scheme: 'http', port, path };
+}
+
+function urlOf(address: Parameters<typeof podUrl>[0], endpoint: Endpoint): CalledPod['url'] {
+  try {
+    return podUrl(address, endpoint);
+  } catch (error) {
+    return { problem: problemText(error) };
+  }
+}
+
+/**
+ * Asks the pods to prepare, in their order and 32 at a time, and answers what went wrong first, if anything. After a failure no other pod is
+ * asked; those under way finish, since they may prepare all the same. A pod that gives no answer and does not exist has nothing to prepare.
+ */
+export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<string | undefined> {
+  let failure: string | undefined;
+  await inParallel(pods, async (pod) => {
+    if (failure !== undefined) return undefined;
+    const result = await ask(env, pod, 'POST', options);
+    if (result === 'done' || (result.isSilent && (await isAbsent(env, pod, options)))) return undefined;
+    failure ??= `${pod.name}: ${result.problem}`;
+    return undefined;
+  });
+  return failure;
+}
+
+/** Tells the pods to stay, every one whatever the others answer. Failures are logged. */
+export async function askToStay(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<void> {
+  await inParallel(pods, async (pod) => {
+    const result = await ask(env, pod, 'DELETE', options);
+    if (result !== 'done') env.log.error('a pod was not told that it stays', { pod: pod.name, problem: result.problem });
+    return undefined;
+  });
+}
+
+type Asked = 'done' | { readonly problem: string; readonly isSilent: boolean };
+
+async function ask(env: WebhookEnv, pod: CalledPod, method: 'POST' | 'DELETE', { timeoutMs, leftMs }: CallOptions): Promise<Asked> {
+  if (typeof pod.url !== 'string') return { problem: pod.url.problem, isSilent: false };
+  const allowedMs = Math.min(timeoutMs, leftMs());
+  if (allowedMs <= 0) return { problem: 'no time was left to call it', isSilent: false };
+  const site = method === 'POST' ? 'prepareDownscale.preparePod' : 'prepareDownscale.withdrawPod';
+  try {
+    const { status } = await env.pods.call({ method, url: pod.url, timeoutMs: allowedMs, maxBodyBytes, site });
+    return status >= 200 && status <= 299 ? 'done' : { problem: `it answered ${status}`, isSilent: false };
+  } catch (error) {
+    return { problem: problemText(error), isSilent: true };
+  }
+}
+
+/** Whether the API server says that there is no such pod; false when it cannot be asked. */
+async function isAbsent(env: WebhookEnv, { namespace, name }: CalledPod, { leftMs }: CallOptions): Promise<boolean> {
+  const timeoutMs = leftMs();
+  if (timeoutMs <= 0) return false;
+  try {
+    const pod = await getObject(env, resources.pods, { namespace, name }, { site: 'prepareDownscale.readPod', timeoutMs });
+    return pod === undefined;
+  } catch (error) {
+    env.log.error('a pod that did not answer could not be looked for', { pod: name, problem: problemText(error) });
+    return false;
+  }
+}

@@ -1,0 +1,181 @@
+// One downscale of a marked StatefulSet: what holds it, its pods prepared, its time recorded, and everything taken back when that fails.
+import { getObject } from '../../../cluster/request/read.ts';
+import { resources } from '../../../cluster/request/resource.ts';
+import { observeStatefulSet } from '../../../engine/observe/objects.ts';
+import { leavingFromTop } from '../../../engine/rules/prepared-rows.ts';
+import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
+import { labelKeys } from '../../../policies/adopt/keys.ts';
+import type { NativePreview, WebhookEnv } from '../../env.ts';
+import type { Answer, Call, Review } from '../../review/review.ts';
+import type { DownscaleTimes, LoadedTimes } from '../downscale-times.ts';
+import type { GroupLocks } from '../group-lock.ts';
+import { problemText, requestMs } from '../parent.ts';
+import { type Resize, refused } from '../replicas.ts';
+import { gapProblem, groupMembers, hasMinTime, podsOf, unreadiness } from './members.ts';
+import { askToPrepare, askToStay, missingSetting, podsToCall } from './pods.ts';
+
+export interface PrepareTools {
+  readonly env: WebhookEnv;
+  readonly clusterDomain: string;
+  /** Of each call to a pod, in milliseconds. */
+  readonly podTimeoutMs: number;
+  readonly times: DownscaleTimes;
+  readonly locks: GroupLocks;
+  readonly native: NativePreview;
+}
+
+export interface PrepareRequest extends PrepareTools {
+  readonly review: Review;
+  readonly change: Resize;
+  readonly call: Call;
+  /** The old object, or the StatefulSet behind the Scale. */
+  readonly set: StatefulSetView;
+}
+
+/** Kept back from the calls that prepare, so that they can still be taken back. */
+const withdrawalMs = 1_000;
+
+/** More cannot be asked before the deadline, however fast they answer; a mistyped number of replicas must not take the process down. */
+const mostPods = 10_000;
+
+/** A reason to deny. */
+interface Refusal {
+  readonly problem: string;
+  /** In the words of whoever refuses, with code and all. */
+  readonly answer?: Answer;
+}
+
+/** Admits the downscale once its pods are prepared and its time is recorded, or says why it may not be. */
+export async function prepare(request: PrepareRequest): Promise<Answer> {
+  const { review, change, set, locks } = request;
+  const missing = missingSetting(set);
+  if (missing !== undefined) return refused(review, change, missing);
+  // A webhook that may patch is asked before the API server validates: no pod has a negative ordinal.
+  if (change.to < 0) return refused(review, change, 'spec.replicas must not be negative');
+  const group = set.labels[labelKeys.group] ?? '';
+  // A StatefulSet without a group shares its turn with nobody but itself.
+  const key = group === '' ? `${review.namespace}//${review.name}` : `${review.namespace}/${group}`;
+  const lock = locks.take(key, review.name);
+  try {
+    const refusal = await prepareInTurn(request, group, 'heldBy' in lock ? lock.heldBy : undefined);
+    if (refusal !== undefined) return refusal.answer ?? refused(review, change, refusal.problem);
+    return { allowed: true, message: `all pods that leave ${review.name} were prepared: ${change.from - change.to}` };
+  } finally {
+    if ('release' in lock) lock.release();
+  }
+}
+
+async function prepareInTurn(request: PrepareRequest, group: string, heldBy: string | undefined): Promise<Refusal | undefined> {
+  const checked = await checkOthers(request, group);
+  if ('problem' in checked) return checked;
+  const { members, others, loaded } = checked;
+  // The one that holds the turn may be about to record its downscale; without a time between zones nobody has to wait for that.
+  if (heldBy !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
+    return { problem: `${heldBy} of the same group is being scaled down at the moment` };
+  }
+  const self = checked.self ?? (await selfNow(request, members));
+  if ('problem' in self) return self;
+  // Last, so that whatever the original refuses is refused in its words; and before the first call, which is never taken back by a later refusal.
+  const answer = await request.native(request.review, request.call);
+  if (answer !== undefined) return { problem: 'native enforcement refuses it', answer };
+  return await callAndRecord(request, { self, others, loaded });
+}
+
+interface Checked {
+  readonly members: readonly StatefulSetView[];
+  /** Where it had to be read before. */
+  readonly self?: StatefulSetView;
+  readonly others: readonly StatefulSetView[];
+  readonly loaded: LoadedTimes;
+}
+
+/** The other zones: found, shrunk long enough ago, updated and ready. */
+async function checkOthers(request: PrepareRequest, group: string): Promise<Checked | Refusal> {
+  const { env, review, times } = request;
+  const timeoutMs = deadlineOf(request);
+  const read = { namespace: review.namespace, timeoutMs };
+  const members = group === '' ? [] : await groupMembers(env, group, read).catch(refusalBecause('finding other StatefulSets failed'));
+  if ('problem' in members) return members;
+  const others = members.filter(({ name }) => name !== review.name);
+  // Where no times are kept yet, loading them writes: nothing is written for a StatefulSet that a request has made up.
+  const self = members.length === 0 ? await selfNow(request, members) : undefined;
+  if (self !== undefined && 'problem' in self) return self;
+  const tracked = self === undefined ? members : [self];
+  const loaded = await times.load(review.namespace, tracked, timeoutMs).catch(refusalBecause(times.problems.load));
+  if ('problem' in loaded) return loaded;
+  const gap = gapProblem(others, loaded.lastOf, env.clock.nowMs());
+  if (gap !== undefined) return { problem: gap };
+  for (const other of others) {
+    const pods = await podsOf(env, other, read).catch(refusalBecause(`finding the pods of ${other.name} failed`));
+    if ('problem' in pods) return pods;
+    const problem = unreadiness(other, pods);
+    if (problem !== undefined) return { problem };
+  }
+  return { members, others, loaded, ...(self === undefined ? {} : { self }) };
+}
+
+/**
+ * The StatefulSet as the API server has it: calls go where it says, whatever the review says. One that is not what the review shows, such as
+ * with a request that nobody made, is not acted upon.
+ */
+async function selfNow(request: PrepareRequest, members: readonly StatefulSetView[]): Promise<StatefulSetView | Refusal> {
+  const { env, review, change, set } = request;
+  const found = members.find(({ name }) => name === review.name) ?? (change.old.kind === 'Scale' ? set : undefined);
+  const self = found ?? (await readSelf(env, review, deadlineOf(request)).catch(refusalBecause('reading the StatefulSet failed')));
+  if ('problem' in self) return self;
+  if (self.uid !== set.uid || self.replicas !== change.from || self.labels[labelKeys.group] !== set.labels[labelKeys.group]) {
+    return { problem: `the StatefulSet is not what the request shows: by now it has ${self.replicas} replicas, or is in another group` };
+  }
+  if (change.from - change.to > mostPods) {
+    return { problem: `it would take ${change.from - change.to} pods away, and at most ${mostPods} can be asked to prepare at once` };
+  }
+  const missing = missingSetting(self);
+  return missing === undefined ? self : { problem: missing };
+}
+
+async function readSelf(env: WebhookEnv, { namespace, name }: Review, timeoutMs: () => number): Promise<StatefulSetView> {
+  const options = { site: 'prepareDownscale.readSelf', timeoutMs: timeoutMs() };
+  const found = await getObject(env, resources.statefulSets, { namespace, name }, options);
+  if (found === undefined) throw new Error('it was not found');
+  const view = observeStatefulSet(found);
+  if (isUnknown(view)) throw new Error(view.unknown);
+  return view;
+}
+
+interface Ready {
+  readonly self: StatefulSetView;
+  readonly others: readonly StatefulSetView[];
+  readonly loaded: LoadedTimes;
+}
+
+async function callAndRecord(request: PrepareRequest, { self, others, loaded }: Ready): Promise<Refusal | undefined> {
+  const { env, change, call, times, podTimeoutMs, clusterDomain } = request;
+  const { from, to } = change;
+  const pods = podsToCall(self, leavingFromTop(self.firstOrdinal, from, to), clusterDomain);
+  const takeBack = (): Promise<void> => askToStay(env, pods, { timeoutMs: podTimeoutMs, leftMs: () => requestMs(env, call) });
+  const leftMs = (): number => Math.max(0, requestMs(env, call) - withdrawalMs);
+  const failure = await askToPrepare(env, pods, { timeoutMs: podTimeoutMs, leftMs });
+  if (failure !== undefined) {
+    await takeBack();
+    return { problem: `one or more pods failed to prepare: ${failure}` };
+  }
+  const downscale = { set: self, from, to, others, timeoutMs: deadlineOf(request) };
+  const recorded = await loaded.record(downscale).catch(refusalBecause(times.problems.record));
+  if ('problem' in recorded) {
+    await takeBack();
+    return { problem: recorded.problem };
+  }
+  return undefined;
+}
+
+function deadlineOf({ env, call }: PrepareRequest): () => number {
+  return () => {
+    const leftMs = requestMs(env, call);
+    if (leftMs <= 0) throw new Error('no time was left');
+    return leftMs;
+  };
+}
+
+function refusalBecause(what: string): (error: unknown) => Refusal {
+  return (error) => ({ problem: `${what}: ${problemText(error)}` });
+}

@@ -1,0 +1,129 @@
+// The endpoint of the strategy pinned: pods that are about to be made get the revision that the ledger of their group pins their ordinal to.
+import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { resources } from '../../cluster/request/resource.ts';
+import { isUnknown, type Known, type Ledger } from '../../engine/snapshot.ts';
+import {
+  mayPin,
+  newPod,
+  pinnedGroupOf,
+  placementOf,
+  type ReadRevision,
+  readRevision,
+  revisionsToRead,
+  unplaced,
+} from '../../engine/strategies/pinned/placement.ts';
+import { endpointPaths } from '../../install/paths.ts';
+import type { GroupIdentity, PlacementGuard, WebhookEnv } from '../env.ts';
+import { boundedText } from '../review/bounded-text.ts';
+import { type Answer, type Call, type Endpoint, leftMs, type PatchOperation, type Review } from '../review/review.ts';
+import { patchBetween } from './patch-between.ts';
+
+export interface PinOptions {
+  readonly env: Pick<WebhookEnv, 'clock' | 'kubernetes' | 'log'>;
+  readonly guard: PlacementGuard;
+}
+
+/** Of a ControllerRevision: two are read side by side, after the ledger. */
+const longestReadMs = 1_500;
+/** API servers cut warnings that are longer. */
+const longestWarning = 250;
+/** An answer has at most ten operations, and one of them is a test. */
+const mostChanges = 9;
+
+/**
+ * Never refuses a pod. What fails, what is unknown and what is late leaves the pod as it is, at the revision that the StatefulSet controller gave it,
+ * with a warning that says so. Writes nothing, so that a dry run is answered like any other request.
+ */
+export function pinEndpoint({ env, guard }: PinOptions): Endpoint {
+  const placement = new PodPlacement(env, guard);
+  return {
+    path: endpointPaths.pinPod,
+    handle: (review, call) => placement.answer(review, call),
+    onFailure: (review, problem) => {
+      const pod = podOf(review);
+      if (pod === undefined) return { allowed: true };
+      return asItIs(isUnknown(pod) ? pod.unknown : unplaced(pod, problem));
+    },
+  };
+}
+
+/** What the request is about; undefined when it is not the creation of a pod of a StatefulSet. */
+function podOf({ resource, subresource, operation, namespace, object }: Review): ReturnType<typeof newPod> {
+  const isCreation = resource.group === '' && resource.resource === 'pods' && subresource === '' && operation === 'CREATE';
+  return isCreation && object !== undefined ? newPod(namespace, object) : undefined;
+}
+
+function asItIs(problem: string): Answer {
+  return { allowed: true, warnings: [boundedText(problem, longestWarning)], auditAnnotations: { outcome: 'unplaced' } };
+}
+
+class PodPlacement {
+  readonly #env: PinOptions['env'];
+  readonly #guard: PlacementGuard;
+
+  constructor(env: PinOptions['env'], guard: PlacementGuard) {
+    this.#env = env;
+    this.#guard = guard;
+  }
+
+  async answer(review: Review, call: Call): Promise<Answer> {
+    const pod = podOf(review);
+    if (pod === undefined) return { allowed: true };
+    const groups = this.#guard.groups(review.namespace);
+    if (isUnknown(pod)) {
+      const mayBeMeant = isUnknown(groups) || groups.some(mayPin);
+      return mayBeMeant ? this.#unplaced(review, pod.unknown) : { allowed: true };
+    }
+    if (isUnknown(groups)) return this.#unplaced(review, unplaced(pod, groups.unknown));
+    const found = pinnedGroupOf(groups, pod);
+    if (found === undefined) return { allowed: true };
+    const { group, zone } = found;
+    const known = {
+      ...{ zone, ledger: await this.#ledger(group) },
+      knownUid: this.#guard.uidOf(pod.namespace, pod.statefulSet),
+    };
+    const names = revisionsToRead(pod, known);
+    const revisions = new Map(await Promise.all(names.map(async (name) => [name, await this.#revision(pod, name, call)] as const)));
+    const placement = placementOf(pod, { ...known, revisions });
+    if (placement.kind === 'stays') return placement.problem === undefined ? { allowed: true } : this.#unplaced(review, placement.problem);
+    const { from, to, pod: wanted } = placement;
+    this.#env.log.info('a pod is made at the revision that it is pinned to', { namespace: pod.namespace, pod: pod.name, from, to });
+    const test: PatchOperation = { op: 'test', path: '/metadata/labels/controller-revision-hash', value: from };
+    return {
+      allowed: true,
+      patch: [test, ...patchBetween(pod.content, wanted, mostChanges)],
+      auditAnnotations: { outcome: 'pinned', group: `${group.namespace}/${group.name}`, from, to },
+    };
+  }
+
+  #unplaced({ namespace, uid }: Review, problem: string): Answer {
+    this.#env.log.warn('a pod is made as it is', { namespace, uid: boundedText(uid, 64), problem });
+    return asItIs(problem);
+  }
+
+  async #ledger({ namespace, name }: GroupIdentity): Promise<Known<Ledger>> {
+    try {
+      return await this.#guard.ledger({ namespace, name });
+    } catch (error) {
+      return { unknown: `the ledger of ${namespace}/${name} cannot be read: ${problemOf(error)}` };
+    }
+  }
+
+  async #revision(pod: { readonly namespace: string; readonly uid: string }, name: string, call: Call): Promise<ReadRevision> {
+    const timeoutMs = Math.min(longestReadMs, leftMs(call, this.#env.clock.monotonicMs()));
+    try {
+      const options = { site: 'pinned.controllerRevision', timeoutMs };
+      return readRevision(await getObject(this.#env, resources.controllerRevisions, { namespace: pod.namespace, name }, options), pod);
+    } catch (error) {
+      return { kind: 'unread', problem: problemOf(error) };
+    }
+  }
+}
+
+/** Of an error, what whoever asked may read. */
+function problemOf(error: unknown): string {
+  if (error instanceof ApiFailure) return `the API server answered ${error.status}`;
+  if (error instanceof TransportFailure) return 'the API server did not answer';
+  return error instanceof Error ? error.message : 'for an unknown reason';
+}
