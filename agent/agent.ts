@@ -9,8 +9,8 @@ import { seenPods } from './gates/seen-pods.ts';
 import { startLeadership } from './leadership.ts';
 import { type NextTurn, startLoop } from './loop.ts';
 import { startPolicySource } from './policies/policies.ts';
+import { followPartings } from './release/group-removals.ts';
 import { findOrphans } from './release/orphans.ts';
-import { followPartings } from './release/partings.ts';
 import { type ReleaseParts, takeReleaseTurn } from './release/release-turn.ts';
 import { sourceStates } from './release/source-states.ts';
 import type { Degradation, TurnListener } from './report.ts';
@@ -149,7 +149,9 @@ export function startAgent(
     onDegraded: () => tellDegradations(),
   });
   const orphans = findOrphans({
-    ...{ env, caches, timeoutMs: readTimeoutMs },
+    env,
+    caches,
+    timeoutMs: readTimeoutMs,
     groups: () => policies.current()?.groups,
     isLeading: () => isLeading(),
     onChange: () => {
@@ -164,7 +166,7 @@ export function startAgent(
   const gates = gateReader({
     env,
     clusterDomain: config.clusterDomain,
-    seen: (group) => seenPods(group, { ...{ clock: env.clock, config, caches }, policies: policies.current() }),
+    seen: (group) => seenPods(group, { clock: env.clock, config, caches, policies: policies.current() }),
     written,
     isLeading,
     onReading: (key) => loop.wake(key),
@@ -198,7 +200,11 @@ export function startAgent(
   };
 
   const partings = followPartings({
-    ...{ env, config, caches, policies: policies.current, isLeading },
+    env,
+    config,
+    caches,
+    policies: policies.current,
+    isLeading,
     sourceStates: releaseParts.sourceStates,
     runOf: (key) => memories.get(key)?.ledger?.current.run,
     onReport: (report) => tell((listener) => listener.groupGone?.(report)),

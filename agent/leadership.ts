@@ -5,7 +5,7 @@ import type { AgentEnv } from './env.ts';
 import { areLeasesRefused } from './lease-proof.ts';
 import type { Degradation } from './report.ts';
 
-export interface LeadershipState {
+interface LeadershipState {
   readonly isLeader: boolean;
   readonly epoch?: number;
   readonly holder?: string;
@@ -28,7 +28,7 @@ export interface Leadership {
   readonly stop: () => void;
 }
 
-export interface LeadershipListener {
+interface LeadershipListener {
   /** This process may act from now on, or not any more. */
   readonly onChange: (isLeader: boolean) => void;
   /** Holder or problem have changed. */

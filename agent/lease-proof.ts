@@ -5,7 +5,7 @@ import { getObject } from '../cluster/request/read.ts';
 import { resources } from '../cluster/request/resource.ts';
 import type { AgentEnv } from './env.ts';
 
-export interface LeaseTarget {
+interface LeaseTarget {
   readonly namespace: string;
   readonly name: string;
 }

@@ -11,7 +11,7 @@ export interface NextTurn {
   readonly retry?: { readonly afterMs?: number | undefined } | undefined;
 }
 
-export interface LoopOptions {
+interface LoopOptions {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: () => number;
@@ -21,7 +21,7 @@ export interface LoopOptions {
   readonly takeTurn: (key: string, askedMs: number) => Promise<NextTurn>;
 }
 
-export interface Loop {
+interface Loop {
   /** The groups there are; others end. A new one has its turn at once. */
   readonly setGroups: (keys: Iterable<string>) => void;
   /** Asks for a turn of the group; several requests before it begins are one. */

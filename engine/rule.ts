@@ -12,7 +12,7 @@ export interface Rule<Question> {
 }
 
 /** The optional parts of a result; undefined ones are left out of it. */
-export interface ResultDetails {
+interface ResultDetails {
   readonly limit?: string | undefined;
   readonly source?: Source | undefined;
   readonly earliestMs?: number | undefined;
@@ -33,7 +33,7 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
 }
 
 /** Whether a result keeps a step from being taken now. */
-export function holds(answer: RuleResult): boolean {
+export function blocks(answer: RuleResult): boolean {
   return answer.outcome === 'wait' || answer.outcome === 'no' || answer.outcome === 'unknown';
 }
 
@@ -45,7 +45,7 @@ export function isLimitOfZero({ rule, outcome, limit }: RuleResult): boolean {
 /** The outcome of a step whose rules answered like this: one `no` blocks it, anything else that holds makes it wait. */
 export function stepOutcome(results: readonly RuleResult[]): 'act' | 'wait' | 'blocked' {
   if (results.some((answer) => answer.outcome === 'no')) return 'blocked';
-  return results.some(holds) ? 'wait' : 'act';
+  return results.some(blocks) ? 'wait' : 'act';
 }
 
 /** The earliest of the given instants; undefined when there is none. */

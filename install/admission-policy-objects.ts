@@ -6,7 +6,7 @@ import { admissionVersion } from './webhooks.ts';
 /** Served from Kubernetes 1.30 on. The binding comes after what it binds. */
 export const admissionPolicyKinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'] as const;
 
-export interface BoundPolicy {
+interface BoundPolicy {
   /** Without the namespace of the installation. */
   readonly base: string;
   /** Of the policy. */

@@ -29,7 +29,7 @@ export function installation(options: InstallOptions): readonly InstallObject[] 
   ];
 }
 
-export interface RemovalOptions {
+interface RemovalOptions {
   /** With the kinds, and so with every object of them. */
   readonly hasDefinitions: boolean;
   /** Whether what is deleted was found in the cluster, and not only worked out from the options. */
@@ -48,7 +48,7 @@ export function removal(options: InstallOptions, { hasDefinitions }: RemovalOpti
 }
 
 /** Something that stays after a removal, and the command that takes it away. */
-export interface Leftover {
+interface Leftover {
   readonly what: string;
   readonly command: string;
 }

@@ -6,7 +6,7 @@ import type { Member } from './scope.ts';
 /** Of the rows that refuse without an answer; the agent adds it, and no installation has it. */
 export const memberCondition = 'is-a-member-now';
 /** Of the rows that hear of everything else, and let it pass without an answer; the agent adds these rows. */
-export const otherCondition = 'is-no-member-now';
+const otherCondition = 'is-no-member-now';
 
 /** Where rows with `failurePolicy: Fail` say which StatefulSet a request is about. */
 const subjects: Readonly<Record<string, string>> = {

@@ -52,7 +52,7 @@ export function clusterName(base: string, namespace: string): string {
   return namespace === usualAgentNamespace ? base : `${base}-${namespace}`;
 }
 
-export function labelsOf(namespace: string): Readonly<Record<string, string>> {
+function labelsOf(namespace: string): Readonly<Record<string, string>> {
   return { 'app.kubernetes.io/name': agentName, 'app.kubernetes.io/part-of': 'rollout-group', [installLabel]: namespace };
 }
 

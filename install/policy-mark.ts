@@ -16,8 +16,16 @@ const matchesAll: Fields = { matchPolicy: 'Equivalent', namespaceSelector: {}, o
  * true when one is added here.
  */
 const usualFields: Fields = {
-  ...{ failurePolicy: 'Fail', paramKind: null, variables: [], validations: [], matchConditions: [], matchConstraints: matchesAll },
-  ...{ policyName: null, paramRef: null, validationActions: [], matchResources: matchesAll },
+  failurePolicy: 'Fail',
+  paramKind: null,
+  variables: [],
+  validations: [],
+  matchConditions: [],
+  matchConstraints: matchesAll,
+  policyName: null,
+  paramRef: null,
+  validationActions: [],
+  matchResources: matchesAll,
 };
 
 /** The object with its mark. */

@@ -19,7 +19,7 @@ export interface StoredPolicy {
   readonly mark?: string;
 }
 
-export interface PolicyQuestion {
+interface PolicyQuestion {
   /** Of the agent. */
   readonly namespace: string;
   /** StatefulSets of groups whose pods a partition holds, in namespaces that are opted in. */
@@ -39,7 +39,13 @@ export interface PolicyProblem {
 
 /** What makes no difference to the objects. */
 const anyOptions = {
-  ...{ image: '', replicas: 1, scope: everywhere, hasCompat: false, hasNamespace: false, isEnforced: false, isMembersOnly: false },
+  image: '',
+  replicas: 1,
+  scope: everywhere,
+  hasCompat: false,
+  hasNamespace: false,
+  isEnforced: false,
+  isMembersOnly: false,
   hasAdmissionPolicies: true,
 };
 

@@ -15,7 +15,7 @@ export interface Registered {
   readonly webhooks: readonly Row[];
 }
 
-export interface RegistrationQuestion {
+interface RegistrationQuestion {
   /** Of the agent. */
   readonly namespace: string;
   /** Every StatefulSet that is protected now; absent when nobody knows. */
@@ -39,8 +39,15 @@ const compared = [
 
 /** What makes no difference to our own configurations. */
 const anyOptions: InstallOptions = {
-  ...{ namespace: '', image: '', replicas: 1, scope: everywhere },
-  ...{ hasCompat: false, hasNamespace: false, isEnforced: false, isMembersOnly: false, hasAdmissionPolicies: false },
+  namespace: '',
+  image: '',
+  replicas: 1,
+  scope: everywhere,
+  hasCompat: false,
+  hasNamespace: false,
+  isEnforced: false,
+  isMembersOnly: false,
+  hasAdmissionPolicies: false,
 };
 
 /**

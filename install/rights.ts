@@ -45,7 +45,7 @@ export function rightsOf(options: InstallOptions, configurations: Configurations
 }
 
 /** Names of the configurations that the agent writes its certificate authority into. */
-export interface Configurations {
+interface Configurations {
   readonly validating: readonly string[];
   readonly mutating: readonly string[];
 }

@@ -23,7 +23,7 @@ export interface Member {
 }
 
 /** Groups of one engine. */
-export interface StrategyScope {
+interface StrategyScope {
   /** Namespaces that have such a group, or may have one that nobody has named here, sorted; undefined: every one may. */
   readonly namespaces: readonly string[] | undefined;
   /** Their StatefulSets, sorted, but for those that are only known by labels. */
@@ -49,8 +49,12 @@ const anyGroup: StrategyScope = { namespaces: undefined, members: [] };
 
 /** Nothing is known: every namespace. */
 export const everywhere: InstallScope = {
-  ...{ namespaces: [], mirrors: [], secrets: [], members: undefined },
-  ...{ pinned: anyGroup, partition: anyGroup },
+  namespaces: [],
+  mirrors: [],
+  secrets: [],
+  members: undefined,
+  pinned: anyGroup,
+  partition: anyGroup,
 };
 
 /** Whether there is a group of the engine, or may be one. */
@@ -98,7 +102,8 @@ export function installScope(
     mirrors: mirrorsOf(groups),
     secrets: sorted(documents.flatMap((document) => secretKeysOf(document, agentNamespace).map(({ name }) => name))),
     members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
-    ...{ pinned: strategyScope('pinned'), partition: strategyScope('partition') },
+    pinned: strategyScope('pinned'),
+    partition: strategyScope('partition'),
   };
 }
 

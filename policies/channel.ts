@@ -24,7 +24,7 @@ export type ChannelDefinition = Common &
   );
 
 /** Bases of the services that have a usual one, without the last slash. */
-export const usualBases = {
+const usualBases = {
   slack: 'https://slack.com/api',
   github: 'https://api.github.com',
   gitlab: 'https://gitlab.com/api/v4',

@@ -37,7 +37,7 @@ export interface BoundsDefinition {
   readonly parity: 'any' | 'odd' | 'even';
 }
 
-export interface PrepareDefinition {
+interface PrepareDefinition {
   readonly endpoint: EndpointSpec;
   readonly onFailure: 'deny' | 'hold';
 }

@@ -2,7 +2,7 @@
 import type { WaveDefinition } from './definition.ts';
 import { listed } from './wording.ts';
 
-export interface IdleWaves {
+interface IdleWaves {
   /** Names of the waves before the first one that has pods, at least one. */
   readonly waves: readonly string[];
   /** Zones of those waves, in the order of `emptyZones`. */

@@ -62,7 +62,7 @@ function lowest(values: readonly number[]): number | undefined {
 }
 
 /** What policies know of a group when they look for their targets. */
-export interface PolicyTarget {
+interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -95,7 +95,7 @@ function targets({ targets: { groups, selector, all } }: PolicyDefinition, group
   return [group.labels, ...(group.otherLabels ?? [])].some((labels) => matchesSelector(selector, labels));
 }
 
-export type ExceptionAnswer =
+type ExceptionAnswer =
   | { readonly kind: 'none' }
   | { readonly kind: 'one'; readonly exception: ExceptionDefinition }
   /** More than one is in force, so none applies: the laxer one would otherwise win without anybody having decided so. */

@@ -2,7 +2,7 @@
 
 export type Test = (point: number) => boolean;
 
-export interface ReadSet {
+interface ReadSet {
   readonly test: Test;
   /** Where it ends in the pattern. */
   readonly end: number;

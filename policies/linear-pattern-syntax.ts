@@ -19,7 +19,7 @@ export type PatternNode =
 
 export type Assertion = 'textBegin' | 'textEnd' | 'lineBegin' | 'lineEnd' | 'wordBoundary' | 'noWordBoundary';
 
-export type ParsedPattern = { readonly problem: string } | { readonly root: PatternNode; readonly groupCount: number };
+type ParsedPattern = { readonly problem: string } | { readonly root: PatternNode; readonly groupCount: number };
 
 /** As in RE2. */
 const mostRepeats = 1000;

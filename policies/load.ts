@@ -74,7 +74,7 @@ export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions 
   };
 }
 
-export interface ReadResult {
+interface ReadResult {
   readonly findings: readonly Finding[];
   readonly document?: LoadedDocument;
   readonly manifest?: Manifest;

@@ -8,7 +8,7 @@ export interface PartitionPattern {
 }
 
 /** The pattern as it is applied, with the number of its capture groups, or why it cannot be used. */
-export type InspectedPattern = { readonly problem: string } | LinearPattern;
+type InspectedPattern = { readonly problem: string } | LinearPattern;
 
 /** The partition of a pod, or undefined when its name does not match or the group is empty. */
 type PartitionOf = (podName: string) => string | undefined;

@@ -1,6 +1,6 @@
 // Whether a text can be a PromQL query: brackets, texts, operators and operands where they belong. Names of functions and types are the server's business.
 
-export interface QueryProblem {
+interface QueryProblem {
   /** What is wrong, as the rest of a sentence about the query. */
   readonly message: string;
   /** Where it is, counted from 0 in UTF-16 units. */

@@ -10,7 +10,7 @@ const shortMap = { members: 4, characters: 80 };
 /** A condition or a list of scalars on one line has at most this many characters. */
 const longestFlowText = 100;
 
-export interface WriteOptions {
+interface WriteOptions {
   /** Address of the JSON Schema, for editors that read the line `# yaml-language-server: $schema=...`. */
   readonly schemaUrl?: string;
   /** Lines of a comment above the first document. */

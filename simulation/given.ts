@@ -39,7 +39,9 @@ export function givenGroup(input: GivenInput): GivenGroup {
   const isSource = (object: Json): boolean => sources.includes(keyOf(object));
   const created = wanted.filter((object) => isSource(object) && !byKey.has(keyOf(object)));
   return {
-    ...{ namespace, name, statefulSets },
+    namespace,
+    name,
+    statefulSets,
     ...(startMs === undefined ? {} : { startMs: Math.floor(startMs / 1000) * 1000 }),
     objects: [
       ...[...now, ...created].map(withoutServerFields),
@@ -87,7 +89,8 @@ export function shapeOf(
     rotateBy: group.rollout.rotateBy,
     ...(group.rollout.strategy === 'onDelete' ? {} : { strategy: group.rollout.strategy }),
     replicas: isLed ? 'leader' : 'own',
-    ...{ delaySeconds: 0, betweenZonesSeconds: 0 },
+    delaySeconds: 0,
+    betweenZonesSeconds: 0,
     ...times,
   };
 }

@@ -110,7 +110,7 @@ export type ClusterEvent =
   | { readonly kind: 'webhookAway'; readonly forMs: number };
 
 /** What happens to the agents, their servers and their clocks (F10 to F14). `process` is a letter, whatever life it is in. */
-export type ProcessEvent =
+type ProcessEvent =
   | { readonly kind: 'crash'; readonly process: string; readonly restartAfterMs: number }
   | { readonly kind: 'stop'; readonly process: string; readonly restartAfterMs: number }
   | { readonly kind: 'pauseProcess'; readonly process: string; readonly durationMs: number }

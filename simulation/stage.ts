@@ -80,13 +80,20 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   const kinds = kindsOf(scenario.given?.objects ?? []);
   const server = new ModelServer({ scheduler, wallMs, seed: scenario.seed, frontEnds, kinds });
   const cluster = startCluster({
-    ...{ server, scheduler, wallMs, scenario },
+    server,
+    scheduler,
+    wallMs,
+    scenario,
     admitted: (pod) => judged((oracle) => oracle.podAdmitted?.(pod)),
   });
   const { namespace, statefulSets } = cluster;
   const scene: Scene = {
     nowMs,
-    ...{ group: scenario.group, isGiven: scenario.given !== undefined, namespace, statefulSets, agentUser },
+    group: scenario.group,
+    isGiven: scenario.given !== undefined,
+    namespace,
+    statefulSets,
+    agentUser,
     list: (resource, inNamespace) => server.list(resource, inNamespace),
     get: (resource, inNamespace, name) => server.get(resource, inNamespace, name),
     violated,
@@ -153,7 +160,11 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
     gate === undefined
       ? undefined
       : createGateServer({
-          ...{ gate, seed: scenario.seed, nowMs, wallMs, flipsUntilMs: scenario.safetyMs },
+          gate,
+          seed: scenario.seed,
+          nowMs,
+          wallMs,
+          flipsUntilMs: scenario.safetyMs,
           answered: (answer) => {
             trace.note(nowMs(), 'gate', answer.process, answer.isGood ? 'good' : 'bad');
             judged((oracle) => oracle.gateAnswered?.(answer));
@@ -163,16 +174,14 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   let touches = 0;
   const agents = startAgents({
     ...(gateServer === undefined ? {} : { gateServer }),
-    ...{
-      scenario,
-      scheduler,
-      server,
-      frontEnds,
-      faults: observed(faults, observer, sendingHeard),
-      namespace,
-      policies: cluster.policies,
-      listenerOf,
-    },
+    scenario,
+    scheduler,
+    server,
+    frontEnds,
+    faults: observed(faults, observer, sendingHeard),
+    namespace,
+    policies: cluster.policies,
+    listenerOf,
     podAnswer: cluster.podAnswer,
     podCalled: (call) => {
       trace.note(nowMs(), 'pod', call.process, call.method, call.pod, call.uid);
@@ -208,7 +217,15 @@ export function stageRun(scenario: Scenario, options: RunOptions): Run {
   }
 
   return {
-    ...{ scheduler, scene, agents, faults, trace, violations, writes, timeline, violated },
+    scheduler,
+    scene,
+    agents,
+    faults,
+    trace,
+    violations,
+    writes,
+    timeline,
+    violated,
     beginHealing: () => {
       phase = 'healing';
       trace.note(nowMs(), 'healing');

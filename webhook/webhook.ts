@@ -10,7 +10,7 @@ import { routesOf } from './server/routes.ts';
 import { slots } from './server/slots.ts';
 import type { TlsSource } from './server/tls.ts';
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly config: WebhookConfig;
   readonly endpoints: readonly ServedEndpoint[];
   readonly tls: TlsSource;

@@ -16,7 +16,7 @@ export interface DeniedSubject {
   readonly uid?: string;
 }
 
-export interface Denials {
+interface Denials {
   /** Never throws. Failures are lost: nothing waits for an Event. */
   readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
   /** Resolves once nothing is being written. */
@@ -93,12 +93,16 @@ function eventOf(
   const asked = encodeRequest(request);
   const annotations = asked === undefined ? {} : { annotations: { [requestAnnotation]: asked } };
   return {
-    ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event' },
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
     metadata: { namespace, name, labels: { [decisionLabel]: decisionId }, ...annotations },
     eventTime: new Date(nowMs).toISOString().replace('Z', '000Z'),
     regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: statefulSet, ...(uid === undefined ? {} : { uid }) },
-    ...{ type: 'Warning', reason: reasonOf(refused?.rule ?? 'denied').slice(0, 128), action: 'Deny' },
+    type: 'Warning',
+    reason: reasonOf(refused?.rule ?? 'denied').slice(0, 128),
+    action: 'Deny',
     note: `${message.slice(0, longestNote - explain.length)}${explain}`,
-    ...{ reportingController: 'rollout-group.dev/webhook', reportingInstance: identity.slice(0, 128) },
+    reportingController: 'rollout-group.dev/webhook',
+    reportingInstance: identity.slice(0, 128),
   };
 }

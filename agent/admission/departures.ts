@@ -30,17 +30,15 @@ export function departureStore(env: AgentEnv, { timeoutMs }: { readonly timeoutM
     const known = shared.get(namespace);
     if (known !== undefined) return known;
     const created = new SharedObject<readonly Departure[]>({
-      ...{
-        env,
-        resource: resources.configMaps,
-        namespace,
-        name: departuresName,
-        decode,
-        encode,
-        retries: 0,
-        timeoutMs,
-        site: 'departures',
-      },
+      env,
+      resource: resources.configMaps,
+      namespace,
+      name: departuresName,
+      decode,
+      encode,
+      retries: 0,
+      timeoutMs,
+      site: 'departures',
     });
     shared.set(namespace, created);
     return created;
@@ -84,7 +82,9 @@ function decode(object: KubernetesObject | undefined): readonly Departure[] {
       throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} cannot be understood`);
     }
     return {
-      ...{ statefulSet, uid, untilMs },
+      statefulSet,
+      uid,
+      untilMs,
       ...(typeof group === 'string' ? { group } : {}),
       ...(typeof label === 'string' ? { label } : {}),
       ...(typeof value === 'string' ? { value } : {}),

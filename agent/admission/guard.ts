@@ -26,13 +26,13 @@ import { judgedMetrics } from './published-metrics.ts';
 import { unprotectedSets } from './unprotected.ts';
 
 /** A group by its name. */
-export interface GuardedGroup {
+interface GuardedGroup {
   readonly namespace: string;
   readonly name: string;
 }
 
 /** A StatefulSet by its name. */
-export interface ProtectedSet {
+interface ProtectedSet {
   readonly namespace: string;
   readonly statefulSet: string;
 }
@@ -57,7 +57,7 @@ export interface AdmissionGuard {
   readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
 }
 
-export interface GuardParts {
+interface GuardParts {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity'>;
   readonly caches: Pick<
@@ -91,7 +91,10 @@ const longestUnheardMs = 120_000;
 export function admissionGuard(parts: GuardParts): AdmissionGuard {
   const { env, config, caches, policies } = parts;
   const ledgers = ledgerStore(env, {
-    ...{ timeoutMs: longestRequestMs, mayUseMemory: () => false, mayWrite: () => true, onDegraded: () => undefined },
+    timeoutMs: longestRequestMs,
+    mayUseMemory: () => false,
+    mayWrite: () => true,
+    onDegraded: () => undefined,
   });
   const departures = departureStore(env, { timeoutMs: longestDeparturesMs });
   const denials = createDenials(env, config);
@@ -271,7 +274,10 @@ async function isTold(
   { fresh, timeoutMs, hasGroups }: { readonly fresh: FreshObjects | undefined; readonly timeoutMs: number; readonly hasGroups: boolean },
 ): Promise<boolean> {
   const asked = isAsWritten(env, {
-    ...{ caches, namespace, agentNamespace: config.agentNamespace, fresh },
+    caches,
+    namespace,
+    agentNamespace: config.agentNamespace,
+    fresh,
     longestAgeMs: hasGroups ? longestSilenceMs : longestUnheardMs,
     timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
   });

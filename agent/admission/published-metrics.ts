@@ -11,7 +11,7 @@ import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
 import { GroupObjects } from '../published/group-objects.ts';
 
-export interface JudgedMetrics {
+interface JudgedMetrics {
   /**
    * What is known of the inputs that rules read which bind these groups. Never rejects: what cannot be read has no reading, so it is unknown, and
    * the rules say what follows. Reads nothing where no rule reads any.
@@ -23,7 +23,7 @@ export interface JudgedMetrics {
   ) => Promise<readonly MetricView[]>;
 }
 
-export interface JudgedMetricsParts {
+interface JudgedMetricsParts {
   readonly env: AgentEnv;
   readonly agentNamespace: string;
   /** Of this process; absent where it reads none. */

@@ -3,7 +3,7 @@ import { didYouMean } from '../../policies/did-you-mean.ts';
 import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
 import { type FlagKind, type FlagSpec, type FlagValues, flagNamed, flags } from './flags.ts';
 
-export type ParsedFlags =
+type ParsedFlags =
   | { readonly kind: 'values'; readonly values: FlagValues }
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }

@@ -58,7 +58,7 @@ export interface WebhookSettings {
 }
 
 /** One sentence without a final full stop; the process prints it and ends with 1. */
-export interface Refusal {
+interface Refusal {
   readonly refused: string;
 }
 

@@ -29,12 +29,12 @@ export interface GateReader {
 }
 
 /** As in GroupDecision. */
-export interface WantedReadings {
+interface WantedReadings {
   readonly gate: string;
   readonly fromMs: number;
 }
 
-export interface GateReaderOptions {
+interface GateReaderOptions {
   /** Without `gates` there is no reading of gates that ask a metric source. */
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'pods' | 'gates'>;
   /** Ends the host names of pods. */
@@ -154,7 +154,8 @@ function askerOf(gate: GateDefinition, group: GroupDefinition, options: AskerOpt
   if (http !== undefined) return probeAsker(http, pods);
   if (env.gates === undefined) return undefined;
   const of = (source: string): GateOfSource => ({
-    ...{ namespace: group.namespace, everyMs: gate.everyMs },
+    namespace: group.namespace,
+    everyMs: gate.everyMs,
     written: () => options.written(source),
   });
   if (prometheus !== undefined) return prometheusAsker(env.gates, prometheus, of(prometheus.source));

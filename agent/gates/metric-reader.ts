@@ -25,7 +25,7 @@ export interface MetricReader {
   readonly stop: () => void;
 }
 
-export interface MetricReaderOptions {
+interface MetricReaderOptions {
   /** Without `gates` nothing is read. */
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'gates'>;
   /** The policies there may name other namespaces. */

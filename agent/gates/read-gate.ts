@@ -15,7 +15,7 @@ export interface ReadGate {
   readonly end: () => void;
 }
 
-export interface ReadGateOptions {
+interface ReadGateOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'timers'>;
   readonly everyMs: number;
   /** Those of the readings, oldest first, that are worth keeping. */

@@ -8,7 +8,7 @@ import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches } from '../watched/caches.ts';
 import type { SeenPods } from './pods.ts';
 
-export interface SeenPodsParts {
+interface SeenPodsParts {
   readonly clock: AgentEnv['clock'];
   readonly config: Pick<AgentConfig, 'agentNamespace'>;
   readonly caches: Pick<Caches, 'observe' | 'ageMs'>;
@@ -19,10 +19,18 @@ export interface SeenPodsParts {
 export function seenPods(group: GroupDefinition, { clock, config, caches, policies }: SeenPodsParts): SeenPods | undefined {
   if (policies === undefined) return undefined;
   const snapshot = snapshotOf({
-    ...{ nowMs: Math.floor(clock.nowMs()), policyDigest: policies.digest, agentNamespace: config.agentNamespace },
-    ...{ groups: policies.groups, policies: [], exceptions: [], intents: [] },
+    nowMs: Math.floor(clock.nowMs()),
+    policyDigest: policies.digest,
+    agentNamespace: config.agentNamespace,
+    groups: policies.groups,
+    policies: [],
+    exceptions: [],
+    intents: [],
     ...caches.observe(group.namespace),
-    ...{ replicaSources: [], gateReadings: [], metrics: [], ledgers: [] },
+    replicaSources: [],
+    gateReadings: [],
+    metrics: [],
+    ledgers: [],
   });
   return { view: viewGroup(snapshot, group), ageMs: caches.ageMs(group.namespace) };
 }

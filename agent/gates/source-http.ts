@@ -7,7 +7,7 @@ import { findSource, type SourceParts } from './find-source.ts';
 import { bearerOf, type CredentialReader, credentialReader, keyOf, passwordOf } from './source-secrets.ts';
 
 /** As `agent/process/http-exchange.ts` takes it. */
-export interface SourceRequest {
+interface SourceRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ export interface SourceRequest {
   readonly maxBodyBytes: number;
 }
 
-export interface SourceHttpOptions extends SourceParts {
+interface SourceHttpOptions extends SourceParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
   readonly userAgent: string;

@@ -16,7 +16,7 @@ const waitSeriesLimit = 50;
 const phases: readonly Phase[] = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'];
 
 /** Instants on both clocks: the one is shown, the other measures. */
-export interface Instant {
+interface Instant {
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
@@ -81,7 +81,12 @@ export class GroupMetrics {
     if (known !== undefined || this.#groups.size >= groupSeriesLimit) return known;
     const { namespace, name } = group;
     const made: KnownGroup = {
-      ...{ namespace, name, phaseMs: new Map(), waitsSinceMs: new Map(), turns: { ok: 0, failed: 0 }, actions: new Map() },
+      namespace,
+      name,
+      phaseMs: new Map(),
+      waitsSinceMs: new Map(),
+      turns: { ok: 0, failed: 0 },
+      actions: new Map(),
     };
     this.#groups.set(key, made);
     return made;

@@ -11,7 +11,7 @@ import { kubernetesPathLabel } from './path.ts';
 import { BoundedLabel, instrumentsOf } from './registry.ts';
 
 /** Who writes beside the acting path. */
-export type Writer = 'decision' | 'event' | 'run';
+type Writer = 'decision' | 'event' | 'run';
 
 export interface Metrics {
   /** The text exposition. */
@@ -42,7 +42,7 @@ export interface Metrics {
 }
 
 /** What the webhooks of this process tell. */
-export interface WebhookMetrics {
+interface WebhookMetrics {
   readonly decided: (review: {
     readonly route: string;
     readonly allowed: boolean;
@@ -59,7 +59,7 @@ export interface WebhookMetrics {
 }
 
 /** What is known of the certificate that is served, and of the webhook configurations. */
-export interface ServedCertificates {
+interface ServedCertificates {
   readonly expiry: () => { readonly notAfterMs: number } | undefined;
   readonly failurePolicies: () => readonly {
     readonly type: string;
@@ -120,7 +120,9 @@ export function createMetrics({ clock, version }: { readonly clock: Clock; reado
     },
     wrongCluster: ({ route, wanted, given }) =>
       original.invalidClusterServer.inc({
-        ...{ protocol: 'http', method: route, cluster_validation_label: wanted },
+        protocol: 'http',
+        method: route,
+        cluster_validation_label: wanted,
         request_cluster_validation_label: clusters.of(given),
       }),
   };

@@ -30,6 +30,6 @@ export function callbackService(parts: ServiceParts, channel: CallbackChannel): 
 }
 
 /** HMAC-SHA256 over `timestamp.body`, in hexadecimal digits. */
-export function signatureOf(key: string, timestamp: string, body: string): string {
+function signatureOf(key: string, timestamp: string, body: string): string {
   return createHmac('sha256', key).update(signedText(timestamp, body)).digest('hex');
 }

@@ -10,7 +10,7 @@ export type Step =
   /** Not now: the group, or everything that goes through this channel. */
   | { readonly kind: 'later'; readonly who: 'group' | 'channel'; readonly afterMs?: number };
 
-export interface ChannelQueueOptions {
+interface ChannelQueueOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
   /** Between two requests to the service, in milliseconds. */
   readonly paceMs: number;

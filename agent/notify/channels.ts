@@ -17,8 +17,12 @@ export interface Channels {
   readonly stop: () => void;
 }
 
-export const notificationChannels: Resource = {
-  ...{ group: apiGroup, version: 'v1alpha1', plural: 'notificationchannels', kind: 'NotificationChannel', isNamespaced: true },
+const notificationChannels: Resource = {
+  group: apiGroup,
+  version: 'v1alpha1',
+  plural: 'notificationchannels',
+  kind: 'NotificationChannel',
+  isNamespaced: true,
 };
 
 const believedMs = 30_000;

@@ -18,15 +18,15 @@ import { callbackService } from './callback.ts';
 import type { Step } from './channel-queue.ts';
 import type { Channels } from './channels.ts';
 import { commitStatusService } from './commit-statuses.ts';
+import type { GroupNotifier } from './group-notifier.ts';
 import type { Outcome } from './outcome.ts';
 import { callTimeoutMs, problemBefore, type Sending, type Service, type ServiceParts } from './service.ts';
 import { slackService } from './slack.ts';
-import type { ToldGroup } from './told-group.ts';
 
 /** What became of one attempt, as metrics count it. */
 export type NotifyResult = 'sent' | 'edited' | 'found' | 'refused' | 'failed';
 
-export interface DelivererOptions {
+interface DelivererOptions {
   readonly env: AgentEnv;
   readonly parts: ServiceParts;
   readonly channels: Channels;
@@ -55,7 +55,7 @@ interface Attempt {
 }
 
 interface Target {
-  readonly group: ToldGroup;
+  readonly group: GroupNotifier;
   readonly channel: ChannelDefinition;
   readonly run: RunNotes;
   readonly delivery: Exclude<Delivery, { readonly kind: 'close' }>;
@@ -82,11 +82,11 @@ export class Deliverer {
   }
 
   /** Whether something has happened that the channel is to be told of. */
-  isUrgent(group: ToldGroup, channel: string): boolean {
+  isUrgent(group: GroupNotifier, channel: string): boolean {
     return (group.notes?.runs ?? []).some((run) => untold(run, channel).length > 0);
   }
 
-  async step(group: ToldGroup, channel: string): Promise<Step> {
+  async step(group: GroupNotifier, channel: string): Promise<Step> {
     const { channels, isLeading, onResult } = this.#options;
     if (!isLeading() || group.notes === undefined || group.notes.runs.every((run) => isSettled(run, channel))) return { kind: 'idle' };
     try {
@@ -116,13 +116,20 @@ export class Deliverer {
     }
   }
 
-  #next(group: ToldGroup, notes: Notes, channel: ChannelDefinition): { readonly run: RunNotes; readonly delivery: Delivery } | undefined {
+  #next(
+    group: GroupNotifier,
+    notes: Notes,
+    channel: ChannelDefinition,
+  ): { readonly run: RunNotes; readonly delivery: Delivery } | undefined {
     const name = { namespace: group.namespace, group: group.name };
     const live = group.live();
     for (const run of notes.runs) {
       const isLive = live?.facts.run.id === run.id;
       const delivery = nextDelivery({
-        ...{ name, run, channel: channel.name, manner: channel.service === 'slack' ? 'messages' : 'events' },
+        name,
+        run,
+        channel: channel.name,
+        manner: channel.service === 'slack' ? 'messages' : 'events',
         live: isLive ? live : undefined,
         isPast: run !== notes.runs.at(-1),
         isShown: (key, text) => this.#shown.get(idOf(group.namespace, group.name, run.key, channel.name, key)) === text,
@@ -235,7 +242,7 @@ export class Deliverer {
   }
 
   /** What is wrong with the channel stands beside what was sent, for those who look. */
-  async #note(group: ToldGroup, channel: string, problem: string | undefined): Promise<void> {
+  async #note(group: GroupNotifier, channel: string, problem: string | undefined): Promise<void> {
     if (group.notes?.problems?.[channel]?.text === problem) return;
     await group.change((notes) => withProblem(notes, channel, problem, this.#options.env.clock.nowMs()));
   }

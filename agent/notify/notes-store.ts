@@ -8,7 +8,7 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 
 /** What is stored is no notes that this version understands, or would grow too large. */
-export class NotesUnusable extends Error {
+class NotesUnusable extends Error {
   override readonly name = 'NotesUnusable';
 }
 
@@ -30,7 +30,11 @@ export function notesStore(
     const known = shared.get(key);
     if (known !== undefined) return known;
     const created = new SharedObject<Notes>({
-      ...{ env, resource: resources.configMaps, namespace, name: notesName(group), site: 'notify.notes' },
+      env,
+      resource: resources.configMaps,
+      namespace,
+      name: notesName(group),
+      site: 'notify.notes',
       decode: (object) => decode(object, { namespace, group }),
       encode,
       // With labels, annotations and the escapes of JSON in JSON.

@@ -6,17 +6,17 @@ import { groupKey } from '../wake-index.ts';
 import { ChannelQueue } from './channel-queue.ts';
 import { channelSource } from './channels.ts';
 import { Deliverer, type NotifyResult } from './deliver.ts';
+import { GroupNotifier } from './group-notifier.ts';
 import { notesStore } from './notes-store.ts';
 import { channelSecretReader } from './secrets.ts';
-import { ToldGroup } from './told-group.ts';
 
-export interface NotifierOptions {
+interface NotifierOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity' | 'kubernetesTimeoutMs' | 'policySources'>;
   readonly onResult?: (channel: string, result: NotifyResult) => void;
 }
 
-export interface Notifier {
+interface Notifier {
   readonly listener: TurnListener;
   /** From now on a lost leadership is a hand-over: what was seen is still to be stored. To be called before the agent is stopped. */
   readonly beginHandOver: () => void;
@@ -30,7 +30,7 @@ const longestTimeoutMs = 10_000;
 
 /** Tells while this process leads. Failures are logged when they are new, counted, and tried again. */
 export function createNotifier({ env, config, onResult }: NotifierOptions): Notifier {
-  const groups = new Map<string, ToldGroup>();
+  const groups = new Map<string, GroupNotifier>();
   const queues = new Map<string, ChannelQueue>();
   const timeoutMs = Math.min(config.kubernetesTimeoutMs, longestTimeoutMs);
   let isLeader = false;
@@ -51,7 +51,10 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
   };
 
   const deliverer = new Deliverer({
-    ...{ env, channels, isLeading, identity: config.identity },
+    env,
+    channels,
+    isLeading,
+    identity: config.identity,
     parts: {
       env,
       call: (request) => env.notify?.call(request) ?? Promise.reject(new Error('there is no way to reach a service')),
@@ -67,7 +70,8 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
     const known = queues.get(channel);
     if (known !== undefined) return known;
     const created = new ChannelQueue({
-      ...{ env, paceMs },
+      env,
+      paceMs,
       step: async (key) => {
         const group = groups.get(key);
         return group === undefined ? { kind: 'idle' } : await deliverer.step(group, channel);
@@ -81,11 +85,14 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
     return created;
   };
 
-  const follow = (key: string, namespace: string, name: string): ToldGroup => {
+  const follow = (key: string, namespace: string, name: string): GroupNotifier => {
     const known = groups.get(key);
     if (known !== undefined) return known;
-    const created: ToldGroup = new ToldGroup({
-      ...{ env, store, namespace, name },
+    const created: GroupNotifier = new GroupNotifier({
+      env,
+      store,
+      namespace,
+      name,
       onNotes: () => {
         warnOnce(key, undefined, {});
         if (isLeading()) for (const channel of created.channels) queueOf(channel).want(key);

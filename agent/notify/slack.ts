@@ -8,7 +8,7 @@ import { ask, bearer, bodyOf, type Call, type Found, longBodyBytes, type Sending
 type SlackChannel = Extract<ChannelDefinition, { readonly service: 'slack' }>;
 
 /** Type of the metadata of our messages. */
-export const slackEventType = 'rollout_group_notification';
+const slackEventType = 'rollout_group_notification';
 
 /** Messages read at once, and how many such pages are read to find one. */
 const perPage = 200;

@@ -32,7 +32,7 @@ export interface PolicySource {
   readonly stop: () => void;
 }
 
-export interface PolicyListener {
+interface PolicyListener {
   /** What they are made from has changed; they may be the same all the same. */
   readonly onChange: (now: ActivePolicies) => void;
   /** What can be read may have changed. */

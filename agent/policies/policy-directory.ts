@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import type { Timers } from '../../cluster/env.ts';
 import type { PolicyDirectory } from '../env.ts';
 
-export interface PolicyDirectoryOptions {
+interface PolicyDirectoryOptions {
   readonly path: string;
   /** How often the files are read even though nothing said that they changed. */
   readonly rereadMs: number;

@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { headersOf } from '../../cluster/connection/response-body.ts';
 import { environmentProxy } from '../../cluster/kubeconfig/proxy.ts';
 
-export interface ExchangeRequest {
+interface ExchangeRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: string;
   /** Beside Host and Content-Length, which follow from the rest. */
@@ -20,7 +20,7 @@ export interface ExchangeRequest {
   readonly maxBodyBytes: number;
 }
 
-export interface ExchangeAnswer {
+interface ExchangeAnswer {
   readonly status: number;
   readonly body: string;
   /** Lower-case names. */
@@ -36,7 +36,7 @@ export interface Exchanges {
   readonly close: () => void;
 }
 
-export interface ExchangesOptions {
+interface ExchangesOptions {
   /** Of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in capitals or not, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** To one server at once. */

@@ -127,7 +127,11 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
   response.once('close', () => {
     observer.inflight(method, route, -1);
     observer.answered({
-      ...{ method, route, status: given.status, requestBytes, responseBytes: method === 'HEAD' ? 0 : body.length },
+      method,
+      route,
+      status: given.status,
+      requestBytes,
+      responseBytes: method === 'HEAD' ? 0 : body.length,
       durationMs: clock.monotonicMs() - startedMs,
     });
   });

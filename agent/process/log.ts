@@ -6,7 +6,7 @@ import type { Log, LogFields } from '../env.ts';
 export type LogFormat = 'logfmt' | 'json';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-export interface LogOptions {
+interface LogOptions {
   readonly format: LogFormat;
   /** Less is not written. */
   readonly level: LogLevel;

@@ -72,7 +72,10 @@ async function start(settings: AgentSettings): Promise<void> {
   let isEnding = false;
   const http = await startHttpServer({
     ...server,
-    ...{ metrics: metrics.text, observer: metrics.httpServer, clock: processClock, log },
+    metrics: metrics.text,
+    observer: metrics.httpServer,
+    clock: processClock,
+    log,
     isReady: () => areStarted && !isEnding && parts.every((part) => part.isReady()),
     // A process that hangs does not answer at all.
     isAlive: () => true,
@@ -97,8 +100,13 @@ async function start(settings: AgentSettings): Promise<void> {
     // Loaded only where it is used: an agent without webhooks starts faster and needs less memory.
     const { serveWebhook } = await import('./serve-webhook.ts');
     webhook = await serveWebhook({
-      ...{ settings, metrics, webhook: settings.webhook, env: real.admissionEnv },
-      ...{ guard: watching.guard, followed: watching.followed, onDegraded: degradations.of('webhook') },
+      settings,
+      metrics,
+      webhook: settings.webhook,
+      env: real.admissionEnv,
+      guard: watching.guard,
+      followed: watching.followed,
+      onDegraded: degradations.of('webhook'),
     });
   }
   const readyTimes =

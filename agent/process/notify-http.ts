@@ -2,7 +2,7 @@
 import type { NotifyHttp } from '../env.ts';
 import type { Exchanges } from './http-exchange.ts';
 
-export interface NotifyHttpOptions {
+interface NotifyHttpOptions {
   readonly exchanges: Pick<Exchanges, 'exchange'>;
   readonly userAgent: string;
 }

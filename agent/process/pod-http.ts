@@ -3,7 +3,7 @@ import type { Clock } from '../../cluster/env.ts';
 import type { PodHttp } from '../env.ts';
 import { createExchanges } from './http-exchange.ts';
 
-export interface PodHttpOptions {
+interface PodHttpOptions {
   /** Of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in capitals or not, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userAgent: string;

@@ -43,7 +43,7 @@ export interface RealEnv {
   readonly close: () => void;
 }
 
-export interface RealEnvOptions {
+interface RealEnvOptions {
   readonly connection: Connection;
   readonly settings: AgentSettings;
   readonly metrics: Metrics;
@@ -68,7 +68,10 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
       onThrottled: metrics.kubernetesThrottled,
     });
   const pods = createPodHttp({
-    ...{ env: process.env, userAgent, cluster, clock: processClock },
+    env: process.env,
+    userAgent,
+    cluster,
+    clock: processClock,
     onAnswer: metrics.podAnswered,
     onWrongCluster: (route) => {
       log.warn('a pod refused a request that was not meant for it', { route, cluster });
@@ -79,14 +82,20 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
   const sources = createExchanges({ env: process.env, mostSockets: mostSourceSockets });
   // What gates read must not hold up what acts.
   const gates = sourceHttp({
-    ...{ kubernetes: writing, clock: processClock, log, userAgent, exchange: sources.exchange },
-    ...{ agentNamespace: settings.agent.agentNamespace, policySources: settings.agent.policySources },
+    kubernetes: writing,
+    clock: processClock,
+    log,
+    userAgent,
+    exchange: sources.exchange,
+    agentNamespace: settings.agent.agentNamespace,
+    policySources: settings.agent.policySources,
   });
   const services = createExchanges({ env: process.env, mostSockets: mostServiceSockets });
   const notify = createNotifyHttp({ exchanges: services, userAgent });
   const { policyDirectory: directory } = settings;
   const rest = {
-    ...{ pods, log },
+    pods,
+    log,
     ...(directory === undefined ? {} : { policyDirectory: openPolicyDirectory({ ...directory, timers: processTimers }) }),
   };
   return {

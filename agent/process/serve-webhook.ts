@@ -67,7 +67,9 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
     const server = await startWebhook({
       config: {
         ...defaultConfig,
-        ...{ port: webhook.port, requestTimeoutMs: webhook.requestTimeoutMs, drainMs: webhook.drainMs },
+        port: webhook.port,
+        requestTimeoutMs: webhook.requestTimeoutMs,
+        drainMs: webhook.drainMs,
         clients: clientCa === undefined ? 'none' : 'certificate',
         ...(webhook.address === undefined ? {} : { address: webhook.address }),
         ...(settings.server.clusterValidation === undefined ? {} : { clusterValidation: settings.server.clusterValidation }),
@@ -106,7 +108,8 @@ function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOpti
   const isWriting = certificate.kind === 'files' || certificate.injectsAuthority;
   const narrowing = isWriting ? startNarrowing(common) : undefined;
   const stop = startRegistration({
-    ...{ ...common, namespaces },
+    ...common,
+    namespaces,
     others: () => {
       const message = narrowing?.problem();
       return message === undefined ? [] : [{ id: 'webhook/narrowing', reason: 'invalid', message }];
@@ -141,7 +144,10 @@ export function tellProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, 
 function certificatesOf({ settings, webhook: { certificate }, env }: ServeOptions): Certificates {
   const { agentNamespace, clusterDomain } = settings.agent;
   return startCertificates({
-    ...{ env, namespace: agentNamespace, files: certificateFiles, randomBytes },
+    env,
+    namespace: agentNamespace,
+    files: certificateFiles,
+    randomBytes,
     certificate:
       certificate.kind === 'files'
         ? certificate
@@ -158,11 +164,15 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   return [
     noDownscale(env),
     prepareDownscale(env, {
-      ...{ clusterDomain, podTimeoutMs, native: enforce.preview },
+      clusterDomain,
+      podTimeoutMs,
+      native: enforce.preview,
       ...(webhook.zoneTracker === undefined ? {} : { zoneTracker: { configMapName: webhook.zoneTracker } }),
     }),
     podEviction(env, {
-      ...{ budgets, cache, native: enforce.preview },
+      budgets,
+      cache,
+      native: enforce.preview,
       observer: { onBegin: metrics.webhook.evictionBegan, onEnd: metrics.webhook.evictionEnded },
     }),
     zpdbValidation(),

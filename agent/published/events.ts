@@ -11,14 +11,14 @@ import { type EventFact, factsOf, type GroupPast } from './event-facts.ts';
 import type { GroupObjects } from './group-objects.ts';
 import { partingFactsOf, type ReleaseFact, releaseFactsOf } from './release-facts.ts';
 
-export interface EventsOptions {
+interface EventsOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity' | 'kubernetesTimeoutMs' | 'lease'>;
   readonly objects: GroupObjects;
   readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
 }
 
-export interface Events {
+interface Events {
   readonly listener: TurnListener;
   /** From now on a lost leadership is no news. To be called before the agent is stopped. */
   readonly beginHandOver: () => void;
@@ -125,8 +125,17 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
     // The name follows from the event, so that one whose answer was lost is not written twice.
     const name = `${regarding.name.slice(0, 200)}.${hashText(canonicalJson({ regarding, time, fact, by: config.identity })).slice(0, 16)}`;
     const event: KubernetesObject = {
-      ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: { namespace: regarding.namespace, name }, eventTime: time, regarding },
-      ...{ type, reason, action, note: cutOff(note), reportingController: controller, reportingInstance: config.identity.slice(0, 128) },
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { namespace: regarding.namespace, name },
+      eventTime: time,
+      regarding,
+      type,
+      reason,
+      action,
+      note: cutOff(note),
+      reportingController: controller,
+      reportingInstance: config.identity.slice(0, 128),
     };
     try {
       await createObject(env, resources.events, event, { site: 'events.create', timeoutMs });
@@ -144,7 +153,10 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
   };
 
   const agentItself = (): Regarding => ({
-    ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: config.agentNamespace, name: config.lease.name },
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    namespace: config.agentNamespace,
+    name: config.lease.name,
   });
 
   const tellOfMembers = ({ group, snapshot }: Pick<ReleaseReport, 'group' | 'snapshot'>, facts: readonly ReleaseFact[]): void => {

@@ -11,7 +11,11 @@ export interface GroupName {
 }
 
 export const rolloutGroups: Resource = {
-  ...{ group: apiGroup, version: 'v1alpha1', plural: 'rolloutgroups', kind: 'RolloutGroup', isNamespaced: true },
+  group: apiGroup,
+  version: 'v1alpha1',
+  plural: 'rolloutgroups',
+  kind: 'RolloutGroup',
+  isNamespaced: true,
 };
 
 /** For how long it is believed whether there is an object, by those who only refer to it. */

@@ -16,7 +16,7 @@ import type { Degradation, TurnListener, TurnReport } from '../report.ts';
 import { type GroupName, type GroupObjects, rolloutGroups } from './group-objects.ts';
 import { WriteQueue } from './write-queue.ts';
 
-export interface PublisherOptions {
+interface PublisherOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'publishEveryMs' | 'identity' | 'kubernetesTimeoutMs'>;
   readonly objects: GroupObjects;
@@ -25,7 +25,7 @@ export interface PublisherOptions {
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
 
-export interface Publisher {
+interface Publisher {
   readonly listener: TurnListener;
   /** From now on a lost leadership is a hand-over: what is waiting is still to be written. To be called before the agent is stopped. */
   readonly beginHandOver: () => void;
@@ -80,7 +80,12 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
     if (decision === undefined) return undefined;
     const origin = originOf?.(group);
     return publishedDecision({
-      ...{ group, decision, snapshot, performed, atMs: snapshot.nowMs, leader: config.identity },
+      group,
+      decision,
+      snapshot,
+      performed,
+      atMs: snapshot.nowMs,
+      leader: config.identity,
       ...(ledger === undefined ? {} : { ledger }),
       ...(previous === undefined ? {} : { previous }),
       ...(origin === undefined ? {} : { origin }),

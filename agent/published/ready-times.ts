@@ -9,9 +9,9 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import type { SharedWatches } from '../watched/caches.ts';
 
 /** The annotation, an RFC 3339 instant in UTC. */
-export const readyTimeAnnotation = 'grafana.com/ready-time';
+const readyTimeAnnotation = 'grafana.com/ready-time';
 
-export interface ReadyTimesOptions {
+interface ReadyTimesOptions {
   readonly followed: SharedWatches;
   /**
    * Who writes. `now`: who leads, since there is one of them; `later`: who leads nothing and cannot know whether somebody does, and so writes what
@@ -32,7 +32,7 @@ export function writerTurn(isLeading: boolean | undefined): WriterTurn {
   return isLeading ? 'now' : 'never';
 }
 
-export interface ReadyTimes {
+interface ReadyTimes {
   /** Ends it: nothing is written any more, and no timer and no watch is left. A write under way is not called back. */
   readonly stop: () => void;
 }

@@ -23,7 +23,10 @@ export function releaseFactsOf(report: ReleaseReport): readonly ReleaseFact[] {
     performed.result === 'done'
       ? { type: 'Normal', reason: 'Released', action: 'Release', note: `${subject}: partition ${from} became 0; ${moves}`, zone }
       : {
-          ...{ type: 'Warning', reason: 'ReleaseFailed', action: 'Release', zone },
+          type: 'Warning',
+          reason: 'ReleaseFailed',
+          action: 'Release',
+          zone,
           note: `${subject}: partition ${from} could not become 0: ${performed.message ?? performed.result}`,
         };
   return [{ statefulSet, fact }];
@@ -41,7 +44,9 @@ function waitFacts(
   const undone = isAnnounced ? undoneBy(release, ledger, snapshot) : undefined;
   const when = isAnnounced ? `follows at ${new Date(earliestMs).toISOString()}, unless a definition comes back` : `waits: ${because}`;
   const fact: EventFact = {
-    ...{ type: undone === undefined ? 'Normal' : 'Warning', reason: isAnnounced ? 'ReleaseAnnounced' : 'ReleaseWaits', action: 'Wait' },
+    type: undone === undefined ? 'Normal' : 'Warning',
+    reason: isAnnounced ? 'ReleaseAnnounced' : 'ReleaseWaits',
+    action: 'Wait',
     note: `${subject}: partition 0 of this StatefulSet ${when}${undone === undefined ? '' : `; ${undone}`}`,
     identity: `${release.goneMs}`,
   };
@@ -55,7 +60,11 @@ export function partingFactsOf({ snapshot, words }: PartingReport): readonly Rel
   return words.map(({ zone, statefulSet, isWarning, note }) => ({
     statefulSet,
     fact: {
-      ...{ type: isWarning ? 'Warning' : 'Normal', reason: 'GroupGone', action: 'Leave', note, zone },
+      type: isWarning ? 'Warning' : 'Normal',
+      reason: 'GroupGone',
+      action: 'Leave',
+      note,
+      zone,
       identity: `${snapshot.nowMs}`,
     },
   }));

@@ -12,13 +12,13 @@ import { isRunRemembered, type TurnListener, type TurnReport } from '../report.t
 import { mergePatch } from './publisher.ts';
 import { WriteQueue } from './write-queue.ts';
 
-export interface RunRecordsOptions {
+interface RunRecordsOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'publishEveryMs' | 'kubernetesTimeoutMs'>;
   readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
 }
 
-export interface RunRecords {
+interface RunRecords {
   readonly listener: TurnListener;
   /** To be called before the agent is stopped: what is waiting is still to be written. */
   readonly beginHandOver: () => void;

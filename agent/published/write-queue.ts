@@ -2,7 +2,7 @@
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 
-export interface WriteQueueOptions {
+interface WriteQueueOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
   /** Between two writes of one key, in milliseconds. */
   readonly everyMs: number;

@@ -10,7 +10,7 @@ import { GroupObjects } from './group-objects.ts';
 import { createPublisher } from './publisher.ts';
 import { createRunRecords } from './run-records.ts';
 
-export interface WritersOptions {
+interface WritersOptions {
   /** With connections and a rate limit of their own, so that what is published holds up nothing that acts. */
   readonly env: AgentEnv;
   readonly config: AgentConfig;
@@ -19,7 +19,7 @@ export interface WritersOptions {
   readonly onNotified?: (channel: string, result: string) => void;
 }
 
-export interface Writers {
+interface Writers {
   /** To be handed to the agent. */
   readonly listeners: readonly TurnListener[];
   /** From now on a lost leadership is a hand-over: what is waiting is still to be written. */

@@ -24,7 +24,7 @@ export interface Orphan extends LedgerIdentity {
   heldSinceMs?: number | undefined;
 }
 
-export interface Orphans {
+interface Orphans {
   readonly get: (key: string) => Orphan | undefined;
   readonly keys: () => readonly string[];
   /** The groups that are defined, or who leads, may have changed. Several looks at once are one. */
@@ -36,7 +36,7 @@ export interface Orphans {
   readonly degradation: () => Degradation | undefined;
 }
 
-export interface OrphansOptions {
+interface OrphansOptions {
   readonly env: AgentEnv;
   readonly caches: Pick<Caches, 'manifests'>;
   /** undefined while they are not known. */

@@ -4,7 +4,7 @@ import type { AgentConfig } from '../config.ts';
 import type { ActivePolicies, PolicySource } from '../policies/policies.ts';
 import type { Caches } from '../watched/caches.ts';
 
-export interface SourceParts {
+interface SourceParts {
   readonly config: Pick<AgentConfig, 'policySources'>;
   readonly hasDirectory: boolean;
   readonly caches: Pick<Caches, 'degradations'>;

@@ -10,7 +10,7 @@ import type { ChangedObject } from '../watched/freshness.ts';
 import type { SourceReference } from '../watched/replica-sources.ts';
 
 /** Actions on objects; calls to pods are carried out by `pod-calls.ts`. */
-export type ObjectAction = Exclude<Action, { readonly kind: 'callPods' }>;
+type ObjectAction = Exclude<Action, { readonly kind: 'callPods' }>;
 
 export interface Acted {
   readonly result: ActionResult;
@@ -23,7 +23,7 @@ export interface Acted {
   readonly changed?: ChangedObject;
 }
 
-export interface ActOptions {
+interface ActOptions {
   /** Of each request, in milliseconds. */
   readonly timeoutMs: number;
   /** Asked again before a request that follows another one. */

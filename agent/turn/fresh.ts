@@ -27,7 +27,7 @@ interface Member {
   readonly podsAsOf: string;
 }
 
-export interface FreshOptions {
+interface FreshOptions {
   /** Of each request, in milliseconds. */
   readonly timeoutMs: number;
   /** Which nodes are ready by the cache. */
@@ -38,7 +38,7 @@ export interface FreshOptions {
 const askedNodes = 10;
 
 /** Whose objects are read: a group, or what is known of one that is gone. */
-export interface ReadMembers {
+interface ReadMembers {
   readonly namespace: string;
   readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[];
 }
@@ -82,7 +82,8 @@ export async function readFresh(
     : [...new Set(pods.map(({ node }) => node))].filter((name) => name !== '' && known.get(name) !== true);
   const nodes = await Promise.all(doubtful.slice(0, askedNodes).map((name) => readNode(env, name, timeoutMs)));
   return {
-    ...{ statefulSets, pods },
+    statefulSets,
+    pods,
     nodes: new Map(nodes.map(({ name, isReady }) => [name, isReady])),
     read: [...[...statefulSets.values()].flatMap(readSet), ...pods.map(readPod)],
     readyNodes: nodes.filter(({ isReady }) => isReady),

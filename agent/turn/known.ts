@@ -17,7 +17,7 @@ export interface KnownParts {
 }
 
 /** What was read beside policies and caches. Ledgers are looked at with the snapshot, so they come later. */
-export interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings' | 'metrics'>> {
+interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings' | 'metrics'>> {
   readonly fresh: FreshObjects | undefined;
   readonly unread: readonly UnreadObject[];
 }
@@ -29,11 +29,18 @@ export function knownSnapshot({ env, config, caches, policies, metrics }: KnownP
   const { unread = [], ...view } = caches.observe(namespace, looked.fresh);
   return snapshotOf({
     // Instants are stored as whole milliseconds.
-    ...{ nowMs: Math.floor(env.clock.nowMs()), policyDigest: now.digest, agentNamespace: config.agentNamespace },
-    ...{ groups: now.groups, policies: now.policies, exceptions: now.exceptions, intents: now.intents },
+    nowMs: Math.floor(env.clock.nowMs()),
+    policyDigest: now.digest,
+    agentNamespace: config.agentNamespace,
+    groups: now.groups,
+    policies: now.policies,
+    exceptions: now.exceptions,
+    intents: now.intents,
     ...view,
     unread: [...unread, ...looked.unread],
-    ...{ replicaSources: looked.replicaSources ?? [], gateReadings: looked.gateReadings ?? [], ledgers: [] },
+    replicaSources: looked.replicaSources ?? [],
+    gateReadings: looked.gateReadings ?? [],
+    ledgers: [],
     metrics: looked.metrics ?? metrics?.readings() ?? [],
   });
 }

@@ -33,7 +33,7 @@ export interface Ledgers {
   readonly degradation: () => Degradation | undefined;
 }
 
-export interface LedgersOptions {
+interface LedgersOptions {
   /** Of each request, in milliseconds. */
   readonly timeoutMs: number;
   /** Whether a ledger that nobody else can read is better than none: only for an agent that works alone, or may do so. */

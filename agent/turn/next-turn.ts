@@ -7,7 +7,7 @@ import type { Outcome } from './perform.ts';
 import { nextClaimEndInMs } from './remember.ts';
 
 /** How a turn ended. */
-export interface TurnEnd {
+interface TurnEnd {
   readonly decision: GroupDecision;
   readonly performed: readonly Outcome[];
   /** Something was decided that must not be done, or what was done could not be stored. */

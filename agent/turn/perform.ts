@@ -13,9 +13,9 @@ import type { SourceReference } from '../watched/replica-sources.ts';
 import { type Acted, act } from './act.ts';
 import { askToPrepare, askToStay, type CalledPod } from './pod-calls.ts';
 
-export type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
+type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
-export interface PerformOptions {
+interface PerformOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'clusterDomain' | 'podTimeoutMs'>;
   readonly group: GroupDefinition;
@@ -44,7 +44,7 @@ export type Outcome = PerformedAction & Pick<Acted, 'status' | 'retryAfterMs' | 
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const [index, action] of actions.entries()) {
-    if (!options.mayAct() || (isBoundByAge(action) && !options.mayDisrupt(actions.slice(index)))) break;
+    if (!options.mayAct() || (needsFreshSnapshot(action) && !options.mayDisrupt(actions.slice(index)))) break;
     if (outcomes.length === 0) options.onFirst();
     const outcome = action.kind === 'callPods' ? await callPods(action, options) : await onObject(action, options);
     outcomes.push(outcome);
@@ -62,7 +62,7 @@ export function isDestructive(action: Action): boolean {
  * Whether the action is not to be decided from what was seen long ago. More replicas take nothing from anybody; but what they follow may have
  * changed since, and then they are taken back.
  */
-export function isBoundByAge(action: Action): boolean {
+export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet';
 }
 

@@ -16,7 +16,7 @@ export interface CalledPod {
   readonly url: string | { readonly problem: string };
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly call: 'delayed' | 'prepare';
   readonly timeoutMs: number;
   /** Asked before each call: how long it may take at most, in milliseconds, so that it has ended before anybody else may act. */

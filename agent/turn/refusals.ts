@@ -3,7 +3,7 @@ import type { Action } from '../../engine/decision.ts';
 import type { LogFields } from '../env.ts';
 
 /** What may be forbidden by itself. */
-export type Verb = Exclude<Action['kind'], 'callPods'> | 'touchPod';
+type Verb = Exclude<Action['kind'], 'callPods'> | 'touchPod';
 
 const firstPauseMs = 5_000;
 /** Soon enough for a person who has granted the permission and waits. */

@@ -11,14 +11,14 @@ import { wantedRevisions } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isPinned } from '../../policies/strategies.ts';
 
-export interface RevisionParts {
+interface RevisionParts {
   readonly env: Pick<ClusterEnv, 'kubernetes'>;
   /** Of each request, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /** What is kept between turns, by StatefulSet and name. */
-export interface RevisionMemory {
+interface RevisionMemory {
   revisions: ReadonlyMap<string, RevisionView>;
 }
 

@@ -24,7 +24,7 @@ export function openRevocations(
   return revocationsOf({ ...ledger, claims }, seen, epoch);
 }
 
-export interface RevokeOptions {
+interface RevokeOptions {
   /** Of each request, in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;

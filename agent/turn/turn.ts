@@ -5,7 +5,7 @@ import { noteAsked } from '../../engine/decide/preparations.ts';
 import { type Action, type GroupDecision, replacedBy } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
-import { unmoved } from '../../engine/run/run.ts';
+import { revertProgress } from '../../engine/run/run.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -17,7 +17,7 @@ import type { ReplicaSources } from '../watched/replica-sources.ts';
 import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import { nextTurn } from './next-turn.ts';
-import { calledPods, isBoundByAge, isDestructive, type Outcome, perform, withAnswers } from './perform.ts';
+import { calledPods, isDestructive, needsFreshSnapshot, type Outcome, perform, withAnswers } from './perform.ts';
 import type { RefusalPorts } from './refusals.ts';
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './remember.ts';
 import { openRevocations, revoke } from './revoke.ts';
@@ -114,7 +114,7 @@ class Turn {
 
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
-    if (decision.actions.some(isBoundByAge) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
+    if (decision.actions.some(needsFreshSnapshot) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
       // A watch that is silent may be quiet, or dead without anybody having noticed; one that was may just have begun to tell of it.
       this.#memory.isFreshWanted = true;
       return await this.run();
@@ -321,7 +321,7 @@ class Turn {
     const { run } = announced;
     const hasReplaced = outcomes.some(({ action, result }) => replacedBy(action).length > 0 && (result === 'done' || result === 'unknown'));
     const isStill = run !== undefined && !hasReplaced && actions.some((action) => replacedBy(action).length > 0);
-    const known = isStill ? { ...announced, run: unmoved(run, before) } : announced;
+    const known = isStill ? { ...announced, run: revertProgress(run, before) } : announced;
     const settled = withoutPinsOf(withoutClaimsOf(known, undone), this.#decision?.pinned ?? {}, undone);
     const after = withAnswers(settled, outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));

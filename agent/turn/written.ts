@@ -6,7 +6,7 @@ import { listObjects } from '../../cluster/request/read.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import type { WrittenPlaces } from '../watched/written-objects.ts';
 
-export interface WrittenQuestion extends WrittenPlaces {
+interface WrittenQuestion extends WrittenPlaces {
   readonly caches: Pick<Caches, 'written' | 'statefulSet'>;
   /** The StatefulSets as they were read past the caches, when they were. */
   readonly fresh: FreshObjects | undefined;

@@ -61,7 +61,7 @@ export interface FreshObjects {
 /** The kinds that are read past their caches at times. */
 export type ReadKind = 'statefulSet' | 'pod' | 'node';
 
-export type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
+type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
 
 export interface SharedWatches {
   readonly pods: Shared<ObservedPod>;

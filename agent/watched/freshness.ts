@@ -8,7 +8,7 @@ export type ChangedObject = { readonly namespace: string; readonly name: string;
 );
 
 /** What the caches show of one object. */
-export interface CachedObject {
+interface CachedObject {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly isTerminating: boolean;

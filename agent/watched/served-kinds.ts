@@ -3,7 +3,7 @@ import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
 import type { AgentEnv } from '../env.ts';
 
-export interface ServedKinds {
+interface ServedKinds {
   /** Asks the server, at most once a minute. */
   readonly learn: () => void;
   /** Whether the kind is known not to be served. */

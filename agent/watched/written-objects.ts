@@ -27,7 +27,7 @@ export interface WrittenPlaces {
 }
 
 /** A kind that people write. */
-export interface WrittenKind {
+interface WrittenKind {
   readonly resource: Resource;
   readonly watched: Pick<Watched<unknown>, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
   /** Whether such objects say something only of their own namespace. */
@@ -55,7 +55,8 @@ export function writtenObjects(
       return readable.map((namespace): WrittenObjects => {
         const key = `${resource.kind} ${namespace}`;
         return {
-          ...{ resource, namespace },
+          resource,
+          namespace,
           ageMs: Math.min(watched.ageMs(namespace), clock.monotonicMs() - (confirmedMs.get(key) ?? Number.NEGATIVE_INFINITY)),
           confirm: (askedMs) => void confirmedMs.set(key, askedMs),
           isSame: (objects) => isSameJson(byName(known(namespace)), byName(read(objects))),

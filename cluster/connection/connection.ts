@@ -7,7 +7,7 @@ import { ApiFailure, TransportFailure } from '../request/failure.ts';
  * `configuration`: a file, a flag or an environment variable must be changed. `unauthenticated`: no credentials are to be had, or the server
  * does not accept them. `unreachable`: nobody answers.
  */
-export type ConnectionProblem = 'configuration' | 'unauthenticated' | 'unreachable';
+type ConnectionProblem = 'configuration' | 'unauthenticated' | 'unreachable';
 
 /** The connection cannot be used. The message says what, where and what to do, and holds no secret. */
 export class ConnectionFailure extends Error {

@@ -19,7 +19,7 @@ export class ExchangeFailure extends Error {
   }
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly server: URL;
   readonly agent: http.Agent;
   readonly request: KubernetesRequest;

@@ -8,7 +8,7 @@ export interface RateLimit {
   readonly burst: number;
 }
 
-export interface RateLimiterOptions extends RateLimit {
+interface RateLimiterOptions extends RateLimit {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly timers: Timers;
   /** A request was refused because its deadline comes before its turn. */
@@ -16,7 +16,7 @@ export interface RateLimiterOptions extends RateLimit {
 }
 
 /** The request's deadline comes before its turn, so it was not sent. */
-export class RateLimited extends Error {
+class RateLimited extends Error {
   override readonly name = 'RateLimited';
   readonly apiGroup: string;
 

@@ -3,13 +3,13 @@ import { type Connection, ConnectionFailure } from './connection.ts';
 import { DeadlineOver } from './deadline.ts';
 import { ExchangeFailure } from './exchange.ts';
 
-export interface FailureContext {
+interface FailureContext {
   readonly connection: Pick<Connection, 'server' | 'origin' | 'createProxyAgent'>;
   readonly timeoutMs: number;
   readonly mayBeApplied: boolean;
 }
 
-export interface Explanation {
+interface Explanation {
   readonly message: string;
   /** A ConnectionFailure when more than the network is at fault. */
   readonly cause: unknown;

@@ -4,7 +4,7 @@ import type { ClusterEnv } from '../env.ts';
 /** Wall and monotonic clock drift apart by more than this only when one was set, or when the machine slept. */
 const clockGapMs = 1000;
 
-export interface LeaseClockOptions {
+interface LeaseClockOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers'>;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
@@ -15,7 +15,7 @@ export interface LeaseClockOptions {
 }
 
 /** The moment at which a renewal was sent. */
-export interface Sent {
+interface Sent {
   readonly sentMs: number;
   readonly wallOffsetMs: number;
   readonly doubts: number;

@@ -1,14 +1,14 @@
 // The address of a pod's endpoint, built from validated parts: nothing that a policy or an annotation says can name another host.
 
 /** Where a pod is asked. */
-export interface PodEndpoint {
+interface PodEndpoint {
   readonly scheme: 'http' | 'https';
   readonly port: number;
   /** Path and query; a slash is put before a path that has none. */
   readonly path: string;
 }
 
-export interface PodAddress {
+interface PodAddress {
   readonly namespace: string;
   readonly pod: string;
   /** `spec.serviceName` of the StatefulSet. */

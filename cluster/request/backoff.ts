@@ -1,6 +1,6 @@
 // How long to wait before trying again: doubled from failure to failure, and different for everybody who failed at the same moment.
 
-export interface BackoffLimits {
+interface BackoffLimits {
   readonly firstMs: number;
   readonly lastMs: number;
 }

@@ -11,14 +11,14 @@ export interface SecretKey {
 }
 
 /** `absent`: there is no such Secret. `keyless`: it has not that key. `empty`: nothing but blanks is under it. */
-export type SecretProblem = 'absent' | 'keyless' | 'empty';
+type SecretProblem = 'absent' | 'keyless' | 'empty';
 
 export type SecretText = { readonly text: string } | { readonly problem: SecretProblem };
 
 /** Rejects with ApiFailure or TransportFailure. */
 export type SecretReader = (key: SecretKey) => Promise<SecretText>;
 
-export interface SecretReaderOptions {
+interface SecretReaderOptions {
   readonly namespace: string;
   readonly site: string;
   /** Asked before each request, in milliseconds. What it throws is thrown on. */

@@ -10,7 +10,7 @@ type Port = Pick<ClusterEnv, 'kubernetes'>;
 /** How long a write may take when its caller does not say, in milliseconds. */
 const defaultTimeoutMs = 10_000;
 
-export interface WriteOptions {
+interface WriteOptions {
   /** The place in the code that asks. */
   readonly site: string;
   readonly timeoutMs?: number;

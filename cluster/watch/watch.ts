@@ -2,7 +2,7 @@
 import type { ClusterEnv, KubernetesStream } from '../env.ts';
 import { ApiFailure } from '../request/failure.ts';
 
-export interface WatchOptions<Verdict> {
+interface WatchOptions<Verdict> {
   readonly env: ClusterEnv;
   /** Path and query. */
   readonly path: string;
@@ -18,7 +18,7 @@ export interface WatchOptions<Verdict> {
   readonly onLine: (line: string) => Verdict | undefined;
 }
 
-export type WatchEnd<Verdict> =
+type WatchEnd<Verdict> =
   /** By the server, by the network, or by the signal. */
   | { readonly kind: 'closed' }
   | { readonly kind: 'stalled' }

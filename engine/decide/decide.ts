@@ -6,7 +6,7 @@ import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
-import { earliest, holds, result } from '../rule.ts';
+import { blocks, earliest, result } from '../rule.ts';
 import { withRollback } from '../run/rollback.ts';
 import { advanceRun } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
@@ -33,7 +33,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const planned = [...scale.steps, ...roll.steps];
   const steps = planned.length > 0 ? planned : unreadZones(context);
   const actions = [...scale.actions, ...roll.actions];
-  const waits = distinct(steps.flatMap((step) => step.results.filter(holds)));
+  const waits = distinct(steps.flatMap((step) => step.results.filter(blocks)));
   const outcome =
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
@@ -118,7 +118,7 @@ function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDe
   // Without a step only traces are put in order: revisions, statuses of sources, withdrawn preparations.
   if (steps.length === 0) return 'Done';
   const results = steps.flatMap((step) => step.results);
-  if (results.some((answer) => answer.rule === 'paused' && holds(answer)) && outcome !== 'act') return 'Paused';
+  if (results.some((answer) => answer.rule === 'paused' && blocks(answer)) && outcome !== 'act') return 'Paused';
   if (outcome === 'blocked') return 'Blocked';
   if (steps.some((step) => step.kind !== 'roll' && step.outcome === 'act')) return 'Scaling';
   const rolls = steps.some((step) => step.kind === 'roll' && step.outcome === 'act');

@@ -4,7 +4,7 @@ import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
-import { earliest, holds, isLimitOfZero, result, stepOutcome } from '../rule.ts';
+import { blocks, earliest, isLimitOfZero, result, stepOutcome } from '../rule.ts';
 import { type ChosenPod, choosePods } from '../rules/budget.ts';
 import { deadlineFailure, progressDeadline, runDeadline } from '../rules/deadline.ts';
 import { withException } from '../rules/exception.ts';
@@ -186,8 +186,11 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
     context,
     isActing
       ? {
-          ...{ ...gated, ...goneUnder(context.group), openZone: name },
-          ...{ lastDisruptionMs: context.nowMs, inFlightSinceMs: gated.inFlightSinceMs ?? context.nowMs },
+          ...gated,
+          ...goneUnder(context.group),
+          openZone: name,
+          lastDisruptionMs: context.nowMs,
+          inFlightSinceMs: gated.inFlightSinceMs ?? context.nowMs,
         }
       : gated,
     !results.some(isPersonOrCalendar) && !waitsForApproval(policies),
@@ -215,7 +218,7 @@ const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'appr
 
 /** Time spent behind these rules, and behind a limit of nothing, which a person must change, is not the group's own. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
-  return (holds(answer) && personOrCalendar.has(answer.rule)) || isLimitOfZero(answer) || isLiftedLater(answer);
+  return (blocks(answer) && personOrCalendar.has(answer.rule)) || isLimitOfZero(answer) || isLiftedLater(answer);
 }
 
 /** A limit of nothing that waits for an instant, such as the beginning of an exception. */
@@ -225,7 +228,7 @@ function isLiftedLater({ rule, outcome, limit, earliestMs }: RuleResult): boolea
 
 /** A rule that asks for approval answers under its own name. */
 function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
-  return effects.includes('requireApproval') && results.some(holds);
+  return effects.includes('requireApproval') && results.some(blocks);
 }
 
 /** Adds the time since the last decision to the time in which the group was free to move. */

@@ -2,18 +2,18 @@
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
-import { holds, result, stepOutcome } from '../rule.ts';
+import { blocks, result, stepOutcome } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { policyAnswer } from '../rules/policy.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
 import { leavingOrdinals, protectedResult } from '../rules/protected.ts';
 import { type ScaleQuestion, scaleDownRules, scaleUpRules } from '../rules/scale.ts';
 import { windowResult } from '../rules/window.ts';
-import { cancelOf, objectOf, saidBy } from '../run/requests.ts';
+import { cancelOf, objectOf, requesterText } from '../run/requests.ts';
 import type { ReplicaSourceView, RunState } from '../snapshot.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
 
-export interface ScaleDecision {
+interface ScaleDecision {
   readonly steps: readonly Step[];
   readonly actions: readonly Action[];
   readonly warnings: readonly RuleResult[];
@@ -74,7 +74,7 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
     asker: 'agent',
   };
   const id = `scale/${zone.zone.name}`;
-  if (holds(desired.answer)) {
+  if (blocks(desired.answer)) {
     const step: Step = {
       id,
       kind: 'scaleUp',
@@ -92,7 +92,7 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
       cancelled === undefined
         ? []
         : [
-            result('replica-source', 'ok', `${fact}: ${saidBy(cancelled)} took back the decrease to ${question.to}`, {
+            result('replica-source', 'ok', `${fact}: ${requesterText(cancelled)} took back the decrease to ${question.to}`, {
               source: objectOf(cancelled),
             }),
           ];
@@ -135,14 +135,14 @@ function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): 
     return { step, actions: all, replicas: permitted ?? from, warnings: policies.warnings, isScaling: permitted !== undefined };
   };
   // Pods are first asked to prepare when nothing else holds: a prepared pod serves less, so it must not be prepared for a wait of another kind.
-  if (first.some(holds)) return end(first, renewals(question));
+  if (first.some(blocks)) return end(first, renewals(question));
   const delayed = delayedDownscale(question);
   const second = excepted(question, [...first, delayed.result]);
-  if (second.some(holds)) return end(second, delayed.actions);
-  const permitted = holds(delayed.result) ? to : delayed.permitted;
+  if (second.some(blocks)) return end(second, delayed.actions);
+  const permitted = blocks(delayed.result) ? to : delayed.permitted;
   const prepared = prepareDownscale(question, permitted);
   const third = excepted(question, [...second, prepared.result]);
-  if (third.some(holds)) return end(third, [...delayed.actions, ...prepared.actions]);
+  if (third.some(blocks)) return end(third, [...delayed.actions, ...prepared.actions]);
   return end(third, delayed.actions, permitted);
 }
 

@@ -5,7 +5,7 @@ import { fieldDefault, isImmutableField, isServerField } from './field-rules.ts'
 import { masked, withoutFlagValues } from './field-secrets.ts';
 import { sameQuantity } from './quantity.ts';
 
-export type Consequence = 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
+type Consequence = 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
 
 /** One difference. Secret values are masked before they get here. */
 export interface FieldChange {

@@ -3,7 +3,7 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import { desiredHealthy } from '../../policies/pod-budget.ts';
 import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../snapshot.ts';
 
-export interface BudgetHealth {
+interface BudgetHealth {
   readonly healthy: number;
   /** Pods that the selected StatefulSets should have. */
   readonly expected: number;

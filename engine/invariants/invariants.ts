@@ -13,7 +13,7 @@ import type { Snapshot } from '../snapshot.ts';
 import { rightPartition } from './partition.ts';
 
 /** A decision together with everything it was made from. */
-export interface Decided {
+interface Decided {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;

@@ -5,7 +5,7 @@ import { result } from '../rule.ts';
 import type { Snapshot } from '../snapshot.ts';
 
 /** What a request is about, by its name alone: it is known when nothing can be read. */
-export interface JudgedObject {
+interface JudgedObject {
   readonly kind: 'statefulSet' | 'pod';
   readonly namespace: string;
   readonly name: string;
@@ -30,7 +30,7 @@ export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespa
 }
 
 /** A request that could not be judged, by its own words. */
-export interface UnjudgedRequest {
+interface UnjudgedRequest {
   readonly verb: 'update' | 'scale' | 'delete' | 'deletePod' | 'evictPod';
   /** All that it changes is a number of replicas, which becomes greater. */
   readonly onlyGrows: boolean;
@@ -42,7 +42,7 @@ export interface UnjudgedRequest {
  * nothing is at risk and an incident may need it; and so does everything in a namespace that is being deleted. What else cannot be judged is
  * refused (S31).
  */
-export function passesUnjudged({ verb, onlyGrows, isNamespaceEnding }: UnjudgedRequest): boolean {
+export function failsOpen({ verb, onlyGrows, isNamespaceEnding }: UnjudgedRequest): boolean {
   return verb === 'deletePod' || onlyGrows || isNamespaceEnding;
 }
 

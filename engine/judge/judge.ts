@@ -7,7 +7,7 @@ import { contextOf, type GroupContext, protectSource, sourceOf } from '../contex
 import type { Action, AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
-import { holds, result } from '../rule.ts';
+import { blocks, result } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from '../rules/policy.ts';
 import { prepareDownscale } from '../rules/prepare.ts';
@@ -40,7 +40,7 @@ interface Verdict {
 export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement {
   const verdict = verdictOn(snapshot, request);
   const warnings = [...(verdict.warnings ?? []), ...(verdict.policies?.warnings ?? []).map((answer) => `${answer.rule}: ${answer.fact}`)];
-  const refusals = verdict.results.filter(holds);
+  const refusals = verdict.results.filter(blocks);
   const actions = verdict.actions ?? [];
   const asks = actions.some((action) => action.kind === 'callPods' && action.method === 'POST');
   const waitsForCalls = asks && refusals.every((answer) => isPreparation(answer) && answer.outcome === 'wait');
@@ -216,10 +216,10 @@ function onShrink(context: GroupContext, zone: ZoneView, request: Change): Verdi
     windowResult(context, 'scaleDown', 'nothing'),
     ...policies.results,
   ].map(permit);
-  if (first.some(holds)) return { results: first, policies };
+  if (first.some(blocks)) return { results: first, policies };
   const prepared = prepareDownscale(question, request.to);
   // A dry run must not call a pod, so it is answered as if they were prepared.
-  if (request.dryRun && holds(prepared.result)) return { results: first, policies, warnings: ['pods would be asked to prepare'] };
+  if (request.dryRun && blocks(prepared.result)) return { results: first, policies, warnings: ['pods would be asked to prepare'] };
   return { results: [...first, permit(prepared.result)], policies, actions: prepared.actions };
 }
 
@@ -242,7 +242,7 @@ function delayKept({ context, zone, isForced }: ScaleQuestion): readonly RuleRes
 
 function onUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
   const scale = onScale(snapshot, { ...request, kind: 'scale' });
-  if (scale.results.some(holds)) return scale;
+  if (scale.results.some(blocks)) return scale;
   const change = onMember(snapshot, request, (context, zone) => {
     const strategy = strategyKept(context, zone, request).map((answer) => withException(context, answer, { zone: zone.zone.name }));
     if (!request.isTemplateChanged) return { results: strategy };
@@ -283,7 +283,7 @@ function onPod(snapshot: Snapshot, request: PodRequest): Verdict {
     ),
   );
   const budget = underBudget(snapshot, group, set, pod);
-  return guard.results.some(holds)
+  return guard.results.some(blocks)
     ? { ...guard, results: [...guard.results, ...budget.results] }
     : { ...guard, ...budget, results: [...guard.results, ...budget.results] };
 }

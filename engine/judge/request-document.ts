@@ -48,7 +48,13 @@ function requestOf(fields: ReturnType<typeof reader>): AdmissionRequest | undefi
       const relabels = fields.list('relabels').filter((label) => typeof label === 'string');
       if (via === undefined || via === 'scale' || strategy === undefined) return undefined;
       return {
-        ...{ kind, ...common, statefulSet, from, to, strategy, via },
+        kind,
+        ...common,
+        statefulSet,
+        from,
+        to,
+        strategy,
+        via,
         isTemplateChanged: fields.flag('isTemplateChanged') ?? false,
         ...(partition === undefined ? {} : { partition }),
         ...(firstOrdinal === undefined ? {} : { firstOrdinal }),

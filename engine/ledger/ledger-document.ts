@@ -31,7 +31,7 @@ const pinnedFormat = { major: 2, minor: 0 } as const;
 const releaseMinor = 1;
 
 /** Whose ledger it is. */
-export interface LedgerIdentity {
+interface LedgerIdentity {
   readonly namespace: string;
   readonly group: string;
 }

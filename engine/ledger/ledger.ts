@@ -128,7 +128,7 @@ export function longestDelayMs(group: GroupDefinition, policies: readonly Policy
 /** What was seen of the group's objects. */
 export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods'>;
 
-export interface KeepOptions {
+interface KeepOptions {
   /** How long dated downscales are kept: the longest delay that could ask for one. */
   readonly keepDownscalesMs: number;
   /**

@@ -5,7 +5,7 @@ import type { NotedEvent, RunNotes } from './notes.ts';
 import { cut, eventSentence, type GroupName, holdText } from './words.ts';
 
 /** Version of the shape; a field may be added under the same one. */
-export const callbackFormat = 'rollout-group.dev/notification/v1';
+const callbackFormat = 'rollout-group.dev/notification/v1';
 
 /** The body of the POST. */
 export function callbackBody({ namespace, group }: GroupName, run: RunNotes, event: NotedEvent): string {

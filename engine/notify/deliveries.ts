@@ -5,7 +5,7 @@ import { eventMessage, mainMessage, pageCount, pageMessage } from './slack-text.
 import type { GroupName } from './words.ts';
 
 /** How a channel is told: by messages that are edited, or once for each event. */
-export type Manner = 'messages' | 'events';
+type Manner = 'messages' | 'events';
 
 export type Delivery =
   /** A new message: that of the run, a reply in its thread, a page. */
@@ -31,7 +31,7 @@ export interface LiveRun {
 }
 
 /** Key of the message of a run. */
-export const mainKey = 'main';
+const mainKey = 'main';
 
 export interface Telling {
   readonly name: GroupName;

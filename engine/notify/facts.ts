@@ -15,7 +15,7 @@ export interface Hold {
   readonly untilMs?: number;
 }
 
-export interface ZoneProgress {
+interface ZoneProgress {
   readonly zone: string;
   readonly pods: number;
   readonly updated: number;
@@ -50,7 +50,7 @@ export interface RunFacts extends Progress {
   readonly cause?: string;
 }
 
-export type PodProgress = 'new' | 'old' | 'starting' | 'leaving' | 'unready' | 'crashing' | 'missing' | 'unknown';
+type PodProgress = 'new' | 'old' | 'starting' | 'leaving' | 'unready' | 'crashing' | 'missing' | 'unknown';
 
 export interface PodLine {
   readonly pod: string;
@@ -58,7 +58,7 @@ export interface PodLine {
 }
 
 /** The turn that is told. */
-export interface ToldTurn {
+interface ToldTurn {
   readonly group: GroupDefinition;
   /** What the decision was made from. */
   readonly snapshot: Snapshot;
@@ -83,8 +83,15 @@ export function runFacts({ group, snapshot, decision }: ToldTurn): RunFacts | un
     said(group, snapshot, changeAnnotations.cause, longestText),
   ];
   return {
-    ...{ namespace: group.namespace, group: group.name, run, goal: decision.goal.slice(0, longestText), zones },
-    ...{ percent: percentOf(updated, pods), pods, updated, available },
+    namespace: group.namespace,
+    group: group.name,
+    run,
+    goal: decision.goal.slice(0, longestText),
+    zones,
+    percent: percentOf(updated, pods),
+    pods,
+    updated,
+    available,
     ...(wave === undefined ? {} : { wave: { name: wave.name, place: Math.min(wave.index + 1, wave.count), count: wave.count } }),
     ...(hold === undefined ? {} : isMoving ? { inFlight: hold } : { hold }),
     isPatient: isMoving || (decision.waits[0]?.outcome === 'wait' && !askingRules.has(decision.waits[0].rule)),
@@ -102,7 +109,8 @@ function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   if (outcome === 'act' || first === undefined) return undefined;
   const { rule, fact, limit, earliestMs }: RuleResult = first;
   return {
-    ...{ rule: rule.slice(0, 317), fact: fact.slice(0, longestText) },
+    rule: rule.slice(0, 317),
+    fact: fact.slice(0, longestText),
     ...(limit === undefined ? {} : { limit: limit.slice(0, longestText) }),
     ...(earliestMs === undefined ? {} : { untilMs: earliestMs }),
   };

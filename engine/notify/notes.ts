@@ -6,7 +6,7 @@ import { isJoinOf } from '../run/run.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
 
 /** `superseded`: another target took the place of a run that was under way; told to whoever is told of an end. */
-export type NotedKind = NotifyDefinition['events'][number] | 'superseded';
+type NotedKind = NotifyDefinition['events'][number] | 'superseded';
 
 /** Something that people are told once. */
 export interface NotedEvent {
@@ -115,8 +115,16 @@ function withoutOldProblems(notes: Notes, notify: readonly NotifyDefinition[]): 
 function begun({ facts }: Observation): RunNotes {
   const { run, goal, commit, cause } = facts;
   return {
-    ...{ key: run.id, id: run.id, kind: run.kind, target: run.target, previous: run.previous, startedMs: run.startedMs, goal },
-    ...{ outcome: 'running', events: [], channels: {} },
+    key: run.id,
+    id: run.id,
+    kind: run.kind,
+    target: run.target,
+    previous: run.previous,
+    startedMs: run.startedMs,
+    goal,
+    outcome: 'running',
+    events: [],
+    channels: {},
     ...(commit === undefined ? {} : { commit }),
     ...(cause === undefined ? {} : { cause }),
   };
@@ -158,7 +166,11 @@ function withEvent(run: RunNotes, seen: Observation, kind: NotedKind, about: str
   if (to.length === 0) return run;
   const { failure } = facts.run;
   const event: NotedEvent = {
-    ...{ id, kind, atMs, progress, to },
+    id,
+    kind,
+    atMs,
+    progress,
+    to,
     ...(kind === 'waiting' && lasting !== undefined ? { hold: lasting } : {}),
     ...(kind === 'failed' ? { failure: (failure ?? 'a limit was passed').slice(0, 400) } : {}),
   };

@@ -56,7 +56,7 @@ function tookText({ startedMs, endedMs }: RunNotes): string {
 }
 
 /** In whole seconds. */
-export function durationText(ms: number): string {
+function durationText(ms: number): string {
   return formatDuration(Math.max(0, Math.round(ms / 1000)) * 1000);
 }
 

@@ -48,7 +48,10 @@ export function observeZoneBudgetVersion(raw: unknown): ZoneBudgetVersion {
   const matchLabels = fields.texts('spec.selector.matchLabels');
   const generation = reader(raw).whole('metadata.generation') ?? 0;
   return {
-    ...{ namespace, name, generation, view: observeZoneBudget(raw) },
+    namespace,
+    name,
+    generation,
+    view: observeZoneBudget(raw),
     ...(isReadable && fields.problem() === undefined ? { matchLabels } : {}),
   };
 }

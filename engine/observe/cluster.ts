@@ -41,7 +41,7 @@ export function snapshotOf(observed: Observed): Snapshot {
 }
 
 /** A pod that looks like one of a StatefulSet and is not owned by it. */
-export interface ForeignPod {
+interface ForeignPod {
   readonly namespace: string;
   readonly name: string;
   /** Whose labels it carries. */

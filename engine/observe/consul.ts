@@ -11,7 +11,7 @@ export interface ConsulAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface ReadConsulOptions {
+interface ReadConsulOptions {
   /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
   readonly atMs: number;
   /** What the value is: the instances that pass, or those that do not. */

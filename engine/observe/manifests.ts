@@ -10,7 +10,7 @@ import { observeReplicaSource, type ReplicaSourceReference } from './source.ts';
 /** How long everything has been as it is, when manifests stand for a cluster: longer than any delay that a policy may ask for. */
 const settledMs = 365 * 24 * 3_600_000;
 
-export interface ManifestOptions {
+interface ManifestOptions {
   readonly nowMs: number;
   /** Namespace of objects that name none; `default` unless given. */
   readonly namespace?: string;
@@ -22,7 +22,7 @@ export interface ManifestOptions {
   readonly pods?: 'running' | 'none';
 }
 
-export interface ManifestSnapshot {
+interface ManifestSnapshot {
   readonly snapshot: Snapshot;
   /** Objects that could not be read, each as one sentence part; they are not in the snapshot. */
   readonly problems: readonly string[];

@@ -4,7 +4,7 @@ import type { IntentView, Known, PodView, StatefulSetView } from '../snapshot.ts
 import { instantMs, type Reader, reader } from './raw.ts';
 
 /** The object that controls a pod. */
-export interface OwnerView {
+interface OwnerView {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;

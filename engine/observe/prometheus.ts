@@ -4,12 +4,12 @@ import type { GateReading } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
 
 /** An answer of `/api/v1/query` as it came. */
-export interface PrometheusAnswer {
+interface PrometheusAnswer {
   readonly status: number;
   readonly body: string;
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
   readonly atMs: number;
   /** How far from `atMs` the instant may lie for which the provider evaluated the query, in milliseconds. */
@@ -18,7 +18,7 @@ export interface ReadOptions {
   readonly beforeMs?: number | undefined;
 }
 
-export interface PrometheusReading {
+interface PrometheusReading {
   readonly reading: GateReading;
   /** The instant for which the provider evaluated the query; absent when the answer has no sample. */
   readonly evaluatedMs?: number;

@@ -15,7 +15,7 @@ export function replicaSourcesOf({ namespace, zones }: Pick<GroupDefinition, 'na
 }
 
 /** A kind that is to be watched; the group part of `apiVersion` alone matters where the version is empty or not served. */
-export interface WatchedKind {
+interface WatchedKind {
   readonly apiVersion: string;
   readonly kind: string;
 }

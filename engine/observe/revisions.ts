@@ -27,7 +27,7 @@ export function withRevisions(
 const template: readonly string[] = ['spec', 'template'];
 
 /** Whether two pod templates mean the same: defaults that one of them spells out are no difference. */
-export function hasSameTemplate(before: unknown, after: unknown): boolean {
+function hasSameTemplate(before: unknown, after: unknown): boolean {
   const part = (value: unknown): ObjectContent => ({ kind: 'StatefulSet', spec: { template: value } });
   return fieldDiff(part(before), part(after)).length === 0;
 }

@@ -6,7 +6,7 @@ import { result } from '../rule.ts';
 import type { AbsentMembers } from './plan.ts';
 
 /** Of all namespaces, as they are stored. */
-export interface Elsewhere {
+interface Elsewhere {
   readonly sets: readonly unknown[];
   /** RolloutGroups. */
   readonly groups: readonly unknown[];

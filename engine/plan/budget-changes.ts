@@ -7,7 +7,7 @@ import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { PlannedChange } from './document.ts';
 
 /** What runs and what is asked for, as manifests and read. */
-export interface ComparedBudgets {
+interface ComparedBudgets {
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];
   readonly before: Snapshot;
@@ -49,13 +49,17 @@ export function budgetChanges(group: GroupDefinition, compared: ComparedBudgets)
 function budgetsOf({ podBudgets, zoneBudgets }: Snapshot, { namespace }: GroupDefinition): ReadonlyMap<string, Budget> {
   const pods = (isUnknown(podBudgets) ? [] : podBudgets).map(
     ({ selector, ...budget }): Budget => ({
-      ...{ kind: 'PodDisruptionBudget', namespace: budget.namespace, name: budget.name },
+      kind: 'PodDisruptionBudget',
+      namespace: budget.namespace,
+      name: budget.name,
       covers: ({ podLabels }) => matchesSelector(selector, podLabels),
     }),
   );
   const zones = (isUnknown(zoneBudgets) ? [] : zoneBudgets).map(
     ({ matchLabels, ...budget }): Budget => ({
-      ...{ kind: 'ZoneAwarePodDisruptionBudget', namespace: budget.namespace, name: budget.name },
+      kind: 'ZoneAwarePodDisruptionBudget',
+      namespace: budget.namespace,
+      name: budget.name,
       covers: ({ labels, podLabels }) => matchesSelector({ matchLabels }, labels) || matchesSelector({ matchLabels }, podLabels),
     }),
   );

@@ -8,7 +8,7 @@ import { budgetChanges } from './budget-changes.ts';
 import type { PlannedChange, Refusal } from './document.ts';
 
 /** What runs and what is asked for, as manifests and read. */
-export interface Compared {
+interface Compared {
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];
   readonly before: Snapshot;

@@ -36,7 +36,7 @@ const maxTurns = 50_000;
 const maxTurnsAtOnce = 500;
 
 /** Something that happens to the world by itself. */
-export interface ScheduledEvent {
+interface ScheduledEvent {
   readonly atMs: number;
   readonly input: Exclude<WorldInput, { kind: 'action' | 'deletePods' | 'elapse' }>;
 }

@@ -8,7 +8,7 @@ import type { World } from '../world/model.ts';
 import { step } from '../world/world.ts';
 import type { Refusal } from './document.ts';
 
-export interface ChangeRequest {
+interface ChangeRequest {
   readonly group: GroupDefinition;
   readonly groupsBefore: readonly GroupDefinition[];
   readonly world: World;

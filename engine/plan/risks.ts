@@ -7,7 +7,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
 import type { GroupPlan, PlannedStep, Risk } from './document.ts';
 
-export interface RiskQuestion {
+interface RiskQuestion {
   readonly context: GroupContext;
   readonly desired: readonly unknown[];
   readonly steps: readonly PlannedStep[];

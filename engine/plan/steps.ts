@@ -1,7 +1,7 @@
 // The trace of a run forward as the steps that people read: a zone rolls, a wave soaks, somebody approves.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
-import { holds } from '../rule.ts';
+import { blocks } from '../rule.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
 import type { PlannedStep } from './document.ts';
 import type { Turn } from './forward.ts';
@@ -183,7 +183,7 @@ function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined 
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
   const held = decision.steps.filter((step) => step.outcome !== 'act');
   for (const step of held) {
-    const reasons = step.results.filter((answer) => holds(answer));
+    const reasons = step.results.filter((answer) => blocks(answer));
     if (reasons.length === 0 || reasons.some((answer) => workRules.has(answer.rule) && answer.outcome === 'wait')) continue;
     const reason = reasons.find((answer) => answer.rule === 'soak') ?? reasons[0];
     if (reason === undefined) continue;

@@ -1,7 +1,7 @@
 // Which rules of the policies the cases saw hold, and saw let something pass: what was never seen both ways is not tested.
 import type { GroupDefinition, PolicyBundle, PolicyDefinition, Source, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { RuleResult } from '../decision.ts';
-import { holds } from '../rule.ts';
+import { blocks } from '../rule.ts';
 import type { CaseResult, CaseSubject } from './policy-test.ts';
 
 /** One rule as it is written, with the names of the cases that saw it answer either way. */
@@ -56,7 +56,7 @@ const noPodLeft = 'with the replicas of the cases an earlier wave has every pod 
 function answers(rule: string, source?: Source): Pick<Target, 'isHeld' | 'isPassed'> {
   const isOwn = (answer: RuleResult): boolean => answer.rule === rule && (source === undefined || isSame(answer.source, source));
   return {
-    isHeld: ({ results }) => results.some((answer) => isOwn(answer) && holds(answer)),
+    isHeld: ({ results }) => results.some((answer) => isOwn(answer) && blocks(answer)),
     isPassed: ({ results }) => results.some((answer) => isOwn(answer) && answer.outcome === 'ok'),
   };
 }
@@ -174,7 +174,7 @@ function protectionTargets(group: GroupDefinition): readonly Target[] {
       rule,
       source: zoneSource(group, 'protect', has),
       isHeld: answers(id).isHeld,
-      isPassed: ({ results, asked }) => beside.includes(asked.action) && !results.some(holds),
+      isPassed: ({ results, asked }) => beside.includes(asked.action) && !results.some(blocks),
     }));
 }
 
@@ -259,7 +259,7 @@ function limitTargets(policy: PolicyDefinition): readonly Target[] {
   return Object.entries(policy.limitSources).map(([field, source]): Target => {
     const rules = limitRules[field] ?? [];
     const isOwn = (answer: RuleResult): boolean => rules.includes(answer.rule);
-    const binds = (answer: RuleResult): boolean => isSame(answer.source, source) && (holds(answer) || answer.rule === 'replica-source');
+    const binds = (answer: RuleResult): boolean => isSame(answer.source, source) && (blocks(answer) || answer.rule === 'replica-source');
     return {
       rule: `${policy.name} limits.${field}`,
       source,

@@ -1,6 +1,6 @@
 // Whether an answer is what a case expects, and where it differs.
 import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
-import { holds } from '../rule.ts';
+import { blocks } from '../rule.ts';
 import type { Answer } from './answer.ts';
 
 type Request = PolicyTestCase['request'];
@@ -26,7 +26,7 @@ export function impossibleExpectation(request: Request, expect: Expectation): st
 
 /** The rules that hold the answer; those that warn when nothing holds it. Sorted, each once. */
 export function decidingRules(answer: Answer): readonly string[] {
-  const holding = answer.results.filter(holds).map((result) => result.rule);
+  const holding = answer.results.filter(blocks).map((result) => result.rule);
   return [...new Set(holding.length > 0 ? holding : answer.warned)].sort();
 }
 
@@ -50,7 +50,7 @@ export function differences(answer: Answer, expect: Expectation): readonly strin
 
 /** A rule must be among those that hold the answer; where nothing holds it, among those that were asked. */
 function ruleDifference(answer: Answer, rule: string): readonly string[] {
-  const holding = answer.results.filter(holds).map((result) => result.rule);
+  const holding = answer.results.filter(blocks).map((result) => result.rule);
   if (holding.length > 0) {
     if (holding.includes(rule)) return [];
     return [`the rule ${rule} is not among those that hold it (${[...new Set(holding)].sort().join(', ')})`];

@@ -5,7 +5,7 @@ import { toldSources } from '../observe/manifests.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import type { GateReading, GateReadingsView, IntentView, MetricView, ReplicaSourceView, Snapshot } from '../snapshot.ts';
 
-export interface InputsGiven {
+interface InputsGiven {
   readonly snapshot: Snapshot;
   readonly problems: readonly string[];
 }

@@ -14,7 +14,7 @@ import { caseState } from './state.ts';
 
 export { coverageOf, type RuleCoverage } from './coverage.ts';
 
-export interface PolicyTestInput {
+interface PolicyTestInput {
   readonly bundle: PolicyBundle;
   /** Kubernetes objects that stand for the running cluster. */
   readonly manifests: readonly unknown[];
@@ -53,7 +53,7 @@ export interface CaseSubject {
   readonly reach: WaveReach;
 }
 
-export interface PolicyTestOptions {
+interface PolicyTestOptions {
   /** Only the cases whose name contains this text. The clock advances over the others all the same. */
   readonly only?: string;
 }

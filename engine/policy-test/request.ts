@@ -2,14 +2,14 @@
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
 import type { AdmissionRequest } from '../decision.ts';
-import { holds } from '../rule.ts';
+import { blocks } from '../rule.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
 import { type Answer, type Asked, decided, judged } from './answer.ts';
 
 type Request = PolicyTestCase['request'];
 
 /** The answer, or why the request makes no sense in this state. */
-export type Asking = { readonly answer: Answer } | { readonly problem: string };
+type Asking = { readonly answer: Answer } | { readonly problem: string };
 
 /** Asks the engine what the case asks. On several write paths the same answer is expected; another one is a problem. */
 export function ask(asked: Asked, request: Request): Asking {
@@ -76,7 +76,7 @@ function alike(answers: readonly { readonly via: string; readonly answer: Answer
   if (first === undefined) return { problem: 'the request names no write path' };
   const holdingRules = ({ answer }: { readonly answer: Answer }): string =>
     `${answer.decision} ${answer.results
-      .filter(holds)
+      .filter(blocks)
       .map((result) => result.rule)
       .sort()
       .join(' ')}`;

@@ -8,7 +8,7 @@ import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetVi
 import { heldPartitions } from '../strategies/partition/partition.ts';
 import { inputsGiven } from './inputs.ts';
 
-export interface StateQuestion {
+interface StateQuestion {
   readonly bundle: PolicyBundle;
   readonly manifests: readonly unknown[];
   readonly group: GroupDefinition;
@@ -17,13 +17,13 @@ export interface StateQuestion {
   readonly agentNamespace?: string;
 }
 
-export interface CaseState {
+interface CaseState {
   readonly snapshot: Snapshot;
   /** What the case says of things that do not exist, each as one sentence part. */
   readonly problems: readonly string[];
 }
 
-export type ZoneState = NonNullable<GivenState['zones']>[string];
+type ZoneState = NonNullable<GivenState['zones']>[string];
 
 /** Builds the state of one case. What the case leaves out is healthy and at rest, as the manifests say it. */
 export function caseState(question: StateQuestion): CaseState {

@@ -7,7 +7,7 @@ import { isAvailable } from '../observe/view.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { TakenAction } from './published.ts';
 
-export interface Pass {
+interface Pass {
   readonly group: GroupDefinition;
   /** What was seen. */
   readonly snapshot: Snapshot;

@@ -10,7 +10,7 @@ export const publishedByteLimit = 32 * 1024;
 export const publishedPodLimit = 50;
 
 /** How an action ended. `conflict`: its object had changed. `unknown`: no answer came; it may have happened. */
-export type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
+type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
 
 /** An action of the turn that made the decision, and how it ended. */
 export interface TakenAction {

@@ -4,7 +4,7 @@ import type { RolloutRun } from '../../policies/schema/kinds.ts';
 type Spec = RolloutRun['spec'];
 
 /** `abandoned`: it was under way when its group went, or when another run began without ending it. It is never stored. */
-export type ShownOutcome = Spec['outcome'] | 'abandoned';
+type ShownOutcome = Spec['outcome'] | 'abandoned';
 
 /** A record as it is shown. */
 export type ShownRun = Omit<Spec, 'outcome'> & { readonly outcome: ShownOutcome };

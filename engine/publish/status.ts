@@ -8,7 +8,7 @@ import { isMisplacedForGood } from './person.ts';
 import type { PublishedDecision, PublishedWait } from './published.ts';
 import { reasonOf } from './reason.ts';
 
-export interface ScaleTarget {
+interface ScaleTarget {
   /** Pods of the zone that is scaled, as its StatefulSet counts them. */
   readonly replicas: number;
   /** Selects them. */
@@ -24,7 +24,7 @@ export interface StatusContext {
   readonly scale?: ScaleTarget;
 }
 
-export interface Condition {
+interface Condition {
   readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Enforced';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
@@ -34,7 +34,7 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-export interface GroupStatus {
+interface GroupStatus {
   readonly observedGeneration?: number;
   readonly phase: string;
   readonly goal: string;

@@ -13,7 +13,7 @@ export const releaseGraceMs = 60_000;
 
 export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
 
-export interface ReleaseQuestion {
+interface ReleaseQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods' | 'unread'>;
   /** As it is stored. */
   readonly ledger: Ledger;
@@ -113,7 +113,15 @@ function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Memb
   const { uid, resourceVersion, partition: from } = set;
   const going = outdatedOf({ set, pods }).toSorted((a, b) => b.ordinal - a.ordinal);
   return {
-    ...{ kind: 'setPartition', namespace, zone, statefulSet, uid, resourceVersion, from, to: 0, because: 'released' },
+    kind: 'setPartition',
+    namespace,
+    zone,
+    statefulSet,
+    uid,
+    resourceVersion,
+    from,
+    to: 0,
+    because: 'released',
     pods: going.map(({ name, ordinal, uid: podUid }) => ({ pod: name, ordinal, uid: podUid })),
   };
 }

@@ -5,7 +5,7 @@ import { canonicalJson } from '../hash.ts';
 import { isUnknown, type Ledger, type ReleaseTerms, type Unknown } from '../snapshot.ts';
 
 /** Where groups are defined. */
-export type DefinitionSource = 'directory' | 'objects' | 'adopted';
+type DefinitionSource = 'directory' | 'objects' | 'adopted';
 
 /** Whether everything that a source defines is known now; `none`: there is no such source. */
 export type SourceState = 'whole' | 'none' | Unknown;
@@ -44,7 +44,7 @@ export function withTerms(ledger: Ledger, terms: ReleaseTerms | undefined): Ledg
 }
 
 /** `defined`: by its name. `elsewhere`: another group names a member. `unsure`: something may define it that cannot be read. */
-export type Standing =
+type Standing =
   | { readonly kind: 'defined' | 'gone' }
   | { readonly kind: 'elsewhere'; readonly group: string }
   | { readonly kind: 'unsure'; readonly because: string };

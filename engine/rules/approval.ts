@@ -6,7 +6,7 @@ import { earliest, result } from '../rule.ts';
 import { isOfRun, isVouched } from '../run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
-export interface ApprovalQuestion {
+interface ApprovalQuestion {
   readonly context: GroupContext;
   readonly rule: string;
   readonly approval: ApprovalDefinition;

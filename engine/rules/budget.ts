@@ -10,7 +10,7 @@ import { disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
 import { isAvailable, isCrashing } from '../observe/view.ts';
-import { earliest, holds, result } from '../rule.ts';
+import { blocks, earliest, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
 import { releasedClaims } from '../strategies/partition/partition.ts';
 import { withException } from './exception.ts';
@@ -25,7 +25,7 @@ export interface ChosenPod {
   readonly because: 'outdated' | 'stuck';
 }
 
-export interface PodChoice {
+interface PodChoice {
   readonly chosen: readonly ChosenPod[];
   /** Every pod still to go in this wave, in its order. */
   readonly queue: readonly PodView[];
@@ -178,7 +178,7 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
  */
 function isForGood(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
-  if (zone.view.zone.paused || holds(pausedByPerson(context, zone.view.zone.name))) return false;
+  if (zone.view.zone.paused || blocks(pausedByPerson(context, zone.view.zone.name))) return false;
   const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(question, pod));
   const mayBeCured = (pod: PodView): boolean => isStuck(context, zone.view, { ...pod, waitingReasons: ['CrashLoopBackOff'] });
   return going.length > 0 && !going.some(mayBeCured);
@@ -304,7 +304,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
           }),
           { zone: zone.view.zone.name, podCount: chosen.length + 1 },
         );
-    if (holds(answer)) {
+    if (blocks(answer)) {
       denial ??= answer;
       continue;
     }

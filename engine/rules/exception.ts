@@ -3,9 +3,9 @@ import { exceptionFor } from '../../policies/join.ts';
 import { unyieldingRules } from '../../policies/unyielding.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { holds } from '../rule.ts';
+import { blocks } from '../rule.ts';
 
-export interface ExceptionSubject {
+interface ExceptionSubject {
   readonly zone: string;
   /** Replicas after the change. */
   readonly to?: number;
@@ -15,7 +15,7 @@ export interface ExceptionSubject {
 
 /** The answer of a rule, permitted when exactly one exception in force allows this much. */
 export function withException(context: GroupContext, answer: RuleResult, subject: ExceptionSubject): RuleResult {
-  if (!holds(answer) || unyieldingRules.includes(answer.rule)) return answer;
+  if (!blocks(answer) || unyieldingRules.includes(answer.rule)) return answer;
   const found = exceptionFor(context.exceptions, answer.rule, context.group.name, subject.zone, context.nowMs);
   if (found.kind === 'none') return answer;
   if (found.kind === 'several') return { ...answer, fact: `${answer.fact}; ${found.names.length} exceptions match, so none applies` };

@@ -7,7 +7,7 @@ import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 import type { GateReading } from '../snapshot.ts';
 
-export interface GateVerdict {
+interface GateVerdict {
   readonly answer: RuleResult;
   /** Whether the gate failed more often than it may. */
   readonly hasFailed: boolean;

@@ -7,13 +7,13 @@ import type { RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import { wordsOn } from '../run/requests.ts';
+import { requestsFor } from '../run/requests.ts';
 import { isUnknown, type Pin, type PodView, type RunState } from '../snapshot.ts';
 import { templateOf } from '../strategies/pinned/pins.ts';
 import type { RollQuestion } from './roll.ts';
 
 /** How often a pod is taken away so that it comes back at one revision; then a person is asked for. */
-export const mostPlacements = 2;
+const mostPlacements = 2;
 
 /** How long after the first attempt the second one comes, in milliseconds: a webhook that was installed, or restarted, a moment ago is there by then. */
 const pauseMs = 30_000;
@@ -73,7 +73,7 @@ function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): bo
   const { placements, atMs = 0 } = pin;
   if (placements < mostPlacements) return false;
   const sinceMs = isBelievable(context, atMs) ? atMs : 0;
-  return !wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
+  return !requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
 }
 
 /** A pod is taken away only when what it is to become can be made. Nobody has to know it where nobody looks, as in a plan from manifests. */

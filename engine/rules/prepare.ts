@@ -11,7 +11,7 @@ import type { Preparation } from '../snapshot.ts';
 import { leavingFromTop } from './prepared-rows.ts';
 import type { ScaleQuestion } from './scale.ts';
 
-export interface PrepareAnswer {
+interface PrepareAnswer {
   readonly result: RuleResult;
   /** The replicas that may be written now; at least what was asked for. */
   readonly permitted: number;

@@ -11,7 +11,7 @@ export function isServing({
 }
 
 /** How many pods of a zone are missing or not ready, and how many are not updated, by its status. Below 0 for pods that the status does not count yet. */
-export interface Shortfall {
+interface Shortfall {
   readonly notReady: number;
   readonly notUpdated: number;
 }

@@ -4,7 +4,7 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { earliest, result } from '../rule.ts';
-import { objectOf, saidBy } from '../run/requests.ts';
+import { objectOf, requesterText } from '../run/requests.ts';
 import { type IntentView, isUnknown } from '../snapshot.ts';
 
 type Zone = Pick<ZoneView, 'zone'>;
@@ -37,7 +37,7 @@ export function protectedResult(context: GroupContext, zone: Zone, ordinals: rea
   if (holding === undefined) return undefined;
   const what =
     holding.ordinals === undefined ? '' : ` ${holding.ordinals.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(holding.ordinals)} of`;
-  return result('protected', 'wait', `${saidBy(holding)} protects${what} zone ${zone.zone.name}`, {
+  return result('protected', 'wait', `${requesterText(holding)} protects${what} zone ${zone.zone.name}`, {
     source: objectOf(holding),
     earliestMs: earliest([holding.expiresMs]),
   });

@@ -3,15 +3,20 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { earliest, result } from '../rule.ts';
-import { objectOf, saidBy, undoOf } from '../run/requests.ts';
+import { objectOf, requesterText, undoOf } from '../run/requests.ts';
 
 /** What holds the revision that the zone is to run; undefined when nobody took it back. */
 export function undoneResult(context: GroupContext, { zone, set }: ZoneView): RuleResult | undefined {
   const undo = undoOf(context, zone.name, set?.status.updateRevision);
   if (undo === undefined) return undefined;
-  return result('undone', 'wait', `${saidBy(undo)} took back ${set?.status.updateRevision}, which zone ${zone.name} asks for again`, {
-    limit: 'another template',
-    source: objectOf(undo),
-    earliestMs: earliest([undo.expiresMs]),
-  });
+  return result(
+    'undone',
+    'wait',
+    `${requesterText(undo)} took back ${set?.status.updateRevision}, which zone ${zone.name} asks for again`,
+    {
+      limit: 'another template',
+      source: objectOf(undo),
+      earliestMs: earliest([undo.expiresMs]),
+    },
+  );
 }

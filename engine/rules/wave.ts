@@ -4,13 +4,13 @@ import { formatDuration } from '../../policies/duration.ts';
 import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { holds, result } from '../rule.ts';
-import { digestOfWaves, objectOf, promotionOf, saidBy, type VouchedIntent } from '../run/requests.ts';
+import { blocks, result } from '../rule.ts';
+import { digestOfWaves, objectOf, promotionOf, requesterText, type VouchedIntent } from '../run/requests.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
 import { gateVerdict } from './gate.ts';
 
-export interface WaveAnswer {
+interface WaveAnswer {
   readonly results: readonly RuleResult[];
   /** Results of gates that only observe. */
   readonly observations: readonly RuleResult[];
@@ -110,7 +110,7 @@ function approval(
 
 /** A rule that would still wait, had not a person promoted the wave. */
 function passedOver(rule: string, fact: string, promotion: VouchedIntent, limit: string | undefined): RuleResult {
-  return result(rule, 'skip', `${fact}; promoted by ${saidBy(promotion)}`, { limit, source: objectOf(promotion) });
+  return result(rule, 'skip', `${fact}; promoted by ${requesterText(promotion)}`, { limit, source: objectOf(promotion) });
 }
 
 interface AskedGates {
@@ -139,7 +139,7 @@ function withGates(
   for (const gate of context.group.gates.filter((candidate) => names.includes(candidate.name))) {
     const verdict = gateVerdict(context, gate, sinceMs);
     wantedReadings.push({ gate: gate.name, fromMs: verdict.fromMs });
-    const promotion = holds(verdict.answer) ? promotionOf(context, run, wave.name, gate.name) : undefined;
+    const promotion = blocks(verdict.answer) ? promotionOf(context, run, wave.name, gate.name) : undefined;
     if (gate.mode === 'observe') observations.push(verdict.answer);
     else if (promotion !== undefined) results.push(passedOver('gate', verdict.answer.fact, promotion, verdict.answer.limit));
     else results.push(verdict.answer);

@@ -46,7 +46,7 @@ export function isOfRun({ runId, requestedBy }: IntentView, run: Pick<RunState, 
 }
 
 /** What people whom the API server vouches for said about this run, by the name of the intent. Nothing while intents cannot be read. */
-export function wordsOn(
+export function requestsFor(
   context: Pick<GroupContext, 'intents' | 'nowMs'>,
   run: RunState,
   action: IntentView['action'],
@@ -58,7 +58,7 @@ export function wordsOn(
 }
 
 /** `anna (bad release)`; without a name where nobody vouches for one. */
-export function saidBy({ requestedBy, reason }: IntentView): string {
+export function requesterText({ requestedBy, reason }: IntentView): string {
   return [requestedBy?.user ?? 'somebody', ...(reason === undefined ? [] : [`(${reason})`])].join(' ');
 }
 
@@ -72,7 +72,9 @@ export function objectOf({ namespace, name }: IntentView): { readonly object: st
  * holds, as a pause does.
  */
 export function abortOf(context: GroupContext, run: RunState): VouchedIntent | undefined {
-  return wordsOn(context, run, 'abort').find(({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0));
+  return requestsFor(context, run, 'abort').find(
+    ({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),
+  );
 }
 
 /**
@@ -91,7 +93,7 @@ export function isHold(context: Pick<GroupContext, 'nowMs'>, intent: IntentView,
  * whoever may write intents is not thereby somebody who may approve.
  */
 export function promotionOf(context: GroupContext, run: RunState, wave: string, gate?: string): VouchedIntent | undefined {
-  return wordsOn(context, run, 'promote').find(
+  return requestsFor(context, run, 'promote').find(
     (intent) => (intent.wave === undefined || intent.wave === wave) && (intent.gate === undefined || intent.gate === gate),
   );
 }

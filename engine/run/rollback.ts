@@ -6,7 +6,7 @@ import type { RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import { result } from '../rule.ts';
 import { isUnknown, type RunState } from '../snapshot.ts';
-import { wordsOn } from './requests.ts';
+import { requestsFor } from './requests.ts';
 import { newRun } from './run.ts';
 
 /** How long a failed run stands as such before it is rolled back, in milliseconds: long enough to be published and told. */
@@ -50,14 +50,15 @@ function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!isPinned(context.group) || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   // Somebody may have said that everything stays as it is.
   if (isUnknown(context.intents)) return false;
-  if (wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0))) return false;
+  if (requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0))) return false;
   return (run.onFailure ?? context.group.rollout.onFailure) === 'rollback';
 }
 
 /** What failed once is tried again when somebody says so: a run of its own, from the first wave on. */
 function retriedRun(context: GroupContext, run: RunState): RunState | undefined {
   if (run.rolledBack === undefined || run.outcome !== 'completed') return undefined;
-  if (!wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.completedMs ?? run.startedMs))) return undefined;
+  if (!requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.completedMs ?? run.startedMs)))
+    return undefined;
   const target = Object.fromEntries(
     context.view.zones.flatMap(({ zone, set }) => (set === undefined ? [] : [[zone.name, set.status.updateRevision] as const])),
   );

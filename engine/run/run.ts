@@ -8,11 +8,11 @@ import type { RuleResult } from '../decision.ts';
 import { hashText } from '../hash.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
-import { holds } from '../rule.ts';
+import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/stuck.ts';
 import { afterWave } from '../rules/wave.ts';
 import type { PodView, RunState } from '../snapshot.ts';
-import { abortOf, saidBy, wordsOn } from './requests.ts';
+import { abortOf, requesterText, requestsFor } from './requests.ts';
 
 export interface ZoneProgress {
   readonly view: ZoneView;
@@ -78,11 +78,11 @@ export function waveProgress(
  */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const started = currentRun(context);
-  return started === undefined ? undefined : advanceWaves(context, withFlight(context, withCure(context, started)));
+  return started === undefined ? undefined : advanceWaves(context, trackInFlight(context, openZoneToRepair(context, started)));
 }
 
 /** Pods go down for other reasons than the run too, and long after its last replacement: what they take counts from when they did. */
-function withFlight({ view, nowMs }: GroupContext, run: RunState): RunState {
+function trackInFlight({ view, nowMs }: GroupContext, run: RunState): RunState {
   const { inFlightSinceMs, ...rest } = run;
   if (!view.zones.some(({ inFlight }) => inFlight > 0)) return inFlightSinceMs === undefined ? run : rest;
   return inFlightSinceMs === undefined ? { ...run, inFlightSinceMs: nowMs } : run;
@@ -100,7 +100,7 @@ function beforeNow({ nowMs }: GroupContext, run: Pick<RunState, 'lastDisruptionM
  * The run without instants that lie ahead, as one leaves them behind whose clock was fast. What was to be waited for from then on is waited for
  * from now on, and not for as long as that clock was wrong.
  */
-function believable(context: GroupContext, run: RunState): RunState {
+function withoutFutureInstants(context: GroupContext, run: RunState): RunState {
   const { nowMs } = context;
   const since = (instant: number): number => (isBelievable(context, instant) ? instant : nowMs);
   const entries = instantsOfRun.flatMap((name) => (run[name] === undefined ? [] : [[name, since(run[name])] as const]));
@@ -123,7 +123,7 @@ const instantsOfRun = [
 
 function currentRun(context: GroupContext): RunState | undefined {
   const { run: stored } = context.view.ledger;
-  const known = stored && believable(context, stored);
+  const known = stored && withoutFutureInstants(context, stored);
   const target = targetOf(context);
   const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
   if (known === undefined)
@@ -142,7 +142,10 @@ function currentRun(context: GroupContext): RunState | undefined {
   const current = known.outcome === 'failed' && isRetried(context, known) ? retried(known, context.nowMs) : known;
   const abort = current.outcome === 'running' ? abortOf(context, current) : undefined;
   if (abort === undefined) return current;
-  return { ...fail(current, `aborted by ${saidBy(abort)}`, context.nowMs), onFailure: abort.rollback === true ? 'rollback' : 'pause' };
+  return {
+    ...fail(current, `aborted by ${requesterText(abort)}`, context.nowMs),
+    onFailure: abort.rollback === true ? 'rollback' : 'pause',
+  };
 }
 
 /** The run is over, whatever became of it before: every pod runs what is asked for. */
@@ -166,7 +169,7 @@ function superseding(context: GroupContext, known: RunState, target: RunState['t
 }
 
 /** Whether the run brings pods back from a template that failed and is still asked for. */
-export function isGoingBack({ kind, rolledBack }: RunState): boolean {
+function isGoingBack({ kind, rolledBack }: RunState): boolean {
   return kind === 'rollback' && rolledBack !== undefined;
 }
 
@@ -257,7 +260,7 @@ function curedBeforeAll({ view }: GroupContext): ZoneView | undefined {
  * The run with the zone to be cured first open, as long as it has replaced nothing: when it began another zone may have been down as well, for a
  * reason that has passed since. Pods that break while a run is under way keep their wave.
  */
-function withCure(context: GroupContext, run: RunState): RunState {
+function openZoneToRepair(context: GroupContext, run: RunState): RunState {
   const cured = isUnbegun(run) && run.openZone === undefined ? curedBeforeAll(context) : undefined;
   return cured?.outdated.some((pod) => isStuck(context, cured, pod)) === true ? { ...run, openZone: cured.zone.name } : run;
 }
@@ -268,7 +271,7 @@ export function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): b
 }
 
 function isRetried(context: GroupContext, run: RunState): boolean {
-  return wordsOn(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0));
+  return requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0));
 }
 
 function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
@@ -290,7 +293,7 @@ function advanceWaves(context: GroupContext, started: RunState): AdvancedRun {
     // A failed run has asked its questions; they are asked anew when somebody tries again.
     if (run.outcome === 'failed') return { run: available, progress, after: [], observations: [], wantedReadings: [] };
     const asked = afterWave(context, wave, available);
-    if (asked.results.some(holds)) {
+    if (asked.results.some(blocks)) {
       const failed = asked.failure === undefined ? available : fail(available, asked.failure, context.nowMs);
       return { run: failed, progress, after: asked.results, observations: asked.observations, wantedReadings: asked.wantedReadings };
     }
@@ -333,7 +336,7 @@ function settleOpenZone(context: GroupContext, run: RunState): RunState {
  * The run of a decision whose replacements were all refused, or never asked for. It has not moved: gates before the wave are asked again, a
  * window that closes finds nothing under way, and the deadline for progress goes on. `before` is the run as it was decided upon.
  */
-export function unmoved(run: RunState, before: RunState | undefined): RunState {
+export function revertProgress(run: RunState, before: RunState | undefined): RunState {
   const { openZone, lastDisruptionMs, inFlightSinceMs, ...rest } = run;
   // What is down for another reason is so since an earlier instant, or is noted again by the next decision.
   const flight = inFlightSinceMs === undefined || inFlightSinceMs === lastDisruptionMs ? {} : { inFlightSinceMs };

@@ -1,6 +1,6 @@
 // The verb apply: a plan that is shown, confirmed, checked against the cluster once more, and then carried out object by object.
 import type { GroupPlan } from '../../engine/plan/document.ts';
-import { holds } from '../../engine/rule.ts';
+import { blocks } from '../../engine/rule.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -177,7 +177,7 @@ function refuseBlocked(groups: readonly GroupPlan[]): void {
   if (first === undefined) return;
   const why = first.refused[0]?.message ?? first.waits.find(({ outcome }) => outcome === 'no')?.fact;
   // Nothing was applied, so the cluster knows nothing that `explain` could tell.
-  const results = [...(first.refused[0]?.results ?? []), ...first.waits].filter(holds);
+  const results = [...(first.refused[0]?.results ?? []), ...first.waits].filter(blocks);
   const [todo] = results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`));
   throw new Failure({
     exitCode: exitCodes.refused,

@@ -8,7 +8,7 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { accessFor, printObjects, zoneNamed } from '../live/acting.ts';
-import { type Asked, type AskFlags, askedGroup, fulfil } from '../live/asking.ts';
+import { type Asked, type AskFlags, askedGroup, submit } from '../live/asking.ts';
 import { rolloutExceptions, rolloutIntents } from '../live/kinds.ts';
 
 export interface CancelOptions extends AskFlags {
@@ -88,7 +88,7 @@ function cancelDecrease(context: CommandContext, options: CancelOptions, asked: 
   const [first, ...others] = pending;
   if (first === undefined) {
     const where = zone === undefined ? name : `${name} zone ${zone}`;
-    return fulfil(context, options, asked, { text: () => `${where} is not about to shrink; nothing was cancelled\n` });
+    return submit(context, options, asked, { text: () => `${where} is not about to shrink; nothing was cancelled\n` });
   }
   if (others.length > 0) {
     throw new Failure({
@@ -98,7 +98,7 @@ function cancelDecrease(context: CommandContext, options: CancelOptions, asked: 
     });
   }
   const { zone: shrinking, from, to } = first;
-  return fulfil(context, options, asked, {
+  return submit(context, options, asked, {
     key: `${shrinking} ${to ?? ''}`,
     spec: { action: 'cancel', zone: shrinking, ...(to === undefined ? {} : { replicas: to }) },
     text: () =>

@@ -70,13 +70,23 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   for (const { group, world, refused: refusals } of busy) {
     const requested = eventsOf(requests, group, podsOf(world.snapshot));
     const simulated = simulatedGroup({
-      ...{ input, documents, group, world, faults, requested, untilMs, startMs },
+      input,
+      documents,
+      group,
+      world,
+      faults,
+      requested,
+      untilMs,
+      startMs,
       refusedZones: refusals.flatMap(({ zone }) => (zone === undefined ? [] : [zone])),
     });
     const name = `${group.namespace}/${group.name}`;
     const simulation = await simulateGroup(simulated, { seed, runs, progress: (done) => progress.show(name, done) });
     results.push({
-      ...{ namespace: group.namespace, group: group.name, zones: group.zones.map((zone) => zone.name), simulation },
+      namespace: group.namespace,
+      group: group.name,
+      zones: group.zones.map((zone) => zone.name),
+      simulation,
       faults: [
         ...(requests.length > 0 ? [`${plural(requested.length, 'accident')} as asked`] : []),
         ...(faults.length > 0 ? [`faults: ${faults.join(', ')}`] : []),

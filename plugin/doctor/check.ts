@@ -68,7 +68,7 @@ export interface AccountFact {
   readonly unwatched?: UnwatchedFact;
 }
 
-export interface UnwatchedFact {
+interface UnwatchedFact {
   readonly namespaces: readonly string[];
   /** The flag that names the others. */
   readonly told: string;

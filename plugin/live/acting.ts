@@ -34,7 +34,7 @@ export function zoneNamed({ decision }: LiveGroup, zone: string | undefined): st
   throw usageFailure(`${decision.namespace}/${decision.group} has no zone ${zone}`, `its zones: ${names.join(', ')}`);
 }
 
-export interface Recorded {
+interface Recorded {
   /** In PascalCase, such as Restarted. */
   readonly reason: string;
   /** The verb, such as Restart. */

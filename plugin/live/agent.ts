@@ -5,7 +5,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import type { Cluster } from '../connection.ts';
 
 /** `unseen`: nobody may look, or no Lease is named as usual. */
-export type AgentState =
+type AgentState =
   | { readonly kind: 'running' }
   /** The holder is empty when the Lease was given up. */
   | { readonly kind: 'stopped'; readonly holder: string; readonly renewedMs: number }

@@ -37,10 +37,10 @@ export interface Asked {
   readonly read: ReadGroups;
 }
 
-export type IntentSpec = RolloutIntent['spec'];
+type IntentSpec = RolloutIntent['spec'];
 
 /** What is to be asked; `text` alone when there is nothing to ask for. */
-export interface Wish {
+interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
   /** What tells two of one action from each other, beside the group; asked for twice it is one object. */
   readonly key?: string;
@@ -55,11 +55,11 @@ export interface Wish {
 }
 
 /** Reads the group, asks, and says what comes of it. @throws Failure where the kind is not installed, or nobody can be believed to have asked. */
-export function ask(context: CommandContext, flags: AskFlags, wishFor: (asked: Asked) => Wish | Promise<Wish>): Promise<ExitCode> {
+export function ask(context: CommandContext, flags: AskFlags, wishFor: (asked: Asked) => Request | Promise<Request>): Promise<ExitCode> {
   return withCluster(context, flags, accessFor(flags.dryRun), async (cluster) => {
     const asked = await askedGroup(cluster, flags.group);
     const wish = await wishFor(asked);
-    return fulfil(context, flags, asked, wish);
+    return submit(context, flags, asked, wish);
   });
 }
 
@@ -75,7 +75,7 @@ export async function askedGroup(cluster: Cluster, group: string): Promise<Asked
 }
 
 /** Carries a wish out. */
-export async function fulfil(context: CommandContext, flags: AskFlags, { cluster, target, live }: Asked, wish: Wish): Promise<ExitCode> {
+export async function submit(context: CommandContext, flags: AskFlags, { cluster, target, live }: Asked, wish: Request): Promise<ExitCode> {
   const { stdout, stderr } = context;
   const { key = '', isPermit = false } = wish;
   if (wish.spec === undefined) {

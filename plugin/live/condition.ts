@@ -37,7 +37,7 @@ export interface Judged {
 }
 
 /** Whether the group is there. @throws Failure when it has no such zone or wave. */
-export function isMet(condition: Condition, judged: Judged): boolean {
+function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, isPauseOutdated } = judged;
   switch (condition.kind) {
     case 'complete':

@@ -5,7 +5,7 @@ import { readWorld } from './groups.ts';
 import { listOnce } from './listing.ts';
 
 /** The latest decision about a group, as far as it says who made it. */
-export interface MadeDecision {
+interface MadeDecision {
   readonly namespace: string;
   readonly group: string;
   readonly decidedMs: number;

@@ -2,7 +2,7 @@
 import type { CommandContext } from '../context.ts';
 import { withoutControls } from '../output/terminal.ts';
 
-export interface Display {
+interface Display {
   /** `footer` stays in sight, however long the rest is. */
   readonly draw: (lines: readonly string[], footer?: readonly string[]) => void;
   /** Leaves the last frame where it stands, without its footer. */

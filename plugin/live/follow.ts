@@ -9,7 +9,7 @@ import { onLeaving } from './interrupt.ts';
 import { type ReadGroups, type Scope, watchGroups } from './read.ts';
 import { createScreenKeys } from './screen-keys.ts';
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly scope: Scope;
   /** As for `readGroups`. */
   readonly forEstimate?: boolean;

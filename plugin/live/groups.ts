@@ -81,7 +81,7 @@ export function liveGroups(
   return [...fromAgent, ...here].sort(byName);
 }
 
-export interface LiveQuestion {
+interface LiveQuestion {
   readonly nowMs: number;
   readonly isWanted: (name: GroupName) => boolean;
   readonly replicaSources?: readonly ReplicaSourceView[];

@@ -74,7 +74,7 @@ function imagesIn(containers: unknown): ReadonlyMap<string, string> {
   );
 }
 
-export interface ImageParts {
+interface ImageParts {
   /** `grafana/mimir`. */
   readonly repository: string;
   readonly tag?: string;

@@ -12,7 +12,7 @@ import { rolloutIntents } from './kinds.ts';
 /** Whom the API server names as the owner of what the plugin writes. */
 export const fieldManager = 'kubectl-rollout-group';
 
-export interface PauseRequest {
+interface PauseRequest {
   readonly namespace: string;
   readonly group: string;
   readonly zone?: string;

@@ -3,7 +3,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Key } from './keyboard.ts';
 
 /** What can be asked from the screen: the verbs of these names. */
-export type KeyVerb = 'pause' | 'resume' | 'approve';
+type KeyVerb = 'pause' | 'resume' | 'approve';
 
 /** A command that a key stands for. */
 export interface KeyCommand {
@@ -30,9 +30,9 @@ export interface KeyState {
 }
 
 /** What is to be done besides. */
-export type KeyEffect = 'quit' | 'interrupt' | 'suspend' | KeyCommand;
+type KeyEffect = 'quit' | 'interrupt' | 'suspend' | KeyCommand;
 
-export interface Pressed {
+interface Pressed {
   readonly state: KeyState;
   readonly effect?: KeyEffect;
 }

@@ -83,7 +83,7 @@ export async function listOnce(
 }
 
 /** Objects that are watched. */
-export interface WatchedListing {
+interface WatchedListing {
   /** As they are now. A part that has not been listed yet is absent. */
   readonly current: () => Listing;
   /** Watches more; those that are watched already go on. */

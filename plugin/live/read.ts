@@ -40,7 +40,7 @@ export interface ReadGroups {
   readonly replicaSources: readonly ReplicaSourceView[];
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** Also reads what tells when a rollout ends that is under way, whoever has decided about it. */
   readonly forEstimate?: boolean;
 }

@@ -8,7 +8,7 @@ import type { ReplicaSourceView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ReplicasDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
 
-export type MirrorDefinition = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
+type MirrorDefinition = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
 
 /** Asks nothing when no group mirrors anything. What may not be read is unknown. */
 export async function readReplicaSources(cluster: Cluster, groups: readonly GroupDefinition[]): Promise<readonly ReplicaSourceView[]> {

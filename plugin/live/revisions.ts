@@ -71,7 +71,7 @@ export interface Back {
 }
 
 /** What is known of the past of the group. */
-export interface Past {
+interface Past {
   readonly run: PublishedRun | undefined;
   readonly runs: readonly RunRecord[];
   /** Undos that stand. */

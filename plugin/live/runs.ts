@@ -9,7 +9,7 @@ import { type GroupName, nameOf } from './target.ts';
 
 export type RunRecord = RolloutRun['spec'];
 
-export interface RunRecords {
+interface RunRecords {
   readonly runs: readonly RunRecord[];
   /** Objects that are not as this version writes them. */
   readonly unreadable: readonly string[];

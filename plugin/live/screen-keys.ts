@@ -10,13 +10,13 @@ import { answered, type KeyState, press } from './keys.ts';
 import type { ReadGroups } from './read.ts';
 
 /** What the keys need of the display. */
-export interface ScreenHost {
+interface ScreenHost {
   readonly latest: () => ReadGroups | undefined;
   readonly show: () => void;
   readonly leave: (kind: 'interrupted' | 'quit') => void;
 }
 
-export interface ScreenKeys {
+interface ScreenKeys {
   /** The lines of the frame, and those of the keys. */
   readonly drawn: (read: ReadGroups, nowMs: number) => [lines: readonly string[], footer: readonly string[]];
   /** Takes the keyboard; undefined where nobody sits at one. */

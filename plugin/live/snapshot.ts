@@ -10,7 +10,7 @@ import { isUnknown, type Known, type Ledger, type ReplicaSourceView, type Snapsh
 import type { LivePolicies } from '../../policies/live/sources.ts';
 import type { ListedName, Listing } from './listing.ts';
 
-export interface LiveSources {
+interface LiveSources {
   readonly policies: LivePolicies;
   readonly agentNamespace: string;
   /** What was published of groups, by `namespace/group`. */

@@ -12,7 +12,7 @@ export interface Subject {
   readonly pod?: string;
 }
 
-export interface FoundSubject {
+interface FoundSubject {
   readonly live: LiveGroup;
   readonly subject: Subject;
 }

@@ -8,7 +8,7 @@ import { sourceText } from './plan/words.ts';
 /** What the engine says of the request now, or why that cannot be told. */
 export type Now = Judgement | { readonly unknown: string };
 
-export interface Denial {
+interface Denial {
   readonly id: string;
   /** At least one; the oldest first. */
   readonly events: readonly GroupEvent[];

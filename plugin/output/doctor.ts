@@ -5,7 +5,7 @@ import type { CheckResult, Verdict } from '../doctor/check.ts';
 import type { Style } from './colour.ts';
 import { plural } from './words.ts';
 
-export interface ChecksLook extends Pick<OutputStream, 'paint'> {
+interface ChecksLook extends Pick<OutputStream, 'paint'> {
   /** Also says how to mend what is wrong. */
   readonly hasHints: boolean;
   /** Also each of several things that one line sums up. */

@@ -9,7 +9,7 @@ import { metricText, podTrouble, shortRevision, troubledPods, unreadZones } from
 import type { TableLook } from './plan/table.ts';
 import { shortDigest } from './plan/words.ts';
 
-export interface LiveExplanation {
+interface LiveExplanation {
   readonly live: LiveGroup;
   /** What was asked about; only its zone is explained when it is a pod or a StatefulSet. */
   readonly subject: Subject;

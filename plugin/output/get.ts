@@ -6,7 +6,7 @@ import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column, type Row } from './plan/table-layout.ts';
 import { shortDigest } from './plan/words.ts';
 
-export interface GroupsTable {
+interface GroupsTable {
   readonly groups: readonly LiveGroup[];
   readonly nowMs: number;
   /** Names carry their namespace. */

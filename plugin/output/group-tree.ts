@@ -23,7 +23,7 @@ const columns: readonly Column[] = [
   { title: 'INFO', align: 'left', isFlexible: true },
 ];
 
-export interface TreeLook extends TableLook {
+interface TreeLook extends TableLook {
   /** Ranges, when absent. */
   readonly pods?: PodDetail;
 }

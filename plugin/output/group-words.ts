@@ -28,7 +28,7 @@ export function goalText({ goal }: { readonly goal: string }, unread: readonly s
 /** As the engine says it when no zone that it knows is behind. */
 const nothingToDo = 'nothing to do';
 
-export interface PodTotals {
+interface PodTotals {
   readonly desired: number;
   readonly updated: number;
   readonly available: number;

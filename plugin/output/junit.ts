@@ -9,7 +9,7 @@ export interface JunitCase {
   readonly output?: string;
 }
 
-export interface JunitSuite {
+interface JunitSuite {
   readonly name: string;
   readonly cases: readonly JunitCase[];
 }

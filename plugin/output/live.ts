@@ -17,7 +17,7 @@ export interface ZoneProgress {
 }
 
 /** What is shown of a decision: of one just made, or of one that was published. */
-export type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome' | 'waits' | 'wave'> & {
+type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome' | 'waits' | 'wave'> & {
   readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
 };
 

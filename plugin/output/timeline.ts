@@ -9,7 +9,7 @@ export interface LaneSpan {
   readonly endSeconds: number;
 }
 
-export interface TimelineOptions {
+interface TimelineOptions {
   /** In the order in which they are drawn; lanes without a span stay empty. */
   readonly lanes: readonly string[];
   /** undefined draws as wide as a small terminal. */

@@ -2,7 +2,7 @@
 import type { CommandContext } from '../context.ts';
 import type { Progress } from './runs.ts';
 
-export interface ProgressLine {
+interface ProgressLine {
   readonly show: (group: string, progress: Progress) => void;
   /** Takes the line away. */
   readonly clear: () => void;

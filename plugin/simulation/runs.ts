@@ -12,7 +12,7 @@ import type { LaneSpan } from '../output/timeline.ts';
 import { type Simulated, scenarioOfGiven } from './scenario.ts';
 import { faultSpans, tellingOf } from './telling.ts';
 
-export interface SimulatedRun {
+interface SimulatedRun {
   /** Repeats this very run. */
   readonly seed: number;
   /** `done`: the group became what was asked of it, and was left alone then. */
@@ -47,7 +47,7 @@ export interface Simulation {
   readonly spans: readonly LaneSpan[];
 }
 
-export interface SimulationOptions {
+interface SimulationOptions {
   readonly seed: number;
   readonly runs: number;
   readonly progress?: (progress: Progress) => void;
@@ -85,7 +85,9 @@ export async function simulateGroup(simulated: Simulated, options: SimulationOpt
   const quantile = (share: number): number => durations[Math.min(durations.length - 1, Math.floor(share * durations.length))] ?? 0;
   telling ??= await playOne(scenarioOfGiven(simulated, seed), play);
   return {
-    ...{ seed, runs, violated: runs.filter((run) => run.violations.length > 0).length },
+    seed,
+    runs,
+    violated: runs.filter((run) => run.violations.length > 0).length,
     unfinished: runs.filter((run) => run.end !== 'done').length,
     durationMs: { p50: quantile(0.5), p90: quantile(0.9), max: durations.at(-1) ?? 0 },
     ...(await tellRun(simulated, telling, options, play)),
@@ -99,7 +101,8 @@ function summaryOf(seed: number, result: RunResult): SimulatedRun {
     end: unfinished === undefined ? 'done' : 'unfinished',
     durationMs: unfinished === undefined ? (convergedMs ?? endMs) : endMs,
     ...(unfinished === undefined ? {} : { unfinished }),
-    ...{ violations, faults },
+    violations,
+    faults,
   };
 }
 

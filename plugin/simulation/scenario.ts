@@ -28,7 +28,7 @@ export interface Simulated {
   readonly untilMs: number | undefined;
 }
 
-export interface SimulatedOptions extends Pick<Simulated, 'faults' | 'requested' | 'untilMs'> {
+interface SimulatedOptions extends Pick<Simulated, 'faults' | 'requested' | 'untilMs'> {
   readonly input: PlanInput;
   readonly documents: readonly Json[];
   readonly group: GroupDefinition;
@@ -41,19 +41,26 @@ export interface SimulatedOptions extends Pick<Simulated, 'faults' | 'requested'
 }
 
 /** Two agents, as they are installed. */
-export const agents = 2;
+const agents = 2;
 
 export function simulatedGroup({ input, documents, group, world, refusedZones, startMs, ...rest }: SimulatedOptions): Simulated {
   const { assumptions, current, desired } = input;
   const refused = group.zones.filter((zone) => refusedZones.includes(zone.name)).map((zone) => zone.statefulSet);
   const given = givenGroup({
-    ...{ group, documents, startMs, refused: new Set(refused) },
-    ...{ running: current as readonly Json[], asked: desired as readonly Json[] },
-    ...{ withoutGates: assumptions.gates === 'pass', withoutApprovals: assumptions.approvals === 'given' },
+    group,
+    documents,
+    startMs,
+    refused: new Set(refused),
+    running: current as readonly Json[],
+    asked: desired as readonly Json[],
+    withoutGates: assumptions.gates === 'pass',
+    withoutApprovals: assumptions.approvals === 'given',
   });
   const { last, end } = runForward(world, group);
   return {
-    ...{ group, given, ...rest },
+    group,
+    given,
+    ...rest,
     pods: { ...assumptions.pods, ...assumptions.groups[group.name] },
     plannedMs: last.nowMs - world.snapshot.nowMs,
     isPlanned: end === 'done',
@@ -78,7 +85,11 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   const safetyMs = Math.round(Math.min(0.9 * untilMs, neededMs));
   const healingMs = isPlanned ? Math.max(60 * minuteMs, 3 * workMs) : longestHeldMs;
   return {
-    ...{ seed, group, given, agents, safetyMs },
+    seed,
+    group,
+    given,
+    agents,
+    safetyMs,
     healingMs: Math.max(0, Math.min(healingMs, untilMs - safetyMs)),
     events: [...requested, ...accidentsOf(simulated, group, seed, Math.max(minuteMs, workMs))]
       .filter((event) => event.atMs < safetyMs)

@@ -11,7 +11,7 @@ import { faultNames, usualFaults } from '../verbs/fault-names.ts';
 const kinds = ['pod', 'zone', 'node', 'drain', 'agent'] as const;
 type Kind = (typeof kinds)[number];
 
-export interface FaultRequest {
+interface FaultRequest {
   readonly text: string;
   readonly kind: Kind;
   readonly name: string;
@@ -109,7 +109,7 @@ export function refuseUnknownFault(
 }
 
 /** A kind of fault as people ask for it: classes, and of classes that hold accidents of several kinds, which of them. */
-export interface NamedFaults {
+interface NamedFaults {
   readonly classes: readonly FaultClass[];
   readonly events: readonly ScenarioEvent['kind'][];
 }

@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts';
 import type { InputAccess } from './input.ts';
 import { maxTotalBytes } from './limits.ts';
 
-export interface GitResult {
+interface GitResult {
   readonly status: number;
   readonly stdout: Buffer;
   /** What Git said on standard error, one line, without its `fatal:`. */

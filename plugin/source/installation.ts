@@ -21,7 +21,7 @@ export interface InstallationFlags {
   readonly dryRun?: 'client' | 'server';
 }
 
-export interface ReadScope {
+interface ReadScope {
   readonly scope: InstallScope;
   /** Of the policies; with any of them nothing is installed. */
   readonly errors: readonly Finding[];

@@ -174,7 +174,7 @@ export function selectGroups(
 }
 
 /** Whether a group is meant by `GROUP` or `NAMESPACE/GROUP`. */
-export function isNamed(group: Pick<GroupDefinition, 'namespace' | 'name'>, name: string): boolean {
+function isNamed(group: Pick<GroupDefinition, 'namespace' | 'name'>, name: string): boolean {
   return group.name === name || fullName(group) === name;
 }
 

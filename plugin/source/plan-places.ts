@@ -6,7 +6,7 @@ import { type Place, sourceOf } from '../../policies/findings/finding.ts';
 import type { Manifest } from '../../policies/load.ts';
 
 /** The source with the file and line of the object that it names, where a manifest of it was given. */
-export type Locate = (source: Source) => Source;
+type Locate = (source: Source) => Source;
 
 /** Looks objects up among manifests. Sources that have a file already stay as they are, and so do fields that the manifest does not have. */
 export function locateIn(manifests: readonly Manifest[]): Locate {

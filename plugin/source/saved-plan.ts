@@ -30,7 +30,7 @@ export interface SavedPlan {
   readonly plan: Plan;
 }
 
-export interface PlanScope {
+interface PlanScope {
   /** UID of the namespace kube-system, by which clusters are told apart; absent where it may not be read. */
   readonly cluster?: string;
   readonly server: string;

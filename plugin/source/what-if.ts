@@ -7,7 +7,7 @@ import { Failure, usageFailure } from '../failure.ts';
 type ObjectContent = Readonly<Record<string, unknown>>;
 
 /** One `--set`, read. */
-export type WhatIf = { readonly text: string; readonly zone?: string } & (
+type WhatIf = { readonly text: string; readonly zone?: string } & (
   | { readonly kind: 'image'; readonly container?: string; readonly image: string }
   | { readonly kind: 'replicas'; readonly replicas: number }
   | { readonly kind: 'field'; readonly path: readonly string[]; readonly value: unknown }

@@ -36,7 +36,7 @@ export interface ArgumentSpec {
  * The function behind a verb. It receives its own options and arguments under their names in camel case (`--detailed-exitcode` is
  * `detailedExitcode`); the parser guarantees that they have the shape that the verb describes, which the compiler cannot see.
  */
-export type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>;
+type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>;
 
 export type VerbGroup = 'Author' | 'Preview' | 'Observe' | 'Act' | 'Meta';
 

@@ -2,10 +2,10 @@
 import { durationMs, formatDuration } from '../duration.ts';
 import { apiVersion, type MetricSource, type NotificationChannel, schemas } from '../schema/kinds.ts';
 import { schemaProblems } from '../schema/schema-findings.ts';
-import type { NameOf, Wish } from './foreign.ts';
+import type { NameOf, Request } from './foreign.ts';
 import { shortHash } from './names.ts';
 
-export interface AgentDocuments {
+interface AgentDocuments {
   /** Without a namespace: they belong where the agent is. Sorted by kind and name. */
   readonly documents: readonly (MetricSource | NotificationChannel)[];
   readonly nameOf: NameOf;
@@ -16,8 +16,8 @@ export interface AgentDocuments {
 /** The pause that a MetricSource asks for by itself. */
 const usualPauseMs = durationMs('15s');
 
-export function agentDocuments(wishes: readonly Wish[]): AgentDocuments {
-  const byKey = new Map<string, Wish[]>();
+export function agentDocuments(wishes: readonly Request[]): AgentDocuments {
+  const byKey = new Map<string, Request[]>();
   for (const wish of wishes) byKey.set(wish.key, [...(byKey.get(wish.key) ?? []), wish]);
   const bases = [...byKey.values()].map(([first]) => `${first?.kind} ${first?.base}`);
   const nameOf: NameOf = (key) => {
@@ -39,7 +39,7 @@ export function agentDocuments(wishes: readonly Wish[]): AgentDocuments {
   return { documents: documents.sort((a, b) => (order(a) < order(b) ? -1 : 1)), nameOf, problems };
 }
 
-function specOf(same: readonly Wish[]): unknown {
+function specOf(same: readonly Request[]): unknown {
   const namespaces = [...new Set(same.map(({ namespace }) => namespace))].sort();
   const pauseMs = Math.min(usualPauseMs, ...same.flatMap(({ everyMs }) => everyMs ?? []));
   const limits = pauseMs < usualPauseMs ? { limits: { minInterval: formatDuration(pauseMs) } } : {};

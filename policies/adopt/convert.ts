@@ -19,7 +19,7 @@ export interface Conversion {
   readonly findings: readonly Finding[];
 }
 
-export interface ConversionInput extends Pick<Surroundings, 'secretKeys'> {
+interface ConversionInput extends Pick<Surroundings, 'secretKeys'> {
   /** Whatever was read; what is no object of another operator, and no StatefulSet, is passed over. */
   readonly objects: readonly ForeignObject[];
   /** Groups that exist already, as those adopted from labels. */
@@ -27,7 +27,7 @@ export interface ConversionInput extends Pick<Surroundings, 'secretKeys'> {
 }
 
 /** Whether the object is one that is converted. */
-export function isForeign(object: ForeignObject): boolean {
+function isForeign(object: ForeignObject): boolean {
   return isPhasedRollout(object) || isStatefulsetRollout(object);
 }
 

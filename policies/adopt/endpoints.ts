@@ -9,7 +9,7 @@ import { type UrlParts, urlParts } from './url.ts';
 import { readFlag, withinGoDuration } from './values.ts';
 
 /** An endpoint as a policy file says it. */
-export interface EndpointInput {
+interface EndpointInput {
   readonly scheme: 'http' | 'https';
   readonly port: number;
   readonly path: string;

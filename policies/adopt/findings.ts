@@ -12,7 +12,7 @@ export interface AdoptionFinding {
   readonly field: string;
 }
 
-export const adoptionCodes = {
+const adoptionCodes = {
   maxUnavailableInvalid: 'RG4001',
   leaderNotInGroup: 'RG4002',
   leaderAndMirror: 'RG4003',

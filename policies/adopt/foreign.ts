@@ -22,7 +22,7 @@ export interface Surroundings {
 }
 
 /** A document that belongs to the agent's namespace and may serve several groups. The same key means the same document. */
-export interface Wish {
+export interface Request {
   readonly kind: 'MetricSource' | 'NotificationChannel';
   readonly key: string;
   /** The name that it would like to have; made unique where two want the same. */
@@ -41,7 +41,7 @@ export type NameOf = (key: string) => string;
 export interface Reading {
   readonly object: ForeignObject;
   readonly findings: readonly Finding[];
-  readonly wishes: readonly Wish[];
+  readonly wishes: readonly Request[];
   readonly group?: {
     readonly name: string;
     readonly statefulSet: string;
@@ -93,7 +93,7 @@ function withoutPasswords({ excerpt, ...place }: Place): Place {
 }
 
 /** The fields that are known, as a tree; true stands for whatever is in a field. */
-export interface KnownFields {
+interface KnownFields {
   readonly [field: string]: true | KnownFields;
 }
 

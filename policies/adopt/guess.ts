@@ -16,7 +16,7 @@ export interface GuessedGroup {
 }
 
 /** A StatefulSet for which nothing is proposed. */
-export interface LeftOut {
+interface LeftOut {
   readonly namespace: string;
   readonly name: string;
   readonly why: string;

@@ -47,7 +47,7 @@ function authorityParts(authority: string): Pick<UrlParts, 'hasUserInformation' 
 }
 
 /** An http or https address as policy files write it. */
-export interface Address {
+interface Address {
   /** Without user, query, fragment and the slash at its end. */
   readonly url: string;
   /** Without port. */

@@ -4,7 +4,7 @@ import { labelKeys } from './keys.ts';
 import { phasedOwner } from './phased/rollout.ts';
 
 /** How a name says that it is one zone of several. */
-export type SuffixKind = 'zone' | 'cloud zone' | 'letter' | 'number';
+type SuffixKind = 'zone' | 'cloud zone' | 'letter' | 'number';
 
 export interface ZoneLike {
   readonly namespace: string;

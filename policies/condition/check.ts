@@ -25,7 +25,7 @@ import { messageVariables } from './variables.ts';
 
 export type { ConditionProblem } from './shape.ts';
 
-export interface CheckOptions {
+interface CheckOptions {
   /** What the condition may read: `ruleVariables(…)` or `gateVariables`. */
   readonly variables: ConditionType;
 }

@@ -6,7 +6,7 @@ import { ourPrefix, prepare, sizeOf } from './prepare.ts';
 import { isKnown, isThere, missing, read, readList, requireKnown } from './reading.ts';
 import { checkShape } from './shape.ts';
 
-export type ConditionResult =
+type ConditionResult =
   | {
       readonly kind: 'value';
       readonly value: unknown;
@@ -22,7 +22,7 @@ export type ConditionResult =
       readonly reason?: string;
     };
 
-export interface EvaluationOptions {
+interface EvaluationOptions {
   /** The instant of the evaluation, in milliseconds since 1970-01-01T00:00:00Z; `age` measures from it. */
   readonly nowMs: number;
 }

@@ -1,7 +1,7 @@
 // One evaluation of a condition: what it may still spend, what it has read, and how it ends early as unknown.
 
 /** What evaluation ended with when it could not be decided. */
-export interface Undecided {
+interface Undecided {
   /** The variable that was read and is not known; empty when the evaluation itself was at fault. */
   readonly paths: readonly string[];
   readonly reason: string;
@@ -24,7 +24,7 @@ const stopSignal = Symbol('undecided');
 // json-logic-js hands operators their data and nothing else. Evaluation is synchronous, so one variable can hold what belongs to it.
 let current: Evaluation | undefined;
 
-export type Outcome<Value> =
+type Outcome<Value> =
   | { readonly kind: 'value'; readonly value: Value; readonly reads: readonly string[] }
   | ({ readonly kind: 'undecided' } & Undecided);
 

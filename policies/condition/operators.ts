@@ -5,7 +5,7 @@
  * the element as its data. `lazy`: evaluated from the left as far as needed. `eager`: all evaluated first. `literal`: text that is checked
  * beforehand.
  */
-export type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
+type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 
 export interface Operator {
   readonly form: OperatorForm;

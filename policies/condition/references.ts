@@ -20,7 +20,7 @@ export function writtenSteps(args: readonly unknown[], isWhole: boolean): readon
   return isWhole ? steps : steps.join('.').split('.');
 }
 
-export interface UnknownVariable {
+interface UnknownVariable {
   readonly message: string;
   readonly hint?: string;
 }

@@ -22,7 +22,7 @@ export interface Argument {
 }
 
 /** Reports that the argument at this index has the wrong type. */
-export type Report = (index: number, message: string, hint?: string) => void;
+type Report = (index: number, message: string, hint?: string) => void;
 
 /** The type of the result; `any` after a report, so that one mistake is reported once. */
 type Signature = (args: readonly Argument[], report: Report) => ConditionType;

@@ -5,7 +5,7 @@ import { policyAction } from '../schema/rollout-policy.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';
 
 /** Stands in data where a value could not be read, with the reason. It has exactly this one key. */
-export interface UnknownValue {
+interface UnknownValue {
   readonly unknown: string;
 }
 
@@ -21,7 +21,7 @@ type Knowable<Value> = Value | UnknownValue;
 export const groupPhases = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'] as const;
 
 /** A zone as conditions see it. */
-export interface ZoneData {
+interface ZoneData {
   readonly name: string;
   readonly statefulSet: string;
   readonly replicas: Knowable<number>;

@@ -2,7 +2,7 @@
 import { type Finding, type Place, placeText, type Severity } from './finding.ts';
 
 /** Adds colour to one part of the text; the plain form leaves it alone. */
-export type Paint = (part: 'place' | Severity | 'code' | 'caret' | 'hint', text: string) => string;
+type Paint = (part: 'place' | Severity | 'code' | 'caret' | 'hint', text: string) => string;
 
 const plain: Paint = (_part, text) => text;
 

@@ -119,7 +119,7 @@ export interface LintOptions extends LoadOptions {
   readonly engineRules?: readonly string[];
 }
 
-export interface LintResult {
+interface LintResult {
   readonly load: LoadResult;
   readonly resolution: Resolution;
   /** Of loading, resolving, adopting and linting, in the order of files and lines. */

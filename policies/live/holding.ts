@@ -6,7 +6,7 @@ import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 
 /** Holds every group of a namespace; the name says what could not be read. */
-export function holdingPolicy(
+function holdingPolicy(
   namespace: string,
   name: string,
   reason: string,

@@ -32,7 +32,11 @@ function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly
   const context: LintContext = {
     load,
     bundle: { groups: [], policies: [resolvePolicy(policy)], exceptions: [] },
-    ...{ groups: [], policies: [policy], exceptions: [], intents: [], statefulSets: [] },
+    groups: [],
+    policies: [policy],
+    exceptions: [],
+    intents: [],
+    statefulSets: [],
     agentNamespace: '',
     engineRules: undefined,
   };

@@ -16,7 +16,7 @@ import { loadObjects } from './objects.ts';
 import { withoutUnsoundPolicies } from './sound.ts';
 
 /** Where groups may be defined. */
-export type LiveSource = 'directory' | 'objects' | 'adopted';
+type LiveSource = 'directory' | 'objects' | 'adopted';
 
 export interface LiveInput {
   /** Policy files, as they lie in the agent's directory. */
@@ -192,7 +192,7 @@ function isDefinedHere({ order }: LiveInput, loads: Loads, document: LoadedDocum
 }
 
 /** Marks a RolloutGroup object that the agent wrote for a group of its directory, so that status and scale have a home. */
-export const sourceAnnotation = 'rollout-group.dev/source';
+const sourceAnnotation = 'rollout-group.dev/source';
 
 /** By name; of two with one name the first counts. A file that names no namespace means the agent's own. */
 function metricSourcesOf({ documents }: LoadResult, agentNamespace: string): readonly MetricSourceDefinition[] {

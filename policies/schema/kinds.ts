@@ -38,8 +38,8 @@ export const schemas = {
 export type Kind = keyof typeof schemas;
 
 export type RolloutGroup = z.infer<typeof schemas.RolloutGroup>;
-export type RolloutPolicy = z.infer<typeof schemas.RolloutPolicy>;
-export type RolloutException = z.infer<typeof schemas.RolloutException>;
+type RolloutPolicy = z.infer<typeof schemas.RolloutPolicy>;
+type RolloutException = z.infer<typeof schemas.RolloutException>;
 export type RolloutIntent = z.infer<typeof schemas.RolloutIntent>;
 export type RolloutRun = z.infer<typeof schemas.RolloutRun>;
 export type MetricSource = z.infer<typeof schemas.MetricSource>;
@@ -56,7 +56,7 @@ export type PolicyDocument =
   | PolicyTest;
 
 /** How a kind appears in the API; kinds without a resource are files only. */
-export interface KindInfo {
+interface KindInfo {
   readonly plural?: string;
   readonly singular?: string;
   readonly shortNames?: readonly string[];

@@ -97,6 +97,6 @@ export const policyTestSpec = z.strictObject({
     .max(1000),
 });
 
-export type PolicyTestSpec = z.infer<typeof policyTestSpec>;
+type PolicyTestSpec = z.infer<typeof policyTestSpec>;
 export type PolicyTestCase = PolicyTestSpec['cases'][number];
 export type GivenState = z.infer<typeof given>;

@@ -25,7 +25,7 @@ export interface SchemaDocs {
   readonly fields: readonly FieldDoc[];
 }
 
-export interface UnknownPath {
+interface UnknownPath {
   /** The part of the path that names nothing. */
   readonly unknown: string;
   readonly suggestion?: string;

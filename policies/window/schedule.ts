@@ -6,7 +6,7 @@ import { instantFromWall, isTimeZone, wallFromInstant } from './wall-clock.ts';
 export type Schedule = NonNullable<WindowDefinition['schedule']>;
 
 /** The starts around an instant: `lastMs` at or before it, `nextMs` after it. Absent when there is none within reach. */
-export interface Starts {
+interface Starts {
   readonly lastMs?: number;
   readonly nextMs?: number;
 }

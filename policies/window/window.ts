@@ -6,7 +6,7 @@ import type { PolicyAction } from '../schema/rollout-policy.ts';
 import { parseCron, type Schedule, startsAround, startsOf } from './schedule.ts';
 import { isTimeZone } from './wall-clock.ts';
 
-export interface WindowState {
+interface WindowState {
   readonly isOpen: boolean;
   /** Since when it is open. */
   readonly openedMs?: number;
@@ -58,7 +58,7 @@ function rangesState(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: num
 /** How far work that is under way may go after the windows have closed, the strictest first. */
 const inFlightOrder = ['finishPod', 'finishZone', 'finishAll'] as const;
 
-export interface WindowsAnswer {
+interface WindowsAnswer {
   readonly isOpen: boolean;
   /** The active deny window, the first by name. */
   readonly deniedBy?: string;
@@ -155,7 +155,7 @@ function namesOf(windows: readonly WindowDefinition[]): readonly string[] {
   return windows.map(({ name }) => name).sort();
 }
 
-export interface ScheduleProblem {
+interface ScheduleProblem {
   readonly code: FindingCode;
   readonly field: 'cron' | 'duration' | 'timeZone';
   /** One sentence without a full stop, subject first. */

@@ -27,7 +27,7 @@ export interface YamlDocument extends Places {
   readonly dialect: readonly Finding[];
 }
 
-export interface ParsedFile {
+interface ParsedFile {
   /** In the order of the file, without empty documents. */
   readonly documents: readonly YamlDocument[];
   /** Why the file as a whole is refused. */

@@ -20,7 +20,7 @@ export interface NodeProperty {
   readonly offset: number;
 }
 
-export interface YamlScan {
+interface YamlScan {
   readonly tokens: readonly CST.Token[];
   readonly properties: readonly NodeProperty[];
   /** The limit that was hit; then the tokens end early. */

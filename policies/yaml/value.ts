@@ -6,7 +6,7 @@ import { yamlLimits } from './scan.ts';
 export type PathKey = string | number;
 
 /** Something to report about a node: `fatal` when the document cannot be read at all, otherwise a matter of the policy dialect. */
-export interface NodeProblem {
+interface NodeProblem {
   readonly code: FindingCode;
   readonly fatal: boolean;
   readonly start: number;
@@ -15,7 +15,7 @@ export interface NodeProblem {
   readonly message: string;
 }
 
-export interface YamlValue {
+interface YamlValue {
   readonly value: unknown;
   readonly problems: readonly NodeProblem[];
 }

@@ -34,7 +34,11 @@ function figuresOf(strategy: LargeRunOptions['strategy'], run: LargeRun, facts: 
   const replaced = facts.stretches.reduce((sum, { ordinals }) => sum + ordinals.length, 0);
   const { promised, broken, mostRepeated } = facts.placements;
   const figure = (name: string, value: number, bar: number, unit: Figure['unit'], floor: string): Figure => ({
-    ...{ what: `${what}, ${name}`, value, bar, unit, floor },
+    what: `${what}, ${name}`,
+    value,
+    bar,
+    unit,
+    floor,
   });
   return [
     figure(

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface Memory {
+interface Memory {
   readonly residentMiB: number;
   /** The most that was ever resident. */
   readonly peakMiB: number;

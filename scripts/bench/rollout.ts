@@ -30,7 +30,10 @@ export async function startBuiltAgent(
   await grant(client, identities.agent, namespace, agentRules());
   await grantNodes(client, identities.agent);
   const agent = await startAgentProcess({
-    ...{ url, identity: identities.agent, namespace, executable: 'dist/rollout-group-agent' },
+    url,
+    identity: identities.agent,
+    namespace,
+    executable: 'dist/rollout-group-agent',
     flags: [...defaults, ...more],
   });
   await agent.untilReady();

@@ -56,7 +56,7 @@ const leastCount = 20;
 const longestMs = 15_000;
 
 /** What a load has the server do. */
-export interface LoadListener {
+interface LoadListener {
   readonly rotate: () => void;
   /** The load rests until it resolves. */
   readonly rest: () => Promise<void>;
@@ -111,7 +111,7 @@ export async function driveLoad(options: LoadOptions, { rotate, rest }: LoadList
   }
   client.close();
   const { connections, certificates } = client;
-  return { ...{ asked: count, answerMs, bigAnswerMs, failed, problems, lateMs }, connections, certificates: certificates.size };
+  return { asked: count, answerMs, bigAnswerMs, failed, problems, lateMs, connections, certificates: certificates.size };
 }
 
 function warmReviews(reviews: readonly AskedReview[], count: number): readonly AskedReview[] {

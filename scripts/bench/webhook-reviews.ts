@@ -1,6 +1,6 @@
 // The reviews that the load on the webhook is made of, each with the verdict that it must get, and the objects that they are about.
 
-export type Json = Readonly<Record<string, unknown>>;
+type Json = Readonly<Record<string, unknown>>;
 
 /** `reviews` are writes of StatefulSets that reserve nothing; `evictions` are answered by a reservation each. */
 export type Scenario = 'reviews' | 'evictions';
@@ -92,7 +92,10 @@ function statefulSetReview({ name, object, oldObject }: Pair): Json {
   return {
     kind: { group: 'apps', version: 'v1', kind: 'StatefulSet' },
     resource: { group: 'apps', version: 'v1', resource: 'statefulsets' },
-    ...{ name, operation: 'UPDATE', object, oldObject },
+    name,
+    operation: 'UPDATE',
+    object,
+    oldObject,
   };
 }
 
@@ -107,7 +110,11 @@ function scaleReview(name: string, to: number): Json {
   return {
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     resource: { group: 'apps', version: 'v1', resource: 'statefulsets' },
-    ...{ subResource: 'scale', name, operation: 'UPDATE', object: scale(to), oldObject: scale(podsPerZone) },
+    subResource: 'scale',
+    name,
+    operation: 'UPDATE',
+    object: scale(to),
+    oldObject: scale(podsPerZone),
   };
 }
 
@@ -115,7 +122,9 @@ function evictionOf(name: string): AskedReview {
   const review = {
     kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
     resource: { group: '', version: 'v1', resource: 'pods' },
-    ...{ subResource: 'eviction', name, operation: 'CREATE' },
+    subResource: 'eviction',
+    name,
+    operation: 'CREATE',
     object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
   };
   return asked('/admission/enforce', review, true);

@@ -29,7 +29,7 @@ export interface ServerReport {
   readonly ledgerWrites: number;
 }
 
-export interface LoadServer {
+interface LoadServer {
   readonly port: number;
   /** PEM: the authorities of both certificates. */
   readonly ca: readonly string[];
@@ -90,21 +90,20 @@ async function startReal(tls: TlsSource, { scenario, count }: ServerOptions): Pr
     endpoints: world.endpoints.map(timed),
     tls,
     observer: {
-      ...{
-        inflight: nothing,
-        answered: nothing,
-        decided: nothing,
-        wrongCluster: nothing,
-        refusedConnection: nothing,
-        certificate: nothing,
-      },
+      inflight: nothing,
+      answered: nothing,
+      decided: nothing,
+      wrongCluster: nothing,
+      refusedConnection: nothing,
+      certificate: nothing,
     },
     env: world.env,
   });
   return {
     port: webhook.port,
     measured: () => ({
-      ...{ handlerMs: durations.small.values(), bigHandlerMs: durations.big.values() },
+      handlerMs: durations.small.values(),
+      bigHandlerMs: durations.big.values(),
       ledgerWrites: world.ledgerWrites(),
     }),
     stop: async () => {

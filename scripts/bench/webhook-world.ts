@@ -12,7 +12,7 @@ import { enforceEndpoint } from '../../webhook/native/enforce.ts';
 import type { ServedEndpoint } from '../../webhook/server/exchange.ts';
 import { guardedLabels, longAnnotations, namespace, podsPerZone, type Scenario, zoneName, zones } from './webhook-reviews.ts';
 
-export interface LoadWorld {
+interface LoadWorld {
   readonly endpoints: readonly ServedEndpoint[];
   readonly env: AgentEnv;
   /** Milliseconds in the API server, so far. Only without latency: handlers then do not wait for each other in the middle of a call. */
@@ -41,12 +41,18 @@ export async function startLoadWorld(scenario: Scenario): Promise<LoadWorld> {
   const server = memoryKubernetes(api, scenario === 'evictions' ? evictionLatencyMs : 0);
   const silent = (): void => undefined;
   const env: AgentEnv = {
-    ...{ clock: processClock, timers: processTimers, random: processRandom, kubernetes: server.http },
+    clock: processClock,
+    timers: processTimers,
+    random: processRandom,
+    kubernetes: server.http,
     pods: { call: () => Promise.reject(new Error('nothing here calls pods')) },
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };
   const admission = startAdmission(env, {
-    ...{ namespaces: [namespace], agentNamespace: namespace, policySources: ['objects', 'adopted'], identity: 'bench' },
+    namespaces: [namespace],
+    agentNamespace: namespace,
+    policySources: ['objects', 'adopted'],
+    identity: 'bench',
   });
   while (!admission.guard.isSettled()) await delay(10);
   const enforce = enforceEndpoint({ env, guard: admission.guard, namespaces: [namespace], isPreparedElsewhere: true });

@@ -4,7 +4,7 @@ import { slopeOf } from './webhook-memory.ts';
 import { type Load, type Measured, measureLoad } from './webhook-process.ts';
 import { evictionLatencyMs } from './webhook-world.ts';
 
-export interface WebhookLoad {
+interface WebhookLoad {
   /** For how long; the load of evictions and the bare server get a third of it, and at most a minute. */
   readonly seconds: number;
   /** Whether one request of a hundred is of 3 MiB, and resident memory is judged too: over seconds it says nothing. */
@@ -43,11 +43,15 @@ export function loadFigures({ server, client }: Measured, bare: Measured, isLong
   const bareMs = (of: Of): string => `bare Node HTTPS server ${of(bare.client.answerMs).toFixed(1)} ms`;
   const handler = (name: string, of: Of): Figure => ({
     what: `${load}: handler's own time, ${name}`,
-    ...{ value: of(handlerMs), bar: 10, unit: 'ms' },
+    value: of(handlerMs),
+    bar: 10,
+    unit: 'ms',
     floor: `without the API server's; of ${handlerMs.length} requests`,
   });
   const answer = (name: string, of: Of, late = ''): Figure => ({
-    ...{ what: `${load}: from request to answer, ${name}`, value: of(client.answerMs), unit: 'ms' },
+    what: `${load}: from request to answer, ${name}`,
+    value: of(client.answerMs),
+    unit: 'ms',
     floor: `${bareMs(of)}${late}`,
   });
   const kept = slopeOf(samples, ({ keptMiB }) => keptMiB);
@@ -75,12 +79,16 @@ export function loadFigures({ server, client }: Measured, bare: Measured, isLong
     ),
     {
       what: `${load}: growth of memory kept, last half`,
-      ...{ value: kept, bar: 1, unit: 'MiB/min' },
+      value: kept,
+      bar: 1,
+      unit: 'MiB/min',
       floor: `bare Node HTTPS server ${growth(bare.server.samples, 'keptMiB')}; ${last?.keptMiB.toFixed(0)} MiB at the end`,
     },
     {
       what: `${load}: growth of resident memory, last half`,
-      ...{ value: resident, unit: 'MiB/min', ...(isLong ? { bar: 1 } : {}) },
+      value: resident,
+      unit: 'MiB/min',
+      ...(isLong ? { bar: 1 } : {}),
       floor: `bare Node HTTPS server ${growth(bare.server.samples, 'residentMiB')}; ${looks} MiB${isLong ? '' : '; of so few seconds it says little'}`,
     },
   ];
@@ -96,7 +104,9 @@ function bigFigure(
   { bigHandlerMs, client, bare }: Pick<Measured, 'client'> & { readonly bigHandlerMs: readonly number[]; readonly bare: Measured },
 ): Figure {
   return {
-    ...{ what: `${load}: from request to answer, those of 3 MiB, p99`, value: p99(client.bigAnswerMs), unit: 'ms' },
+    what: `${load}: from request to answer, those of 3 MiB, p99`,
+    value: p99(client.bigAnswerMs),
+    unit: 'ms',
     floor: `bare Node HTTPS server ${p99(bare.client.bigAnswerMs).toFixed(1)} ms; handler's own time ${p99(bigHandlerMs).toFixed(1)} ms`,
   };
 }
@@ -111,7 +121,10 @@ function failures(load: string, { asked, failed, certificates }: Measured['clien
 export function evictionFigures({ server, client }: Measured): readonly Figure[] {
   const load = `webhook, ${evictionRate} evictions/s on one group`;
   const verdict = (name: string, of: Of, bar: Pick<Figure, 'bar'>): Figure => ({
-    ...{ what: `${load}: verdict with reservation, ${name}`, value: of(client.answerMs), unit: 'ms', ...bar },
+    what: `${load}: verdict with reservation, ${name}`,
+    value: of(client.answerMs),
+    unit: 'ms',
+    ...bar,
     floor: `each call to the API server takes ${evictionLatencyMs} ms; ${server.ledgerWrites} writes of the ledger`,
   });
   return [verdict('p50', median, {}), verdict('p99', p99, { bar: 150 }), failures(load, client, `${client.certificates} certificates`)];

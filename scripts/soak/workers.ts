@@ -4,7 +4,7 @@ import { parentPort, Worker } from 'node:worker_threads';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
 
-export interface SeedTask extends Checks {
+interface SeedTask extends Checks {
   readonly seed: number;
 }
 
@@ -23,7 +23,7 @@ export interface SeedReport {
   readonly heapBytes: number;
 }
 
-export interface SoakWork {
+interface SoakWork {
   readonly workers: number;
   /** The next seed; undefined when there is none any more. */
   readonly next: () => SeedTask | undefined;

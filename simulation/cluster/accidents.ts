@@ -8,7 +8,7 @@ import type { Nodes } from './nodes.ts';
 import type { PinWebhook } from './pin-webhook.ts';
 import type { StatefulSetController } from './statefulset-controller.ts';
 
-export interface AccidentsOptions {
+interface AccidentsOptions {
   readonly scheduler: Scheduler;
   readonly seed: number;
   readonly namespace: string;
@@ -23,7 +23,7 @@ export interface AccidentsOptions {
   readonly told: (what: string) => void;
 }
 
-export interface Accidents {
+interface Accidents {
   /** Answers whether there was anything to happen to. */
   readonly happen: (event: ClusterEvent) => boolean;
   /** Everything that is still wrong ends now, and nothing follows from what has happened. */

@@ -4,13 +4,13 @@ import type { Actor, Json } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
 import { numberAt, type ReplicaOrigin } from './replica-origins.ts';
 
-export interface AutoscalerOptions {
+interface AutoscalerOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   readonly namespace: string;
 }
 
-export interface Autoscaler {
+interface Autoscaler {
   /** Writes the number where it comes from, as of now in place of every earlier one. */
   readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
   /** Writes at once what is still under way. */

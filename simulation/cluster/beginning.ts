@@ -7,7 +7,7 @@ import { revisionName } from './revision.ts';
 import { podOf, revisionOf } from './statefulset-controller.ts';
 import { controllerActor, replicasOf, revisionResource, specOf, statefulSetResource } from './workload.ts';
 
-export interface BeginningOptions {
+interface BeginningOptions {
   readonly server: ClusterApi;
   readonly wallMs: () => number;
   readonly seed: number;
@@ -19,7 +19,7 @@ export interface BeginningOptions {
   readonly adopt: (pod: ModelObject, sinceMs: number) => void;
 }
 
-export const administrator: Actor = { user: 'kubernetes-admin' };
+const administrator: Actor = { user: 'kubernetes-admin' };
 
 const hourMs = 3_600_000;
 
@@ -55,8 +55,11 @@ function beginStatefulSet(set: ModelObject, taken: string[], { server, wallMs, s
   }
   const counts = { replicas, readyReplicas: replicas, availableReplicas: replicas, currentReplicas: replicas, updatedReplicas: replicas };
   const status = {
-    ...{ observedGeneration: set.metadata.generation ?? 1, ...counts },
-    ...{ currentRevision: revision, updateRevision: revision, collisionCount: 0 },
+    observedGeneration: set.metadata.generation ?? 1,
+    ...counts,
+    currentRevision: revision,
+    updateRevision: revision,
+    collisionCount: 0,
   };
   server.change(controllerActor, statefulSetResource, namespace, name, { status }, 'status');
 }

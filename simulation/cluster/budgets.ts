@@ -7,7 +7,7 @@ import type { Actor, Commit, Json, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
 import { budgetResource, instantText, podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
 
-export interface DisruptionOptions {
+interface DisruptionOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;

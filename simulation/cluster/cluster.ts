@@ -18,7 +18,7 @@ import { startRetries } from './retries.ts';
 import { startStatefulSetController } from './statefulset-controller.ts';
 import { podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
 
-export interface ClusterModelOptions {
+interface ClusterModelOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   /** The wall clock of the cluster, in milliseconds since 1970. */
@@ -115,7 +115,12 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     pods: () => server.list('pods').map(podFacts),
   });
   begin({
-    ...{ server, wallMs, seed, namespace, objects: withReplicas(group, sources), adopt: kubelets.adopt },
+    server,
+    wallMs,
+    seed,
+    namespace,
+    objects: withReplicas(group, sources),
+    adopt: kubelets.adopt,
     placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
   });
   const webhook =
@@ -143,7 +148,16 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     told: told('people'),
   });
   const accidents = createAccidents({
-    ...{ scheduler, seed, namespace, statefulSets, kubelets, nodes, controller, disruptions, webhook, told: told('cluster') },
+    scheduler,
+    seed,
+    namespace,
+    statefulSets,
+    kubelets,
+    nodes,
+    controller,
+    disruptions,
+    webhook,
+    told: told('cluster'),
   });
   if (given !== undefined) people.apply(given.changes);
 

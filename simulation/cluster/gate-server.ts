@@ -12,7 +12,7 @@ export interface GateServer {
   readonly isPassing: () => boolean;
 }
 
-export interface GateQuestion extends Pick<GateQuery, 'source' | 'query'> {
+interface GateQuestion extends Pick<GateQuery, 'source' | 'query'> {
   /** Who asks, such as `a1`. */
   readonly process: string;
 }

@@ -15,7 +15,7 @@ export interface GroupObjects {
 }
 
 export const zoneLetters: readonly string[] = [...'abcdefghijklmnopqrstuvwxyz'];
-export const firstImage = 'app:1';
+const firstImage = 'app:1';
 
 const namespace = 'mimir';
 const group = 'ingester';

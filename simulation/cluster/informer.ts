@@ -2,7 +2,7 @@
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 
-export interface Informer {
+interface Informer {
   readonly get: (key: string) => ModelObject | undefined;
   readonly all: () => Iterable<ModelObject>;
   /** A commit of the resource; it arrives in the cache after the delay, in order. */
@@ -16,7 +16,7 @@ export interface Informer {
   readonly isFrozen: () => boolean;
 }
 
-export interface InformerOptions {
+interface InformerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
   /** Until the next commit is heard of, in milliseconds. */
   readonly delayMs: () => number;

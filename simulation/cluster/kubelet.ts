@@ -6,7 +6,7 @@ import type { ClusterApi } from './api.ts';
 import { type PodCondition, podStatus } from './pod-status.ts';
 import { podFacts } from './workload.ts';
 
-export interface KubeletOptions {
+interface KubeletOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;
@@ -80,9 +80,26 @@ export function startKubelets(options: KubeletOptions): Kubelets {
   const recordOf = (object: ModelObject): Running => {
     const { namespace, name, uid, containers, node } = podFacts(object);
     const pod: Running = {
-      ...{ namespace, name, uid, containers, node, phase: 'Pending', container: 'creating', isReady: false },
-      ...{ readyChangedMs: wallMs(), scheduledMs: wallMs(), startedMs: undefined, endedMs: undefined, restartCount: 0, address: undefined },
-      ...{ isUp: false, failures: 0, sticks: 0, isTerminating: false, hasDrained: false, life: 0 },
+      namespace,
+      name,
+      uid,
+      containers,
+      node,
+      phase: 'Pending',
+      container: 'creating',
+      isReady: false,
+      readyChangedMs: wallMs(),
+      scheduledMs: wallMs(),
+      startedMs: undefined,
+      endedMs: undefined,
+      restartCount: 0,
+      address: undefined,
+      isUp: false,
+      failures: 0,
+      sticks: 0,
+      isTerminating: false,
+      hasDrained: false,
+      life: 0,
       // By its place, and by which of those it is: what happens elsewhere changes nothing here.
       random: streamOf(seed, `pod ${namespace}/${name} ${incarnationOf(namespace, name)}`),
     };

@@ -3,7 +3,7 @@ import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
 import { statefulSetResource } from './workload.ts';
 
-export interface MembershipOptions {
+interface MembershipOptions {
   readonly server: ClusterApi;
   readonly actor: Actor;
   readonly namespace: string;
@@ -12,7 +12,7 @@ export interface MembershipOptions {
   readonly statefulSets: readonly string[];
 }
 
-export interface Membership {
+interface Membership {
   /** Whether there was a way to take it out: of a group in a file there is none, and none for its last member. */
   readonly leave: (statefulSet: string) => boolean;
   readonly comeBack: (statefulSet: string) => void;

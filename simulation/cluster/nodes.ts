@@ -5,7 +5,7 @@ import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
 import { type Condition, instantText, type PodStatus, podFacts } from './workload.ts';
 
-export interface NodesOptions {
+interface NodesOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;

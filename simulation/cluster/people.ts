@@ -10,7 +10,7 @@ import { createMembership } from './membership.ts';
 import { numberAt, type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 
-export interface PeopleOptions {
+interface PeopleOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   readonly seed: number;
@@ -23,7 +23,7 @@ export interface PeopleOptions {
   readonly told: (what: string) => void;
 }
 
-export interface People {
+interface People {
   /** Answers whether it changes anything. */
   readonly happen: (event: PeopleEvent) => boolean;
   /** Applied one after the other from now on, as by `kubectl apply`. */

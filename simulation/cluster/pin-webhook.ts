@@ -13,7 +13,7 @@ import type { Json, ModelObject } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
 import { revisionLabel, revisionResource, statefulSetResource } from './workload.ts';
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly server: ClusterApi;
   readonly namespace: string;
   readonly group: string;
@@ -53,7 +53,8 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
       | { readonly data?: Readonly<Record<string, string>> }
       | undefined;
     const known = {
-      ...{ zone, ledger: decodeLedger(stored?.data?.[ledgerKey], { namespace, group }) },
+      zone,
+      ledger: decodeLedger(stored?.data?.[ledgerKey], { namespace, group }),
       knownUid: server.get(statefulSetResource, namespace, pod.statefulSet)?.metadata.uid,
     };
     const revisions = new Map(revisionsToRead(pod, known).map((name) => [name, revisionOf(pod, name)]));

@@ -1,7 +1,7 @@
 // What the processes in the pods answer when they are asked to prepare for their removal, or to stay: as Mimir's ingesters do.
 import type { PodCall, PodReply } from './cluster.ts';
 
-export interface EndpointOptions {
+interface EndpointOptions {
   readonly wallMs: () => number;
   /** Whether a pod knows after a restart, and its successor after it, that it was asked. */
   readonly isKeptOnVolume: boolean;
@@ -13,7 +13,7 @@ export interface EndpointOptions {
   readonly pods: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[];
 }
 
-export interface PodEndpoints {
+interface PodEndpoints {
   readonly answer: (call: PodCall) => PodReply | undefined;
   /** The container of the pod began anew, or the pod is gone. */
   readonly restarted: (namespace: string, pod: string) => void;

@@ -23,7 +23,7 @@ export interface ReplicaSource {
   readonly bounded: (asked: number) => number;
 }
 
-export interface GivenPolicies {
+interface GivenPolicies {
   readonly namespace: string;
   readonly name: string;
   readonly statefulSets: readonly string[];

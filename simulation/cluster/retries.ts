@@ -4,7 +4,7 @@ import type { Actor, Json } from '../server/request.ts';
 import type { ClusterApi } from './api.ts';
 import { instantText } from './workload.ts';
 
-export interface RetriesOptions {
+interface RetriesOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;

@@ -20,7 +20,7 @@ import {
   statusOf,
 } from './workload.ts';
 
-export interface ControllerOptions {
+interface ControllerOptions {
   readonly server: ClusterApi;
   readonly scheduler: Scheduler;
   readonly wallMs: () => number;

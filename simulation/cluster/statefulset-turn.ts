@@ -11,7 +11,7 @@ export interface TurnInput {
   readonly wallMs: number;
 }
 
-export interface Turn {
+interface Turn {
   readonly creates: readonly { readonly ordinal: number; readonly revision: string }[];
   /** Pods by name. */
   readonly deletes: readonly string[];
@@ -97,7 +97,7 @@ function revisionFor({ spec, currentRevision, updateRevision }: TurnInput, ordin
 }
 
 /** The counters of the status, of the pods as they are after the turn. */
-export interface Counts {
+interface Counts {
   readonly replicas: number;
   readonly readyReplicas: number;
   readonly availableReplicas: number;

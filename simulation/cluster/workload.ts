@@ -16,7 +16,7 @@ export interface Container extends Json {
   readonly image?: string;
 }
 
-export interface PodSpec extends Json {
+interface PodSpec extends Json {
   readonly nodeName?: string;
   readonly containers?: readonly Container[];
 }

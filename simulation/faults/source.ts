@@ -5,7 +5,7 @@ import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, Reque
 
 type Rates = Readonly<Partial<Record<FaultClass, number>>>;
 
-export interface FaultLimits {
+interface FaultLimits {
   /** Nothing that lasts (a request on its way, a stalled watch, a pause, a restart) lasts longer, in milliseconds; with less than usual no watch is dead for ever. */
   readonly longestMs: number;
   /** Between two drawn crashes of one process, whatever lives it is in, in milliseconds: one that dies all the time does nothing wrong. */

@@ -1,7 +1,7 @@
 // Every invariant of the list, by its id: which judge speaks of it, in what sense, or why none can in a simulated run.
 import type { JudgeName } from './all.ts';
 
-export type CatalogueEntry =
+type CatalogueEntry =
   | {
       readonly id: string;
       readonly title: string;

@@ -18,7 +18,7 @@ import {
 import type { Scene } from './oracle.ts';
 
 /** What a StatefulSet is to become. */
-export interface Wanted {
+interface Wanted {
   readonly statefulSet: string;
   /** Of every container of its pods that `images` does not name. */
   readonly image: string;

@@ -3,7 +3,7 @@ import type { ModelObject } from '../server/request.ts';
 import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
 
-export type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
+type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
 
 /** A disruption that is announced. */
 export interface Claimed {
@@ -15,7 +15,7 @@ export interface Claimed {
   readonly to: number | undefined;
 }
 
-export interface PreparedPod {
+interface PreparedPod {
   readonly zone: string;
   readonly ordinal: number;
 }

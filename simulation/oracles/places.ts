@@ -189,7 +189,7 @@ export function isDisruption({ resource, type, before, after }: Commit): boolean
 }
 
 /** Whether no pod is available there at the instant, which is not before the last change. */
-export function isDown({ downSinceMs, upAtMs }: Pick<Place, 'downSinceMs' | 'upAtMs'>, atMs: number): boolean {
+function isDown({ downSinceMs, upAtMs }: Pick<Place, 'downSinceMs' | 'upAtMs'>, atMs: number): boolean {
   return downSinceMs !== undefined && atMs < upAtMs;
 }
 

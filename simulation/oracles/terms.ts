@@ -4,10 +4,10 @@ import { durationAt, exceptionResource, field, groupResource, instantAt, intentR
 import type { Scene } from './oracle.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 
-export type Amount = number | `${number}%`;
+type Amount = number | `${number}%`;
 
 /** The settings of one zone. */
-export interface Terms {
+interface Terms {
   readonly isMember: boolean;
   /** The last that could be read; undefined where it follows from budgets that the eviction API enforces. */
   readonly maxUnavailable: Amount | undefined;

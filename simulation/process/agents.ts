@@ -138,12 +138,21 @@ export function startAgents(options: AgentsOptions): Agents {
     machine.lives += 1;
     const name = `${machine.letter}${machine.lives}`;
     const time = createProcessTime({
-      ...{ scheduler, machine: machine.clock, holds, seed, name },
+      scheduler,
+      machine: machine.clock,
+      holds,
+      seed,
+      name,
       onPaused: () => processChanged?.(name, 'paused'),
       onResumed: () => processChanged?.(name, 'resumed'),
     });
     const life: Life = {
-      ...{ name, seed, scheduler, time, holds, faults: options.faults },
+      name,
+      seed,
+      scheduler,
+      time,
+      holds,
+      faults: options.faults,
       places: createPlaces(name, scheduler),
       crash: (restartAfterMs) => endLife(machine, running, 'crashed', restartAfterMs),
       note: options.note ?? (() => undefined),

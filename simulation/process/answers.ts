@@ -43,8 +43,13 @@ export function versionAnswer(kind: 'expired' | 'tooLarge'): ModelResponse {
 export const goneLine: string = JSON.stringify({
   type: 'ERROR',
   object: {
-    ...{ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' },
-    ...{ message: 'too old resource version: 1 (2)', reason: 'Expired', code: 410 },
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'too old resource version: 1 (2)',
+    reason: 'Expired',
+    code: 410,
   },
 });
 

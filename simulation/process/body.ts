@@ -19,7 +19,7 @@ export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agen
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
-export interface BodyOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
+interface BodyOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
   readonly life: Life;
   /** A part of the agent threw where none may. */
   readonly onDefect: (message: string) => void;
@@ -41,7 +41,9 @@ export function startBody(options: BodyOptions): Body {
   const transport = { ...options, user: agentUser };
   const log = logOf(options);
   const rest = {
-    ...{ clock, timers, log },
+    clock,
+    timers,
+    log,
     pods: createPods(options),
     ...(gateServer === undefined ? {} : { gates: gateHttp({ life, server: gateServer }) }),
     ...(policies === undefined ? {} : { policyDirectory: { read: async () => policies, watch: () => () => undefined } }),
@@ -70,10 +72,16 @@ export function startBody(options: BodyOptions): Body {
 
 function configOf(identity: string, namespace: string): AgentConfig {
   return {
-    ...{ namespaces: [namespace], agentNamespace, identity, clusterDomain: 'cluster.local.' },
+    namespaces: [namespace],
+    agentNamespace,
+    identity,
+    clusterDomain: 'cluster.local.',
     policySources: ['directory', 'objects', 'adopted'],
     areIntentsStamped: true,
-    ...{ podTimeoutMs: 5_000, kubernetesTimeoutMs: 30_000, retryMs: 1_000, publishEveryMs: 5_000 },
+    podTimeoutMs: 5_000,
+    kubernetesTimeoutMs: 30_000,
+    retryMs: 1_000,
+    publishEveryMs: 5_000,
     lease: { mode: 'required', name: leaseName, durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 },
   };
 }

@@ -77,7 +77,7 @@ export interface ProcessTime {
   readonly timerCount: () => number;
 }
 
-export interface ProcessTimeOptions {
+interface ProcessTimeOptions {
   readonly scheduler: Scheduler;
   readonly machine: MachineClock;
   readonly holds: Holds;

@@ -4,7 +4,7 @@ import type { GateServer } from '../cluster/gate-server.ts';
 import { podVerb } from '../faults/source.ts';
 import { type Life, makeCall, sendingLatencyMs } from './life.ts';
 
-export interface GatePortOptions {
+interface GatePortOptions {
   readonly life: Life;
   readonly server: GateServer;
 }
@@ -14,7 +14,9 @@ export function gateHttp({ life, server }: GatePortOptions): GateHttp {
   return {
     query: ({ source, query, site, timeoutMs, maxBodyBytes }) =>
       makeCall<GateAnswer>(life, {
-        ...{ site, verb: podVerb, timeoutMs },
+        site,
+        verb: podVerb,
+        timeoutMs,
         timedOut: () => new Error(`no answer came within ${timeoutMs} ms`),
         send: (sending) => {
           const { point } = sending;

@@ -25,7 +25,7 @@ export interface Life {
   readonly onEnd: Set<() => void>;
 }
 
-export interface Places {
+interface Places {
   readonly next: (port: 'request' | 'line' | 'pod', site: string) => Point;
 }
 
@@ -53,7 +53,7 @@ export function latencyMs(lot: number): number {
 
 const slowShare = 0.004;
 
-export interface Call<Answer> {
+interface Call<Answer> {
   readonly site: string;
   /** As in Answered, `watch`, or podVerb. */
   readonly verb: string;

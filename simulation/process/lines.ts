@@ -6,7 +6,7 @@ import type { ModelWatch, WatchSink } from '../server/request.ts';
 import { goneLine } from './answers.ts';
 import { type Life, latencyMs } from './life.ts';
 
-export interface LinesOptions {
+interface LinesOptions {
   readonly life: Life;
   readonly site: string;
   /** Of the request that opened it. */
@@ -222,7 +222,9 @@ export function createLines({ life, site, key, onReconnectToPast, onShowVersion 
       });
       plan();
       return {
-        ...{ status: 200, body: '', ended },
+        status: 200,
+        body: '',
+        ended,
         close: () => {
           closeServer();
           finish('closed by the client');

@@ -23,7 +23,7 @@ export interface PodCall {
   readonly path: string;
 }
 
-export interface PodsOptions {
+interface PodsOptions {
   readonly life: Life;
   /** The model of the pods; undefined when nobody listens there. What the call changes has happened when it returns. */
   readonly podAnswer: (call: PodCall) => PodAnswered | undefined;
@@ -50,7 +50,9 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
   return {
     call: (request) =>
       makeCall<PodResponse>(life, {
-        ...{ site: request.site, verb: podVerb, timeoutMs: request.timeoutMs },
+        site: request.site,
+        verb: podVerb,
+        timeoutMs: request.timeoutMs,
         timedOut: () => new Error(`no whole answer within ${request.timeoutMs} ms`),
         send: (sending) => {
           const sentAtMs = life.scheduler.nowMs();

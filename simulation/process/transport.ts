@@ -46,7 +46,8 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
   connect();
 
   const modelOf = ({ method, path, contentType, accept, body, site }: KubernetesRequest, point: string): ModelRequest => ({
-    ...{ method, path: options.isPastShown() && isListOfCache(site) ? ofAnyVersion(path) : path },
+    method,
+    path: options.isPastShown() && isListOfCache(site) ? ofAnyVersion(path) : path,
     ...(contentType === undefined ? {} : { contentType }),
     ...(accept === undefined ? {} : { accept }),
     ...(body === undefined ? {} : { body }),
@@ -56,7 +57,9 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
     const { site, timeoutMs } = request;
     const failure = (message: string, mayBeApplied: boolean) => new TransportFailure(message, { site, mayBeApplied });
     return makeCall<Answer>(life, {
-      ...{ site, verb, timeoutMs },
+      site,
+      verb,
+      timeoutMs,
       timedOut: () => {
         connect();
         return failure(`no answer within ${timeoutMs} ms`, true);
@@ -90,7 +93,10 @@ export function createTransport(options: TransportOptions, connection: 'acting' 
           if (draw(life.seed, `${key} elsewhere`) < 0.25) connect();
           const at = behindMs === undefined ? frontEnd : options.frontEndOfPast(behindMs);
           const lines = createLines({
-            ...{ life, site: request.site, key, onShowVersion: options.showVersion },
+            life,
+            site: request.site,
+            key,
+            onShowVersion: options.showVersion,
             onReconnectToPast: (ms) => past.set(request.site, ms),
           });
           const answer = server.watch(model, lines.sink, at);

@@ -15,9 +15,9 @@ export interface Attempt {
   readonly placed: readonly PlacedFault[];
 }
 
-export type TryScenario = (scenario: Scenario) => Promise<Attempt>;
+type TryScenario = (scenario: Scenario) => Promise<Attempt>;
 
-export interface Shrunk {
+interface Shrunk {
   /** Fails in the same way as the one that was given. */
   readonly scenario: Scenario;
   readonly runs: number;

@@ -51,7 +51,7 @@ export function dryRunCauses(values: readonly unknown[]): readonly Cause[] {
   return [{ reason: 'FieldValueNotSupported', message, field: 'dryRun' }];
 }
 
-export interface Removed {
+interface Removed {
   /** As it was stored last, or as it would be. */
   readonly object: ModelObject;
   readonly isGone: boolean;

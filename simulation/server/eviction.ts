@@ -10,7 +10,7 @@ import { type Core, keep, type Target, timeOf, type WriteOptions } from './write
 /** As many pods may be on their way out of one budget. */
 const mostDisruptedPods = 2000;
 
-export interface Evicting extends WriteOptions {
+interface Evicting extends WriteOptions {
   readonly budgets: ServedKind;
   readonly deleteOptions: DeleteOptions;
 }

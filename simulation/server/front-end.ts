@@ -13,7 +13,7 @@ const lookAgainMs = 100;
 /** Events that wait in a cache that nobody follows until they are looked through. */
 const mostUnread = 100;
 
-export interface FrontEndOptions {
+interface FrontEndOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
   readonly storage: Storage;
   readonly seed: number;
@@ -21,7 +21,7 @@ export interface FrontEndOptions {
 }
 
 /** Somebody who is told of each event that a cache takes in. */
-export interface Follower {
+interface Follower {
   readonly saw: (commit: Commit) => void;
   readonly cut: (reason: string) => void;
 }

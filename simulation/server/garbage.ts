@@ -11,7 +11,7 @@ const actor: Actor = { user: 'system:serviceaccount:kube-system:generic-garbage-
 /** How long until it acts, in milliseconds. */
 const delayMs = { from: 20, to: 500 };
 
-export interface GarbageOptions {
+interface GarbageOptions {
   readonly core: Core;
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
   readonly kinds: readonly ServedKind[];

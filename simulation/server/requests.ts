@@ -16,7 +16,7 @@ import { textOf } from './store.ts';
 import { openWatch } from './watch.ts';
 import { type Core, create, patch, refuseOtherKind, replace } from './write.ts';
 
-export interface RequestsOptions {
+interface RequestsOptions {
   readonly core: Core;
   readonly kinds: readonly ServedKind[];
   /** From 0 to 1, another one for each watch. */

@@ -10,7 +10,7 @@ export function readScale(core: Core, target: Target): Json {
   return scaleOf(target.kind, stored(core, target), false);
 }
 
-export interface ScaleOptions extends WriteOptions {
+interface ScaleOptions extends WriteOptions {
   /** By a PATCH; by a PUT otherwise. */
   readonly isPatch: boolean;
 }

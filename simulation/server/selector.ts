@@ -7,7 +7,7 @@ import type { Json, ModelObject } from './request.ts';
 
 export type Selects = (object: ModelObject) => boolean;
 
-export interface Selection {
+interface Selection {
   /** Undefined when everything is selected. */
   readonly selects: Selects | undefined;
   readonly isFiltered: boolean;

@@ -27,7 +27,7 @@ export interface ModelServerOptions {
   readonly collectsGarbage?: boolean;
 }
 
-export interface RemoveOptions {
+interface RemoveOptions {
   /** `Background` when left out. */
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
 }

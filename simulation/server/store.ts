@@ -9,7 +9,7 @@ const compactionMs = 300_000;
 const keptEvents = 100;
 const freshMs = 75_000;
 
-export type Change = Pick<Commit, 'type' | 'resource' | 'actor'> & {
+type Change = Pick<Commit, 'type' | 'resource' | 'actor'> & {
   /** Absent when it is new. */
   readonly before?: ModelObject;
   /** As it is to be stored; its resourceVersion is given by the storage. */

@@ -13,7 +13,7 @@ const beforeEndMs = 2000;
 const defaultTimeoutMs = { from: 1_800_000, to: 3_600_000 };
 const openingMs = 1;
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly kind: ServedKind;
   readonly namespace: string;
   readonly query: URLSearchParams;

@@ -71,7 +71,7 @@ export function create(core: Core, kind: ServedKind, namespace: string, object: 
   return isDryRun ? finished : storage.commit({ type: 'ADDED', resource, object: finished, actor });
 }
 
-export interface ReplaceOptions extends WriteOptions {
+interface ReplaceOptions extends WriteOptions {
   readonly subresource: string;
 }
 

@@ -36,12 +36,15 @@ describeOnControlPlane('an approval', (controlPlane) => {
     recorder = await recordHistory(controlPlane());
     arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 1 });
     await controlPlane().client.create(`${ours}/rolloutgroups`, {
-      ...{ apiVersion, kind: 'RolloutGroup', metadata: { name: 'ingester' } },
+      apiVersion,
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
       spec: {
         members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
         replicas: { leader: true },
         rollout: {
-          ...{ strategy: 'onDelete', rotateBy: 'delete' },
+          strategy: 'onDelete',
+          rotateBy: 'delete',
           waves: [
             { name: 'first', zones: ['a'], percent: 100 },
             { name: 'rest', zones: ['b'], percent: 100, before: { approval: { count: 1, from: ['oncall'] } } },
@@ -72,7 +75,10 @@ describeOnControlPlane('an approval', (controlPlane) => {
     const requestedBy = { user: name, groups, at: new Date().toISOString() };
     const said = { group: 'ingester', action: 'approve', runId, wave: 'rest', requestedBy, ...(digest === undefined ? {} : { digest }) };
     await controlPlane().client.create(`${ours}/rolloutintents`, {
-      ...{ apiVersion, kind: 'RolloutIntent', metadata: { name }, spec: { ...said, ...more } },
+      apiVersion,
+      kind: 'RolloutIntent',
+      metadata: { name },
+      spec: { ...said, ...more },
     });
   }
 

@@ -54,8 +54,12 @@ describe('Kubernetes Events', () => {
         metadata: expect.objectContaining({ namespace: 'mimir', name: expect.stringMatching(/^ingester-zone-a\.[0-9a-f]{16}$/) }),
         eventTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
         regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace: 'mimir', name: 'ingester-zone-a', uid: expect.any(String) },
-        ...{ type: 'Normal', reason: 'PodReplaced', action: 'Roll', note: 'replaced ingester-zone-a-0' },
-        ...{ reportingController: 'rollout-group.dev/agent', reportingInstance: 'me' },
+        type: 'Normal',
+        reason: 'PodReplaced',
+        action: 'Roll',
+        note: 'replaced ingester-zone-a-0',
+        reportingController: 'rollout-group.dev/agent',
+        reportingInstance: 'me',
       }),
     ]);
   });
@@ -111,12 +115,16 @@ describe('Kubernetes Events', () => {
     const { turn, all, replaced } = setup();
     const call: PerformedAction = {
       action: {
-        ...{ kind: 'callPods', namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a' },
+        kind: 'callPods',
+        namespace: 'mimir',
+        zone: 'a',
+        statefulSet: 'ingester-zone-a',
         call: 'prepare',
         method: 'POST',
         ordinals: [2],
       },
-      ...{ result: 'failed', message: 'ingester-zone-a-2: it answered 500' },
+      result: 'failed',
+      message: 'ingester-zone-a-2: it answered 500',
     };
     await turn({ updated: [3, 3], target: 'old', performed: [call, { ...replaced('a', 1), result: 'refused', message: 'forbidden' }] });
     await turn({ updated: [3, 3], target: 'old', error: 'the decision violates S1: two zones' });

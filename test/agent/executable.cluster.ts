@@ -92,7 +92,9 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
       await expect.poll(async () => (await client.ask('GET', path)).status, { timeout: 30_000 }).toBe(200);
     }
     await client.create(groupsPath('kinds'), {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester' } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
       spec: {
         members: { zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
         replicas: { leader: true },

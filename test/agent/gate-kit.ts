@@ -74,8 +74,14 @@ export function vector(result: readonly unknown[], more: object = {}): Told {
 /** Zone a, then b and c, with a gate after zone a: every 10 s, three in a row, at most 0.5. What `gate` and `after` say comes on top. */
 export function gatedGroup(cluster: MemoryCluster, gate: Readonly<Record<string, unknown>> = {}, after: object = {}): void {
   const definition = {
-    ...{ name: 'errors', prometheus: { source: 'prod', query: 'sum(rate(errors_total[1m]))' } },
-    ...{ every: '10s', consecutive: 3, failureLimit: 0, noData: 'hold', onError: 'hold', pass: { '<=': [{ var: 'value' }, 0.5] } },
+    name: 'errors',
+    prometheus: { source: 'prod', query: 'sum(rate(errors_total[1m]))' },
+    every: '10s',
+    consecutive: 3,
+    failureLimit: 0,
+    noData: 'hold',
+    onError: 'hold',
+    pass: { '<=': [{ var: 'value' }, 0.5] },
     ...gate,
   };
   const waves = [

@@ -21,10 +21,14 @@ function world(gates?: () => Promise<GateAnswer>): World {
   const leading = { is: true };
   const reader = gateReader({
     env: {
-      ...{ clock: env.clock, timers: env.timers, pods: { call: () => Promise.reject(new Error('no pod listens')) } },
+      clock: env.clock,
+      timers: env.timers,
+      pods: { call: () => Promise.reject(new Error('no pod listens')) },
       gates: { query: gates ?? metrics.gates, health: () => Promise.reject(new Error('no Consul listens')) },
     },
-    ...{ clusterDomain: 'cluster.local.', seen: () => undefined, written: () => undefined },
+    clusterDomain: 'cluster.local.',
+    seen: () => undefined,
+    written: () => undefined,
     isLeading: () => leading.is,
     onReading: (key) => woken.push(key),
   });
@@ -51,7 +55,9 @@ describe('the reader of gates', () => {
     expect(woken).toEqual(Array.from({ length: 11 }, () => 'mimir/ingester'));
     expect(reader.readings(ingester)).toEqual([
       {
-        ...{ namespace: 'mimir', group: 'ingester', gate: 'errors' },
+        namespace: 'mimir',
+        group: 'ingester',
+        gate: 'errors',
         readings: [80_000, 90_000, 100_000].map((afterMs) => ({ atMs: fromMs + afterMs, result: 'value', value: 0 })),
       },
     ]);

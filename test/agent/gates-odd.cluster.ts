@@ -70,12 +70,14 @@ describeOnControlPlane('a gate that is answered oddly', (controlPlane) => {
         client.create(`${ours}/${kind.toLowerCase()}s`, { apiVersion, kind, metadata: { name }, spec });
       await create('MetricSource', 'prod', {
         prometheus: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
-        ...{ usableFrom: { namespaces: [namespace] }, limits: { minInterval: '1s', timeout: '1s' } },
+        usableFrom: { namespaces: [namespace] },
+        limits: { minInterval: '1s', timeout: '1s' },
       });
       const gate = { every: '1s', consecutive: 1, failureLimit: 0, noData: 'hold', pass: { '<=': [{ var: 'value' }, 0.5] } };
       await create('RolloutGroup', 'ingester', {
         members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
-        ...{ replicas: { leader: true }, gates: [{ name: 'errors', prometheus: { source: 'prod', query: 'errors' }, ...gate }] },
+        replicas: { leader: true },
+        gates: [{ name: 'errors', prometheus: { source: 'prod', query: 'errors' }, ...gate }],
         rollout: {
           strategy: 'onDelete',
           waves: [

@@ -61,7 +61,9 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
     await client.create(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: 'prometheus' }, stringData: data });
     const key = (of: string) => ({ name: 'prometheus', key: of });
     await client.create(`${ours}/${namespace}/metricsources`, {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'MetricSource', metadata: { name: 'prod' } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'MetricSource',
+      metadata: { name: 'prod' },
       spec: {
         prometheus: { url: prometheus.url(), basicAuth: { username: key('user'), password: key('password') }, ca: key('ca.crt') },
         usableFrom: { namespaces: [namespace] },
@@ -69,7 +71,9 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
       },
     });
     await client.create(`${ours}/${namespace}/rolloutgroups`, {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester' } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
       spec: {
         members: { zones: ['a', 'b'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
         replicas: { leader: true },
@@ -176,13 +180,18 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
       await patch('rolloutgroups', 'ingester', { spec: { gates: [gateOf('vector(0)', patient)] } });
       const { client } = controlPlane();
       await client.create(`${ours}/metric-input/rolloutpolicies`, {
-        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutPolicy', metadata: { name: 'safety' } },
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutPolicy',
+        metadata: { name: 'safety' },
         spec: {
           targets: { all: true },
           inputs: { metrics: { queue: { source: 'prod', query: 'max(queue_length)', maxAge: '6s' } } },
           rules: [
             {
-              ...{ name: 'drained', actions: ['rollout'], effect: 'hold', message: 'queue is ${inputs.metrics.queue}' },
+              name: 'drained',
+              actions: ['rollout'],
+              effect: 'hold',
+              message: 'queue is ${inputs.metrics.queue}',
               when: { '>': [{ var: 'inputs.metrics.queue' }, 100] },
             },
           ],

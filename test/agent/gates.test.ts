@@ -41,8 +41,14 @@ describe('a gate that enforces', () => {
     expect(metrics.asked).toHaveLength(3);
     const [first, second, third] = metrics.asked;
     expect(first).toEqual({
-      ...{ namespace: 'mimir', source: 'prod', query: 'sum(rate(errors_total[1m]))' },
-      ...{ everyMs: 10_000, timeoutMs: 10_000, maxBodyBytes: 65_536, site: 'gate.read', sentAtMs: expect.any(Number) },
+      namespace: 'mimir',
+      source: 'prod',
+      query: 'sum(rate(errors_total[1m]))',
+      everyMs: 10_000,
+      timeoutMs: 10_000,
+      maxBodyBytes: 65_536,
+      site: 'gate.read',
+      sentAtMs: expect.any(Number),
     });
     expect([second, third].map((one) => (one?.sentAtMs ?? 0) - (first?.sentAtMs ?? 0))).toEqual([10_000, 20_000]);
 

@@ -5,7 +5,7 @@ import { isReady, type Pod, revisionOf } from '../control-plane/workloads.ts';
 import type { LargeZone } from './large-run.ts';
 
 /** Pods of one zone that left in a row before one of another zone did. */
-export interface Stretch {
+interface Stretch {
   readonly statefulSet: string;
   /** Ascending. */
   readonly ordinals: readonly number[];
@@ -23,7 +23,7 @@ export interface LargeRunFacts {
   readonly placements: PlacementFacts;
 }
 
-export interface PlacementFacts {
+interface PlacementFacts {
   /** Pods that left after the ledger had said at which revision their successors are to be made: under the strategy pinned all of them. */
   readonly promised: number;
   /** Of those, names of the pods whose successors were made at another revision. */

@@ -48,7 +48,8 @@ function probe(name: string, { name: statefulSet, uid }: KubernetesObject['metad
     metadata: {
       name,
       labels: {
-        ...{ 'controller-revision-hash': statefulSet, 'statefulset.kubernetes.io/pod-name': name },
+        'controller-revision-hash': statefulSet,
+        'statefulset.kubernetes.io/pod-name': name,
         'apps.kubernetes.io/pod-index': '0',
       },
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: statefulSet, uid, controller: true }],

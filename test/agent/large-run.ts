@@ -83,7 +83,9 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
     zoneNames.map((zone, index) => [zone as string, Math.floor((pods + zoneNames.length - 1 - index) / zoneNames.length)]),
   );
   const group = new TestGroup(client, {
-    ...{ namespace, zones: zoneNames, strategy: strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate' },
+    namespace,
+    zones: zoneNames,
+    strategy: strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate',
     podAnnotations: { 'test.rollout-group.dev/ready-after': readyAfter, 'test.rollout-group.dev/gone-after': '200ms' },
     zoneMeta: (zone) => ({ replicas: sizes.get(zone) ?? 0 }),
   });
@@ -105,7 +107,10 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
     await grant(client, identities.agent, namespace, [...agentRules(), ...own]);
     await grantNodes(client, identities.agent);
     agent = await startAgentProcess({
-      ...{ url, identity: identities.agent, namespace, ...ofExecutable },
+      url,
+      identity: identities.agent,
+      namespace,
+      ...ofExecutable,
       flags: [...leaseFlags, ...flags],
     });
     await agent.untilReady();
@@ -145,7 +150,9 @@ async function createBudget({ client }: ControlPlane, { namespace, sets }: TestG
 async function createChannel({ client }: ControlPlane, namespace: string, url: string): Promise<void> {
   await client.create(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: 'slack' }, stringData: { key: slackToken } });
   await client.create(`${ours}/${namespace}/notificationchannels`, {
-    ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'NotificationChannel', metadata: { name: 'sre' } },
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'NotificationChannel',
+    metadata: { name: 'sre' },
     spec: {
       slack: { url: `${url}/api`, token: { name: 'slack', key: 'key' }, channel: slackChannel },
       usableFrom: { namespaces: [namespace] },
@@ -155,12 +162,16 @@ async function createChannel({ client }: ControlPlane, namespace: string, url: s
 
 function groupObject({ sets }: TestGroup, { atOnce, strategy }: LargeRunOptions): object {
   return {
-    ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester' } },
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutGroup',
+    metadata: { name: 'ingester' },
     spec: {
       members: { zones: zoneNames.map((name, index) => ({ name, statefulSet: sets[index] })) },
       replicas: { leader: true },
       rollout: {
-        ...{ strategy, rotateBy: 'evict', maxUnavailable: atOnce },
+        strategy,
+        rotateBy: 'evict',
+        maxUnavailable: atOnce,
         waves: wavePercents.map((percent) => ({ name: `to-${percent}`, zones: zoneNames, percent })),
       },
       notify: [{ channel: 'sre', events: ['started', 'waiting', 'failed', 'completed'] }],

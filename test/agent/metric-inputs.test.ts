@@ -21,7 +21,9 @@ function world(spec: object = {}): World {
       inputs: { metrics: { queue: { source: 'prod', query: 'max(queue)' } } },
       rules: [
         {
-          ...{ name: 'drained', actions: ['scaleDown', 'rollout'], effect: 'hold' },
+          name: 'drained',
+          actions: ['scaleDown', 'rollout'],
+          effect: 'hold',
           when: { '>': [{ var: 'inputs.metrics.queue' }, 100] },
           message: 'queue is ${inputs.metrics.queue}',
         },
@@ -34,7 +36,9 @@ function world(spec: object = {}): World {
 
 function startAgent({ env, metrics }: World, name = 'agent-1') {
   return startProcess({
-    ...{ env, name, gates: metrics.gates },
+    env,
+    name,
+    gates: metrics.gates,
     listeners: (agentEnv, config) => [createPublisher({ env: agentEnv, config, objects: new GroupObjects(agentEnv, 5_000) }).listener],
   });
 }

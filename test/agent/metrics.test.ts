@@ -25,8 +25,17 @@ function setup() {
 
 function decisionOf(overrides: Partial<GroupDecision> = {}): GroupDecision {
   return {
-    ...{ namespace: 'mimir', group: 'ingester', goal: 'roll', phase: 'Rolling', outcome: 'act' },
-    ...{ zones: [], steps: [], actions: [], waits: [], warnings: [], wantedReadings: [] },
+    namespace: 'mimir',
+    group: 'ingester',
+    goal: 'roll',
+    phase: 'Rolling',
+    outcome: 'act',
+    zones: [],
+    steps: [],
+    actions: [],
+    waits: [],
+    warnings: [],
+    wantedReadings: [],
     ...overrides,
   };
 }
@@ -34,14 +43,12 @@ function decisionOf(overrides: Partial<GroupDecision> = {}): GroupDecision {
 function reportOf(overrides: Partial<TurnReport> = {}): TurnReport {
   const one = group();
   return {
-    ...{
-      group: one,
-      snapshot: snapshotOf({ groups: [one], everySet: { labels: {} } }),
-      decision: decisionOf(),
-      performed: [],
-      startedMs: kitNowMs,
-      durationMs: 20,
-    },
+    group: one,
+    snapshot: snapshotOf({ groups: [one], everySet: { labels: {} } }),
+    decision: decisionOf(),
+    performed: [],
+    startedMs: kitNowMs,
+    durationMs: 20,
     ...overrides,
   };
 }
@@ -275,7 +282,13 @@ describe('the metrics of groups', () => {
     const { metrics, samples } = setup();
     const action = {
       kind: 'scaleStatefulSet',
-      ...{ namespace: 'mimir', zone: 'a', statefulSet: 's', uid: 'u', resourceVersion: '1', from: 1, to: 2 },
+      namespace: 'mimir',
+      zone: 'a',
+      statefulSet: 's',
+      uid: 'u',
+      resourceVersion: '1',
+      from: 1,
+      to: 2,
     } as const;
     metrics.listener.turnEnded(
       reportOf({

@@ -68,11 +68,16 @@ describeOnControlPlane('notifications of the executable', (controlPlane) => {
     const common = { apiVersion: 'rollout-group.dev/v1alpha1' };
     for (const [name, spec] of Object.entries(specs))
       await client.create(`${ours}/${namespace}/notificationchannels`, {
-        ...{ ...common, kind: 'NotificationChannel', metadata: { name }, spec: { ...spec, usableFrom: { namespaces: [namespace] } } },
+        ...common,
+        kind: 'NotificationChannel',
+        metadata: { name },
+        spec: { ...spec, usableFrom: { namespaces: [namespace] } },
       });
     const events = ['started', 'waiting', 'failed', 'completed'];
     await client.create(`${ours}/${namespace}/rolloutgroups`, {
-      ...{ ...common, kind: 'RolloutGroup', metadata: { name: 'ingester' } },
+      ...common,
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
       spec: {
         members: { zones: size.zones.map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
         replicas: { leader: true },

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { type Serve, type Served, type ServedRequest, status } from '../kit/virtual-env.ts';
 
-export interface ObjectsServer {
+interface ObjectsServer {
   readonly serve: Serve;
   /** By path. */
   readonly objects: Map<string, KubernetesObject>;

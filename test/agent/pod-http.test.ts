@@ -28,7 +28,10 @@ function setup(env: Readonly<Record<string, string>> = {}) {
   const answered: unknown[] = [];
   const wrongCluster: string[] = [];
   const client = createPodHttp({
-    ...{ env, userAgent: 'rollout-group-agent/1', cluster: 'mimir', clock: { monotonicMs: () => 0 } },
+    env,
+    userAgent: 'rollout-group-agent/1',
+    cluster: 'mimir',
+    clock: { monotonicMs: () => 0 },
     onAnswer: ({ method, path, status }) => answered.push([method, path, status]),
     onWrongCluster: (route) => wrongCluster.push(route),
   });

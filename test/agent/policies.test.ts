@@ -123,7 +123,9 @@ it('an intent names who asked only where a webhook stamps it', async () => {
   const silent = () => undefined;
   const requestedBy = { user: 'jane', groups: ['oncall'], at: '2026-01-15T11:00:00Z' };
   const intent = {
-    ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name: 'go', namespace: 'mimir' } },
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutIntent',
+    metadata: { name: 'go', namespace: 'mimir' },
     spec: { group: 'ingester', action: 'pause', reason: 'an incident', requestedBy },
   };
   const users: unknown[] = [];

@@ -41,7 +41,12 @@ async function watched(path: string, rereadMs?: number) {
 describe('the policy directory', () => {
   it('is read with its folders, by name, and without what is no policy file', async () => {
     const path = await filled(await temporary(), {
-      ...{ 'b.yaml': 'b', 'a.yml': 'a', 'team/c.json': 'c', 'README.md': 'no', '.git/x.yaml': 'no', '.hidden.yaml': 'no' },
+      'b.yaml': 'b',
+      'a.yml': 'a',
+      'team/c.json': 'c',
+      'README.md': 'no',
+      '.git/x.yaml': 'no',
+      '.hidden.yaml': 'no',
     });
     expect(await open(path).read()).toEqual([
       { name: 'a.yml', text: 'a' },

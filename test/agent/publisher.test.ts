@@ -55,7 +55,10 @@ function report(updated: number, nowMs: number, name: string, memory: Memory): T
   const ledger = { ...emptyLedger, group: name, ...(memory.run === undefined ? {} : { run: memory.run }) };
   const snapshot = snapshotOf({
     ledgers: [ledger],
-    ...{ nowMs, groups: [one], everySet: { replicas: 3, status: { updateRevision: 'new' } }, podChanges: podChanges as never },
+    nowMs,
+    groups: [one],
+    everySet: { replicas: 3, status: { updateRevision: 'new' } },
+    podChanges: podChanges as never,
   });
   const decision = decideGroup(snapshot, one);
   memory.run = decision.run;
@@ -277,7 +280,10 @@ describe('publishing a decision', () => {
 describe('mergePatch', () => {
   it('names what is gone, and replaces lists whole', () => {
     expect(mergePatch({ a: 1, b: { c: 1, d: 2 }, e: [1] }, { a: 1, b: { d: 3 }, e: [2], f: { g: 1 } })).toEqual({
-      ...{ a: 1, b: { c: null, d: 3 }, e: [2], f: { g: 1 } },
+      a: 1,
+      b: { c: null, d: 3 },
+      e: [2],
+      f: { g: 1 },
     });
   });
 });

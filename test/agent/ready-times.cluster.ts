@@ -33,7 +33,9 @@ describeOnControlPlane(
     it.each(runs)('is written with -run=%s', async (run) => {
       const namespace = namespaceOf(run);
       const agent = await startAgentProcess({
-        ...{ url: cp.url, identity: cp.identities.agent, namespace: 'rollout-group' },
+        url: cp.url,
+        identity: cp.identities.agent,
+        namespace: 'rollout-group',
         flags: [
           ...[`-run=${run}`, `-namespaces=${namespace}`, `-lease.name=${run}`, '-log.level=info'],
           ...['-server-tls.enabled=true', '-server-tls.port=0', '-server-tls.drain=0', '-server-tls.self-signed-cert.dns-name=localhost'],
@@ -43,7 +45,9 @@ describeOnControlPlane(
       try {
         await agent.untilReady();
         await cp.client.create(`/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`, {
-          ...{ apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ZoneAwarePodDisruptionBudget', metadata: { name: 'server' } },
+          apiVersion: 'rollout-operator.grafana.com/v1',
+          kind: 'ZoneAwarePodDisruptionBudget',
+          metadata: { name: 'server' },
           spec: { maxUnavailable: 1, selector: { matchLabels: { name: 'server' } } },
         });
         await cp.client.create(`/apis/apps/v1/namespaces/${namespace}/statefulsets`, statefulSet({ name: 'server', replicas: 2 }));

@@ -23,7 +23,7 @@ const lease = { mode: 'required', name: 'rollout-group-agent', durationMs: 6000,
 export const podCount = 4;
 
 /** What is left when the run is over. */
-export interface EndState {
+interface EndState {
   readonly images: readonly string[];
   readonly phase: string | undefined;
   readonly openClaims: number | undefined;
@@ -44,7 +44,7 @@ export const wholeEnd: EndState = {
   slack: { runs: 1, completions: 1 },
 };
 
-export interface WholeRun {
+interface WholeRun {
   readonly arena: Arena;
   /** The next process, which dies at the first call for which `diesAt` says so. */
   readonly next: (diesAt?: (call: Call) => boolean) => Promise<InProcessAgent>;
@@ -89,7 +89,10 @@ export async function openWholeRun(controlPlane: ControlPlane, recorder: History
     return server.url;
   };
   const arena = await openArena(controlPlane, recorder, {
-    ...{ namespace, zones, replicas: podCount / zones.length, rules: [...agentRules(), ...sourceRules(), secretRule] },
+    namespace,
+    zones,
+    replicas: podCount / zones.length,
+    rules: [...agentRules(), ...sourceRules(), secretRule],
   });
   for (const [name, key] of Object.entries({ slack: slackToken, hook: callbackKey, metrics: metricsToken }))
     await client.create(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, stringData: { key } });
@@ -98,7 +101,8 @@ export async function openWholeRun(controlPlane: ControlPlane, recorder: History
     client.create(`${ours}/${namespace}/${kind.toLowerCase()}s`, { apiVersion, kind, metadata: { name }, spec });
   await create('MetricSource', 'prod', {
     prometheus: { url: await urlOf({ answer: goodMetrics }), bearerToken: { name: 'metrics', key: 'key' } },
-    ...{ usableFrom, limits: { minInterval: '1s' } },
+    usableFrom,
+    limits: { minInterval: '1s' },
   });
   await create('NotificationChannel', 'sre', {
     slack: { url: `${await urlOf(slack)}/api`, token: { name: 'slack', key: 'key' }, channel: slackChannel },
@@ -146,7 +150,9 @@ export async function openWholeRun(controlPlane: ControlPlane, recorder: History
     processes: () => processes,
     next: async (diesAt) => {
       const agent = await arena.startInside({
-        ...{ name: `agent-${processes.length}`, isTelling: true, config: { areIntentsStamped: true, lease } },
+        name: `agent-${processes.length}`,
+        isTelling: true,
+        config: { areIntentsStamped: true, lease },
         ...(diesAt === undefined ? {} : { diesAt }),
       });
       processes.push(agent);
@@ -175,12 +181,17 @@ const groupSpec = {
   replicas: { leader: true },
   gates: [
     {
-      ...{ name: 'errors', every: '1s', failureLimit: 0, pass: { '<=': [{ var: 'value' }, 0.5] } },
+      name: 'errors',
+      every: '1s',
+      failureLimit: 0,
+      pass: { '<=': [{ var: 'value' }, 0.5] },
       prometheus: { source: 'prod', query: 'errors' },
     },
   ],
   rollout: {
-    ...{ strategy: 'onDelete', rotateBy: 'delete', historyLimit: 1 },
+    strategy: 'onDelete',
+    rotateBy: 'delete',
+    historyLimit: 1,
     waves: [
       { name: 'first', zones: ['a'], pods: 1, after: { soak: '1s', gates: ['errors'] } },
       { name: 'rest', zones, percent: 100, before: { approval: { count: 1, from: ['oncall'] } } },
@@ -191,8 +202,16 @@ const groupSpec = {
 
 /** A finished one, which goes when the next is recorded as finished. */
 const olderRun = {
-  ...{ group: 'ingester', id: 'older', kind: 'rollout', outcome: 'completed', waited: 0, zones: [], steps: [], waits: [] },
-  ...{ startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:10:00Z' },
+  group: 'ingester',
+  id: 'older',
+  kind: 'rollout',
+  outcome: 'completed',
+  waited: 0,
+  zones: [],
+  steps: [],
+  waits: [],
+  startedAt: '2026-01-01T00:00:00Z',
+  endedAt: '2026-01-01T00:10:00Z',
 };
 
 /** What Prometheus documents for an instant query of one series. */
@@ -212,9 +231,15 @@ async function approve({ client }: ControlPlane, namespace: string, signal: Abor
     const digest = decision.waits?.find(({ rule }) => rule === 'approval')?.digest;
     const requestedBy = { user: 'anna', groups: ['oncall'], at: new Date().toISOString() };
     await client.create(`${ours}/${namespace}/rolloutintents`, {
-      ...{ apiVersion, kind: 'RolloutIntent', metadata: { name: 'approval' } },
+      apiVersion,
+      kind: 'RolloutIntent',
+      metadata: { name: 'approval' },
       spec: {
-        ...{ group: 'ingester', action: 'approve', runId: decision.run.id, wave: 'rest', requestedBy },
+        group: 'ingester',
+        action: 'approve',
+        runId: decision.run.id,
+        wave: 'rest',
+        requestedBy,
         ...(digest === undefined ? {} : { digest }),
       },
     });

@@ -48,7 +48,11 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
       ]),
     );
     const snapshot = snapshotOf({
-      ...{ nowMs, groups: [one], ledgers: [ledger], everySet: { replicas: 3, status: { updateRevision: target } as never }, podChanges },
+      nowMs,
+      groups: [one],
+      ledgers: [ledger],
+      everySet: { replicas: 3, status: { updateRevision: target } as never },
+      podChanges,
     });
     const decision = decideGroup(snapshot, one);
     run = decision.run;
@@ -56,14 +60,15 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
   };
   const replaced = (zone: string, ordinal: number): PerformedAction => ({
     action: {
-      ...{
-        kind: 'deletePod',
-        namespace: 'mimir',
-        zone,
-        statefulSet: `${one.name}-zone-${zone}`,
-        pod: `${one.name}-zone-${zone}-${ordinal}`,
-      },
-      ...{ ordinal, uid: 'u', resourceVersion: '1', because: 'outdated' },
+      kind: 'deletePod',
+      namespace: 'mimir',
+      zone,
+      statefulSet: `${one.name}-zone-${zone}`,
+      pod: `${one.name}-zone-${zone}-${ordinal}`,
+      ordinal,
+      uid: 'u',
+      resourceVersion: '1',
+      because: 'outdated',
     },
     result: 'done',
   });

@@ -7,7 +7,7 @@ import { seededRandom, type VirtualEnv } from '../kit/virtual-env.ts';
 
 export const leasePath = '/apis/coordination.k8s.io/v1/leases';
 
-export const limits = { durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 };
+const limits = { durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 };
 
 export interface Process {
   readonly lease: Lease;

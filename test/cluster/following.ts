@@ -29,7 +29,7 @@ export function viewOf(object: KubernetesObject): View {
   return { name: metadata.name, uid: metadata.uid ?? '', version: metadata.resourceVersion ?? '', value };
 }
 
-export interface Following {
+interface Following {
   readonly api: FakeApi;
   readonly env: VirtualEnv;
   readonly reflector: Reflector<View>;

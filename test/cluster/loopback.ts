@@ -12,7 +12,7 @@ import type { KubernetesRequest, Timers } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../control-plane/certificates.ts';
 
-export interface Seen {
+interface Seen {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -22,7 +22,7 @@ export interface Seen {
   readonly connection: number;
 }
 
-export interface Loopback {
+interface Loopback {
   readonly url: string;
   readonly port: number;
   readonly seen: readonly Seen[];

@@ -91,8 +91,13 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
   const directory = policies === undefined ? {} : { policyDirectory: directoryOf(policies) };
   const env = mortal({ ...clockAndMore, pods, log, ...directory }, diesAt, close);
   const gates = sourceHttp({
-    ...{ kubernetes: env.env.kubernetes, clock: clockAndMore.clock, log, userAgent: 'rollout-group-agent', exchange: exchanges.exchange },
-    ...{ agentNamespace: namespace, policySources: ['directory', 'objects'] },
+    kubernetes: env.env.kubernetes,
+    clock: clockAndMore.clock,
+    log,
+    userAgent: 'rollout-group-agent',
+    exchange: exchanges.exchange,
+    agentNamespace: namespace,
+    policySources: ['directory', 'objects'],
   });
   const notify = createNotifyHttp({ exchanges, userAgent: 'rollout-group-agent' });
   const whole: AgentEnv = {

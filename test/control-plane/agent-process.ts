@@ -40,7 +40,7 @@ export interface AgentProcess {
 }
 
 /** A lease that is over in seconds; no limit of the client's own, which would be what is measured. */
-export const scaledFlags = [
+const scaledFlags = [
   '--kubernetes.client-qps=0',
   '--reconcile.interval=500ms',
   '--lease.duration=3s',
@@ -52,7 +52,7 @@ export const scaledFlags = [
 let bundle: Promise<string> | undefined;
 
 /** The path of the bundled executable: one for each process of the test runner, gone when that ends. */
-export function agentBundle(): Promise<string> {
+function agentBundle(): Promise<string> {
   bundle ??= bundleInto(mkdtempSync(join(tmpdir(), 'rollout-group-agent-')));
   return bundle;
 }

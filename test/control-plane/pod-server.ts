@@ -16,7 +16,7 @@ export type PodBehaviour =
   /** No answer until the client gives up. */
   | { readonly kind: 'hang' };
 
-export interface PodCall {
+interface PodCall {
   readonly method: string;
   /** The first label of the host. */
   readonly pod: string;

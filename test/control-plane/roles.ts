@@ -35,7 +35,7 @@ export function sourceRules(): readonly Rule[] {
 }
 
 /** The rules of deploy/rbac.yaml for nodes. */
-export function nodeRules(): readonly Rule[] {
+function nodeRules(): readonly Rule[] {
   return shipped('rollout-group-agent-nodes');
 }
 

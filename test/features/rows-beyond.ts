@@ -1,6 +1,6 @@
 // Rows 36 to 41 of what rollouts can do: zones and pods that an operator makes from a template, which is out of scope.
 
-export interface RowBeyond {
+interface RowBeyond {
   readonly id: number;
   readonly what: string;
   readonly why: string;

@@ -38,7 +38,8 @@ describe('rows that are narrowed to what is protected', () => {
       const [own, others, installed] = [rowNamed(now, name), rowNamed(now, `${name}-of-others`), rowNamed(rows(), name)];
       expect(own).toMatchObject({ failurePolicy: 'Fail', rules: installed?.['rules'] });
       expect(others).toMatchObject({
-        ...{ failurePolicy: 'Ignore', rules: installed?.['rules'] },
+        failurePolicy: 'Ignore',
+        rules: installed?.['rules'],
         clientConfig: {
           service: { name: 'rollout-group-agent', namespace: 'rollout-group', path: '/admission/enforce-others', port: 443 },
         },

@@ -15,7 +15,8 @@ describe('what policies name', () => {
         { namespace: 'mimir', statefulSet: 'ingester-zone-a' },
         { namespace: 'mimir', statefulSet: 'ingester-zone-b' },
       ],
-      ...{ pinned: none, partition: none },
+      pinned: none,
+      partition: none,
     });
   });
 
@@ -68,7 +69,8 @@ spec: { replicas: 2, updateStrategy: { type: OnDelete }, template: { metadata: {
       mirrors: [],
       secrets: [],
       members: [{ namespace: 'loki', statefulSet: 'store-zone-a' }],
-      ...{ pinned: none, partition: none },
+      pinned: none,
+      partition: none,
     });
   });
 });

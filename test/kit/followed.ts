@@ -7,15 +7,23 @@ import { observeZoneBudgetVersion, type ZoneBudgetVersion } from '../../engine/o
 
 const silent = (): void => undefined;
 
-export interface FollowedWatches extends SharedWatches {
+interface FollowedWatches extends SharedWatches {
   readonly stop: () => void;
 }
 
 /** Starts the one of budgets, as the caches of a process do. */
 export function followedBudgets(env: AgentEnv, namespaces?: readonly string[]): SharedWatch<ZoneBudgetVersion> {
   return watchShared({
-    ...{ env, namespaces, resource: zoneBudgetResource, project: observeZoneBudgetVersion, onChange: silent, onState: silent },
-    ...{ withoutIt: 'nothing is known', mayBeMissing: true, outlivesContact: true, relistMs: 300_000 },
+    env,
+    namespaces,
+    resource: zoneBudgetResource,
+    project: observeZoneBudgetVersion,
+    onChange: silent,
+    onState: silent,
+    withoutIt: 'nothing is known',
+    mayBeMissing: true,
+    outlivesContact: true,
+    relistMs: 300_000,
   });
 }
 

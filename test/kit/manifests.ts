@@ -4,7 +4,7 @@ import type { PlanInput } from '../../engine/plan/plan.ts';
 import { group } from './groups.ts';
 import { kitNowMs } from './objects.ts';
 
-export interface ManifestOverrides {
+interface ManifestOverrides {
   readonly image?: string;
   /** `undefined` leaves the number to others. */
   readonly replicas?: number | undefined;

@@ -30,7 +30,7 @@ interface OpenWatch {
   readonly watch: VirtualWatch;
 }
 
-export interface MemoryApiOptions {
+interface MemoryApiOptions {
   readonly nowMs: () => number;
   /** Served kinds beside those of Kubernetes itself, as `group/version/plural`, with their kind. */
   readonly customKinds?: Readonly<Record<string, string>>;

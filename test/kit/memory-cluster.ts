@@ -17,7 +17,7 @@ export interface MemoryCluster {
   readonly rollTo: (image: string) => void;
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly times?: WorkloadTimes;
   readonly customKinds?: Readonly<Record<string, string>>;
   readonly seed?: number;

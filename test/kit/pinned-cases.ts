@@ -50,7 +50,10 @@ export function pinnedCase(seed: number): RandomCase | undefined {
   const { intents } = one.snapshot;
   const snapshot: Snapshot = {
     ...one.snapshot,
-    ...{ groups: [group], statefulSets, pods, ledgers },
+    groups: [group],
+    statefulSets,
+    pods,
+    ledgers,
     ...(revisionViews === undefined ? {} : { revisions: revisionViews }),
     intents: 'unknown' in intents || !chance(0.15) ? intents : [...intents, retry(random)],
   };

@@ -93,7 +93,7 @@ export class VirtualWatch {
   }
 }
 
-export interface VirtualEnvOptions {
+interface VirtualEnvOptions {
   /** 1 when left out. */
   readonly seed?: number;
   /** The wall clock at the start, in milliseconds since 1970; 2026-01-15T12:00:00Z when left out. */

@@ -51,7 +51,7 @@ export interface RecordedSet {
   readonly status: { readonly updateRevision?: string };
 }
 
-export interface RecordedNode {
+interface RecordedNode {
   readonly metadata: Meta;
   readonly status: { readonly conditions?: readonly Condition[] };
 }

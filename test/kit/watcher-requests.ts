@@ -1,7 +1,7 @@
 // What the watcher asks of each write by itself: that it names what it was decided from, and that it is gentle.
 import type { History, RecordedRequest } from './watcher-history.ts';
 
-export interface RequestViolation {
+interface RequestViolation {
   readonly invariant: 'S10' | 'S20';
   readonly message: string;
 }

@@ -13,7 +13,7 @@ export interface WatchedGroup {
   }[];
 }
 
-export interface Violation {
+interface Violation {
   readonly invariant: 'S1' | 'S2' | 'S6' | 'S7' | 'S8' | 'S10' | 'S20';
   readonly message: string;
 }

@@ -212,7 +212,9 @@ describeOnControlPlane('doctor', (controlPlane) => {
     const sources = '/apis/rollout-group.dev/v1alpha1/namespaces/rollout-group/metricsources';
     const secrets = () => problems().then((lines) => lines.filter((line) => line.includes('Secrets')));
     await client.create(sources, {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'MetricSource', metadata: { name: 'prod' } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'MetricSource',
+      metadata: { name: 'prod' },
       spec: {
         prometheus: { url: 'https://prometheus', bearerToken: { name: 'login', key: 'token' } },
         usableFrom: { namespaces: [namespace] },

@@ -103,8 +103,16 @@ describe('what is left of a group that is gone', () => {
     kind: 'RolloutRun',
     metadata: { name: `ingester-${id}`, namespace: 'mimir' },
     spec: {
-      ...{ group: 'ingester', id, kind: 'rollout', outcome: 'running', startedAt, waited: 0, steps: [], waits: [] },
-      ...{ zones: [{ zone: 'a', statefulSet: 'ingester-zone-a', toRevision: 'ingester-zone-a-d2' }], ...more },
+      group: 'ingester',
+      id,
+      kind: 'rollout',
+      outcome: 'running',
+      startedAt,
+      waited: 0,
+      steps: [],
+      waits: [],
+      zones: [{ zone: 'a', statefulSet: 'ingester-zone-a', toRevision: 'ingester-zone-a-d2' }],
+      ...more,
     },
   });
   const outcomes = async (objects: readonly FakeObject[]): Promise<unknown> =>
@@ -131,13 +139,15 @@ describe('what is left of a group that is gone', () => {
 
   it('are its events, by the StatefulSets that its runs name', async () => {
     const event = (name: string, about: string): FakeObject => ({
-      ...{
-        apiVersion: 'events.k8s.io/v1',
-        kind: 'Event',
-        metadata: { name, namespace: 'mimir' },
-        eventTime: '2026-08-22T12:31:04.000000Z',
-      },
-      ...{ reportingController: 'rollout-group.dev/agent', type: 'Normal', reason: 'Released', action: 'Release', note: 'partition 0' },
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name, namespace: 'mimir' },
+      eventTime: '2026-08-22T12:31:04.000000Z',
+      reportingController: 'rollout-group.dev/agent',
+      type: 'Normal',
+      reason: 'Released',
+      action: 'Release',
+      note: 'partition 0',
       regarding: { kind: 'StatefulSet', name: about, namespace: 'mimir' },
     });
     const events = [event('1', 'ingester-zone-a'), event('2', 'other')];

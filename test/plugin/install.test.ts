@@ -240,9 +240,13 @@ describe('uninstall', () => {
 
   describe('where a partition holds StatefulSets back', () => {
     const held = (name: string, partition: number, namespace = 'mimir') => ({
-      ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace } },
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name, namespace },
       spec: {
-        ...{ replicas: 3, serviceName: name, selector: { matchLabels: { name } } },
+        replicas: 3,
+        serviceName: name,
+        selector: { matchLabels: { name } },
         template: { metadata: { labels: { name } }, spec: { containers: [] } },
         updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition } },
       },

@@ -12,7 +12,7 @@ export interface SetOptions {
   readonly updateRevision?: string;
 }
 
-export const zoneNames = ['a', 'b', 'c'] as const;
+const zoneNames = ['a', 'b', 'c'] as const;
 
 export function statefulSetObject(zone: string, options: SetOptions = {}): FakeObject {
   const {
@@ -58,7 +58,7 @@ export function statefulSetObject(zone: string, options: SetOptions = {}): FakeO
 }
 
 /** The pods of that StatefulSet, all ready and at `rev-1`. */
-export function podObjects(zone: string, replicas = 2): readonly FakeObject[] {
+function podObjects(zone: string, replicas = 2): readonly FakeObject[] {
   const owner = `ingester-zone-${zone}`;
   return Array.from({ length: replicas }, (_, ordinal) => ({
     apiVersion: 'v1',

@@ -12,7 +12,7 @@ export interface Acted extends Ended {
   readonly objects: readonly FakeObject[];
 }
 
-export interface Circumstances extends InProcess {
+interface Circumstances extends InProcess {
   readonly decision?: PublishedDecision;
   readonly extra?: readonly FakeObject[];
   readonly options?: FakeOptions;

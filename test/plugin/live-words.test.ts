@@ -78,7 +78,10 @@ describe('approve', () => {
     const acted = await act('approve ingester --rule safety/drained --for 1h', { decision: waiting, extra: [policy] });
     expect(asked(acted)).toEqual([
       {
-        ...{ group: 'ingester', action: 'approve', rule: 'safety/drained', digest: expect.stringMatching(/^[0-9a-f]{32}$/) },
+        group: 'ingester',
+        action: 'approve',
+        rule: 'safety/drained',
+        digest: expect.stringMatching(/^[0-9a-f]{32}$/),
         expires: expect.stringMatching(/Z$/),
       },
     ]);

@@ -31,7 +31,7 @@ export function step(kind: PlannedStep['kind'], startSeconds: number, rest: Part
   return { kind, pods: [], startSeconds, rules: [], ...rest };
 }
 
-export function podNames(statefulSet: string, first: number, last: number): readonly string[] {
+function podNames(statefulSet: string, first: number, last: number): readonly string[] {
   const direction = first <= last ? 1 : -1;
   return Array.from({ length: Math.abs(last - first) + 1 }, (_, index) => `${statefulSet}-${first + index * direction}`);
 }

@@ -59,8 +59,11 @@ describe('a plan that a limit of zero holds', () => {
 
   it('shows the number of the budget that it depends on as a change, with the zones that it covers', () => {
     const files = {
-      ...{ 'm/sets.yaml': sets(), 'm/pdb.yaml': budget, 'n/sets.yaml': sets().replaceAll('store:1.0', 'store:2.0') },
-      ...{ 'n/pdb.yaml': budget.replace('maxUnavailable: 0', 'maxUnavailable: 1'), 'p/group.yaml': group('rotateBy: evict') },
+      'm/sets.yaml': sets(),
+      'm/pdb.yaml': budget,
+      'n/sets.yaml': sets().replaceAll('store:1.0', 'store:2.0'),
+      'n/pdb.yaml': budget.replace('maxUnavailable: 0', 'maxUnavailable: 1'),
+      'p/group.yaml': group('rotateBy: evict'),
     };
     const words = ['--current', 'm', '--desired', 'n', '-f', 'p'];
     const { status, stdout } = runPlugin(['plan', ...words], { cwd: folderWith(files) });

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-export interface Ended {
+interface Ended {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface Circumstances {
+interface Circumstances {
   readonly cwd?: string;
   readonly stdin?: string;
   /** Added to a small environment without colour, CI or locale settings of the machine that runs the tests. */

@@ -145,11 +145,21 @@ const definition = group({ namespace: 'mimir', name: 'ingester', zones: ['a', 'b
 const simulated: Simulated = {
   group: definition,
   given: givenGroup({
-    ...{ group: definition, running: [], asked: [], documents: [], refused: new Set(), startMs: undefined },
-    ...{ withoutGates: true, withoutApprovals: true },
+    group: definition,
+    running: [],
+    asked: [],
+    documents: [],
+    refused: new Set(),
+    startMs: undefined,
+    withoutGates: true,
+    withoutApprovals: true,
   }),
   pods: { drain: { p50Seconds: 10, p90Seconds: 20 }, start: { p50Seconds: 10, p90Seconds: 20 } },
-  ...{ plannedMs: 600_000, isPlanned: true, faults: ['crash'], requested: [], untilMs: undefined },
+  plannedMs: 600_000,
+  isPlanned: true,
+  faults: ['crash'],
+  requested: [],
+  untilMs: undefined,
 };
 
 /** In place of a run: the third seed breaks an invariant as long as any agent crashes in it. */
@@ -159,8 +169,15 @@ async function play(scenario: Scenario, { isTold }: RunOptions = {}): Promise<Ru
   const atMs = (crash?.atMs ?? 0) + 2500;
   return {
     violations: isBroken ? [{ invariant: 'S1', atMs, message: 'a1 disrupts ingester-zone-b-0 while zone a is open' }] : [],
-    ...{ faults: { F11: 1 }, placed: [], crashes: {}, writes: {}, endState: {}, events: 1, traceHash: '' },
-    ...{ convergedMs: 300_000 + scenario.seed, endMs: 400_000 },
+    faults: { F11: 1 },
+    placed: [],
+    crashes: {},
+    writes: {},
+    endState: {},
+    events: 1,
+    traceHash: '',
+    convergedMs: 300_000 + scenario.seed,
+    endMs: 400_000,
     timeline:
       isTold === true && crash !== undefined
         ? [
@@ -201,7 +218,11 @@ describe('a run that breaks an invariant', () => {
       it(`is told at ${columns} columns, ${colour ? 'with' : 'without'} colour`, async () => {
         const simulation = await simulateGroup(simulated, { seed: 1, runs: 5, play });
         const shown: GroupSimulation = {
-          ...{ namespace: 'mimir', group: 'ingester', zones: ['a', 'b'], faults: 'faults: crash', simulation },
+          namespace: 'mimir',
+          group: 'ingester',
+          zones: ['a', 'b'],
+          faults: 'faults: crash',
+          simulation,
           repeat: 'kubectl rollout-group simulate --current now --seed 3 --runs 1',
         };
         await expect(renderSimulation([shown], look({ columns, colour }))).toMatchFileSnapshot(

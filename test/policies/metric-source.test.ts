@@ -16,17 +16,25 @@ describe('a metric source', () => {
   it('has the limits of its schema, in milliseconds, unless it says otherwise', () => {
     const document = (limits?: object) =>
       schemas.MetricSource.parse({
-        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'MetricSource', metadata: { name: 'prod' } },
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'MetricSource',
+        metadata: { name: 'prod' },
         spec: { prometheus: { url: 'https://prometheus:9090' }, usableFrom: { namespaces: ['mimir', 'loki'] }, ...(limits && { limits }) },
       });
     const usual = {
-      ...{ name: 'prod', prometheus: { url: 'https://prometheus:9090' }, namespaces: ['mimir', 'loki'] },
-      ...{ timeoutMs: 5_000, maxResponseBytes: 1_048_576, minIntervalMs: 15_000 },
+      name: 'prod',
+      prometheus: { url: 'https://prometheus:9090' },
+      namespaces: ['mimir', 'loki'],
+      timeoutMs: 5_000,
+      maxResponseBytes: 1_048_576,
+      minIntervalMs: 15_000,
     };
     expect(metricSourceOf(document())).toEqual(usual);
     expect(metricSourceOf(document({ timeout: '1m30s', minInterval: '0', maxResponseBytes: 2048 }))).toEqual({
       ...usual,
-      ...{ timeoutMs: 90_000, minIntervalMs: 0, maxResponseBytes: 2048 },
+      timeoutMs: 90_000,
+      minIntervalMs: 0,
+      maxResponseBytes: 2048,
     });
   });
 

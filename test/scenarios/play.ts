@@ -27,7 +27,7 @@ export const commands: Commands = {
   ...showCommands,
 };
 
-export interface Played {
+interface Played {
   /** The file as it would be written now. */
   readonly text: string;
   readonly decisions: number;

@@ -1,6 +1,6 @@
 // How a scenario prints what the engine says: short, stable, one fact a line.
 import type { Action, GroupDecision, Judgement, RuleResult } from '../../engine/decision.ts';
-import { holds } from '../../engine/rule.ts';
+import { blocks } from '../../engine/rule.ts';
 
 const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
@@ -57,7 +57,7 @@ export function judgementLines(judgement: Judgement): readonly string[] {
   const { outcome, code, message, results, warnings, actions } = judgement;
   return [
     outcome === 'deny' ? `deny ${code}: ${message}` : `${outcome}: ${message}`,
-    ...results.filter(holds).map((answer) => `  ${resultText(answer)}`),
+    ...results.filter(blocks).map((answer) => `  ${resultText(answer)}`),
     ...warnings.map((warning) => `  warning ${warning}`),
     ...actions.map((action) => `  ${actionText(action)}`),
   ];

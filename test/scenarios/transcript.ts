@@ -13,7 +13,7 @@ export interface Call {
 }
 
 /** Commands that are run together, and what they printed when the file was written. */
-export interface Block {
+interface Block {
   readonly input: readonly string[];
   readonly calls: readonly Call[];
   readonly output: readonly string[];

@@ -63,10 +63,19 @@ it('the growth of memory is the median of what any two looks tell, in MiB a minu
 });
 
 const quick: LoadReport = {
-  ...{ asked: 100, answerMs: [1, 2, 3], bigAnswerMs: [], failed: 0, problems: [], lateMs: 0, connections: 2, certificates: 2 },
+  asked: 100,
+  answerMs: [1, 2, 3],
+  bigAnswerMs: [],
+  failed: 0,
+  problems: [],
+  lateMs: 0,
+  connections: 2,
+  certificates: 2,
 };
 const still: ServerReport = {
-  ...{ handlerMs: [1, 2], bigHandlerMs: [], ledgerWrites: 3 },
+  handlerMs: [1, 2],
+  bigHandlerMs: [],
+  ledgerWrites: 3,
   samples: [0, 60_000].map((atMs) => ({ atMs, keptMiB: 20, residentMiB: 90 })),
 };
 

@@ -70,7 +70,8 @@ function input(rest: Partial<GivenInput> = {}): GivenInput {
     documents: [document],
     refused: new Set(),
     startMs: undefined,
-    ...{ withoutGates: true, withoutApprovals: true },
+    withoutGates: true,
+    withoutApprovals: true,
     ...rest,
   };
 }
@@ -102,7 +103,9 @@ describe('a group that is given', () => {
         spec: { minReadySeconds: 5 },
       },
       {
-        ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', spec: {} },
+        apiVersion: 'apps/v1',
+        kind: 'StatefulSet',
+        spec: {},
         metadata: { name: 'ingester-zone-b', labels: { new: 'yes' }, annotations: { team: null } },
       },
     ]);

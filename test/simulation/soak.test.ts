@@ -15,7 +15,13 @@ describe('what a soak is asked', () => {
 
   it('is read from words in either form', () => {
     expect(soakArguments(['--seeds', '20', '--from=7', '--workers=3', '--no-shrink', '--json', 'out.json', '--minutes', '1.5'])).toEqual({
-      ...{ seeds: 20, from: 7, workers: 3, isShrinking: false, leastFaults: 0, json: 'out.json', minutes: 1.5 },
+      seeds: 20,
+      from: 7,
+      workers: 3,
+      isShrinking: false,
+      leastFaults: 0,
+      json: 'out.json',
+      minutes: 1.5,
     });
   });
 
@@ -41,8 +47,15 @@ describe('what a soak is asked', () => {
 
 describe('what a soak reports', () => {
   const report: SeedReport = {
-    ...{ seed: 1, faults: { F1: 3, F17: 1 }, crashes: { 'act.deletePod afterApply': 1 }, writes: { 'delete pods': 9 } },
-    ...{ runs: 1, events: 100, virtualMs: 1_000_000, thread: 1, heapBytes: 10_485_760 },
+    seed: 1,
+    faults: { F1: 3, F17: 1 },
+    crashes: { 'act.deletePod afterApply': 1 },
+    writes: { 'delete pods': 9 },
+    runs: 1,
+    events: 100,
+    virtualMs: 1_000_000,
+    thread: 1,
+    heapBytes: 10_485_760,
   };
   const counts = newTally(process.hrtime.bigint());
   tally(counts, report);
@@ -51,7 +64,12 @@ describe('what a soak reports', () => {
 
   it('adds everything up', () => {
     expect(jsonReport(counts)).toMatchObject({
-      ...{ passed: 2, failed: 1, runs: 4, events: 300, faultCount: 9, virtualSeconds: 3000 },
+      passed: 2,
+      failed: 1,
+      runs: 4,
+      events: 300,
+      faultCount: 9,
+      virtualSeconds: 3000,
       faults: { F1: 7, F17: 2 },
       seedsWith: { F1: 3, F17: 2 },
       crashes: { 'act.deletePod afterApply': 3 },

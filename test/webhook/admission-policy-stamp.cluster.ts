@@ -70,14 +70,17 @@ describeOnControlPlane(
     }
 
     const stampOf = (user: string, groups: readonly string[] = [], aheadMs = 0): Stamp => ({
-      ...{ user, groups },
+      user,
+      groups,
       at: new Date(Date.now() + aheadMs).toISOString(),
     });
 
     function intent(name: string, requestedBy?: Stamp, spec: object = {}): object {
       const stamp = requestedBy === undefined ? {} : { requestedBy };
       return {
-        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name } },
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutIntent',
+        metadata: { name },
         spec: { group: 'ingester', action: 'approve', wave: 'rest', ...spec, ...stamp },
       };
     }
@@ -85,9 +88,15 @@ describeOnControlPlane(
     function exception(name: string, requestedBy?: Stamp): object {
       const stamp = requestedBy === undefined ? {} : { requestedBy };
       return {
-        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutException', metadata: { name } },
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutException',
+        metadata: { name },
         spec: {
-          ...{ rule: 'zone-gap', target: { group: 'a' }, allow: { anything: true }, reason: 'x', expires: '2030-01-01T00:00:00Z' },
+          rule: 'zone-gap',
+          target: { group: 'a' },
+          allow: { anything: true },
+          reason: 'x',
+          expires: '2030-01-01T00:00:00Z',
           ...stamp,
         },
       };

@@ -314,7 +314,9 @@ describeOnControlPlane(
     it('what native enforcement refuses asks no pod to prepare, and dates nothing, in the compatible form', async () => {
       const name = 'prepared-zone-a';
       await admin.create('/apis/rollout-group.dev/v1alpha1/namespaces/compat/rolloutpolicies', {
-        ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutPolicy', metadata: { name: 'safety' } },
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutPolicy',
+        metadata: { name: 'safety' },
         spec: { targets: { groups: ['prepared'] }, rules: [{ name: 'not-now', actions: ['scaleDown'], effect: 'deny' }] },
       });
       const setLabels = { 'grafana.com/prepare-downscale': 'true' };

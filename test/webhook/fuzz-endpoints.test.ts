@@ -26,12 +26,14 @@ function madeUp(random: Random, name: string, replicas: number | undefined): Jso
     'grafana.com/prepare-downscale-http-port': random.pick(['8080', '22', '80@other:1', '-1']),
   };
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'StatefulSet' },
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
     metadata: { name: random.pick([name, name, 'another']), namespace: random.pick(['mimir', 'mimir', 'other']), labels, annotations },
     spec: {
       ...(replicas === undefined ? {} : { replicas }),
       serviceName: random.pick([name, 'kubernetes.default', 'other.example.com']),
-      ...{ selector: { matchLabels: { name } }, updateStrategy: { type: 'OnDelete' } },
+      selector: { matchLabels: { name } },
+      updateStrategy: { type: 'OnDelete' },
       template: { metadata: { labels: { name } }, spec: { containers: [] } },
     },
   };
@@ -56,7 +58,9 @@ function aimedRequest(random: Random, { names, pod }: Pick<FuzzWorld, 'names'> &
   const [more, fewer] = [random.pick([1, 2, 3, 1000, undefined]), random.pick([0, 1, 2, 5])];
   const isPod = /-\d+$/.test(name);
   const kindOf = (group: string, kind: string, resource: string): Json => ({
-    ...{ name, kind: { group, version: 'v1', kind }, resource: { group, version: 'v1', resource } },
+    name,
+    kind: { group, version: 'v1', kind },
+    resource: { group, version: 'v1', resource },
   });
   if (isPod) {
     const pod = { metadata: { name, namespace: 'mimir', ownerReferences: [{ kind: 'StatefulSet', name: 'free', controller: true }] } };

@@ -106,7 +106,8 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
       stampEndpoint(agentEnv),
       pinEndpoint({ env: agentEnv, guard }),
     ],
-    ...{ podCalls, errors },
+    podCalls,
+    errors,
     names: [...api.list('statefulsets', 'mimir'), ...api.list('pods', 'mimir')].map(({ metadata }) => metadata.name),
     kept: () => JSON.stringify([...api.list('statefulsets'), ...api.list('pods')].map(withoutRecord)),
     openClaims: async () => {
@@ -135,7 +136,11 @@ function pinnedGroup({ api, workloads }: MemoryCluster): void {
     spec: { members: { zones: [{ name: 'a', statefulSet: 'held' }] }, replicas: { leader: true }, rollout: { strategy: 'pinned' } },
   });
   const ledger = encodeLedger({
-    ...{ namespace: 'mimir', group: 'held', claims: [], downscales: [], preparations: [] },
+    namespace: 'mimir',
+    group: 'held',
+    claims: [],
+    downscales: [],
+    preparations: [],
     pins: [{ zone: 'a', ordinal: 0, revision: 'held-2', placements: 0 }],
   });
   if (isUnknown(ledger)) throw new Error(ledger.unknown);
@@ -146,9 +151,12 @@ function pinnedGroup({ api, workloads }: MemoryCluster): void {
 export function newPodOf({ api }: Pick<MemoryCluster, 'api'>): Json {
   const uid = api.get('statefulsets', 'mimir', 'held')?.metadata.uid;
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod' },
+    apiVersion: 'v1',
+    kind: 'Pod',
     metadata: {
-      ...{ name: 'held-0', namespace: 'mimir', labels: { 'controller-revision-hash': 'held-1', 'apps.kubernetes.io/pod-index': '0' } },
+      name: 'held-0',
+      namespace: 'mimir',
+      labels: { 'controller-revision-hash': 'held-1', 'apps.kubernetes.io/pod-index': '0' },
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'held', uid, controller: true }],
     },
     spec: { containers: [{ name: 'app', image: 'app:1' }] },

@@ -31,7 +31,8 @@ export async function createAsker(admin: ApiClient, namespace: string): Promise<
       const uid = crypto.randomUUID();
       const userInfo = { username: 'kim', groups: ['system:authenticated'] };
       const body = {
-        ...{ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' },
+        apiVersion: 'admission.k8s.io/v1',
+        kind: 'AdmissionReview',
         request: { uid, userInfo, namespace, dryRun: false, ...asked },
       };
       const reply = await new Promise<string>((settle, reject) => {
@@ -55,7 +56,9 @@ export function evictionOf(namespace: string, name: string): object {
   return {
     kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
     resource: { group: '', version: 'v1', resource: 'pods' },
-    ...{ subResource: 'eviction', operation: 'CREATE', name },
+    subResource: 'eviction',
+    operation: 'CREATE',
+    name,
     object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
   };
 }
@@ -66,7 +69,9 @@ export function decreaseOf({ metadata: { namespace, name }, spec }: StatefulSet)
   return {
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     resource: { group: 'apps', version: 'v1', resource: 'statefulsets' },
-    ...{ subResource: 'scale', operation: 'UPDATE', name },
+    subResource: 'scale',
+    operation: 'UPDATE',
+    name,
     oldObject: scale(spec.replicas),
     object: scale(spec.replicas - 1),
   };

@@ -4,7 +4,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { StatefulSet } from '../control-plane/workloads.ts';
 import { apply, json, merge, type Outcome, replicas, setsOf, strategic, write } from './kit.ts';
 
-export interface Target {
+interface Target {
   readonly controlPlane: ControlPlane;
   readonly namespace: string;
   /** A StatefulSet of three replicas. */
@@ -13,7 +13,7 @@ export interface Target {
   readonly isFree?: boolean;
 }
 
-export interface Way {
+interface Way {
   readonly what: string;
   readonly attempt: (on: Target) => Promise<Outcome>;
 }

@@ -28,7 +28,7 @@ export interface Outage {
   readonly untilWell: () => Promise<void>;
 }
 
-export interface OutageOptions {
+interface OutageOptions {
   /** Set when it is there. */
   readonly world: () => World;
   /** A namespace that is not opted in. */
@@ -65,7 +65,8 @@ export function outageOf(admin: ApiClient, { world, elsewhere }: OutageOptions):
     await expectIntact();
   };
   return {
-    ...{ attacks, expectIntact },
+    attacks,
+    expectIntact,
     expectRefused: (words) => expectSaid(attacks, words),
     expectGuarded: () => expectSaid(removals, /denied the request/),
     expectUnblocked: async () => {

@@ -18,7 +18,7 @@ import { scopeOf } from '../install/given.ts';
 export type Form = 'native' | 'compat';
 export const forms: readonly Form[] = ['native', 'compat'];
 
-export type Status = KubernetesObject & { readonly message?: string; readonly code?: number };
+type Status = KubernetesObject & { readonly message?: string; readonly code?: number };
 
 export interface Outcome {
   /** What the client was told, in words. */
@@ -50,7 +50,7 @@ interface Workload {
   readonly spec: { readonly template: { readonly metadata: { readonly labels: object } } };
 }
 
-export interface SetOptions {
+interface SetOptions {
   readonly replicas?: number;
   readonly setLabels?: Readonly<Record<string, string>>;
   /** Of the pods, by which the fixture steers them. */
@@ -65,7 +65,7 @@ export function setObject(name: string, app: string, options: SetOptions = {}): 
   return { ...object, spec: { ...spec, template } };
 }
 
-export interface GroupOptions extends SetOptions {
+interface GroupOptions extends SetOptions {
   readonly name: string;
   readonly zones?: readonly string[];
   /** Nothing shrinks, and nothing is deleted; with budget one pod may be evicted at a time. */
@@ -90,7 +90,7 @@ export interface World {
   readonly close: () => Promise<void>;
 }
 
-export interface WorldOptions {
+interface WorldOptions {
   /** Opted in; with the endpoints of the original where the name begins with `compat`. */
   readonly namespaces: readonly string[];
   readonly start?: StartOptions;
@@ -132,7 +132,11 @@ export async function createWorld(controlPlane: ControlPlane, { namespaces, star
     });
   let freeCount = 0;
   return {
-    ...{ admin, front, first, start, untilReady },
+    admin,
+    front,
+    first,
+    start,
+    untilReady,
     createGroup: async (form, namespace, options) => {
       const { name, zones = ['a', 'b'], isProtected = true, setLabels = {}, spec: _, ...more } = options;
       const byLabel = { 'rollout-group': name, ...(isProtected ? { 'grafana.com/no-downscale': 'true' } : {}) };

@@ -55,7 +55,10 @@ async function startInjector({ client, authority }: ControlPlane): Promise<() =>
     metadata: { name: 'a-sidecar-injector' },
     webhooks: [
       {
-        ...{ name: 'inject.example.com', admissionReviewVersions: ['v1'], sideEffects: 'None', failurePolicy: 'Fail' },
+        name: 'inject.example.com',
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Fail',
         reinvocationPolicy: 'IfNeeded',
         clientConfig: { url: `https://127.0.0.1:${port}/`, caBundle: Buffer.from(authority.certificate).toString('base64') },
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
@@ -81,7 +84,9 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     stopInjector = await startInjector(controlPlane());
     const rollout = { strategy: 'pinned', maxUnavailable: 1 };
     await admin.create(groupsOf(namespace), {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'server', namespace } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'server', namespace },
       spec: { members: { selector: { matchLabels: { cell: 'server' } } }, replicas: { leader: true }, rollout },
     });
     const object = statefulSet({ name, replicas: 4, strategy: 'RollingUpdate', setLabels: { cell: 'server' } }) as {
@@ -132,12 +137,17 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     const { labels = {}, ownerReferences } = metadata as Pod['metadata'] & { readonly ownerReferences: readonly Content[] };
     const free = `${name}-99`;
     return {
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: {
-        ...{ name: free, namespace, ownerReferences },
+        name: free,
+        namespace,
+        ownerReferences,
         labels: {
-          ...{ name, 'controller-revision-hash': labels['controller-revision-hash'] },
-          ...{ 'statefulset.kubernetes.io/pod-name': free, 'apps.kubernetes.io/pod-index': '99' },
+          name,
+          'controller-revision-hash': labels['controller-revision-hash'],
+          'statefulset.kubernetes.io/pod-name': free,
+          'apps.kubernetes.io/pod-index': '99',
         },
       },
       spec: { containers: spec.containers.filter((one) => one.name === 'server').map(({ name: of, image }) => ({ name: of, image })) },
@@ -168,8 +178,13 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
       return [{ zone: name, revision, template }];
     });
     const text = encodeLedger({
-      ...{ namespace, group: 'server', claims: [], downscales: [], preparations: [] },
-      ...{ pins: named, templates },
+      namespace,
+      group: 'server',
+      claims: [],
+      downscales: [],
+      preparations: [],
+      pins: named,
+      templates,
     });
     if (isUnknown(text)) throw new Error(text.unknown);
     await store(text);
@@ -177,7 +192,8 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
 
   async function store(text: string): Promise<void> {
     const object = {
-      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
       metadata: { name: ledgerName('server'), namespace, labels: { [ledgerLabel.key]: ledgerLabel.value } },
       data: { [ledgerKey]: text },
     };

@@ -28,8 +28,10 @@ interface Round {
 
 const rounds: readonly Round[] = moments.flatMap((moment) =>
   [0, 1, 2, 3].map((index) => ({
-    ...{ group: `${moment.toLowerCase()}-${index}`, moment },
-    ...{ isTogether: index % 2 === 0, isDecrease: index < 2 },
+    group: `${moment.toLowerCase()}-${index}`,
+    moment,
+    isTogether: index % 2 === 0,
+    isDecrease: index < 2,
   })),
 );
 

@@ -43,7 +43,11 @@ describe('the threats to the webhooks', () => {
 
 describe('a row', () => {
   const row: Threat = {
-    ...{ id: 1, stride: 'S', threat: 'somebody does what is not right', rule: 'we do not let it be done', tests: [] },
+    id: 1,
+    stride: 'S',
+    threat: 'somebody does what is not right',
+    rule: 'we do not let it be done',
+    tests: [],
   };
   const named = (file: string, title: string): Threat => ({ ...row, tests: [{ file, title }] });
 

@@ -51,7 +51,10 @@ export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes 
   const ca = signedCertificate(
     {
       ...validity,
-      ...{ serial: authoritySerial, issuer, subject: issuer, publicKey: authority.publicKey },
+      serial: authoritySerial,
+      issuer,
+      subject: issuer,
+      publicKey: authority.publicKey,
       extensions: [
         basicConstraints(true),
         keyUsage('keyCertSign'),
@@ -64,7 +67,10 @@ export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes 
   const cert = signedCertificate(
     {
       ...validity,
-      ...{ serial: serial(), issuer, subject: { commonName: 'rollout-operator', organization }, publicKey: server.publicKey },
+      serial: serial(),
+      issuer,
+      subject: { commonName: 'rollout-operator', organization },
+      publicKey: server.publicKey,
       extensions: [
         basicConstraints(false),
         keyUsage('digitalSignature'),
@@ -85,7 +91,7 @@ function positive(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from([(first & 0x7f) | 0x40, ...rest]);
 }
 
-export interface ServiceNames {
+interface ServiceNames {
   /** The Service in front of the webhook. */
   readonly service: string;
   readonly namespace: string;

@@ -26,14 +26,14 @@ export interface SelfSigned {
 }
 
 /** A certificate that somebody else keeps in files. */
-export interface FromFiles {
+interface FromFiles {
   readonly kind: 'files';
   readonly certFile: string;
   readonly keyFile: string;
   readonly caFile?: string | undefined;
 }
 
-export interface CertificatesOptions {
+interface CertificatesOptions {
   readonly env: WebhookEnv;
   readonly namespace: string;
   readonly certificate: SelfSigned | FromFiles;
@@ -101,8 +101,12 @@ function startSelfSigned(
 ): Started {
   let injection: Injection | undefined;
   const source = keepSecret({
-    ...{ env, namespace, randomBytes, name: certificate.secretName },
-    ...{ organization: certificate.organization, lifetimeMs: certificate.lifetimeMs },
+    env,
+    namespace,
+    randomBytes,
+    name: certificate.secretName,
+    organization: certificate.organization,
+    lifetimeMs: certificate.lifetimeMs,
     names: namesOf({ ...certificate, namespace }),
     neededNames: neededNames({ ...certificate, namespace }),
     isTrusted: (authority) => injection?.isTrusted(authority),

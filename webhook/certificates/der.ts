@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import type { asn1 as Asn1Types } from 'node-forge';
 import asn1 from 'node-forge/lib/asn1.js';
 
-export type Der = Asn1Types.Asn1;
+type Der = Asn1Types.Asn1;
 
 const { Class, Type } = asn1;
 
@@ -29,14 +29,14 @@ const longestName = 64;
 /** Later instants have years that UTCTime cannot tell from those of the last century. */
 const firstGeneralizedMs = Date.UTC(2050, 0, 1);
 
-export interface Subject {
+interface Subject {
   readonly commonName: string;
   /** Left out of the name when empty. */
   readonly organization: string;
 }
 
 /** The fields of a certificate that its issuer signs. */
-export interface CertificateFields {
+interface CertificateFields {
   /** Positive, of at most 20 bytes. */
   readonly serial: Uint8Array;
   readonly issuer: Subject;

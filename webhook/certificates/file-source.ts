@@ -19,7 +19,7 @@ export interface CertificateFiles {
   readonly watch: (path: string, onEvent: () => void) => () => void;
 }
 
-export interface FileSourceOptions {
+interface FileSourceOptions {
   readonly env: Pick<WebhookEnv, 'clock' | 'timers' | 'log'>;
   readonly files: CertificateFiles;
   readonly certFile: string;

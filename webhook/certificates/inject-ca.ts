@@ -19,19 +19,19 @@ const retry = { firstMs: 1000, lastMs: 60_000 };
 /** Whoever takes the authority out again sooner than this, such as a GitOps tool, is followed more and more slowly. */
 const calmMs = 600_000;
 /** From so many times on it is a quarrel, and people are told. */
-const quarrelCount = 5;
+const conflictLimit = 5;
 
 /** cert-manager and others of its kind write the authority then. */
 const foreignInjectors = ['cert-manager.io/inject-ca-from', 'cert-manager.io/inject-ca-from-secret', 'cert-manager.io/inject-apiserver-ca'];
 
-export interface InjectionOptions {
+interface InjectionOptions {
   readonly env: WebhookEnv;
   readonly configurations: WebhookConfigurations;
   /** `refresh` reads what the bundle rests on, and rejects when it cannot. */
   readonly source: Pick<CertificateSource, 'caBundle' | 'onChange'> & { readonly refresh: () => Promise<void> };
 }
 
-export interface InjectionProblem {
+interface InjectionProblem {
   readonly kind: string;
   readonly name: string;
   readonly message: string;
@@ -67,7 +67,7 @@ export function startInjection(options: InjectionOptions): Injection {
 }
 
 /** What is remembered of one configuration. */
-interface Course {
+interface PatchState {
   readonly backoff: Backoff;
   /** The version that the last patch was made from: until another one is seen, there is nothing to do. */
   patchedFrom: string;
@@ -81,7 +81,7 @@ interface Course {
 
 class Injecting {
   readonly #options: InjectionOptions;
-  readonly #courses = new Map<string, Course>();
+  readonly #courses = new Map<string, PatchState>();
   readonly #leftAlone = new Set<string>();
   #isRunning = false;
   #isAsked = false;
@@ -196,7 +196,7 @@ class Injecting {
     course.dueMs = course.patchCount < 2 ? nowMs : nowMs + course.backoff.nextMs();
     delete course.problem;
     env.log.info('the authority was put into a webhook configuration', { kind, name });
-    if (course.patchCount !== quarrelCount) return;
+    if (course.patchCount !== conflictLimit) return;
     const advice = 'let the tool that applies it ignore webhooks[].clientConfig.caBundle';
     env.log.warn('somebody takes the authority out of a webhook configuration again and again', { kind, name, advice });
   }
@@ -240,7 +240,7 @@ class Injecting {
     this.#options.env.log.info('the authority of a webhook configuration is left to its annotation', { kind, name, annotation });
   }
 
-  #courseOf(configuration: WebhookConfiguration): Course {
+  #courseOf(configuration: WebhookConfiguration): PatchState {
     const key = keyOf(configuration);
     const known = this.#courses.get(key);
     if (known !== undefined) return known;

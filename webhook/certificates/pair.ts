@@ -3,7 +3,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
 /** PEM that may be served. */
-export interface PairText {
+interface PairText {
   /** The server's certificate first, then those between it and the authority. */
   readonly cert: string;
   readonly key: string;

@@ -105,7 +105,12 @@ class Keeper {
     this.#pace = new Backoff(env.random, pace);
     this.#renewShare = renewShare - renewJitter * env.random();
     this.#secret = new SharedObject<SecretState>({
-      ...{ env, namespace, name, resource: resources.secrets, site: 'certificates.secret', timeoutMs: requestTimeoutMs },
+      env,
+      namespace,
+      name,
+      resource: resources.secrets,
+      site: 'certificates.secret',
+      timeoutMs: requestTimeoutMs,
       // The pauses are kept here, so that what is served can change meanwhile.
       retries: 0,
       decode: (secret) => secretStateOf(secret, env.clock.nowMs()),
@@ -116,7 +121,10 @@ class Keeper {
   start(): void {
     const { env, namespace, name } = this.#options;
     this.#watch = startReflector<string>({
-      ...{ env, namespace, resource: resources.secrets, site: 'certificates.secret' },
+      env,
+      namespace,
+      resource: resources.secrets,
+      site: 'certificates.secret',
       fieldSelector: `metadata.name=${name}`,
       // Only that it has changed: what it holds is read from the quorum.
       project: ({ metadata }) => metadata.resourceVersion ?? '',
@@ -189,7 +197,11 @@ class Keeper {
     const served = this.#served;
     const isServed = state.kind === 'usable' && served !== undefined && isSamePair(served.pair, state.current);
     return {
-      ...{ nowMs, names, needed: neededNames, renewShare: this.#renewShare, served },
+      nowMs,
+      names,
+      needed: neededNames,
+      renewShare: this.#renewShare,
+      served,
       keepsServed: state.kind === 'usable' && served !== undefined && !isServed && !this.#maySwitch(served.pair, state),
       isSettled: isServed && env.clock.monotonicMs() - this.#servedSinceMs >= switchedMs,
       issue: (all) => issuePair({ names: all, organization, nowMs, lifetimeMs, randomBytes }),

@@ -42,7 +42,7 @@ export interface Moment {
   readonly issue: (names: readonly string[]) => IssuedPair;
 }
 
-export interface SecretPlan {
+interface SecretPlan {
   /** The same value as before when nothing is to be written. */
   readonly state: UsableCertificates;
   /** Why it is written; absent when it is not. */
@@ -111,7 +111,7 @@ export function renewalMs({ current, authority }: UsableCertificates, renewShare
 }
 
 /** From when on the certificate before it may be dropped. */
-export function settledMs({ notBeforeMs, notAfterMs }: Pair): number {
+function settledMs({ notBeforeMs, notAfterMs }: Pair): number {
   return notBeforeMs + Math.min(overlapMs, (notAfterMs - notBeforeMs) * overlapShare);
 }
 

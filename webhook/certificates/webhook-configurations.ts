@@ -6,7 +6,7 @@ import type { WebhookEnv } from '../env.ts';
 import { Listeners } from './source.ts';
 
 /** Names the namespace that a configuration belongs to. */
-export const namespaceLabel = 'grafana.com/namespace';
+const namespaceLabel = 'grafana.com/namespace';
 /** `true` asks for our authority in every entry. */
 export const injectLabel = 'grafana.com/inject-rollout-operator-ca';
 
@@ -70,7 +70,10 @@ export function watchConfigurations(env: WebhookEnv, namespace: string): Webhook
   const reflectors = kinds.map(
     (kind): Reflector<WebhookConfiguration> =>
       startReflector<WebhookConfiguration>({
-        ...{ env, relistMs, resource: configurationResources[kind], labelSelector: `${namespaceLabel}=${namespace}` },
+        env,
+        relistMs,
+        resource: configurationResources[kind],
+        labelSelector: `${namespaceLabel}=${namespace}`,
         site: `certificates.${kind}`,
         project: (object) => configurationOf(kind, object),
         onChange: changed,

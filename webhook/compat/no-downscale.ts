@@ -6,7 +6,7 @@ import type { Answer, Endpoint, Review } from '../review/review.ts';
 import { isReadable, type ParentResource, readParent, requestMs } from './parent.ts';
 import { type Resize, refused, replicaChange, withoutShrinking } from './replicas.ts';
 
-export interface NoDownscaleConfig {
+interface NoDownscaleConfig {
   /**
    * What is answered when the workload behind a Scale cannot be read. `allow`, with a warning, is what grafana/rollout-operator does and the
    * default; whoever wants the label to hold without an API server chooses `deny`.

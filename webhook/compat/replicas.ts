@@ -3,13 +3,13 @@ import { reader } from '../../engine/observe/raw.ts';
 import type { Answer, Review } from '../review/review.ts';
 
 /** An object whose replicas change. */
-export interface Scaled {
+interface Scaled {
   readonly kind: 'Deployment' | 'ReplicaSet' | 'StatefulSet' | 'Scale';
   readonly labels: Readonly<Record<string, string>>;
 }
 
 /** The numbers of a request, or which of its objects could not be read, and why. */
-export type ReplicaChange =
+type ReplicaChange =
   | { readonly kind: 'unreadable'; readonly side: Side; readonly problem: string }
   /** A Pod, a DaemonSet and the like. */
   | { readonly kind: 'countless'; readonly side: Side; readonly problem: string }
@@ -18,7 +18,7 @@ export type ReplicaChange =
   | (Resize & { readonly kind: 'growth' })
   | (Resize & { readonly kind: 'shrinkage' });
 
-export type Side = 'old' | 'new';
+type Side = 'old' | 'new';
 
 /** From how many replicas to how many. */
 export interface Resize {

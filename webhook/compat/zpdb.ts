@@ -10,7 +10,7 @@ import type { Followed } from '../env.ts';
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
 
 /** A budget of which no version that was seen is valid. */
-export interface UnusableBudget {
+interface UnusableBudget {
   readonly name: string;
   /** What is wrong with it. */
   readonly problem: string;
@@ -18,7 +18,7 @@ export interface UnusableBudget {
   readonly matchLabels?: Readonly<Record<string, string>>;
 }
 
-export interface BudgetsInForce {
+interface BudgetsInForce {
   readonly usable: readonly ZoneBudgetView[];
   readonly unusable: readonly UnusableBudget[];
 }
@@ -31,7 +31,7 @@ export interface ZoneBudgets {
   readonly stop: () => void;
 }
 
-export interface ZoneBudgetsOptions {
+interface ZoneBudgetsOptions {
   readonly log: Log;
   /** The watch of the process; where the kind is not installed there are none. */
   readonly followed: Followed<ZoneBudgetVersion>;

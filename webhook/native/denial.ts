@@ -107,7 +107,7 @@ export function auditOf(
 }
 
 /** The results that refuse. */
-export function refusalsOf({ results }: Judgement): readonly RuleResult[] {
+function refusalsOf({ results }: Judgement): readonly RuleResult[] {
   return results.filter(({ outcome }) => outcome === 'wait' || outcome === 'no' || outcome === 'unknown');
 }
 

@@ -3,7 +3,7 @@ import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
-import { isExempt, type JudgedScope, passesUnjudged } from '../../engine/judge/exemption.ts';
+import { failsOpen, isExempt, type JudgedScope } from '../../engine/judge/exemption.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
 import type { Departure, Snapshot } from '../../engine/snapshot.ts';
@@ -15,7 +15,7 @@ import type { Answer, Call, Endpoint, Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
 import { type Decided, GroupQueue } from './group-queue.ts';
 import { isBehind, withPod, withStatefulSet } from './live.ts';
-import { Look } from './look.ts';
+import { LiveReads } from './live-reads.ts';
 import { type Asked, askedOf, isReleased, onlyGrows, podRequest, requestsOn } from './requests-of.ts';
 
 export interface EnforceOptions extends JudgedScope {
@@ -76,7 +76,7 @@ function failed(review: Review, { problem, isNamespaceEnding, isOther = false }:
   const isSubject = asked.kind === 'pod' || asked.kind === 'statefulSet';
   const passes =
     isSubject &&
-    (isOther || passesUnjudged({ verb: asked.verb, onlyGrows: asked.kind === 'statefulSet' && onlyGrows(review), isNamespaceEnding }));
+    (isOther || failsOpen({ verb: asked.verb, onlyGrows: asked.kind === 'statefulSet' && onlyGrows(review), isNamespaceEnding }));
   if (passes && isNamespaceEnding) return { allowed: true };
   if (passes) return { allowed: true, warnings: [`${describe(review, asked)} was not judged: ${problem}`.slice(0, 250)] };
   return unknownDenial(describe(review, asked), problem);
@@ -89,12 +89,12 @@ function describe({ operation, resource, subresource }: Review, asked: Asked): s
 
 class Enforcement {
   readonly #options: EnforceOptions;
-  readonly #look: Look;
+  readonly #look: LiveReads;
   readonly #queues = new Map<string, GroupQueue>();
 
   constructor(options: EnforceOptions) {
     this.#options = options;
-    this.#look = new Look(options.env, options.guard);
+    this.#look = new LiveReads(options.env, options.guard);
   }
 
   /** Whether anything of the kind is judged here at all. */

@@ -15,7 +15,7 @@ export interface Decided {
   readonly hidesDecrease?: boolean;
 }
 
-export interface Question {
+interface Question {
   readonly call: Call;
   /** What is asked for, for messages: `eviction of pod/x`. */
   readonly what: string;

@@ -19,7 +19,7 @@ import { boundedText } from '../review/bounded-text.ts';
 import { type Answer, type Call, type Endpoint, leftMs, type PatchOperation, type Review } from '../review/review.ts';
 import { patchBetween } from './patch-between.ts';
 
-export interface PinOptions {
+interface PinOptions {
   readonly env: Pick<WebhookEnv, 'clock' | 'kubernetes' | 'log'>;
   readonly guard: PlacementGuard;
 }
@@ -80,7 +80,8 @@ class PodPlacement {
     if (found === undefined) return { allowed: true };
     const { group, zone } = found;
     const known = {
-      ...{ zone, ledger: await this.#ledger(group) },
+      zone,
+      ledger: await this.#ledger(group),
       knownUid: this.#guard.uidOf(pod.namespace, pod.statefulSet),
     };
     const names = revisionsToRead(pod, known);

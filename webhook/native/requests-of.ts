@@ -23,7 +23,7 @@ export type Asked =
     };
 
 /** What an update takes away from a pod, or with it. */
-export interface PodRelease {
+interface PodRelease {
   /** Labels that are removed or changed. */
   readonly labels: readonly string[];
   /** Whether its controller goes. */
@@ -262,8 +262,16 @@ export function requestsOn(
   const betweenZones = labelsOf(object)[labelKeys.minTimeBetweenZones];
   const isTimeSaid = typeof betweenZones === 'string' && relabels.includes(labelKeys.minTimeBetweenZones);
   const update: AdmissionRequest = {
-    ...{ kind: 'update', ...target, from, to, isTemplateChanged: isChanged, strategy, partition, firstOrdinal: firstOrdinalOf(now) },
-    ...{ relabels, via: asJsonObject(review.options)['kind'] === 'PatchOptions' ? 'patch' : 'update' },
+    kind: 'update',
+    ...target,
+    from,
+    to,
+    isTemplateChanged: isChanged,
+    strategy,
+    partition,
+    firstOrdinal: firstOrdinalOf(now),
+    relabels,
+    via: asJsonObject(review.options)['kind'] === 'PatchOptions' ? 'patch' : 'update',
     ...(isTimeSaid ? { betweenZones } : {}),
   };
   return isRestart ? [update, { kind: 'restart', ...target }] : [update];

@@ -10,7 +10,7 @@ import { missingSecrets } from './missing-secrets.ts';
 import { isStamped, rightStamp, specOf, stampField } from './stamp-identity.ts';
 import { findingsOf } from './validate-object.ts';
 
-export interface ValidateOptions {
+interface ValidateOptions {
   /** Policies there may name other namespaces. */
   readonly agentNamespace: string;
 }

@@ -16,7 +16,7 @@ import {
 } from '../certificates/webhook-configurations.ts';
 import type { WebhookEnv } from '../env.ts';
 
-export interface NarrowingOptions {
+interface NarrowingOptions {
   readonly env: Pick<WebhookEnv, 'clock' | 'timers' | 'random' | 'kubernetes' | 'log'>;
   /** Of the installation. */
   readonly namespace: string;
@@ -27,7 +27,7 @@ export interface NarrowingOptions {
   readonly pinned: () => readonly Member[] | undefined;
 }
 
-export interface Narrowing {
+interface Narrowing {
   /** Why the rows are not as they should be; undefined while all is well. */
   readonly problem: () => string | undefined;
   readonly stop: () => void;

@@ -15,7 +15,7 @@ export interface RegistrationProblem {
   readonly message: string;
 }
 
-export interface RegistrationOptions {
+interface RegistrationOptions {
   readonly env: Pick<WebhookEnv, 'timers' | 'kubernetes'>;
   /** Of the installation. */
   readonly namespace: string;

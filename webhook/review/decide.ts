@@ -17,7 +17,7 @@ export interface Decided {
   readonly failure?: Failure;
 }
 
-export interface DecideOptions {
+interface DecideOptions {
   readonly endpoint: Endpoint;
   readonly call: Call;
   /** Whether the process is busy enough. */

@@ -4,7 +4,7 @@ import { excessOf, type JsonBounds } from './json-shape.ts';
 import type { GroupVersionKind, GroupVersionResource, Review } from './review.ts';
 
 /** Why there is no review: the HTTP status to answer with, and a sentence as its text. Nothing of the body is in it. */
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly message: string;
 }

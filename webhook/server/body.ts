@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { clientGone } from '../review/decide.ts';
 import type { Slots } from './slots.ts';
 
-export interface ReadBodyOptions {
+interface ReadBodyOptions {
   readonly maxBodyBytes: number;
   /** A longer body needs one of the slots. */
   readonly bigBodyBytes: number;
@@ -11,7 +11,7 @@ export interface ReadBodyOptions {
   readonly signal: AbortSignal;
 }
 
-export type ReadBody =
+type ReadBody =
   | {
       readonly bytes: Buffer;
       /** To be called when the body, and what was made of it, is no longer needed. */

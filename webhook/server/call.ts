@@ -7,7 +7,7 @@ import type { Call } from '../review/review.ts';
 /** Beyond what API servers take as `timeoutSeconds` (30), a `?timeout=` is not theirs. */
 const longestTimeoutSeconds = 30;
 
-export interface AllowedTime {
+interface AllowedTime {
   /** Nine tenths of `-server-tls.request-timeout`. */
   readonly configuredMs: number;
   /** What the endpoint itself asks to be done within. */

@@ -12,7 +12,7 @@ export interface ClusterValidation {
 }
 
 /** A request for another installation: `given` is what the header says, empty when there is none or more than one. */
-export interface WrongCluster {
+interface WrongCluster {
   readonly wanted: string;
   readonly given: string;
 }

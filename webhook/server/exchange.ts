@@ -21,7 +21,7 @@ export interface ServedEndpoint extends Endpoint {
   readonly withinMs?: number;
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly config: WebhookConfig;
   readonly env: Pick<WebhookEnv, 'clock' | 'timers' | 'log'>;
   readonly observer: WebhookObserver;
@@ -48,8 +48,12 @@ export async function answerExchange(
   response.once('close', () => {
     observer.inflight(method, route, -1);
     observer.answered({
-      ...{ method, route, status: response.headersSent ? response.statusCode : 0 },
-      ...{ durationMs: clock.monotonicMs() - startedMs, requestBytes: bytes.request, responseBytes: bytes.response },
+      method,
+      route,
+      status: response.headersSent ? response.statusCode : 0,
+      durationMs: clock.monotonicMs() - startedMs,
+      requestBytes: bytes.request,
+      responseBytes: bytes.response,
     });
   });
   // A connection that breaks is told by `close`; without a listener its error would end the process.
@@ -122,7 +126,9 @@ async function review(
     const durationMs = env.clock.monotonicMs() - startedMs;
     const { answer, failure, text } = decided;
     observer.decided({
-      ...{ route, allowed: answer.allowed, durationMs },
+      route,
+      allowed: answer.allowed,
+      durationMs,
       ...(answer.code === undefined ? {} : { code: answer.code }),
       ...(failure === undefined ? {} : { failure }),
     });

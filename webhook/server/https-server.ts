@@ -9,7 +9,7 @@ import { type Connections, watchConnections } from './connections.ts';
 import type { WebhookObserver } from './observer.ts';
 import { followTls, type TlsSource } from './tls.ts';
 
-export interface HttpsServerOptions {
+interface HttpsServerOptions {
   readonly config: WebhookConfig;
   readonly listener: RequestListener;
   readonly tls: TlsSource;
@@ -17,7 +17,7 @@ export interface HttpsServerOptions {
   readonly observer: WebhookObserver;
 }
 
-export interface HttpsServer {
+interface HttpsServer {
   readonly port: number;
   /** Whether new connections come through: it listens, and has a certificate. */
   readonly isListening: () => boolean;

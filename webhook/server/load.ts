@@ -8,7 +8,7 @@ export interface Load {
   readonly stop: () => void;
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly timers: Timers;
   readonly maxInHandling: number;

@@ -4,7 +4,7 @@ import express, { type NextFunction } from 'express';
 import type { ServedEndpoint } from './exchange.ts';
 
 /** Answers one request; `endpoint` is undefined for a path that there is not. */
-export type Serve = (request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint | undefined) => Promise<void>;
+type Serve = (request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint | undefined) => Promise<void>;
 
 /** Paths count to the letter, and every method is answered, as grafana/rollout-operator does. */
 export function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): RequestListener {

@@ -29,7 +29,7 @@ export type ClientAuthentication = 'none' | 'certificate';
  * Context of new connections; those that are open keep the one they began with. Throws when the source has given what cannot be served: a key
  * of another certificate, no PEM, or no authority of clients although they must have one.
  */
-export function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
+function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
   // Node takes an empty text for none, and a context without certificate refuses every handshake.
   if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');
   // Without an authority of its own, OpenSSL would take the certificates of every public one.
@@ -44,13 +44,13 @@ export function secureContextOf(material: TlsMaterial, clients: ClientAuthentica
   };
 }
 
-export interface FollowedTls {
+interface FollowedTls {
   /** Whether a certificate is served. */
   readonly isLoaded: () => boolean;
   readonly stop: () => void;
 }
 
-export interface FollowTlsOptions {
+interface FollowTlsOptions {
   readonly source: TlsSource;
   readonly clients: ClientAuthentication;
   readonly log: Log;

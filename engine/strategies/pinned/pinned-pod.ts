@@ -2,7 +2,7 @@
 import { entryKey, isMap, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
 import { canonicalJson } from '../../hash.ts';
 
-export interface Pin {
+interface Pin {
   /** The pod as the API server has it in admission. */
   readonly pod: ObjectContent;
   /** `data.spec.template` of the ControllerRevision that it was made from. */

@@ -18,7 +18,7 @@ import {
 } from '../../snapshot.ts';
 
 /** What a ledger says of pinned pods. */
-export type Pinned = Pick<Ledger, 'pins' | 'templates'>;
+type Pinned = Pick<Ledger, 'pins' | 'templates'>;
 
 /**
  * The most characters that copies of templates may take up in a ledger, as JSON. A template that does not fit is not copied: then its pods come back at
@@ -132,7 +132,7 @@ function keptForRollback({ run }: Ledger, zone: string): readonly string[] {
 }
 
 /** A ControllerRevision by its StatefulSet. */
-export interface WantedRevision {
+interface WantedRevision {
   readonly zone: string;
   readonly statefulSet: string;
   readonly name: string;

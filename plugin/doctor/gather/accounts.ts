@@ -10,7 +10,7 @@ import { namespacesFlagOf } from '../../source/agent-flags.ts';
 import type { AccountFact, LeaseFact, PublishedFact } from '../check.ts';
 import { readRights, whoAmI } from './rights.ts';
 
-export interface AccountsQuestion {
+interface AccountsQuestion {
   /** Namespaces of the groups. */
   readonly watched: readonly string[];
   /** Namespaces with groups whose pods are pinned. */

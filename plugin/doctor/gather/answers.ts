@@ -22,7 +22,11 @@ export function isInjectedByOthers({ metadata: { annotations = {} } }: Kubernete
 
 const services: Resource = { group: '', version: 'v1', plural: 'services', kind: 'Service', isNamespaced: true };
 const endpointSlices: Resource = {
-  ...{ group: 'discovery.k8s.io', version: 'v1', plural: 'endpointslices', kind: 'EndpointSlice', isNamespaced: true },
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  plural: 'endpointslices',
+  kind: 'EndpointSlice',
+  isNamespaced: true,
 };
 
 interface AnswersQuestion {

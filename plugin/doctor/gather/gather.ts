@@ -28,7 +28,7 @@ import { readAdmissionPolicies } from './policies.ts';
 import { readNamedSecrets } from './secrets.ts';
 import { readRegistration, readWebhookAccounts } from './webhooks.ts';
 
-export interface DoctorScope {
+interface DoctorScope {
   /** undefined: every namespace. */
   readonly namespaces: readonly string[] | undefined;
   /** Instead of the one in which a Lease of the usual name is found. */

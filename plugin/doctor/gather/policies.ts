@@ -13,11 +13,14 @@ import type { Cluster } from '../../connection.ts';
 import type { AdmissionPolicyFact, RegistrationFact } from '../check.ts';
 
 const kinds: readonly Resource[] = admissionPolicyKinds.map((kind) => ({
-  ...{ group: 'admissionregistration.k8s.io', version: 'v1', kind, isNamespaced: false },
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind,
+  isNamespaced: false,
   plural: kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings',
 }));
 
-export interface PoliciesQuestion {
+interface PoliciesQuestion {
   readonly agentNamespace: string;
   readonly groups: readonly GroupDefinition[];
   /** They are missed where anything of an installation is there, or a namespace asks for it. */

@@ -6,7 +6,7 @@ import type { Cluster } from '../../connection.ts';
 import { type AgentRight, agentRights } from '../agent-rights.ts';
 import type { RightFact } from '../check.ts';
 
-export interface RightsQuestion {
+interface RightsQuestion {
   /** `namespace/name` of the service account. */
   readonly account: string;
   readonly agentNamespace: string;

@@ -2,7 +2,7 @@
 import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
 import { plural } from '../words.ts';
 
-export interface ChangeLine {
+interface ChangeLine {
   readonly field: string;
   readonly value: string;
   readonly consequence: string;

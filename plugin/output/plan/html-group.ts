@@ -6,7 +6,7 @@ import { type Html, html, htmlTable, nothing } from './html-text.ts';
 import { timelineSvg } from './html-timeline.ts';
 import * as words from './words.ts';
 
-export interface GroupPlace {
+interface GroupPlace {
   /** Anchor of the group, unique in the page. */
   readonly id: string;
   readonly isOpen: boolean;

@@ -13,7 +13,7 @@ export interface Row {
   readonly style?: Style;
 }
 
-export interface Fit {
+interface Fit {
   /** undefined when nothing may be cut. */
   readonly width: number | undefined;
   /** One character that stands for what was cut. */

@@ -37,7 +37,7 @@ export async function writeTestReport(stream: OutputStream, format: TestFormat, 
   }
 }
 
-export interface CaseCounts {
+interface CaseCounts {
   readonly passed: number;
   readonly failed: number;
 }

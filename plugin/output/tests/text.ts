@@ -4,15 +4,15 @@ import type { OutputStream } from '../../context.ts';
 import { alignRows, type Column } from '../plan/table-layout.ts';
 import { coverageSummary, failureFacts, isCovered, isOpen, type TestReport, type TestSuite, testSummary } from './results.ts';
 
-type Look = Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>;
+type Style = Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>;
 
-export function testText(report: TestReport, look: Look): string {
+export function testText(report: TestReport, look: Style): string {
   const suites = report.suites.flatMap((suite) => suiteLines(suite, look));
   const coverage = report.coverage === undefined ? [] : coverageLines(report.coverage, look);
   return `${[...suites, ...coverage, testSummary(report)].join('\n')}\n`;
 }
 
-function suiteLines({ file, name, cases }: TestSuite, { paint, glyphs }: Look): readonly string[] {
+function suiteLines({ file, name, cases }: TestSuite, { paint, glyphs }: Style): readonly string[] {
   const lines = cases.flatMap((one) =>
     one.passed
       ? [`  ${paint('green', `${glyphs.ok} ok  `)}  ${one.name}`]
@@ -32,7 +32,7 @@ const columns: readonly Column[] = [
 ];
 
 /** Rules that were not seen both ways come first: they are what is left to test. Those that no case can reach come last, and say so. */
-function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, columns: width }: Look): readonly string[] {
+function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, columns: width }: Style): readonly string[] {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined);
   const sorted = [...coverage.filter(isOpen), ...coverage.filter(isCovered), ...outOfReach];
   const rows = sorted.map(({ rule, held, passed, source, unreachable }) => {

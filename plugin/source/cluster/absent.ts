@@ -9,7 +9,7 @@ import type { Cluster } from '../../connection.ts';
 import { rolloutGroups } from '../../live/kinds.ts';
 import { listIn } from './cluster.ts';
 
-export interface LiveAbsence {
+interface LiveAbsence {
   /** Groups that are blocked: their members are in another namespace, where no group names them. */
   readonly absent: readonly AbsentMembers[];
   /** Groups without any StatefulSet, each as one sentence part. */

@@ -18,7 +18,7 @@ export interface ReadyObject {
   readonly live: KubernetesObject | undefined;
 }
 
-export type ApplyResult = 'created' | 'configured' | 'failed' | 'unknown' | 'notAttempted';
+type ApplyResult = 'created' | 'configured' | 'failed' | 'unknown' | 'notAttempted';
 
 export interface AppliedObject {
   /** `kind namespace/name`. */
@@ -31,7 +31,7 @@ export interface AppliedObject {
 }
 
 /** What a dry run of all objects met. */
-export interface Trial {
+interface Trial {
   /** Everything that stands in the way, in the order of the objects. */
   readonly troubles: readonly Trouble[];
   /** `AppliedObject.taken` of what would be applied, by the name of the object. */
@@ -39,7 +39,7 @@ export interface Trial {
 }
 
 /** A field that another manager owns. */
-export interface Conflict {
+interface Conflict {
   readonly object: string;
   readonly manager: string;
   readonly field: string;

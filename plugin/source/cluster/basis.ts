@@ -27,7 +27,7 @@ export interface BasisChange {
   readonly parts: readonly string[];
 }
 
-export interface BasisInput {
+interface BasisInput {
   /** The groups that the plan is about. */
   readonly groups: readonly GroupDefinition[];
   readonly snapshot: Snapshot;

@@ -51,7 +51,7 @@ function resourceOf({ kind }: InstallObject): Resource {
   return found;
 }
 
-export interface ApplyInstallation {
+interface ApplyInstallation {
   readonly dryRun: DryRun;
   /** Hears of each object, as `kind namespace/name`. */
   readonly onApplied: (object: string) => void;
@@ -144,7 +144,7 @@ function nameOf({ kind = '', metadata: { name, namespace } }: KubernetesObject):
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
-export interface DeleteInstallation {
+interface DeleteInstallation {
   readonly dryRun: DryRun;
   /** With the kinds, and with them every object of them. */
   readonly hasDefinitions: boolean;

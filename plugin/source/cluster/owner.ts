@@ -2,7 +2,7 @@
 import { fieldAt, instantMs } from '../../../engine/observe/raw.ts';
 
 /** A tool that puts an object back to what Git says. */
-export interface GitOpsOwner {
+interface GitOpsOwner {
   /** Such as Argo CD. */
   readonly tool: string;
   /** The application or release, where the object names it. */
@@ -12,9 +12,6 @@ export interface GitOpsOwner {
   /** Whether it names the number of replicas. */
   readonly ownsReplicas: boolean;
 }
-
-/** The name under which this program and the agent apply objects. */
-export const fieldManager = 'rollout-group';
 
 const managers: readonly (readonly [RegExp, string])[] = [
   [/^argocd-(?:application-)?controller$|^argocd-server$|^argocd$/, 'Argo CD'],

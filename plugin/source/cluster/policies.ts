@@ -10,7 +10,7 @@ import { readPolicyFiles } from '../../policy-files.ts';
 import type { AskedObject } from './asked.ts';
 import { overlaid } from './overlay.ts';
 
-export interface PolicyQuestion {
+interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
   /** Names of the files whose manifests are asked for. */
   readonly askedFiles: ReadonlySet<string>;
@@ -22,7 +22,7 @@ export interface PolicyQuestion {
   readonly agentNamespace: string;
 }
 
-export interface PoliciesOver {
+interface PoliciesOver {
   readonly bundle: PolicyBundle;
   /** The groups as they are without the files. */
   readonly groupsBefore: readonly GroupDefinition[];
@@ -101,7 +101,7 @@ export function asFile(object: ObjectContent): PolicyFile {
 }
 
 /** Whether a finding is about an object of the cluster and not about a file of the user. */
-export function isLiveFile(file: string): boolean {
+function isLiveFile(file: string): boolean {
   return file.startsWith(livePrefix);
 }
 

@@ -9,7 +9,7 @@ import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { type AskedObject, hasName } from './asked.ts';
 
-export type ResourceOf = (apiVersion: string, kind: string) => Resource | undefined;
+type ResourceOf = (apiVersion: string, kind: string) => Resource | undefined;
 
 /** Resources of Kubernetes itself; every other kind, ours included, may be missing. */
 const known: readonly Resource[] = Object.values(resources);

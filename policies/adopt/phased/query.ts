@@ -1,6 +1,6 @@
 // Queries of PhasedRollouts: any series is a success there, so here the series are counted.
 
-export interface CountedQuery {
+interface CountedQuery {
   /** One number while there is a series, nothing otherwise. Empty when the expression is. */
   readonly query: string;
   /** The expression has a comment, which the original makes of everything behind it. */

@@ -1,18 +1,18 @@
 // The server that a PhasedRollout asks, as a MetricSource: its address without credentials, and the Secret that has them.
 import type { Finding } from '../../findings/finding.ts';
-import { type ForeignObject, foreignFinding, type Surroundings, type Wish } from '../foreign.ts';
+import { type ForeignObject, foreignFinding, type Request, type Surroundings } from '../foreign.ts';
 import { hashed, slug } from '../names.ts';
 import { addressOf } from '../url.ts';
 
-export interface QueriedServer {
+interface QueriedServer {
   readonly url: string;
   readonly secretRef?: string | undefined;
   readonly insecureSkipVerify?: boolean | undefined;
 }
 
-export interface SourceReading {
+interface SourceReading {
   /** Absent when the server cannot be asked; an error says why. */
-  readonly wish?: Wish;
+  readonly wish?: Request;
   readonly findings: readonly Finding[];
 }
 
@@ -45,7 +45,7 @@ export function sourceOfQuery(
     );
   }
   if (credentials.isWrong) return { findings };
-  const wish: Wish = {
+  const wish: Request = {
     kind: 'MetricSource',
     key: `prometheus ${address.url} ${credentials.secret ?? ''}`,
     base: slug(address.host, 54) || 'prometheus',

@@ -1,10 +1,10 @@
 // Service discovery of a StatefulsetRollout as gates that ask Consul.
 import type { Finding } from '../../findings/finding.ts';
-import { type ForeignObject, foreignFinding, type Wish } from '../foreign.ts';
+import { type ForeignObject, foreignFinding, type Request } from '../foreign.ts';
 import { shortHash, slug } from '../names.ts';
 
 /** A gate without the name of its source. */
-export interface DiscoveryGate {
+interface DiscoveryGate {
   readonly name: string;
   /** Of the wish for its source. */
   readonly key: string;
@@ -24,7 +24,7 @@ const everyMs = 15_000;
 export function discoveryOf(
   object: ForeignObject,
   input: { readonly datacenter: string | undefined; readonly services: readonly string[]; readonly replicas: number },
-): { readonly gates: readonly DiscoveryGate[]; readonly wishes: readonly Wish[]; readonly findings: readonly Finding[] } {
+): { readonly gates: readonly DiscoveryGate[]; readonly wishes: readonly Request[]; readonly findings: readonly Finding[] } {
   const services = [...new Set(input.services)];
   const { datacenter, replicas } = input;
   if (services.length === 0) return { gates: [], wishes: [], findings: [] };
@@ -43,7 +43,7 @@ export function discoveryOf(
       noData: 'pass',
     };
   });
-  const wish: Wish = {
+  const wish: Request = {
     kind: 'MetricSource',
     key,
     base: 'consul',

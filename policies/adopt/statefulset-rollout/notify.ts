@@ -1,11 +1,11 @@
 // Whom a StatefulsetRollout tells: a Slack channel, and the API that asked for it.
 import type { Finding } from '../../findings/finding.ts';
-import { type ForeignObject, foreignFinding, type Wish } from '../foreign.ts';
+import { type ForeignObject, foreignFinding, type Request } from '../foreign.ts';
 import { slug } from '../names.ts';
 import { addressOf } from '../url.ts';
 
-export interface NotifyReading {
-  readonly wishes: readonly Wish[];
+interface NotifyReading {
+  readonly wishes: readonly Request[];
   readonly uses: readonly { readonly key: string; readonly events: readonly string[] }[];
   readonly findings: readonly Finding[];
 }
@@ -36,7 +36,7 @@ function slackOf(object: ForeignObject, channel: string): NotifyReading {
     return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, message, { hint })] };
   }
   const key = `slack ${channel}`;
-  const wish: Wish = {
+  const wish: Request = {
     kind: 'NotificationChannel',
     key,
     base: `slack-${channel.toLowerCase()}`,
@@ -58,7 +58,7 @@ function callbackOf(object: ForeignObject, text: string): NotifyReading {
     return { wishes: [], uses: [], findings: [foreignFinding(object, 'RG7005', path, message, { hint })] };
   }
   const key = `callback ${address.url}`;
-  const wish: Wish = {
+  const wish: Request = {
     kind: 'NotificationChannel',
     key,
     base: slug(address.host, 54) || 'callback',

@@ -4,7 +4,15 @@ import { formatDuration } from '../../duration.ts';
 import type { Finding } from '../../findings/finding.ts';
 import { apiVersion } from '../../schema/kinds.ts';
 import { isRecord, valueAt } from '../../schema/schema-walk.ts';
-import { type ForeignObject, foreignFinding, metadataFindings, type Reading, specFindings, unknownFields, type Wish } from '../foreign.ts';
+import {
+  type ForeignObject,
+  foreignFinding,
+  metadataFindings,
+  type Reading,
+  type Request,
+  specFindings,
+  unknownFields,
+} from '../foreign.ts';
 import { zoneNames } from '../names.ts';
 import { discoveryOf } from './discovery.ts';
 import { notifyOf } from './notify.ts';
@@ -56,7 +64,7 @@ export function readStatefulsetRollout(object: ForeignObject): Reading {
     replicas: spec.statefulset.spec.replicas ?? 1,
   });
   const notify = notifyOf(object, { channel: spec.channel ?? undefined, callbackUrl: spec.bapi?.bapiUrl ?? undefined });
-  const wishes: readonly Wish[] = [...discovery.wishes, ...notify.wishes];
+  const wishes: readonly Request[] = [...discovery.wishes, ...notify.wishes];
   const findings = [
     ...unknownFields(object, known),
     ...metadataFindings(object),

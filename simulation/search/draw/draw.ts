@@ -7,7 +7,7 @@ import type { GroupShape, Scenario, ScenarioEvent } from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
 
 /** How long things go wrong, in virtual milliseconds. */
-export const safetyMs = 400_000;
+const safetyMs = 400_000;
 
 /**
  * The quiet at the end of most seeds, in virtual milliseconds: enough for what must be known, told and tried again within a minute. What happens every five

@@ -9,7 +9,7 @@ import type { SieveWorkload } from './workloads.ts';
 /** There are many runs, each with one fault: a group is taken for quiet sooner than where everything may have gone wrong. */
 export const sieveOptions: RunOptions = { quietMs: 90_000 };
 
-export interface SieveFailure {
+interface SieveFailure {
   /** An invariant, or one of `failureIds`; `not-struck` when the place of the fault was never reached. */
   readonly id: string;
   readonly message: string;

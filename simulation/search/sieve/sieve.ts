@@ -21,7 +21,7 @@ export interface SievePlan {
   readonly trigger: SieveTrigger;
 }
 
-export type SieveTrigger =
+type SieveTrigger =
   /** The so manieth request of the place, from 1. */
   | { readonly kind: 'write'; readonly site: string; readonly count: number; readonly moment: 'afterApply' | 'afterReply' }
   /** What lines say of one object (RecordedLine): at first `was`, then `is`. */

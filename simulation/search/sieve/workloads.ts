@@ -10,16 +10,18 @@ export interface SieveWorkload {
 }
 
 const group: GroupShape = {
-  ...{
-    kind: 'native',
-    zones: 2,
-    podsPerZone: 2,
-    maxUnavailable: 1,
-    minReadySeconds: 0,
-    podManagementPolicy: 'Parallel',
-    rotateBy: 'delete',
-  },
-  ...{ replicas: 'own', delaySeconds: 0, betweenZonesSeconds: 0, drainMs: 2000, startMs: 3000 },
+  kind: 'native',
+  zones: 2,
+  podsPerZone: 2,
+  maxUnavailable: 1,
+  minReadySeconds: 0,
+  podManagementPolicy: 'Parallel',
+  rotateBy: 'delete',
+  replicas: 'own',
+  delaySeconds: 0,
+  betweenZonesSeconds: 0,
+  drainMs: 2000,
+  startMs: 3000,
 };
 
 interface Part {
@@ -92,6 +94,10 @@ export const sieveWorkloads: readonly SieveWorkload[] = parts.map((part, index) 
     seed: index + 1,
     group: { ...group, ...part.group },
     agents: part.agents ?? 1,
-    ...{ safetyMs, healingMs: 900_000, events: part.events, rates: {}, faults: [] },
+    safetyMs,
+    healingMs: 900_000,
+    events: part.events,
+    rates: {},
+    faults: [],
   },
 }));

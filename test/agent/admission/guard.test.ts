@@ -221,7 +221,9 @@ describe('a snapshot of the guard', () => {
     await env.advance(1000);
     // The request waits until it is known what the label says.
     expect(await env.finish(process.ask(scaleOf(world.set('a'), 2)))).toMatchObject({
-      ...{ allowed: false, code: 403, message: expect.stringContaining('no-downscale') },
+      allowed: false,
+      code: 403,
+      message: expect.stringContaining('no-downscale'),
     });
   });
 
@@ -342,15 +344,12 @@ describe('departures', () => {
 
 describe('a denial', () => {
   const judgement: Judgement = {
-    ...{
-      outcome: 'deny',
-      code: 403,
-      request: { kind: 'scale', namespace: 'mimir', statefulSet: 'db', from: 3, to: 2, via: 'scale', user: 'kim', dryRun: false },
-      message: 'scale of statefulset/db is refused by no-downscale',
-      effect: 'deny',
-      warnings: [],
-      actions: [],
-    },
+    outcome: 'deny',
+    code: 403,
+    message: 'scale of statefulset/db is refused by no-downscale',
+    effect: 'deny',
+    warnings: [],
+    actions: [],
     results: [{ rule: 'no-downscale', outcome: 'no', fact: 'it must not shrink' }],
     request: { kind: 'scale', namespace: 'mimir', statefulSet: 'db', from: 3, to: 2, via: 'scale', dryRun: false },
     decisionId: '0123456789ab',
@@ -371,7 +370,10 @@ describe('a denial', () => {
           annotations: { [requestAnnotation]: '{"from":3,"kind":"scale","namespace":"mimir","statefulSet":"db","to":2,"via":"scale"}' },
         },
         regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', namespace: 'mimir', uid: 'u1' },
-        ...{ type: 'Warning', reason: 'NoDownscale', action: 'Deny', reportingController: 'rollout-group.dev/webhook' },
+        type: 'Warning',
+        reason: 'NoDownscale',
+        action: 'Deny',
+        reportingController: 'rollout-group.dev/webhook',
         note: `${judgement.message}; kubectl rollout-group explain decision/0123456789ab`,
       },
     ]);

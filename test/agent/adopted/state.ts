@@ -4,7 +4,7 @@ import type { PodState, Scenario, SetState } from './scenario.ts';
 
 const apps = (namespace: string): string => `/apis/apps/v1/namespaces/${namespace}`;
 const core = (namespace: string): string => `/api/v1/namespaces/${namespace}`;
-export const templatesGroup = 'rollout-operator.grafana.com';
+const templatesGroup = 'rollout-operator.grafana.com';
 
 /** As grafana/rollout-operator ships it, without its validation. */
 export const zoneBudgets = {

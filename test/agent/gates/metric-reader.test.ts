@@ -21,7 +21,8 @@ function world(): World {
   const leading = { is: true };
   const reader = metricReader({
     env: {
-      ...{ clock: env.clock, timers: env.timers },
+      clock: env.clock,
+      timers: env.timers,
       gates: { query: metrics.gates, health: () => Promise.reject(new Error('no Consul listens')) },
     },
     agentNamespace: 'rollout-group',
@@ -50,7 +51,12 @@ describe('the reader of metric inputs', () => {
     await env.advance(90_100);
     expect(metrics.asked.map(({ sentAtMs }) => sentAtMs - (metrics.asked[0]?.sentAtMs ?? 0))).toEqual([0, 30_000, 60_000, 90_000]);
     expect(metrics.asked[0]).toMatchObject({
-      ...{ namespace: 'mimir', source: 'prod', query: 'max(queue)', everyMs: 30_000, timeoutMs: 10_000, site: 'metric.read' },
+      namespace: 'mimir',
+      source: 'prod',
+      query: 'max(queue)',
+      everyMs: 30_000,
+      timeoutMs: 10_000,
+      site: 'metric.read',
     });
     expect(woken).toEqual(Array.from({ length: 4 }, () => ['mimir/ingester', 'mimir/store']));
     expect(reader.readings()).toEqual([{ ...name, value: 0, atMs: env.clock.nowMs() - 100 }]);

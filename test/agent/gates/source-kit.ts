@@ -13,7 +13,7 @@ import type { Certificate } from '../../control-plane/certificates.ts';
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Closed together at the end of a test. */
-export interface Loopback {
+interface Loopback {
   /** `host:port` of a server on a free port of this machine. */
   readonly serve: (handler: Handler, certificate?: Certificate) => Promise<string>;
   readonly exchanges: () => Exchanges;
@@ -51,7 +51,7 @@ export function loopback(): Loopback {
 /** `spec` of a MetricSource; what is left out has its default. */
 export type SourceSpec = Readonly<Record<string, unknown>>;
 
-export function sourceObject(name: string, spec: SourceSpec): object {
+function sourceObject(name: string, spec: SourceSpec): object {
   return {
     apiVersion,
     kind: 'MetricSource',
@@ -96,7 +96,9 @@ export function portTo(given: SourcesGiven) {
     return { status: status ?? 404, headers: {}, body: JSON.stringify(body) };
   };
   const port: GateHttp = sourceHttp({
-    ...{ agentNamespace: 'operator', policySources: given.policySources ?? ['directory', 'objects'], userAgent: 'rollout-group-agent/1' },
+    agentNamespace: 'operator',
+    policySources: given.policySources ?? ['directory', 'objects'],
+    userAgent: 'rollout-group-agent/1',
     kubernetes: { request, stream: () => Promise.reject(new Error('nothing is watched')) },
     clock: { monotonicMs: () => performance.now() },
     log: { debug: log, info: log, warn: log, error: log },
@@ -117,7 +119,12 @@ function objectAt({ sources = {}, secrets = {} }: SourcesGiven, path: string): o
 
 /** A question of a group in mimir. */
 export const question: Omit<ServiceQuery, 'service'> = {
-  ...{ namespace: 'mimir', source: 'prod', everyMs: 60_000, timeoutMs: 5_000, maxBodyBytes: 65_536, site: 'gate.read' },
+  namespace: 'mimir',
+  source: 'prod',
+  everyMs: 60_000,
+  timeoutMs: 5_000,
+  maxBodyBytes: 65_536,
+  site: 'gate.read',
 };
 
 /** The whole text of a request's body. */

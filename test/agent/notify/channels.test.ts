@@ -35,7 +35,9 @@ function setup(text: string | undefined, policySources: readonly PolicySourceNam
   const channels = channelSource(env, { agentNamespace: 'rollout-group', policySources }, 5000);
   const put = (url: string): void =>
     server.put('/apis/rollout-group.dev/v1alpha1/namespaces/rollout-group/notificationchannels/sre', {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'NotificationChannel', metadata: { name: 'sre' } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'NotificationChannel',
+      metadata: { name: 'sre' },
       spec: { callback: { url }, usableFrom: { namespaces: ['mimir'] } },
     });
   const find = async (namespace = 'mimir'): Promise<string> => {
@@ -113,7 +115,9 @@ describe('an address', () => {
     'https://a\\@b',
   ])('%s is refused by the schema', (url) => {
     const document = {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'NotificationChannel', metadata: { name: 'sre' } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'NotificationChannel',
+      metadata: { name: 'sre' },
       spec: { callback: { url }, usableFrom: { namespaces: ['mimir'] } },
     };
     expect(schemas.NotificationChannel.safeParse(document).success).toBe(false);
@@ -124,7 +128,9 @@ describe('what a channel says', () => {
   const key = (name: string) => ({ name, key: 'k' });
   const document = (spec: object) =>
     schemas.NotificationChannel.parse({
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'NotificationChannel', metadata: { name: 'sre' } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'NotificationChannel',
+      metadata: { name: 'sre' },
       spec: { ...spec, usableFrom: { namespaces: ['mimir'] } },
     });
 
@@ -145,7 +151,8 @@ describe('the queue of a channel', () => {
     const env = virtualEnv();
     const taken: string[] = [];
     const queue = new ChannelQueue({
-      ...{ env, paceMs: 1000 },
+      env,
+      paceMs: 1000,
       step: async (group) => {
         taken.push(`${group}@${env.clock.monotonicMs() - 1_000_000}`);
         return steps[group]?.shift() ?? { kind: 'idle' };

@@ -66,8 +66,17 @@ function parts(secret: string): ServiceParts {
 const progress = { percent: 50, pods: 6, updated: 3, available: 6 };
 const failed: NotedEvent = { id: 'e1', kind: 'failed', atMs: 1, progress, failure: `gate errors: ${'0.7 '.repeat(100)}`, to: ['sre'] };
 const run: RunNotes = {
-  ...{ key: 'r1', id: 'r1', kind: 'rollout', target: {}, previous: {}, startedMs: 0, outcome: 'failed', goal: 'all pods new' },
-  ...{ commit, events: [failed], channels: {} },
+  key: 'r1',
+  id: 'r1',
+  kind: 'rollout',
+  target: {},
+  previous: {},
+  startedMs: 0,
+  outcome: 'failed',
+  goal: 'all pods new',
+  commit,
+  events: [failed],
+  channels: {},
 };
 
 function sending(delivery: Exclude<Delivery, { kind: 'close' }>, key = 'k1', of: RunNotes = run): Sending {
@@ -177,7 +186,8 @@ describe('commit statuses on loopback', () => {
     const channel = { ...common, service: 'github' as const, url: await serve(fake), token, repository: 'acme/deploy' };
     const statuses = commitStatusService(parts(gitToken), channel);
     expect(await statuses.send(sending(tell, 'k', { ...run, commit: 'f'.repeat(40) }))).toEqual({
-      ...{ kind: 'refused', problem: 'the service answered 422' },
+      kind: 'refused',
+      problem: 'the service answered 422',
     });
     expect(await statuses.send(sending(tell, 'k', { ...run, commit: 'a1b2c3d' }))).toMatchObject({ kind: 'refused' });
     expect(await commitStatusService(parts('other'), channel).send(sending(tell))).toMatchObject({ kind: 'unavailable' });
@@ -207,7 +217,8 @@ describe('a callback on loopback', () => {
     const url = await serve({ answer: () => ({ status: 307, headers: { Location: target } }) });
     const channel = { ...common, service: 'callback' as const, url, signingKey: token };
     expect(await callbackService(parts(callbackKey), channel).send(sending(tell))).toMatchObject({
-      ...{ kind: 'unavailable', problem: 'the service answered 307, a redirect, which is not followed' },
+      kind: 'unavailable',
+      problem: 'the service answered 307, a redirect, which is not followed',
     });
     expect(elsewhere.asked).toEqual([]);
   });

@@ -127,7 +127,10 @@ describe('a callback', () => {
     expect(world.services.callback.taken.map(({ body }) => JSON.parse(body))).toEqual([
       expect.objectContaining({
         format: 'rollout-group.dev/notification/v1',
-        ...{ event: 'completed', result: 'completed', percent: 100, reason: 'the rollout is complete after 1m' },
+        event: 'completed',
+        result: 'completed',
+        percent: 100,
+        reason: 'the rollout is complete after 1m',
         group: { namespace: 'mimir', name: 'ingester' },
         run: expect.objectContaining({ kind: 'rollout', id: expect.any(String), commit: expect.stringMatching(/^[0-9a-f]{40}$/) }),
         counts: { pods: 6, updated: 6, available: 6 },

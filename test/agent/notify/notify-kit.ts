@@ -13,7 +13,7 @@ import { virtualEnv } from '../../kit/virtual-env.ts';
 import { objectsServer } from '../objects-server.ts';
 import { callbackKey, commit, fakeCallback, fakeGitHub, fakeGitLab, fakeSlack, gitToken, slackChannel, slackToken } from './services.ts';
 
-export const agentNamespace = 'rollout-group';
+const agentNamespace = 'rollout-group';
 const everything: NotifyDefinition['events'] = ['started', 'waiting', 'failed', 'completed'];
 
 export const channelSpecs = {
@@ -24,10 +24,10 @@ export const channelSpecs = {
 } as const;
 
 export type ChannelName = keyof typeof channelSpecs;
-export type Moment = 'beforeSend' | 'afterReply';
+type Moment = 'beforeSend' | 'afterReply';
 export type Fault = (site: string, moment: Moment) => 'crash' | 'lose' | undefined;
 
-export interface Turning {
+interface Turning {
   /** Pods of each zone at the new revision. */
   readonly updated: readonly number[];
   readonly target?: string;
@@ -58,7 +58,9 @@ export function notifyWorld(
   };
   const channel = (name: string, spec: object, namespaces = ['mimir']): void =>
     server.put(`/apis/rollout-group.dev/v1alpha1/namespaces/${agentNamespace}/notificationchannels/${name}`, {
-      ...{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'NotificationChannel', metadata: { name } },
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'NotificationChannel',
+      metadata: { name },
       spec: { ...spec, usableFrom: { namespaces } },
     });
   secret('slack', { token: `${slackToken}\n` });
@@ -85,7 +87,10 @@ export function notifyWorld(
     );
     const annotations = { 'rollout-group.dev/commit': commit };
     const snapshot: Snapshot = snapshotOf({
-      ...{ nowMs, groups: [definition], ledgers: [ledger], podChanges },
+      nowMs,
+      groups: [definition],
+      ledgers: [ledger],
+      podChanges,
       everySet: { replicas, annotations, status: { updateRevision: target } as never },
     });
     const decided = decideGroup(snapshot, definition);
@@ -137,7 +142,8 @@ export function notifyWorld(
       (message: string, fields: object = {}): void =>
         void logs.push(`${level} ${message} ${JSON.stringify(fields)}`);
     const agentEnv: AgentEnv = {
-      ...{ clock: env.clock, random: env.random },
+      clock: env.clock,
+      random: env.random,
       timers: { after: (delayMs, callback) => env.timers.after(delayMs, () => void (isAlive && callback())) },
       kubernetes: { ...env.kubernetes, request: (request) => around(request.site, () => env.kubernetes.request(request)) },
       pods: { call: () => Promise.reject(new Error('no pods')) },
@@ -150,7 +156,8 @@ export function notifyWorld(
       onResult: (channelName, result) => results.push(`${channelName} ${result}`),
     });
     const process = {
-      ...{ notifier, sites },
+      notifier,
+      sites,
       crash: () => {
         isAlive = false;
       },

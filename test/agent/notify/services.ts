@@ -36,7 +36,7 @@ function service(nowMs: () => number, handle: (asked: Asked) => Answer): FakeSer
   return fake;
 }
 
-export interface SlackMessage {
+interface SlackMessage {
   readonly ts: string;
   text: string;
   readonly thread_ts?: string;
@@ -125,7 +125,7 @@ export function fakeCallback(nowMs: () => number) {
 export const gitToken = 'ghp-canary-token';
 export const commit = 'a1b2c3d4e5f60718293a4b5c6d7e8f9012345678';
 
-export interface GivenStatus {
+interface GivenStatus {
   readonly state: string;
   readonly name: string;
   readonly description: string;

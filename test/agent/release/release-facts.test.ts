@@ -14,8 +14,16 @@ const terms: ReleaseTerms = {
 };
 const ledger: Ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [], release: terms };
 const action: SetPartition = {
-  ...{ kind: 'setPartition', namespace: 'mimir', zone: 'b', statefulSet: 'ingester-zone-b', uid: 'u', resourceVersion: '1' },
-  ...{ from: 1_000_000, to: 0, because: 'released', pods: [{ pod: 'ingester-zone-b-1', ordinal: 1, uid: 'p' }] },
+  kind: 'setPartition',
+  namespace: 'mimir',
+  zone: 'b',
+  statefulSet: 'ingester-zone-b',
+  uid: 'u',
+  resourceVersion: '1',
+  from: 1_000_000,
+  to: 0,
+  because: 'released',
+  pods: [{ pod: 'ingester-zone-b-1', ordinal: 1, uid: 'p' }],
 };
 
 const group = { namespace: 'mimir', name: 'ingester' };
@@ -80,7 +88,8 @@ describe('Events of a group that stays as it is', () => {
     const word = { zone: 'a', statefulSet: 'ingester-zone-a', note: 'gone' };
     const facts = (nowMs: number) =>
       partingFactsOf({
-        ...{ group, snapshot: { ...snapshotOf(), nowMs } },
+        group,
+        snapshot: { ...snapshotOf(), nowMs },
         words: [
           { ...word, isWarning: true },
           { ...word, isWarning: false },

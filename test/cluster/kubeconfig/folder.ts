@@ -43,7 +43,7 @@ export function kubeconfigFolder(): KubeconfigFolder {
   };
 }
 
-export interface Parts {
+interface Parts {
   readonly name?: string;
   readonly cluster?: object;
   readonly user?: object;

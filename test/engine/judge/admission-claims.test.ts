@@ -105,8 +105,16 @@ describe('what the agent has announced', () => {
   it('covers no other change in the same write', () => {
     const announced = withClaim({ epoch: 3 });
     const update: Extract<AdmissionRequest, { kind: 'update' }> = {
-      ...{ kind: 'update', ...set, from: 3, to: 1, isTemplateChanged: false, strategy: 'OnDelete', relabels: [], via: 'patch' },
-      ...{ partition: 0, firstOrdinal: 0 },
+      kind: 'update',
+      ...set,
+      from: 3,
+      to: 1,
+      isTemplateChanged: false,
+      strategy: 'OnDelete',
+      relabels: [],
+      via: 'patch',
+      partition: 0,
+      firstOrdinal: 0,
     };
     expect(announcedByAgent(announced, update)).toBeDefined();
     const others = [
@@ -154,7 +162,13 @@ describe('an announced decrease', () => {
 
 describe('an update', () => {
   const update: Extract<AdmissionRequest, { kind: 'update' }> = {
-    ...{ kind: 'update', ...set, from: 3, to: 3, isTemplateChanged: false, strategy: 'RollingUpdate', via: 'update' },
+    kind: 'update',
+    ...set,
+    from: 3,
+    to: 3,
+    isTemplateChanged: false,
+    strategy: 'RollingUpdate',
+    via: 'update',
   };
   const rolling = (partition: number) => {
     const revisions = { currentRevision: 'rev-1', updateRevision: 'rev-2' };

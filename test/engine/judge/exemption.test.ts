@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmissionRequest } from '../../../engine/decision.ts';
-import { isExempt, passesUnjudged } from '../../../engine/judge/exemption.ts';
+import { failsOpen, isExempt } from '../../../engine/judge/exemption.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import { group } from '../../kit/groups.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
@@ -33,11 +33,11 @@ it('what is in namespaces that nobody looks after is not judged', () => {
 it('what cannot be judged passes when a refusal would do more harm', () => {
   const unjudged = { onlyGrows: false, isNamespaceEnding: false };
   for (const verb of ['update', 'scale', 'delete', 'evictPod'] as const) {
-    expect(passesUnjudged({ ...unjudged, verb })).toBe(false);
-    expect(passesUnjudged({ ...unjudged, verb, isNamespaceEnding: true })).toBe(true);
+    expect(failsOpen({ ...unjudged, verb })).toBe(false);
+    expect(failsOpen({ ...unjudged, verb, isNamespaceEnding: true })).toBe(true);
   }
-  expect(passesUnjudged({ ...unjudged, verb: 'deletePod' })).toBe(true);
-  expect(passesUnjudged({ ...unjudged, verb: 'scale', onlyGrows: true })).toBe(true);
+  expect(failsOpen({ ...unjudged, verb: 'deletePod' })).toBe(true);
+  expect(failsOpen({ ...unjudged, verb: 'scale', onlyGrows: true })).toBe(true);
 });
 
 it('everything passes in a namespace that is being deleted, and nothing more elsewhere', () => {

@@ -10,7 +10,14 @@ import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 const set = { namespace: 'mimir', statefulSet: 'ingester-zone-a', dryRun: false } as const;
 const relabel: Extract<AdmissionRequest, { kind: 'update' }> = {
-  ...{ kind: 'update', ...set, from: 3, to: 3, isTemplateChanged: false, strategy: 'OnDelete', relabels: ['rollout-group'], via: 'update' },
+  kind: 'update',
+  ...set,
+  from: 3,
+  to: 3,
+  isTemplateChanged: false,
+  strategy: 'OnDelete',
+  relabels: ['rollout-group'],
+  via: 'update',
 };
 const shrink: AdmissionRequest = { kind: 'scale', ...set, from: 3, to: 2, via: 'scale' };
 const eviction: AdmissionRequest = { kind: 'evictPod', namespace: 'mimir', pod: 'ingester-zone-a-1', dryRun: false };

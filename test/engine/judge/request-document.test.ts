@@ -9,8 +9,16 @@ import { snapshotOf } from '../../kit/snapshots.ts';
 const set = { namespace: 'mimir', statefulSet: 'ingester-zone-a', dryRun: false } as const;
 const pod = { namespace: 'mimir', pod: 'ingester-zone-a-1', dryRun: false } as const;
 const update: AdmissionRequest = {
-  ...{ kind: 'update', ...set, from: 3, to: 2, isTemplateChanged: true, strategy: 'RollingUpdate', via: 'apply' },
-  ...{ partition: 1, firstOrdinal: 2, relabels: ['team'] },
+  kind: 'update',
+  ...set,
+  from: 3,
+  to: 2,
+  isTemplateChanged: true,
+  strategy: 'RollingUpdate',
+  via: 'apply',
+  partition: 1,
+  firstOrdinal: 2,
+  relabels: ['team'],
 };
 const requests: readonly AdmissionRequest[] = [
   { kind: 'scale', ...set, from: 3, to: 2, via: 'scale' },

@@ -20,8 +20,17 @@ const approval: Hold = { rule: 'approval', fact: 'wave rest has 0 of 1 approvals
 
 function run(id: string, more: Partial<RunState> = {}): RunState {
   return {
-    ...{ id, kind: 'rollout', target: { a: id, b: id }, previous: { a: 'old', b: 'old' }, startedMs: Number(id.slice(1)) * 1000, wave: 0 },
-    ...{ waveStartedMs: 0, movableMs: 0, movableAsOfMs: 0, isMovable: true, outcome: 'running' },
+    id,
+    kind: 'rollout',
+    target: { a: id, b: id },
+    previous: { a: 'old', b: 'old' },
+    startedMs: Number(id.slice(1)) * 1000,
+    wave: 0,
+    waveStartedMs: 0,
+    movableMs: 0,
+    movableAsOfMs: 0,
+    isMovable: true,
+    outcome: 'running',
     ...more,
   };
 }
@@ -35,7 +44,15 @@ interface Look extends Partial<RunState> {
 
 function look({ id, lasting, place = 1, events = ['started', 'waiting', 'failed', 'completed'], ...more }: Look): Observation {
   const facts: RunFacts = {
-    ...{ ...group, run: run(id, more), goal: 'all new', percent: 0, pods: 6, updated: 0, available: 6, zones: [], isPatient: false },
+    ...group,
+    run: run(id, more),
+    goal: 'all new',
+    percent: 0,
+    pods: 6,
+    updated: 0,
+    available: 6,
+    zones: [],
+    isPatient: false,
     wave: { name: `w${place}`, place, count: 3 },
   };
   return { facts, atMs: 9_000_000, notify: [{ channel: 'sre', events }], ...(lasting === undefined ? {} : { lasting }) };

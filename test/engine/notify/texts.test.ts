@@ -20,17 +20,16 @@ function event(kind: NotedEvent['kind'], more: Partial<NotedEvent> = {}): NotedE
 
 function run(more: Partial<RunNotes> = {}): RunNotes {
   return {
-    ...{
-      key: 'r1',
-      id: 'r1',
-      kind: 'rollout',
-      target: {},
-      previous: {},
-      startedMs,
-      outcome: 'running',
-      goal: '300 pods on the new revision',
-    },
-    ...{ events: [event('started')], channels: {} },
+    key: 'r1',
+    id: 'r1',
+    kind: 'rollout',
+    target: {},
+    previous: {},
+    startedMs,
+    outcome: 'running',
+    goal: '300 pods on the new revision',
+    events: [event('started')],
+    channels: {},
     ...more,
   };
 }

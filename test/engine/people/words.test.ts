@@ -111,7 +111,9 @@ describe('the digest of what is approved', () => {
 
   it('of waves is the same whatever else the group says, and wherever it is written', () => {
     const elsewhere = group({
-      ...{ name: 'store', gates: [gate({ name: 'third' }), gate()], sources: { 'gates.errors': line(3) } },
+      name: 'store',
+      gates: [gate({ name: 'third' }), gate()],
+      sources: { 'gates.errors': line(3) },
       rollout: { waves: [canary, rest], strategy: 'partition', minIntervalMs: 5 },
     });
     expect([base, digestOfWaves(elsewhere)]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), base]);

@@ -15,7 +15,7 @@ import { judgePartitions, partitionedCase } from '../../kit/partition-cases.ts';
 import { judgePins, pinnedCase } from '../../kit/pinned-cases.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
 
-export interface Found {
+interface Found {
   readonly seed: number;
   readonly what: string;
 }
@@ -87,7 +87,7 @@ export function checkPartitions(firstSeed: number, groups: number, most = 5): Pr
   return { groups: seed - firstSeed, found, answers, replacements, scales: 0 };
 }
 
-export interface PinReport extends PropertyReport {
+interface PinReport extends PropertyReport {
   /** Whole runs that came to their end, with every pod at the update revision. */
   readonly ended: number;
 }
@@ -226,7 +226,12 @@ function askedOf(one: RandomCase): readonly Asked[] {
   const target = { namespace: group.namespace, statefulSet: set.name, dryRun: false };
   const change = { from: set.replicas, to: Math.max(0, set.replicas - 1) };
   const update: AdmissionRequest = {
-    ...{ kind: 'update', ...target, ...change, isTemplateChanged: false, strategy: set.updateStrategy, via: 'update' },
+    kind: 'update',
+    ...target,
+    ...change,
+    isTemplateChanged: false,
+    strategy: set.updateStrategy,
+    via: 'update',
   };
   const claim = { verb: 'scaleDown', zone: zone.name, uid: set.uid, ...change, atMs: snapshot.nowMs, epoch: 1 } as const;
   const announced = { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => ({ ...ledger, claims: [claim] })) };

@@ -56,7 +56,11 @@ describe('a published decision', () => {
     const claims = Array.from(
       { length: 7 },
       (_, ordinal): Claim => ({
-        ...{ verb: 'evictPod', zone: 'a', uid: `u${ordinal}`, ordinal, atMs: kitNowMs - 10_000 + ordinal },
+        verb: 'evictPod',
+        zone: 'a',
+        uid: `u${ordinal}`,
+        ordinal,
+        atMs: kitNowMs - 10_000 + ordinal,
         ...(ordinal === 6 ? { epoch: 1 } : { user: `user-${ordinal}` }),
       }),
     );

@@ -32,8 +32,14 @@ describe('published readings of metric inputs', () => {
   it('are those that a rule reads which binds the group, with source and age', () => {
     expect(publish([reading]).metrics).toEqual([
       {
-        ...{ namespace: 'mimir', policy: 'safety', input: 'queue', source: 'prod', question: expect.stringMatching(/^[0-9a-f]{16}$/) },
-        ...{ maxAgeMs: 2 * minuteMs, value: 12, atMs: kitNowMs - minuteMs },
+        namespace: 'mimir',
+        policy: 'safety',
+        input: 'queue',
+        source: 'prod',
+        question: expect.stringMatching(/^[0-9a-f]{16}$/),
+        maxAgeMs: 2 * minuteMs,
+        value: 12,
+        atMs: kitNowMs - minuteMs,
       },
     ]);
     expect(publish([reading], [policy({ ...safety, targets: { groups: ['store'] } })]).metrics).toBeUndefined();

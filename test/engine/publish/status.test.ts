@@ -47,7 +47,10 @@ describe('the status of a group', () => {
     const published = publishedDecision({ group: one, decision, snapshot, atMs: snapshot.nowMs, unenforced: 'rules were changed' });
     const status = groupStatus(published);
     expect(status.conditions.at(-1)).toMatchObject({
-      ...{ type: 'Enforced', status: 'False', reason: 'RegistrationChanged', message: 'rules were changed' },
+      type: 'Enforced',
+      status: 'False',
+      reason: 'RegistrationChanged',
+      message: 'rules were changed',
     });
     expect(rolloutGroupStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
     expect(conditionsOf({})).toHaveLength(3);

@@ -11,8 +11,17 @@ const held = group({ rollout: { strategy: 'pinned' } });
 const whole: PartingQuestion['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
 const updated = { revision: newRevision };
 const running: RunState = {
-  ...{ id: 'r', kind: 'rollout', target: {}, previous: {}, startedMs: 0, wave: 0, waveStartedMs: 0 },
-  ...{ movableMs: 0, movableAsOfMs: 0, isMovable: true, outcome: 'running' },
+  id: 'r',
+  kind: 'rollout',
+  target: {},
+  previous: {},
+  startedMs: 0,
+  wave: 0,
+  waveStartedMs: 0,
+  movableMs: 0,
+  movableAsOfMs: 0,
+  isMovable: true,
+  outcome: 'running',
 };
 
 /** Three zones whose pods are outdated and held. */

@@ -19,7 +19,8 @@ function ask(
     rule: 'approval',
     approval: { count: 1, from: ['oncall'], ...approval },
     subject: { wave: 'canary' },
-    ...{ digest, source: line(1) },
+    digest,
+    source: line(1),
     ...asked,
   });
 }
@@ -27,7 +28,8 @@ function ask(
 const by = (user: string, overrides: Partial<IntentView> = {}) =>
   intent({
     name: `by-${user}`,
-    ...{ wave: 'canary', digest },
+    wave: 'canary',
+    digest,
     requestedBy: { user, groups: ['oncall'], atMs: ago(minuteMs) },
     ...overrides,
   });
@@ -54,7 +56,8 @@ describe('an approval', () => {
       outcome: 'wait',
       fact: '1 of 2 approvals from oncall or lead',
       limit: '2 from oncall or lead',
-      ...{ source: line(1), digest },
+      source: line(1),
+      digest,
     });
   });
 
@@ -121,7 +124,8 @@ describe('an approval', () => {
       outcome: 'unknown',
       fact: '0 of 1 approvals, and 2 without an identity, which only the webhook can stamp',
       limit: '1',
-      ...{ source: line(1), digest },
+      source: line(1),
+      digest,
     });
     expect(ask({}, [anonymous('x'), by('kim')])).toMatchObject({ outcome: 'ok' });
   });
@@ -135,7 +139,8 @@ describe('an approval', () => {
       rule: 'approval',
       outcome: 'unknown',
       fact: '0 of 1 approvals from oncall, and 1 whose time (spec.requestedBy.at) is still to come, or comes of a clock that is ahead',
-      ...{ ...one, digest },
+      ...one,
+      digest,
     });
     expect(ask({}, [ahead('kim', 30_001)])).toMatchObject({ outcome: 'unknown' });
     expect(ask({}, [ahead('kim', 30_000)])).toMatchObject({ outcome: 'ok', fact: 'approved by kim' });

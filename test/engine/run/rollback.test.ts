@@ -22,12 +22,22 @@ const soaking = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: h
 
 /** A run to the new revision that failed a minute ago. */
 const failed = runOf({
-  ...{ target: both(newRevision), previous: both(oldRevision), outcome: 'failed', failure: 'gate errors', failedMs: ago(minuteMs) },
+  target: both(newRevision),
+  previous: both(oldRevision),
+  outcome: 'failed',
+  failure: 'gate errors',
+  failedMs: ago(minuteMs),
 });
 /** What became of it: every pod went back, while the StatefulSets still name the new revision. */
 const rolledBack = runOf({
-  ...{ id: 'run-2', kind: 'rollback', target: both(oldRevision), previous: both(newRevision), wave: 2, outcome: 'completed' },
-  ...{ completedMs: ago(minuteMs), rolledBack: { revisions: both(newRevision), because: 'gate errors' } },
+  id: 'run-2',
+  kind: 'rollback',
+  target: both(oldRevision),
+  previous: both(newRevision),
+  wave: 2,
+  outcome: 'completed',
+  completedMs: ago(minuteMs),
+  rolledBack: { revisions: both(newRevision), because: 'gate errors' },
 });
 /** As after a whole zone had moved: Kubernetes takes the revision that failed for the current one. */
 const moved: StatefulSetOverrides = { status: { currentRevision: newRevision, updateRevision: newRevision } };
@@ -191,7 +201,10 @@ describe('a revision that was rolled back', () => {
     const lastOf = (run: RunState) => {
       const { snapshot } = question({ ...calm, run, a: moved, pods: { a: isBack } });
       const grown = afterwards(createWorld(snapshot, defaultAssumptions, 'p50'), {
-        ...{ kind: 'setReplicas', namespace: 'mimir', statefulSet: 'ingester-zone-a', replicas: 4 },
+        kind: 'setReplicas',
+        namespace: 'mimir',
+        statefulSet: 'ingester-zone-a',
+        replicas: 4,
       });
       return podIn(grown, 'ingester-zone-a-3').revision;
     };
@@ -204,8 +217,14 @@ describe('a revision that was rolled back', () => {
   ] as const)('is guarded from %s', (_, change) => {
     const { snapshot } = question({ ...calm, a: moved, pods: { a: isBack } });
     const request: AdmissionRequest = {
-      ...{ kind: 'update', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 3, isTemplateChanged: false },
-      ...{ via: 'patch', dryRun: false },
+      kind: 'update',
+      namespace: 'mimir',
+      statefulSet: 'ingester-zone-a',
+      from: 3,
+      to: 3,
+      isTemplateChanged: false,
+      via: 'patch',
+      dryRun: false,
       ...change,
     };
     expect(judge(snapshot, request)).toMatchObject({ outcome: 'deny' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { unmoved, waveProgress } from '../../../engine/run/run.ts';
+import { revertProgress, waveProgress } from '../../../engine/run/run.ts';
 import type { RunState } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
@@ -67,22 +67,22 @@ describe('a run whose replacements were all refused', () => {
 
   it('is where it was', () => {
     const moved = { ...before, openZone: 'b', lastDisruptionMs: kitNowMs, inFlightSinceMs: kitNowMs };
-    expect(unmoved(moved, before)).toEqual(before);
+    expect(revertProgress(moved, before)).toEqual(before);
   });
 
   it('keeps since when pods are down for another reason', () => {
     const moved = { ...before, lastDisruptionMs: kitNowMs, inFlightSinceMs: ago(minuteMs) };
-    expect(unmoved(moved, before)).toEqual({ ...before, inFlightSinceMs: ago(minuteMs) });
+    expect(revertProgress(moved, before)).toEqual({ ...before, inFlightSinceMs: ago(minuteMs) });
   });
 
   it('has not begun the wave that it had come to, whatever the clock did', () => {
     const ahead = { ...before, lastDisruptionMs: kitNowMs + hourMs };
     const moved = { ...before, wave: 1, waveStartedMs: kitNowMs, openZone: 'b', lastDisruptionMs: kitNowMs };
-    expect(unmoved(moved, ahead)).toMatchObject({ wave: 1, lastDisruptionMs: kitNowMs - 1, openZone: 'a' });
+    expect(revertProgress(moved, ahead)).toMatchObject({ wave: 1, lastDisruptionMs: kitNowMs - 1, openZone: 'a' });
   });
 
   it('is a run all the same when it is new, with its zone open and nothing replaced', () => {
     const moved = { ...runOf({ id: 'new', startedMs: kitNowMs, waveStartedMs: kitNowMs }), openZone: 'c', lastDisruptionMs: kitNowMs };
-    expect(unmoved(moved, undefined)).toEqual({ ...withoutOptional(moved), openZone: 'c' });
+    expect(revertProgress(moved, undefined)).toEqual({ ...withoutOptional(moved), openZone: 'c' });
   });
 });

@@ -163,7 +163,10 @@ describe('doctor', () => {
       'a webhook that nobody can answer',
       {
         registration: {
-          ...{ areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] },
+          areThere: true,
+          services: [],
+          problems: [],
+          namespaces: [{ name: 'mimir', isOptedIn: true }],
           unanswered: [{ message: 'Service a/b does not exist', isNeeded: true }],
         },
       },

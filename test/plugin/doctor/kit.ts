@@ -57,6 +57,6 @@ export function isWrong({ verdict }: CheckResult): boolean {
   return verdict !== 'ok';
 }
 
-export function line({ check, verdict, message, code }: CheckResult): string {
+function line({ check, verdict, message, code }: CheckResult): string {
   return `${verdict} ${check} ${code ?? '-'} ${message}`;
 }

@@ -13,19 +13,25 @@ const basicAuth = { username: key('user'), password: key('password') };
 const objects = {
   metricsources: [
     {
-      ...{ apiVersion, kind: 'MetricSource', metadata: { name: 'prod', namespace } },
+      apiVersion,
+      kind: 'MetricSource',
+      metadata: { name: 'prod', namespace },
       spec: { prometheus: { url: 'https://prometheus', basicAuth }, usableFrom },
     },
   ],
   notificationchannels: [
     {
-      ...{ apiVersion, kind: 'NotificationChannel', metadata: { name: 'sre', namespace } },
+      apiVersion,
+      kind: 'NotificationChannel',
+      metadata: { name: 'sre', namespace },
       spec: { slack: { token: key('token', 'slack'), channel: 'C0123456789' }, usableFrom },
     },
   ],
 };
 const secret = (name: string, keys: readonly string[]) => ({
-  ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace } },
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name, namespace },
   data: Object.fromEntries(keys.map((one) => [one, Buffer.from('hunter2').toString('base64')])),
 });
 

@@ -101,7 +101,9 @@ describe('applying', () => {
 
 describe('a template that undo has patched', () => {
   const owned = (...[manager, field]: readonly [string, string]) => ({
-    ...{ reason: 'FieldManagerConflict', message: `conflict with "${manager}" using apps/v1`, field },
+    reason: 'FieldManagerConflict',
+    message: `conflict with "${manager}" using apps/v1`,
+    field,
   });
   const ours = owned('kubectl-rollout_group', '.spec.template.spec.containers[name="x"].image');
   const refusing = (...causes: readonly object[]): Answer => {

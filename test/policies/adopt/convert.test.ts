@@ -16,7 +16,9 @@ describe('conversion', () => {
   it('gives the same whatever the order of what it reads', () => {
     const texts = [...originals, phased(), statefulSetText(), rollout(), phased({ name: 'rival' })];
     const meant = ({ groups, documents, statefulSets, findings }: ReturnType<typeof converted>) => ({
-      ...{ groups, documents, statefulSets },
+      groups,
+      documents,
+      statefulSets,
       findings: findings.map(({ code, object, message }) => `${code} ${object} ${message}`).sort(),
     });
     const inOrder = (order: readonly string[]) =>

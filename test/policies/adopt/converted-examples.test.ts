@@ -56,7 +56,10 @@ describe('examples/phased-rollout', () => {
 
   it('lets the first pod go after four answers in a row that had a series, and never for three, an empty one or an error', () => {
     const held = outdatedStatefulSet({
-      ...{ namespace: 'payments', name: 'ledger', updateStrategy: 'RollingUpdate', partition: holdingPartition },
+      namespace: 'payments',
+      name: 'ledger',
+      updateStrategy: 'RollingUpdate',
+      partition: holdingPartition,
     });
     const nowMs = kitNowMs;
     const snapshot = snapshotOf({ groups: bundle.groups, statefulSets: [held] });

@@ -16,7 +16,7 @@ export function said({ findings }: Pick<Conversion, 'findings'>): readonly strin
   return findings.map(({ code, line, column, message }) => `${code} ${line}:${column} ${message}`);
 }
 
-export interface PhasedText {
+interface PhasedText {
   readonly name?: string;
   readonly spec?: string;
   readonly check?: string;

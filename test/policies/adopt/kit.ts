@@ -2,7 +2,7 @@
 import { adoptGroups } from '../../../policies/adopt/adopt.ts';
 import type { RolloutGroup } from '../../../policies/schema/kinds.ts';
 
-export interface MemberText {
+interface MemberText {
   readonly name?: string;
   readonly namespace?: string;
   readonly group?: string;
@@ -32,7 +32,7 @@ export function statefulSet({
   };
 }
 
-export type AdoptedZone = NonNullable<RolloutGroup['spec']['members']['zones']>[number];
+type AdoptedZone = NonNullable<RolloutGroup['spec']['members']['zones']>[number];
 
 /** Zone a as adopted beside a plain zone b, and what was found about it, as `code field`. */
 export function adoptZone(text: MemberText): { readonly zone: AdoptedZone | undefined; readonly findings: readonly string[] } {

@@ -38,7 +38,10 @@ describe('a PhasedRollout', () => {
     expect(gate).toMatchObject({
       prometheus: { source: 'prom', query: 'count(rate(errors[5m]) < 0.1)' },
       pass: { '>=': [{ var: 'value' }, 1] },
-      ...{ noData: 'fail', onError: 'hold', failureLimit: 0, mode: 'enforce' },
+      noData: 'fail',
+      onError: 'hold',
+      failureLimit: 0,
+      mode: 'enforce',
     });
   });
 
@@ -197,7 +200,8 @@ describe('the credentials of a PhasedRollout', () => {
     });
     const { findings } = convertedPhased({ query: secret }, statefulSetText(), { 'shop/auth': ['token'] });
     expect(findings.find(({ code }) => code === 'RG7004')).toMatchObject({
-      ...{ line: 10, column: 18 },
+      line: 10,
+      column: 18,
       message: 'the agent reads Secrets of its own namespace alone: the MetricSource names shop-auth there',
       hint: "copy the Secret shop/auth as shop-auth into the agent's namespace",
     });

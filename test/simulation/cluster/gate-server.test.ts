@@ -9,7 +9,9 @@ const question = { source: gateSource, query: gateQuery, process: 'a1' };
 function server(gate: 'passing' | 'flipping', seed = 1) {
   const time = { nowMs: 0 };
   const gateServer = createGateServer({
-    ...{ gate, seed, flipsUntilMs: 400_000 },
+    gate,
+    seed,
+    flipsUntilMs: 400_000,
     nowMs: () => time.nowMs,
     wallMs: () => runStartMs + time.nowMs,
   });

@@ -22,7 +22,12 @@ const base: GroupShape = {
 const every: readonly GroupShape[] = (['native', 'adopted'] as const).flatMap((kind) =>
   (['own', 'leader', 'mirror', 'delayedMirror'] as const).flatMap((replicas) =>
     [1, 3, 5].map((zones) => ({
-      ...{ ...base, kind, replicas, zones, betweenZonesSeconds: 45, delaySeconds: 90 },
+      ...base,
+      kind,
+      replicas,
+      zones,
+      betweenZonesSeconds: 45,
+      delaySeconds: 90,
       maxUnavailable: zones === 5 ? ('34%' as const) : 1,
       rotateBy: kind === 'native' && zones === 3 ? ('evict' as const) : ('delete' as const),
     })),

@@ -74,7 +74,13 @@ export function newWorld(
   };
   const run = (ms: number): Promise<void> => scheduler.runUntil(scheduler.nowMs() + ms);
   return {
-    ...{ cluster, server, commits, told, run, pods, set },
+    cluster,
+    server,
+    commits,
+    told,
+    run,
+    pods,
+    set,
     nowMs: scheduler.nowMs,
     eventCount: scheduler.eventCount,
     until: async (isSo) => {

@@ -26,7 +26,7 @@ export function modelTarget(seed: number): Target {
 }
 
 /** `settle` lets everything happen that is on its way. */
-export function targetOf(server: Pick<ModelServer, 'handle' | 'watch'>, settle: () => Promise<void>): Target {
+function targetOf(server: Pick<ModelServer, 'handle' | 'watch'>, settle: () => Promise<void>): Target {
   return {
     ask: async (request) => {
       const answer = server.handle(requestOf(request));

@@ -35,7 +35,7 @@ export interface Reply {
 }
 
 /** A stream that is being read. */
-export interface OpenStream {
+interface OpenStream {
   /** What the server said instead of a stream, when its status is not 200. */
   readonly refusal?: Reply;
   readonly close: () => void;

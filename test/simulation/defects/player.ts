@@ -25,7 +25,7 @@ export interface Player {
   readonly close: () => Promise<void>;
 }
 
-export interface PlayerOptions {
+interface PlayerOptions {
   /** By the clock on the wall, for one scenario. */
   readonly limitMs?: number;
 }

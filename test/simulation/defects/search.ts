@@ -7,7 +7,7 @@ import { bundled } from './bundle.ts';
 import type { Defect } from './defect.ts';
 import { foundBy, type Played, type Player, startPlayer } from './player.ts';
 
-export interface SearchOptions {
+interface SearchOptions {
   /** The first seed. */
   readonly from: number;
   /** How many are tried. */
@@ -30,7 +30,7 @@ export interface Search {
 }
 
 /** Whether the sources as they are pass a scenario; remembered, since every defect is looked for with the same seeds. */
-export interface Reference {
+interface Reference {
   readonly isFine: (scenario: Scenario) => Promise<boolean>;
   readonly close: () => Promise<void>;
 }

@@ -20,7 +20,11 @@ function world(gate: 'passing' | 'none' = 'passing') {
   const found: string[] = [];
   let revision = 0;
   const scene: Scene = {
-    ...{ nowMs: () => 0, namespace: 'mimir', statefulSets, agentUser: 'agent', list: () => [] },
+    nowMs: () => 0,
+    namespace: 'mimir',
+    statefulSets,
+    agentUser: 'agent',
+    list: () => [],
     group: { ...quietScenario.group, ...(gate === 'none' ? {} : { gate }) },
     get: (_resource, _namespace, name) => object('StatefulSet', name, { status: { updateRevision: 'new' } }),
     violated: (invariant, message) => found.push(`${invariant} ${message}`),

@@ -10,8 +10,8 @@ import type { GroupShape } from '../../../simulation/scenario.ts';
 import type { Actor, Answered, Commit, Json, ModelObject } from '../../../simulation/server/request.ts';
 import { group } from '../../kit/groups.ts';
 
-export const namespace = 'mimir';
-export const sets = ['ing-a', 'ing-b', 'ing-c'] as const;
+const namespace = 'mimir';
+const sets = ['ing-a', 'ing-b', 'ing-c'] as const;
 const setResource = 'statefulsets.apps';
 /** The group as an agent reads it. */
 export const definition: GroupDefinition = group({ zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ing-${name}` })) });
@@ -33,7 +33,7 @@ const shape: GroupShape = {
   startMs: 5000,
 };
 
-export interface ClaimText {
+interface ClaimText {
   readonly verb: 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
   readonly zone: string;
   readonly uid: string;

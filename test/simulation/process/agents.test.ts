@@ -43,7 +43,14 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
   });
   let touches = 0;
   const agents = startAgents({
-    ...{ scenario: { seed, agents: 2 }, scheduler, server, frontEnds, faults, namespace, policies, podAnswer },
+    scenario: { seed, agents: 2 },
+    scheduler,
+    server,
+    frontEnds,
+    faults,
+    namespace,
+    policies,
+    podAnswer,
     podCalled: () => undefined,
     touch: (request) => {
       touches += 1;
@@ -54,7 +61,12 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
     ...rest,
   });
   return {
-    ...{ scheduler, cluster, agents, changes, writes, trace: trace.hash },
+    scheduler,
+    cluster,
+    agents,
+    changes,
+    writes,
+    trace: trace.hash,
     holder: () => {
       const spec = server.get('leases.coordination.k8s.io', agentNamespace, leaseName)?.['spec'];
       return (spec as { readonly holderIdentity?: unknown } | undefined)?.holderIdentity;
@@ -207,8 +219,17 @@ describe('what nobody in the agent had thought of', () => {
 
 describe('agents under faults', () => {
   const rates = {
-    ...{ F1: 0.05, F2: 0.05, F3: 0.02, F4: 0.05, F5: 0.05, F6: 0.02 },
-    ...{ F7: 0.01, F8: 0.03, F9: 0.001, F11: 0.01, F12: 0.01 },
+    F1: 0.05,
+    F2: 0.05,
+    F3: 0.02,
+    F4: 0.05,
+    F5: 0.05,
+    F6: 0.02,
+    F7: 0.01,
+    F8: 0.03,
+    F9: 0.001,
+    F11: 0.01,
+    F12: 0.01,
   };
   const run = async (seed: number, source: Faults) => {
     let isOver = false;
@@ -229,7 +250,10 @@ describe('agents under faults', () => {
     for (const seed of [1, 2, 3]) {
       const first = await run(seed, drawnFaults(seed, rates));
       expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({
-        ...{ seed, isRolled: true, leaks: [], defects: [] },
+        seed,
+        isRolled: true,
+        leaks: [],
+        defects: [],
       });
       for (const kind of Object.keys(first.counts)) seen.add(kind);
       if (seed !== 1) continue;

@@ -90,8 +90,15 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
   const asked: GateAnswered[] = [];
   const trace = createTrace();
   const agents = startAgents({
-    ...{ scenario: { seed, agents: 2 }, scheduler, server: memory.server, frontEnds: 1, faults, namespace: 'mimir' },
-    ...{ podAnswer: () => undefined, podCalled: () => undefined, touch: () => undefined },
+    scenario: { seed, agents: 2 },
+    scheduler,
+    server: memory.server,
+    frontEnds: 1,
+    faults,
+    namespace: 'mimir',
+    podAnswer: () => undefined,
+    podCalled: () => undefined,
+    touch: () => undefined,
     gateServer: gateServerOf(scheduler, { gate, seed, answered: (answer) => asked.push(answer) }),
     note: (...parts) => trace.note(scheduler.nowMs(), ...parts),
   });
@@ -109,7 +116,13 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
     return leaks;
   };
   return {
-    ...{ scheduler, memory, agents, asked, updated, end, trace: trace.hash },
+    scheduler,
+    memory,
+    agents,
+    asked,
+    updated,
+    end,
+    trace: trace.hash,
     rollAll: () => {
       for (const zone of zones) memory.workloads.setImage(setName(zone), 'app:2');
     },
@@ -184,7 +197,10 @@ describe('agents with a gated group', () => {
     for (const seed of [1, 2, 3, 4]) {
       const first = await run(seed, drawnFaults(seed, rates));
       expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({
-        ...{ seed, isRolled: true, leaks: [], defects: [] },
+        seed,
+        isRolled: true,
+        leaks: [],
+        defects: [],
       });
       expect((await run(seed, placedFaults(first.placed))).hash).toBe(first.hash);
     }

@@ -136,7 +136,9 @@ describe('a watch through the network', () => {
 
 describe('the opening of a watch', () => {
   const opening = (fault: Extract<PlacedFault, { port: 'request' }>['fault']): PlacedFault => ({
-    ...{ at: 'a1/watch.pods.watch#1', port: 'request', fault },
+    at: 'a1/watch.pods.watch#1',
+    port: 'request',
+    fault,
   });
 
   it('whose answer is lost leaves no watch behind at the server', async () => {

@@ -19,7 +19,7 @@ export interface OpenWatch {
 }
 
 /** Takes note of what arrives, and answers 200 with the number of the request. */
-export function noteServer(scheduler: Pick<Scheduler, 'nowMs'>) {
+function noteServer(scheduler: Pick<Scheduler, 'nowMs'>) {
   const arrived: { readonly atMs: number; readonly request: ModelRequest; readonly frontEnd: number }[] = [];
   const watches: OpenWatch[] = [];
   const touched: string[] = [];
@@ -47,12 +47,21 @@ export function newLife(scheduler: Scheduler, faults: Faults, { name = 'a1', see
   const changes: string[] = [];
   const machine = createMachineClock(scheduler, rate);
   const time = createProcessTime({
-    ...{ scheduler, machine, holds, seed, name },
+    scheduler,
+    machine,
+    holds,
+    seed,
+    name,
     onPaused: () => changes.push(`paused at ${scheduler.nowMs()}`),
     onResumed: () => changes.push(`resumed at ${scheduler.nowMs()}`),
   });
   const life: Life = {
-    ...{ name, seed, scheduler, time, holds, faults },
+    name,
+    seed,
+    scheduler,
+    time,
+    holds,
+    faults,
     places: createPlaces(name, scheduler),
     crash: (restartAfterMs) => {
       changes.push(`died at ${scheduler.nowMs()} for ${restartAfterMs}`);
@@ -85,8 +94,15 @@ export function memoryServer(scheduler: Scheduler) {
       writes.push(`${request.actor.process} ${request.actor.site} ${request.method} ${pathname.split('/').slice(-2).join('/')}`);
     }
     const served: ServedRequest = {
-      ...{ method: request.method, path: request.path, isStream, pathname, query: new URLSearchParams(query), json },
-      ...{ timeoutMs: 30_000, site: request.actor.site ?? '', sentAtMs: request.actor.sentAtMs ?? 0 },
+      method: request.method,
+      path: request.path,
+      isStream,
+      pathname,
+      query: new URLSearchParams(query),
+      json,
+      timeoutMs: 30_000,
+      site: request.actor.site ?? '',
+      sentAtMs: request.actor.sentAtMs ?? 0,
       ...(request.contentType === undefined ? {} : { contentType: request.contentType }),
     };
     return api.serve(served);

@@ -45,8 +45,15 @@ describe('a call of a pod', () => {
     ]);
     expect(heard).toEqual([
       {
-        ...{ process: 'a1', atMs: expect.any(Number), sentAtMs: 0, namespace: 'mimir', pod: 'ingester-zone-a-2', uid: 'uid-1' },
-        ...{ method: 'POST', path: '/ingester/prepare-delayed-downscale?x=1', reportedMs: 0 },
+        process: 'a1',
+        atMs: expect.any(Number),
+        sentAtMs: 0,
+        namespace: 'mimir',
+        pod: 'ingester-zone-a-2',
+        uid: 'uid-1',
+        method: 'POST',
+        path: '/ingester/prepare-delayed-downscale?x=1',
+        reportedMs: 0,
       },
     ]);
     expect(heard[0]?.atMs).toBeGreaterThan(0);

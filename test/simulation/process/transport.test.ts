@@ -6,7 +6,10 @@ import { createTransport, verbOf } from '../../../simulation/process/transport.t
 import { lifeWith, nowOnly } from './memory-server.ts';
 
 const deletion: KubernetesRequest = {
-  ...{ method: 'DELETE', path: '/api/v1/namespaces/mimir/pods/ingester-zone-a-0', timeoutMs: 5_000, site: 'act.deletePod' },
+  method: 'DELETE',
+  path: '/api/v1/namespaces/mimir/pods/ingester-zone-a-0',
+  timeoutMs: 5_000,
+  site: 'act.deletePod',
   body: '{"preconditions":{"uid":"1"}}',
 };
 const at = (fault: RequestFault, count = 1): PlacedFault => ({ at: `a1/act.deletePod#${count}`, port: 'request', fault });
@@ -51,7 +54,11 @@ describe('a request through the network', () => {
     expect(atMs).toBeGreaterThanOrEqual(1);
     expect(atMs).toBeLessThanOrEqual(30);
     expect(request).toEqual({
-      ...{ method: 'DELETE', path: deletion.path, body: deletion.body, contentType: 'application/json', accept: 'text/plain' },
+      method: 'DELETE',
+      path: deletion.path,
+      body: deletion.body,
+      contentType: 'application/json',
+      accept: 'text/plain',
       actor: {
         user: 'agent',
         process: 'a1',

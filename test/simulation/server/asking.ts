@@ -10,7 +10,7 @@ export interface Reply {
 }
 
 /** The fields of answers that tests look at. */
-export interface ReplyBody extends Json {
+interface ReplyBody extends Json {
   readonly kind?: string;
   readonly reason?: string;
   readonly message?: string;
@@ -21,12 +21,12 @@ export interface ReplyBody extends Json {
   readonly status?: unknown;
 }
 
-export interface WatchEvent {
+interface WatchEvent {
   readonly type: string;
   readonly object: ReplyBody;
 }
 
-export interface Following {
+interface Following {
   readonly events: readonly WatchEvent[];
   /** `TYPE name` of each event. */
   readonly told: () => readonly string[];
@@ -48,14 +48,14 @@ export interface Asking {
   readonly advance: (durationMs: number) => Promise<void>;
 }
 
-export interface AskOptions {
+interface AskOptions {
   readonly contentType?: string;
   readonly accept?: string;
   readonly frontEnd?: number;
 }
 
 export const actor = { user: 'jane' };
-export const startMs: number = Date.UTC(2026, 0, 15, 12);
+const startMs: number = Date.UTC(2026, 0, 15, 12);
 
 export const paths = {
   configMaps: '/api/v1/namespaces/one/configmaps',

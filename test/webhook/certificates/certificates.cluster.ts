@@ -50,11 +50,18 @@ async function connect({ client, identityOf }: ControlPlane, namespace: string):
 
 function start(env: WebhookEnv, namespace: string): Certificates {
   const certificates = startCertificates({
-    ...{ env, namespace, randomBytes },
+    env,
+    namespace,
+    randomBytes,
     files: { read: () => Promise.reject(new Error('no files')), watch: () => () => undefined },
     certificate: {
-      ...{ kind: 'self-signed', secretName: 'certificate', service: 'operator', clusterDomain: 'cluster.local.' },
-      ...{ organization: 'Example', lifetimeMs: 86_400_000, injectsAuthority: true },
+      kind: 'self-signed',
+      secretName: 'certificate',
+      service: 'operator',
+      clusterDomain: 'cluster.local.',
+      organization: 'Example',
+      lifetimeMs: 86_400_000,
+      injectsAuthority: true,
     },
   });
   onTestFinished(() => certificates.stop());
@@ -65,7 +72,9 @@ function configuration(name: string, namespace: string) {
   const entry = {
     clientConfig: { service: { name: 'operator', namespace, path: '/x' } },
     rules: [{ apiGroups: ['nobody.example'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nothings'] }],
-    ...{ sideEffects: 'None', admissionReviewVersions: ['v1'], failurePolicy: 'Ignore' },
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+    failurePolicy: 'Ignore',
   };
   const labels = { 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': namespace };
   return { metadata: { name, labels }, webhooks: ['a', 'b'].map((one) => ({ name: `${one}.${name}.grafana.com`, ...entry })) };

@@ -32,7 +32,10 @@ function given({ caFile }: { readonly caFile?: string } = {}) {
   const open = (): FileSource =>
     openFileSource({
       env: { clock: env.clock, timers: env.timers, log: { debug: note, info: note, warn: note, error: note } },
-      ...{ files: port, certFile: 'cert', keyFile: 'key', caFile },
+      files: port,
+      certFile: 'cert',
+      keyFile: 'key',
+      caFile,
     });
   return { env, files, watchers, log, put, open, nowMs: env.clock.nowMs() };
 }
@@ -162,7 +165,9 @@ it('files of a mounted Secret, which are links that are swapped, are followed', 
       },
       log: silent,
     },
-    ...{ files: certificateFiles, certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') },
+    files: certificateFiles,
+    certFile: join(folder, 'tls.crt'),
+    keyFile: join(folder, 'tls.key'),
   });
   const changed = (): Promise<void> => new Promise((resolve) => void source.onChange(resolve));
   try {

@@ -27,14 +27,14 @@ export const mutating = 'mutatingwebhookconfigurations.admissionregistration.k8s
 
 const jane = { user: 'jane' };
 
-export interface LogLine {
+interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
   readonly fields: LogFields;
 }
 
 /** What a test may do to requests before they reach the server; undefined lets one pass. */
-export type Interference = (request: ServedRequest) => Served | Promise<Served | undefined> | undefined;
+type Interference = (request: ServedRequest) => Served | Promise<Served | undefined> | undefined;
 
 export interface World {
   readonly env: VirtualEnv;
@@ -58,7 +58,7 @@ export interface World {
   readonly certificates: (options?: Partial<SelfSigned> & { readonly seed?: number }) => Certificates;
 }
 
-export interface ConfigurationOptions {
+interface ConfigurationOptions {
   readonly resource?: string;
   readonly entries?: readonly Json[];
   readonly labels?: Readonly<Record<string, string>>;
@@ -82,7 +82,10 @@ export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
   const sink = { debug: written('debug'), info: written('info'), warn: written('warn'), error: written('error') };
   const cut = new Set<number>();
   const processEnv = (own: number): WebhookEnv => ({
-    ...{ clock: env.clock, timers: env.timers, kubernetes: reachable(env.kubernetes, () => !cut.has(own)), log: sink },
+    clock: env.clock,
+    timers: env.timers,
+    kubernetes: reachable(env.kubernetes, () => !cut.has(own)),
+    log: sink,
     random: randomFrom(seed * 1000 + own).next,
     pods: { call: () => Promise.reject(new Error('no pod is called')) },
   });
@@ -90,7 +93,10 @@ export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
   const configured = (name: string, resource = validating): readonly Json[] =>
     (server.get(resource, '', name)?.['webhooks'] ?? []) as Json[];
   return {
-    ...{ env, server, log, secret },
+    env,
+    server,
+    log,
+    secret,
     calls: () =>
       env.requests.filter(({ site, isStream }) => !isStream && !site.endsWith('.list')).map(({ method, site }) => `${method} ${site}`),
     cut: (own, isCut) => void (isCut ? cut.add(own) : cut.delete(own)),
@@ -115,16 +121,28 @@ export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
       configured(name, resource).map(({ clientConfig }) => decoded((clientConfig as { readonly caBundle?: string }).caBundle)),
     keeper: ({ seed: own = 1, ...options } = {}) =>
       keepSecret({
-        ...{ env: processEnv(own), namespace: 'one', name: secretName, organization: 'Example', lifetimeMs: 10 * dayMs },
-        ...{ names: ['operator.one.svc', 'operator.one'], neededNames: ['operator.one.svc'], randomBytes: countingBytes(own * 16) },
+        env: processEnv(own),
+        namespace: 'one',
+        name: secretName,
+        organization: 'Example',
+        lifetimeMs: 10 * dayMs,
+        names: ['operator.one.svc', 'operator.one'],
+        neededNames: ['operator.one.svc'],
+        randomBytes: countingBytes(own * 16),
         ...options,
       }),
     certificates: ({ seed: own = 1, ...options } = {}) =>
       startCertificates({
-        ...{ env: processEnv(own), namespace: 'one', randomBytes: countingBytes(own * 16) },
+        env: processEnv(own),
+        namespace: 'one',
+        randomBytes: countingBytes(own * 16),
         files: { read: () => Promise.reject(new Error('no files')), watch: () => () => undefined },
         certificate: {
-          ...{ kind: 'self-signed', secretName, organization: 'Example', lifetimeMs: 10 * dayMs, injectsAuthority: true },
+          kind: 'self-signed',
+          secretName,
+          organization: 'Example',
+          lifetimeMs: 10 * dayMs,
+          injectsAuthority: true,
           ...service,
           ...options,
         },
@@ -151,7 +169,9 @@ function reachable({ request, stream }: KubernetesHttp, isSo: () => boolean): Ku
 function answerOf(server: ModelServer, request: ServedRequest): Served {
   const { method, path, contentType, body } = request;
   const asked = {
-    ...{ method, path, actor: { user: 'operator', site: request.site } },
+    method,
+    path,
+    actor: { user: 'operator', site: request.site },
     ...(contentType === undefined ? {} : { contentType }),
     ...(body === undefined ? {} : { body }),
   };

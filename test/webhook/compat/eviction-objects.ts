@@ -2,7 +2,7 @@
 
 type Json = Readonly<Record<string, unknown>>;
 
-export const longAgo = '2026-01-15T09:00:00Z';
+const longAgo = '2026-01-15T09:00:00Z';
 
 /** A ZoneAwarePodDisruptionBudget over the label `rollout-group=ingester`. */
 export function budgetObject(spec: Json = { maxUnavailable: 1 }, name = 'ingester-rollout'): Json {
@@ -14,7 +14,7 @@ export function budgetObject(spec: Json = { maxUnavailable: 1 }, name = 'ingeste
   };
 }
 
-export interface SetFacts {
+interface SetFacts {
   readonly name: string;
   readonly replicas?: number;
   readonly statusReplicas?: number;
@@ -38,7 +38,7 @@ export function statefulSetObject({ name, replicas = 3, statusReplicas = replica
   };
 }
 
-export interface PodChange {
+interface PodChange {
   readonly phase?: string;
   readonly isTerminating?: boolean;
   readonly areContainersReady?: boolean;
@@ -76,7 +76,7 @@ export function podObject(statefulSet: string, ordinal: number | string, change:
   };
 }
 
-export interface ZonesFacts {
+interface ZonesFacts {
   readonly zones?: readonly string[];
   readonly replicas?: number;
   /** By StatefulSet. */
@@ -87,7 +87,7 @@ export interface ZonesFacts {
   readonly readyTime?: string;
 }
 
-export const zoneNames = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
+const zoneNames = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
 
 /** The StatefulSets and their pods. */
 export function zonesObjects({ zones = zoneNames, replicas = 3, sets = {}, pods = {}, readyTime }: ZonesFacts = {}): readonly Json[] {

@@ -21,13 +21,13 @@ const kindKeys: Readonly<Record<string, string>> = {
   ZoneAwarePodDisruptionBudget: 'rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets',
 };
 
-export function kindKeyOf({ kind }: Json): string {
+function kindKeyOf({ kind }: Json): string {
   const key = kindKeys[String(kind)];
   if (key === undefined) throw new Error(`the world has no ${String(kind)}`);
   return key;
 }
 
-export interface EvictionWorldOptions {
+interface EvictionWorldOptions {
   readonly objects: readonly Json[];
   /** As in `MemoryApi.forbid`. */
   readonly forbidden?: readonly string[];
@@ -39,7 +39,7 @@ export interface EvictionWorldOptions {
   readonly customKinds?: Readonly<Record<string, string>>;
 }
 
-export interface Told {
+interface Told {
   readonly level: string;
   readonly message: string;
 }
@@ -56,7 +56,7 @@ export interface EvictionWorld {
   readonly webhookEnv: () => WebhookEnv;
 }
 
-export interface StartOptions {
+interface StartOptions {
   readonly guard?: Guard;
   readonly isAlone?: EvictionCacheOptions['isAlone'];
   /** False: asked before the budgets are known. */
@@ -129,7 +129,11 @@ export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
         signal: new AbortController().signal,
       });
     return {
-      ...{ endpoint, budgets, begin, outcomes, degraded },
+      endpoint,
+      budgets,
+      begin,
+      outcomes,
+      degraded,
       ask: (pod, overrides) => env.finish(begin(pod, overrides)),
       inFlight: () => ({ now, most }),
     };

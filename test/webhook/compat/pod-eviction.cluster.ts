@@ -36,7 +36,9 @@ const budgetsPath = (namespace: string): string => `/apis/${group}/v1/namespaces
 
 /** Over everything in its namespace. */
 const budget = (name: string, spec: object): object => ({
-  ...{ apiVersion: `${group}/v1`, kind: 'ZoneAwarePodDisruptionBudget', metadata: { name } },
+  apiVersion: `${group}/v1`,
+  kind: 'ZoneAwarePodDisruptionBudget',
+  metadata: { name },
   spec: { selector: { matchLabels: {} }, ...spec },
 });
 
@@ -100,8 +102,12 @@ async function register({ client, authority }: ControlPlane, namespace: string, 
     ['zpdb-validation', { apiGroups: [group], resources: ['zoneawarepoddisruptionbudgets'], operations: ['CREATE', 'UPDATE'] }, 'None'],
   ] as const) {
     const webhook = {
-      ...{ name: `${name}-${namespace}.grafana.com`, admissionReviewVersions: ['v1'], sideEffects, failurePolicy: 'Fail' },
-      ...{ timeoutSeconds: 10, clientConfig: { url: `${url}/admission/${name}`, caBundle } },
+      name: `${name}-${namespace}.grafana.com`,
+      admissionReviewVersions: ['v1'],
+      sideEffects,
+      failurePolicy: 'Fail',
+      timeoutSeconds: 10,
+      clientConfig: { url: `${url}/admission/${name}`, caBundle },
       rules: [{ ...rule, apiVersions: ['v1'], scope: 'Namespaced' }],
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
     };
@@ -174,7 +180,9 @@ describeOnControlPlane('the zone-aware budget', (controlPlane) => {
       await serve(controlPlane(), namespace);
       const evict = (pod: string, query = ''): Promise<Reply<Failure>> =>
         client.ask<Failure>('POST', `${members.podsPath}/${pod}/eviction${query}`, {
-          ...{ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace } },
+          apiVersion: 'policy/v1',
+          kind: 'Eviction',
+          metadata: { name: pod, namespace },
         });
       // The API server learns of the hooks by a watch of its own, and the processes of the budget by theirs.
       const invalid = { maxUnavailable: 1, maxUnavailablePercentage: 10 };

@@ -123,14 +123,13 @@ async function register({ client, authority }: Pick<ControlPlane, 'client' | 'au
     const collection = `/apis/admissionregistration.k8s.io/v1/${resource}`;
     const rule = { apiGroups: ['apps'], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['statefulsets', 'statefulsets/scale'] };
     const webhook = {
-      ...{
-        name: `${name}-${namespace}.grafana.com`,
-        admissionReviewVersions: ['v1'],
-        sideEffects,
-        failurePolicy: 'Fail',
-        timeoutSeconds: 10,
-      },
-      ...{ clientConfig: { url: `${url}/admission/${name}`, caBundle }, rules: [{ ...rule, scope: 'Namespaced' }] },
+      name: `${name}-${namespace}.grafana.com`,
+      admissionReviewVersions: ['v1'],
+      sideEffects,
+      failurePolicy: 'Fail',
+      timeoutSeconds: 10,
+      clientConfig: { url: `${url}/admission/${name}`, caBundle },
+      rules: [{ ...rule, scope: 'Namespaced' }],
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
     };
     await client.create(collection, { kind, metadata: { name: `${name}-${namespace}` }, webhooks: [webhook] });

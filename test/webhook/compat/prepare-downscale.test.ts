@@ -133,7 +133,8 @@ describe('two zones of a group at the same time', () => {
       const old = JSON.stringify({ lastDownscaled: '2026-01-01T00:00:00Z' });
       const tracker = { metadata: { namespace: 'one', name: 'tracker' }, data: { 'zone-a': old, 'zone-b': old } };
       const { world } = given(waiting, {
-        ...{ latencyMs, state: { 'statefulsets.apps': waiting, pods: [...podsOf('zone-a'), ...podsOf('zone-b')], configmaps: [tracker] } },
+        latencyMs,
+        state: { 'statefulsets.apps': waiting, pods: [...podsOf('zone-a'), ...podsOf('zone-b')], configmaps: [tracker] },
       });
       const answers = ['zone-a', 'zone-b'].map((name) => begin(world, prepareDownscale(world.env, settings), update(name, 2)));
       const passed = (await world.virtual.finish(Promise.all(answers))).filter(({ allowed }) => allowed).length;
@@ -312,6 +313,7 @@ it('writes exactly the annotation, with the state that it was read in', async ()
   const wanted = annotates('zone-a');
   const annotations = shrankAt('2026-01-15T12:00:00Z');
   expect(world.calls.at(-1)).toEqual({
-    ...{ call: typeof wanted === 'string' ? wanted : wanted.call, body: { metadata: { annotations, uid, resourceVersion } } },
+    call: typeof wanted === 'string' ? wanted : wanted.call,
+    body: { metadata: { annotations, uid, resourceVersion } },
   });
 });

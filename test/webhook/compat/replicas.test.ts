@@ -36,19 +36,15 @@ function reviewOf(random: () => number): Review {
   const oldObject = drawn(random);
   const resource = ['statefulsets', 'deployments', 'constructor', ''][Math.floor(random() * 4)] ?? '';
   return {
-    ...{
-      apiVersion: 'admission.k8s.io/v1',
-      uid: 'u',
-      kind: { group: '', version: '', kind: '' },
-      resource: { group: 'apps', version: 'v1', resource },
-    },
-    ...{
-      subresource: '',
-      operation: 'UPDATE',
-      namespace: random() < 0.9 ? 'one' : '',
-      name: random() < 0.9 ? 'zone-a' : '',
-      user: { name: 'jane', groups: [] },
-    },
+    apiVersion: 'admission.k8s.io/v1',
+    uid: 'u',
+    kind: { group: '', version: '', kind: '' },
+    resource: { group: 'apps', version: 'v1', resource },
+    subresource: '',
+    operation: 'UPDATE',
+    namespace: random() < 0.9 ? 'one' : '',
+    name: random() < 0.9 ? 'zone-a' : '',
+    user: { name: 'jane', groups: [] },
     ...(object !== undefined && { object }),
     ...(oldObject !== undefined && { oldObject }),
     dryRun: false,

@@ -15,7 +15,9 @@ function follow(world: EvictionWorld, namespaces?: readonly string[]) {
   const env = world.webhookEnv();
   const followed = followedBudgets(env, namespaces);
   const budgets = startZoneBudgets({
-    ...{ log: env.log, followed: followed.shared, onObserved: (result: ObservedConfiguration) => void observed.push(result) },
+    log: env.log,
+    followed: followed.shared,
+    onObserved: (result: ObservedConfiguration) => void observed.push(result),
   });
   started.push(budgets, followed.watched);
   return { budgets, observed, followed };

@@ -6,19 +6,34 @@ const nowMs = Date.UTC(2026, 0, 15, 12);
 const subject: DenialSubject = { namespace: 'mimir', nowMs, isEviction: false, group: 'mimir/ingester', policyDigest: 'd1' };
 
 const request: Judgement['request'] = {
-  ...{ kind: 'scale', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 2, via: 'scale', dryRun: false },
+  kind: 'scale',
+  namespace: 'mimir',
+  statefulSet: 'ingester-zone-a',
+  from: 3,
+  to: 2,
+  via: 'scale',
+  dryRun: false,
 };
 
 function denied(results: readonly RuleResult[], overrides: Partial<Judgement> = {}): Judgement {
   return {
-    ...{ outcome: 'deny', code: 429, effect: 'deny', message: 'it is refused by the rule', decisionId: '0123456789ab' },
-    ...{ request, results, warnings: [], actions: [] },
+    outcome: 'deny',
+    code: 429,
+    effect: 'deny',
+    message: 'it is refused by the rule',
+    decisionId: '0123456789ab',
+    request,
+    results,
+    warnings: [],
+    actions: [],
     ...overrides,
   };
 }
 
 const wait = (earliestMs?: number): RuleResult => ({
-  ...{ rule: 'zone-gap', outcome: 'wait', fact: 'zone b shrank' },
+  rule: 'zone-gap',
+  outcome: 'wait',
+  fact: 'zone b shrank',
   ...(earliestMs === undefined ? {} : { earliestMs }),
 });
 const no: RuleResult = { rule: 'no-downscale', outcome: 'no', fact: 'zone a must not shrink' };
@@ -123,10 +138,16 @@ describe('a denial', () => {
 
   it('tells the audit log by which policies and which rule', () => {
     expect(denialOf(denied([wait(), no]), subject).auditAnnotations).toEqual({
-      ...{ outcome: 'deny', decision: '0123456789ab', policy: 'd1', group: 'mimir/ingester', rule: 'no-downscale' },
+      outcome: 'deny',
+      decision: '0123456789ab',
+      policy: 'd1',
+      group: 'mimir/ingester',
+      rule: 'no-downscale',
     });
     expect(auditOf(denied([], { outcome: 'allow' }), { policyDigest: 'd1' })).toEqual({
-      ...{ outcome: 'allow', decision: '0123456789ab', policy: 'd1' },
+      outcome: 'allow',
+      decision: '0123456789ab',
+      policy: 'd1',
     });
   });
 });

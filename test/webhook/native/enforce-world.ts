@@ -15,7 +15,7 @@ import { seededRandom } from '../../kit/virtual-env.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-export const setKey = 'apps/v1/statefulsets';
+const setKey = 'apps/v1/statefulsets';
 const kinds = { ...customKinds, '/v1/namespaces': 'Namespace', 'events.k8s.io/v1/events': 'Event' };
 
 export interface EnforceWorld extends MemoryCluster {
@@ -30,7 +30,7 @@ export interface EnforceWorld extends MemoryCluster {
   readonly scaleTo: (zone: string, replicas: number) => void;
 }
 
-export interface ProcessOptions extends Partial<Pick<EnforceOptions, 'own' | 'namespaces' | 'isPreparedElsewhere'>> {
+interface ProcessOptions extends Partial<Pick<EnforceOptions, 'own' | 'namespaces' | 'isPreparedElsewhere'>> {
   readonly name?: string;
   /** Each way takes up to so long, in milliseconds; none when left out. */
   readonly latencyMs?: number;
@@ -122,7 +122,10 @@ function startWebhook({ env }: MemoryCluster, options: ProcessOptions): WebhookP
   };
   const silent = (): void => undefined;
   const agentEnv: AgentEnv = {
-    ...{ clock: env.clock, timers: env.timers, random, kubernetes },
+    clock: env.clock,
+    timers: env.timers,
+    random,
+    kubernetes,
     pods: {
       call: async ({ method, url }) => {
         podCalls.push(`${method} ${url}`);
@@ -134,7 +137,12 @@ function startWebhook({ env }: MemoryCluster, options: ProcessOptions): WebhookP
   const admission = startAdmission(agentEnv, { ...defaultConfig, identity: name });
   const endpoint = enforceEndpoint({ env: agentEnv, guard: admission.guard, ...endpointOptions });
   return {
-    ...{ endpoint, env: agentEnv, podCalls, admission, writes, requests },
+    endpoint,
+    env: agentEnv,
+    podCalls,
+    admission,
+    writes,
+    requests,
     cutOff: () => {
       isCutOff = true;
     },
@@ -157,10 +165,16 @@ const person = { name: 'kim', groups: ['system:authenticated'] };
 function reviewOf(resource: 'statefulsets' | 'pods', overrides: Partial<Review>): Review {
   const group = resource === 'pods' ? '' : 'apps';
   return {
-    ...{ apiVersion: 'admission.k8s.io/v1', uid: 'review-1', subresource: '', operation: 'UPDATE', dryRun: false, user: person },
+    apiVersion: 'admission.k8s.io/v1',
+    uid: 'review-1',
+    subresource: '',
+    operation: 'UPDATE',
+    dryRun: false,
+    user: person,
     kind: { group, version: 'v1', kind: resource === 'pods' ? 'Pod' : 'StatefulSet' },
     resource: { group, version: 'v1', resource },
-    ...{ namespace: 'mimir', name: '' },
+    namespace: 'mimir',
+    name: '',
     ...overrides,
   };
 }
@@ -173,12 +187,17 @@ export function updateOf(set: StoredObject, change: (object: Json) => Json, over
 /** A write of `/scale`; without `replicas` the number is left out. */
 export function scaleOf(set: StoredObject, replicas: number | undefined, overrides: Partial<Review> = {}): Review {
   const scale = (count: unknown): Json => ({
-    ...{ apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: set.metadata.name, namespace: 'mimir' } },
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: { name: set.metadata.name, namespace: 'mimir' },
     spec: count === undefined ? {} : { replicas: count },
   });
   return reviewOf('statefulsets', {
-    ...{ kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, subresource: 'scale', name: set.metadata.name },
-    ...{ oldObject: scale((set['spec'] as Json)['replicas']), object: scale(replicas) },
+    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+    subresource: 'scale',
+    name: set.metadata.name,
+    oldObject: scale((set['spec'] as Json)['replicas']),
+    object: scale(replicas),
     ...overrides,
   });
 }
@@ -191,7 +210,10 @@ export function deletionOf(object: StoredObject, overrides: Partial<Review> = {}
 export function evictionOf(pod: StoredObject, overrides: Partial<Review> = {}): Review {
   const { name, namespace } = pod.metadata;
   return reviewOf('pods', {
-    ...{ kind: { group: 'policy', version: 'v1', kind: 'Eviction' }, subresource: 'eviction', operation: 'CREATE', name },
+    kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
+    subresource: 'eviction',
+    operation: 'CREATE',
+    name,
     object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
     ...overrides,
   });

@@ -177,7 +177,9 @@ describeOnControlPlane(
       const place = `/apis/rollout-group.dev/v1alpha1/namespaces/${agentNamespace}/metricsources?dryRun=All`;
       const key = (name: string) => ({ name: 'login', key: name });
       const source = {
-        ...{ apiVersion, kind: 'MetricSource', metadata: { name: 'prod' } },
+        apiVersion,
+        kind: 'MetricSource',
+        metadata: { name: 'prod' },
         spec: {
           prometheus: { url: 'https://prometheus', basicAuth: { username: key('user'), password: key('password') } },
           usableFrom: { namespaces: ['mimir'] },

@@ -13,7 +13,11 @@ const uid = 'set-uid';
 const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'ingester-zone-a', uid, controller: true };
 const pinned = group({ rollout: { strategy: 'pinned' } });
 const ledger: Ledger = {
-  ...{ namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] },
+  namespace: 'mimir',
+  group: 'ingester',
+  claims: [],
+  downscales: [],
+  preparations: [],
   pins: [{ zone: 'a', ordinal: 1001, revision: 'r2', placements: 1 }],
 };
 
@@ -26,7 +30,9 @@ function template(version: number): Json {
 
 function revision(version: number, controller: Json = owner): Json {
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'ControllerRevision', revision: version },
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    revision: version,
     metadata: { name: `r${version}`, namespace: 'mimir', ownerReferences: [controller] },
     data: { spec: { template: { ...template(version), $patch: 'replace' } } },
   };
@@ -38,7 +44,8 @@ function podObject(ordinal = 1001): Json {
   const { metadata, spec } = template(1) as { readonly metadata: { readonly labels: Json }; readonly spec: Json };
   const labels = { ...metadata.labels, 'controller-revision-hash': 'r1', 'apps.kubernetes.io/pod-index': String(ordinal) };
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod' },
+    apiVersion: 'v1',
+    kind: 'Pod',
     metadata: { name, namespace: 'mimir', labels, ownerReferences: [owner], creationTimestamp: null },
     spec: { ...spec, hostname: name, volumes: [{ name: 'data', persistentVolumeClaim: { claimName: `data-${name}` } }] },
     status: {},
@@ -47,11 +54,16 @@ function podObject(ordinal = 1001): Json {
 
 function reviewOf(object: Json | undefined = podObject(), changes: Partial<Review> = {}): Review {
   return {
-    ...{ apiVersion: 'admission.k8s.io/v1', uid: 'review-1', subresource: '', operation: 'CREATE', dryRun: false },
+    apiVersion: 'admission.k8s.io/v1',
+    uid: 'review-1',
+    subresource: '',
+    operation: 'CREATE',
+    dryRun: false,
     kind: { group: '', version: 'v1', kind: 'Pod' },
     resource: { group: '', version: 'v1', resource: 'pods' },
     user: { name: 'system:serviceaccount:kube-system:statefulset-controller', groups: [] },
-    ...{ namespace: 'mimir', name: 'ingester-zone-a-1001' },
+    namespace: 'mimir',
+    name: 'ingester-zone-a-1001',
     ...(object === undefined ? {} : { object }),
     ...changes,
   };
@@ -82,7 +94,10 @@ function newWorld({ revisions = { r1: revision(1), r2: revision(2) }, ...guard }
     guard: { groups: () => [pinned], uidOf: () => uid, ledger: async () => ledger, ...guard },
   });
   return {
-    ...{ env, asked, warned, endpoint },
+    env,
+    asked,
+    warned,
+    endpoint,
     /** As the server asks: late and failed answers are those of `onFailure`. */
     ask: async (review: Review = reviewOf()): Promise<Answer> => {
       const late = new AbortController();

@@ -12,7 +12,13 @@ const stored = {
   spec: { replicas: 3, template, updateStrategy: { type: 'OnDelete' } },
 };
 const review = (overrides: Partial<Review> = {}): Review => ({
-  ...{ apiVersion: 'admission.k8s.io/v1', uid: 'u', subresource: '', operation: 'UPDATE', namespace: 'prod', name: 'db-a', dryRun: false },
+  apiVersion: 'admission.k8s.io/v1',
+  uid: 'u',
+  subresource: '',
+  operation: 'UPDATE',
+  namespace: 'prod',
+  name: 'db-a',
+  dryRun: false,
   kind: { group: 'apps', version: 'v1', kind: 'StatefulSet' },
   resource: { group: 'apps', version: 'v1', resource: 'statefulsets' },
   user: { name: 'kim', groups: [] },
@@ -22,8 +28,16 @@ const pod = { group: '', version: 'v1', resource: 'pods' };
 const spec = (fields: Json): Json => ({ ...stored, spec: { ...stored.spec, ...fields } });
 const common = { namespace: 'prod', statefulSet: 'db-a', user: 'kim', dryRun: false };
 const unchanged = {
-  ...{ kind: 'update', ...common, from: 3, to: 3, isTemplateChanged: false, strategy: 'OnDelete', partition: 0, firstOrdinal: 0 },
-  ...{ relabels: [], via: 'update' },
+  kind: 'update',
+  ...common,
+  from: 3,
+  to: 3,
+  isTemplateChanged: false,
+  strategy: 'OnDelete',
+  partition: 0,
+  firstOrdinal: 0,
+  relabels: [],
+  via: 'update',
 };
 
 describe('what a review asks for', () => {

@@ -24,8 +24,14 @@ function newWorld() {
   let stored: readonly WebhookConfiguration[] = installation(optionsOf())
     .filter(({ kind }) => kind.endsWith('WebhookConfiguration'))
     .map(({ kind, metadata, webhooks }) => ({
-      ...{ kind: kind.startsWith('Val') ? 'ValidatingWebhook' : 'MutatingWebhook', name: metadata.name, uid: metadata.name },
-      ...{ resourceVersion: '1', labels: {}, annotations: {}, entries: [], webhooks: webhooks as readonly Row[] },
+      kind: kind.startsWith('Val') ? 'ValidatingWebhook' : 'MutatingWebhook',
+      name: metadata.name,
+      uid: metadata.name,
+      resourceVersion: '1',
+      labels: {},
+      annotations: {},
+      entries: [],
+      webhooks: webhooks as readonly Row[],
     })) as readonly WebhookConfiguration[];
   const listeners = new Set<() => void>();
   const labels = new Map<string, string | undefined>();
@@ -78,7 +84,14 @@ function newWorld() {
     },
   };
   return {
-    ...{ env: { ...env, log }, time: env, configurations, labels, patches, warned, rows, put },
+    env: { ...env, log },
+    time: env,
+    configurations,
+    labels,
+    patches,
+    warned,
+    rows,
+    put,
     refuse: (answer: (() => Served | undefined) | undefined) => {
       refuse = answer;
     },
@@ -133,7 +146,9 @@ describe('the rows of our configuration', () => {
     const world = newWorld();
     let pinned: readonly Member[] | undefined;
     const { problem, stop } = startNarrowing({
-      ...{ ...world, namespace: 'rollout-group', members: () => [member('a'), member('b')] },
+      ...world,
+      namespace: 'rollout-group',
+      members: () => [member('a'), member('b')],
       pinned: () => pinned,
     });
     const rows = (): readonly Row[] => world.rows('0-rollout-group-pinned');
@@ -176,7 +191,11 @@ describe('what somebody changes of what is registered', () => {
   function watched(world: ReturnType<typeof newWorld>, namespaces?: readonly string[], pinned: readonly Member[] = []) {
     let last: readonly RegistrationProblem[] = [];
     const stop = startRegistration({
-      ...{ ...world, namespace: 'rollout-group', namespaces, members: () => [member('ingester-zone-a')], pinned: () => pinned },
+      ...world,
+      namespace: 'rollout-group',
+      namespaces,
+      members: () => [member('ingester-zone-a')],
+      pinned: () => pinned,
       onLook: (problems) => {
         last = problems;
       },

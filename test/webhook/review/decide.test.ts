@@ -73,7 +73,10 @@ describe('a decision', () => {
     expect(heard?.aborted).toBe(true);
     expect(failure).toBe('deadline');
     expect(answer).toEqual({
-      ...{ allowed: false, code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
+      allowed: false,
+      code: 429,
+      reason: 'TooManyRequests',
+      retryAfterSeconds: 1,
       message: 'the webhook came to no decision in time',
     });
   });

@@ -63,7 +63,9 @@ describe('at the deadline', () => {
     });
     expect(call?.signal.aborted).toBe(true);
     expect(responseOf(await ask(port, { path: '/admission/kind' }))).toEqual({
-      ...{ uid: '705ab4f5-6393-11e8-b7cc-42010a800002', allowed: true, warnings: ['not decided'] },
+      uid: '705ab4f5-6393-11e8-b7cc-42010a800002',
+      allowed: true,
+      warnings: ['not decided'],
     });
     expect(decided).toMatchObject([
       { allowed: false, code: 429, failure: 'deadline' },

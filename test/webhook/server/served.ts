@@ -40,7 +40,7 @@ export function changingSource(
   };
 }
 
-export interface Observed {
+interface Observed {
   readonly inflight: string[];
   readonly answered: AnsweredRequest[];
   readonly decided: DecidedReview[];
@@ -102,7 +102,9 @@ export async function serve({
   const webhook = await startWebhook({
     config: {
       ...defaultConfig,
-      ...{ port: 0, address: '127.0.0.1', drainMs: 0 },
+      port: 0,
+      address: '127.0.0.1',
+      drainMs: 0,
       ...config,
       // How busy the machine of a test is must not matter.
       limits: { ...defaultConfig.limits, lingerMs: 200, maxLoopDelayMs: 600_000, ...limits },
@@ -144,7 +146,12 @@ export function ask(port: number, { body = reviewText(), ...options }: Asking = 
     const length = isWhole ? { 'Content-Length': Buffer.byteLength(body) } : { 'Transfer-Encoding': 'chunked' };
     const sent = request(
       {
-        ...{ host: '127.0.0.1', port, path: '/admission/test', method: 'POST', ca: authority.certificate, agent: false },
+        host: '127.0.0.1',
+        port,
+        path: '/admission/test',
+        method: 'POST',
+        ca: authority.certificate,
+        agent: false,
         ...options,
         headers: { 'Content-Type': 'application/json', ...length, ...options.headers },
       },

@@ -8,7 +8,7 @@ import type { GroupIdentity, Guard, WebhookEnv } from '../../env.ts';
 import { type EvictionRecords, evictionRecords } from './eviction-records.ts';
 
 /** What is to be counted for one eviction. */
-export interface EvictionPlace {
+interface EvictionPlace {
   readonly namespace: string;
   /** Name of the ZoneAwarePodDisruptionBudget. */
   readonly budget: string;
@@ -17,7 +17,7 @@ export interface EvictionPlace {
 }
 
 /** An eviction that is allowed as far as it was seen. */
-export interface Approval {
+interface Approval {
   readonly pod: PodView;
   readonly statefulSet: string;
   /** Who asks. */
@@ -26,7 +26,7 @@ export interface Approval {
   readonly seen: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods'>;
 }
 
-export interface OpenEvictions {
+interface OpenEvictions {
   /** Disruptions of any kind that are announced for these StatefulSets. */
   readonly claims: readonly Claim[];
   /**

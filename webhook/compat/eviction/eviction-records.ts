@@ -9,7 +9,7 @@ import { isUnknown, type Known, type Ledger } from '../../../engine/snapshot.ts'
 import type { WebhookEnv } from '../../env.ts';
 
 /** Whose record it is. */
-export interface RecordIdentity {
+interface RecordIdentity {
   readonly namespace: string;
   /** Name of the ZoneAwarePodDisruptionBudget. */
   readonly budget: string;
@@ -23,7 +23,7 @@ export interface EvictionRecords {
   readonly write: (identity: RecordIdentity, base: Ledger, next: Ledger) => Promise<boolean>;
 }
 
-export interface RecordsOptions {
+interface RecordsOptions {
   readonly isAlone: () => boolean;
   readonly onDegraded?: ((message: string) => void) | undefined;
 }
@@ -42,7 +42,7 @@ class RecordChanged extends Error {
 }
 
 /** Name of the ConfigMap that holds the record of a budget. */
-export function recordName(budget: string): string {
+function recordName(budget: string): string {
   const name = `rollout-group-evictions-${budget}`;
   return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
 }

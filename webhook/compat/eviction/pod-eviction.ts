@@ -22,14 +22,14 @@ import { Turns } from './pod-eviction-turns.ts';
 export type EvictionReason = DisruptionReason | 'invalid-request' | 'pod-not-found' | 'err: eviction-not-recorded' | 'err: internal';
 
 /** Hears of requests, for metrics. */
-export interface EvictionObserver {
+interface EvictionObserver {
   /** A request has begun, waiting for others under the same budget included. */
   readonly onBegin?: () => void;
   /** It is over: once for each that has begun. */
   readonly onEnd?: (outcome: { readonly reason: EvictionReason; readonly code: number }) => void;
 }
 
-export interface PodEvictionOptions {
+interface PodEvictionOptions {
   readonly budgets: ZoneBudgets;
   readonly cache: EvictionCache;
   readonly observer?: EvictionObserver;

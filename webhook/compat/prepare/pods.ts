@@ -10,13 +10,13 @@ import type { WebhookEnv } from '../../env.ts';
 import { problemText } from '../parent.ts';
 
 /** A pod that is called. */
-export interface CalledPod {
+interface CalledPod {
   readonly namespace: string;
   readonly name: string;
   readonly url: string | { readonly problem: string };
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** Of each call, in milliseconds. */
   readonly timeoutMs: number;
   /** How long a call that begins now may take at most, in milliseconds. */

@@ -14,7 +14,7 @@ import { type Resize, refused } from '../replicas.ts';
 import { gapProblem, groupMembers, hasMinTime, podsOf, unreadiness } from './members.ts';
 import { askToPrepare, askToStay, missingSetting, podsToCall } from './pods.ts';
 
-export interface PrepareTools {
+interface PrepareTools {
   readonly env: WebhookEnv;
   readonly clusterDomain: string;
   /** Of each call to a pod, in milliseconds. */

@@ -20,8 +20,15 @@ function answer(request: Partial<Update>, set: StatefulSetOverrides = {}, more: 
   const pods = 'podChanges' in more ? {} : podsIn({ a: { 2: isNew } });
   const snapshot = snapshotOf({ groups: [partitioned], statefulSets, ...pods, ...more });
   const judgement = judge(snapshot, {
-    ...{ kind: 'update', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 3, isTemplateChanged: false },
-    ...{ strategy: 'RollingUpdate', via: 'patch', dryRun: false },
+    kind: 'update',
+    namespace: 'mimir',
+    statefulSet: 'ingester-zone-a',
+    from: 3,
+    to: 3,
+    isTemplateChanged: false,
+    strategy: 'RollingUpdate',
+    via: 'patch',
+    dryRun: false,
     ...request,
   });
   const rules = judgement.results.map(({ rule, outcome }) => `${rule} ${outcome}`);
@@ -29,7 +36,14 @@ function answer(request: Partial<Update>, set: StatefulSetOverrides = {}, more: 
 }
 
 const announced: Claim = {
-  ...{ verb: 'setPartition', zone: 'a', uid: 'uid-ingester-zone-a', from: 2, to: 1, resourceVersion: '100', atMs: kitNowMs, epoch: 4 },
+  verb: 'setPartition',
+  zone: 'a',
+  uid: 'uid-ingester-zone-a',
+  from: 2,
+  to: 1,
+  resourceVersion: '100',
+  atMs: kitNowMs,
+  epoch: 4,
 };
 const claims = (...open: readonly Claim[]): SnapshotOverrides => ({ ledgers: [ledgerOf({ claims: open })] });
 

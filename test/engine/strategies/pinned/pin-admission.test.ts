@@ -19,8 +19,15 @@ function answer(request: Partial<Update>, set: StatefulSetOverrides = {}, more: 
   const statefulSets = outdatedSets(['a'], { updateStrategy: 'RollingUpdate', partition: holdingPartition, ...set });
   const pods = 'podChanges' in more ? {} : podsIn({ a: { 2: isNew } });
   const judgement = judge(snapshotOf({ groups: [pinned], statefulSets, ...pods, ...more }), {
-    ...{ kind: 'update', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 3, isTemplateChanged: false },
-    ...{ strategy: 'RollingUpdate', via: 'patch', dryRun: false },
+    kind: 'update',
+    namespace: 'mimir',
+    statefulSet: 'ingester-zone-a',
+    from: 3,
+    to: 3,
+    isTemplateChanged: false,
+    strategy: 'RollingUpdate',
+    via: 'patch',
+    dryRun: false,
     ...request,
   });
   const rules = judgement.results.map(({ rule, outcome }) => `${rule} ${outcome}`);

@@ -17,14 +17,20 @@ function podOf({ metadata, spec }: Content, more: Content = {}): Content {
   return {
     metadata: {
       ...meta,
-      ...{ name: 'server-3', namespace: 'mimir', ownerReferences: [{ kind: 'StatefulSet', name: 'server', uid: 'u' }] },
+      name: 'server-3',
+      namespace: 'mimir',
+      ownerReferences: [{ kind: 'StatefulSet', name: 'server', uid: 'u' }],
       labels: { ...labels, 'controller-revision-hash': 'server-1', 'statefulset.kubernetes.io/pod-name': 'server-3' },
     },
     spec: {
       ...rest,
       containers: containers.map((one) => ({ ...one, volumeMounts: [...((one['volumeMounts'] as readonly unknown[]) ?? []), tokenMount] })),
       volumes: [...volumes, { name: 'data', persistentVolumeClaim: { claimName: 'data-server-3' } }, token],
-      ...{ hostname: 'server-3', subdomain: 'server', serviceAccount: 'server', priority: 0, enableServiceLinks: true },
+      hostname: 'server-3',
+      subdomain: 'server',
+      serviceAccount: 'server',
+      priority: 0,
+      enableServiceLinks: true,
       tolerations: [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists' }],
       ...more,
     },

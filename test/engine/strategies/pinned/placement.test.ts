@@ -49,7 +49,11 @@ function podOf(changes: PodChanges = {}): NewPod {
 
 const pin = (changes: Partial<Pin> = {}): Pin => ({ zone: 'a', ordinal: 1, revision: 'r2', placements: 1, ...changes });
 const ledgerOf = (changes: Partial<Ledger> = {}): Ledger => ({
-  ...{ namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] },
+  namespace: 'mimir',
+  group: 'ingester',
+  claims: [],
+  downscales: [],
+  preparations: [],
   pins: [pin()],
   ...changes,
 });

@@ -7,7 +7,9 @@ import { lease } from '../kit.ts';
 
 const account = (namespace: string) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'rollout-group-agent', namespace } });
 const podOf = (namespace: string, name: string, serviceAccountName: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace },
   spec: { serviceAccountName },
 });
 const decided = (namespace: string, leader: string): PublishedFact => ({ namespace, group: 'ingester', decidedMs: 1, leader });

@@ -10,7 +10,9 @@ import { snapshotOf } from '../../../kit/snapshots.ts';
 import { clusterOf } from '../../cluster-of.ts';
 
 const configMap = (name: string, labels: Readonly<Record<string, string>>, data: Readonly<Record<string, string>>) => ({
-  ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'mimir', labels } },
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'mimir', labels },
   data,
 });
 

@@ -16,7 +16,8 @@ const configurations = bare.map((one) => ({
   })),
 }));
 const namespace = (label?: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Namespace' },
+  apiVersion: 'v1',
+  kind: 'Namespace',
   metadata: { name: 'mimir', ...(label === undefined ? {} : { labels: { 'rollout-group.dev/enforce': label } }) },
 });
 const objects = {
@@ -25,19 +26,25 @@ const objects = {
   namespaces: [namespace('true')],
   endpointslices: [
     {
-      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: { name: 'one', namespace: 'rollout-group' } },
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'one', namespace: 'rollout-group' },
       endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
     },
   ],
   services: [
     {
-      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' } },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' },
       spec: { selector: { app: 'webhook' } },
     },
   ],
   pods: [
     {
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'webhook-1', namespace: 'rollout-group', labels: { app: 'webhook' } } },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'webhook-1', namespace: 'rollout-group', labels: { app: 'webhook' } },
       spec: { serviceAccountName: 'webhook' },
     },
   ],
@@ -47,7 +54,9 @@ const read = (answers: ClusterAnswers) => readRegistration(clusterOf(answers), {
 describe('what is registered of the webhooks', () => {
   it('is compared with what an installation registers, and with what the namespaces of groups ask for', async () => {
     expect(await read({ objects })).toEqual({
-      ...{ areThere: true, problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] },
+      areThere: true,
+      problems: [],
+      namespaces: [{ name: 'mimir', isOptedIn: true }],
       services: ['rollout-group/rollout-group-agent'],
     });
     const { validatingwebhookconfigurations: _, ...without } = objects;
@@ -55,7 +64,10 @@ describe('what is registered of the webhooks', () => {
       problems: ['ValidatingWebhookConfiguration rollout-group is not there'],
     });
     expect(await read({ objects: { namespaces: [namespace()] } })).toEqual({
-      ...{ areThere: false, problems: [], services: [], namespaces: [{ name: 'mimir', isOptedIn: false }] },
+      areThere: false,
+      problems: [],
+      services: [],
+      namespaces: [{ name: 'mimir', isOptedIn: false }],
     });
   });
 

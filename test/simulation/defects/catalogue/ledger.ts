@@ -32,7 +32,7 @@ export const noTouch: Edit = {
 };
 
 /** Announced pods count as available. */
-export const claimsNotCounted: Edit = {
+const claimsNotCounted: Edit = {
   file: 'engine/observe/view.ts',
   find: 'const claimed = new Set(claims.map((claim) => claim.uid));',
   replace: 'const claimed = new Set(claims.filter(() => false).map((claim) => claim.uid));',

@@ -11,7 +11,7 @@ const sendDelete =
 const fateUnknown = "error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed'";
 
 /** No claim ends because its request must be over. */
-export const claimsNeverOverdue: Edit = {
+const claimsNeverOverdue: Edit = {
   file: 'engine/ledger/ledger.ts',
   find: 'const isOverdue = (claim: Claim): boolean => openForMs(claim) > unappliedClaimMs;',
   replace: 'const isOverdue = (claim: Claim): boolean => openForMs(claim) === Number.POSITIVE_INFINITY;',

@@ -12,14 +12,14 @@ export const noWaitingLook: Edit = {
 };
 
 /** Caches are never behind the group's own writes. */
-export const noFreshness: Edit = {
+const noFreshness: Edit = {
   file: 'agent/watched/freshness.ts',
   find: 'return this.#expected.length > 0;',
   replace: 'return this.#expected.length > Number.MAX_SAFE_INTEGER;',
 };
 
 /** A snapshot is never too old. */
-export const noAge: Edit = {
+const noAge: Edit = {
   file: turn,
   find: 'return this.#parts.env.clock.monotonicMs() - asOfMs <= longestSnapshotAgeMs;',
   replace: 'return asOfMs > Number.NEGATIVE_INFINITY || longestSnapshotAgeMs > 0;',
@@ -33,7 +33,7 @@ export const noLastLook: Edit = {
 };
 
 /** What the invariants would say of a view that is not known is not asked. */
-export const invariantWithoutView: Edit = {
+const invariantWithoutView: Edit = {
   file: 'engine/invariants/invariants.ts',
   find: 'return [...unread, ...(rolled ? old.map((view) => `the status of ${view.zone.statefulSet} is older than its spec`) : [])];',
   replace: 'return rolled && old.length > 0 ? [] : unread;',

@@ -5,7 +5,7 @@ import { noAnswerInvariant } from './preparing.ts';
 import { noLastLook } from './sight.ts';
 
 /** Not part of the catalogue: when a run can show one, it belongs there, with a plan. */
-export interface Survivor extends Defect {
+interface Survivor extends Defect {
   /** Why it is not found. */
   readonly survives: string;
 }

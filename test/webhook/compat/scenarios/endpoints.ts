@@ -6,7 +6,7 @@ import type { Json } from './scenario.ts';
 import type { World } from './world.ts';
 
 /** May let time pass in the world, until what the endpoint needs is there. */
-export type MakeEndpoint = (world: World, settings: Json) => Endpoint | Promise<Endpoint>;
+type MakeEndpoint = (world: World, settings: Json) => Endpoint | Promise<Endpoint>;
 
 /** By path. */
 export const makers: Readonly<Record<string, MakeEndpoint>> = {

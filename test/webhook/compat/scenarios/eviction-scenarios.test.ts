@@ -31,18 +31,18 @@ async function asText({ env }: EvictionWorld, { endpoint }: Replica, { request }
   const { name, operation = 'CREATE', subResource = 'eviction', namespace = 'mimir', dryRun } = request;
   const eviction = { group: 'policy', version: 'v1', kind: 'Eviction' };
   const body = {
-    ...{ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' },
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
     request: {
-      ...{
-        uid: 'review-1',
-        kind: eviction,
-        resource: { group: '', version: 'v1', resource: 'pods' },
-        subResource,
-        operation,
-        namespace,
-        name,
-      },
-      ...{ userInfo: { username: 'jane' }, object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } } },
+      uid: 'review-1',
+      kind: eviction,
+      resource: { group: '', version: 'v1', resource: 'pods' },
+      subResource,
+      operation,
+      namespace,
+      name,
+      userInfo: { username: 'jane' },
+      object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
       ...(dryRun !== undefined && { dryRun }),
     },
   };

@@ -20,7 +20,7 @@ export function podAt(pod: string, path = '/prepare'): string {
   return `http://${pod}.headless.one.svc.cluster.local.:8080${path}`;
 }
 
-export interface SetOptions {
+interface SetOptions {
   readonly replicas?: number | null;
   readonly labels?: Json;
   readonly annotations?: Json;
@@ -56,7 +56,7 @@ export function zone(name: string, { labels = {}, annotations = {}, ...rest }: S
   return statefulSet(name, { ...rest, labels: { ...group, ...prepared, ...labels }, annotations: { ...endpoint, ...annotations } });
 }
 
-export interface PodOptions {
+interface PodOptions {
   readonly metadata?: Json;
   readonly status?: Json;
 }

@@ -10,10 +10,7 @@ import { namespace, scenarioWorld, type World } from './world.ts';
 
 export const reviewUid = '705ab4f5-6393-11e8-b7cc-42010a800002';
 
-export async function makeEndpoint(
-  world: World,
-  { endpoint, settings = {} }: Pick<WebhookScenario, 'endpoint' | 'settings'>,
-): Promise<Endpoint> {
+async function makeEndpoint(world: World, { endpoint, settings = {} }: Pick<WebhookScenario, 'endpoint' | 'settings'>): Promise<Endpoint> {
   const make = makers[endpoint];
   if (make === undefined) throw new Error(`${endpoint} is made nowhere: name its maker in endpoints.ts`);
   return await make(world, settings);
@@ -26,12 +23,19 @@ export function reviewText(world: World, request: ScenarioRequest): string {
   const oldObject = request.oldObject === undefined ? stored : request.oldObject;
   const object = request.patch === undefined ? request.object : merge(oldObject ?? {}, request.patch);
   return JSON.stringify({
-    ...{ apiVersion, kind: 'AdmissionReview' },
+    apiVersion,
+    kind: 'AdmissionReview',
     request: {
       uid: reviewUid,
-      ...{ kind: { group: 'apps', version: 'v1', kind: 'StatefulSet' }, resource: { group: 'apps', version: 'v1', resource } },
+      kind: { group: 'apps', version: 'v1', kind: 'StatefulSet' },
+      resource: { group: 'apps', version: 'v1', resource },
       ...(subresource !== undefined && { subResource: subresource }),
-      ...{ name, namespace: request.namespace ?? namespace, operation, userInfo: { username: user }, oldObject, object },
+      name,
+      namespace: request.namespace ?? namespace,
+      operation,
+      userInfo: { username: user },
+      oldObject,
+      object,
       ...(dryRun !== undefined && { dryRun }),
       options: null,
     },
@@ -44,7 +48,7 @@ export function readText(text: string): Review {
   return read.review;
 }
 
-export interface Played {
+interface Played {
   readonly world: World;
   readonly answer: Answer;
 }

@@ -21,7 +21,8 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
   scenario(13, 'a redirect is a failure', update('zone-a', 2), {
     answers: { 'POST zone-a-2': 301 },
     expected: {
-      ...{ allowed: false, message: ['one or more pods failed to prepare', '301'] },
+      allowed: false,
+      message: ['one or more pods failed to prepare', '301'],
       calls: [...checked, ...calls('POST', 'zone-a-2'), ...calls('DELETE', 'zone-a-2')],
     },
   }),
@@ -30,23 +31,28 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
     expected: { allowed: true, message: ['prepared'], calls: [...checked, ...calls('POST', 'zone-a-2'), annotates('zone-a')] },
   }),
   scenario(13, 'a pod that exists and does not answer within its time denies', update('zone-a', 2), {
-    ...{ pods: [...podsOf('zone-a'), ...podsOf('zone-b'), ...podsOf('zone-c')], answers: { 'POST zone-a-2': 'silent' } },
+    pods: [...podsOf('zone-a'), ...podsOf('zone-b'), ...podsOf('zone-c')],
+    answers: { 'POST zone-a-2': 'silent' },
     expected: {
-      ...{ allowed: false, message: ['one or more pods failed to prepare', '5000 ms'] },
+      allowed: false,
+      message: ['one or more pods failed to prepare', '5000 ms'],
       calls: [...checked, ...calls('POST', 'zone-a-2'), `GET ${at.pod('zone-a-2')}`, ...calls('DELETE', 'zone-a-2')],
     },
   }),
   scenario(13, 'a pod that does not exist has nothing to prepare', update('zone-a', 2), {
     answers: { 'POST zone-a-2': 'refused' },
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [...checked, ...calls('POST', 'zone-a-2'), `GET ${at.pod('zone-a-2')}`, annotates('zone-a')],
     },
   }),
   scenario(13, 'a pod that cannot be looked for counts as one that is there', update('zone-a', 2), {
-    ...{ answers: { 'POST zone-a-2': 'refused' }, faults: [{ on: `GET ${at.pod('zone-a-2')}`, answer: 'lost' }] },
+    answers: { 'POST zone-a-2': 'refused' },
+    faults: [{ on: `GET ${at.pod('zone-a-2')}`, answer: 'lost' }],
     expected: {
-      ...{ allowed: false, message: ['one or more pods failed to prepare'] },
+      allowed: false,
+      message: ['one or more pods failed to prepare'],
       calls: [...checked, ...calls('POST', 'zone-a-2'), `GET ${at.pod('zone-a-2')}`, ...calls('DELETE', 'zone-a-2')],
     },
   }),
@@ -88,19 +94,22 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
   scenario(14, 'an annotation that cannot be written denies, and all pods are told to stay', shrink, {
     faults: [{ on: `PATCH ${at.set('zone-a')}`, answer: { status: 403, reason: 'Forbidden', message: 'the webhook may not patch' } }],
     expected: {
-      ...{ allowed: false, message: ['statefulsets/zone-a', 'adding an annotation failed', 'the webhook may not patch'] },
+      allowed: false,
+      message: ['statefulsets/zone-a', 'adding an annotation failed', 'the webhook may not patch'],
       calls: [...checked, ...calls('POST', ...leaving), annotates('zone-a'), ...calls('DELETE', ...leaving)],
     },
   }),
   scenario(14, 'a write of the status that comes between is no failure', shrink, {
     faults: [
       {
-        ...{ on: `PATCH ${at.set('zone-a')}`, nth: 1 },
+        on: `PATCH ${at.set('zone-a')}`,
+        nth: 1,
         meanwhile: { resource: 'statefulsets.apps', name: 'zone-a', patch: { metadata: { labels: { touched: 'yes' } } } },
       },
     ],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [...checked, ...calls('POST', ...leaving), annotates('zone-a'), `GET ${at.set('zone-a')}`, annotates('zone-a')],
       after: { 'statefulsets.apps/zone-a': { metadata: { annotations: shrankAt('2026-01-15T12:00:00Z') } } },
     },
@@ -114,7 +123,8 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
       },
     ],
     expected: {
-      ...{ allowed: false, message: ['adding an annotation failed', '4 replicas'] },
+      allowed: false,
+      message: ['adding an annotation failed', '4 replicas'],
       calls: [...checked, ...calls('POST', ...leaving), annotates('zone-a'), `GET ${at.set('zone-a')}`, ...calls('DELETE', ...leaving)],
     },
   }),
@@ -123,18 +133,17 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
     faults: [
       {
         on: `PATCH ${at.set('zone-a')}`,
-        ...{
-          nth: 1,
-          meanwhile: {
-            resource: 'statefulsets.apps',
-            name: 'zone-b',
-            patch: { metadata: { annotations: shrankAt('2026-01-15T12:00:00Z') } },
-          },
+        nth: 1,
+        meanwhile: {
+          resource: 'statefulsets.apps',
+          name: 'zone-b',
+          patch: { metadata: { annotations: shrankAt('2026-01-15T12:00:00Z') } },
         },
       },
     ],
     expected: {
-      ...{ allowed: false, message: ['zone-b', '2026-01-15 12:00:00 +0000 UTC', '12h0m0s'] },
+      allowed: false,
+      message: ['zone-b', '2026-01-15 12:00:00 +0000 UTC', '12h0m0s'],
       calls: [
         ...[...checks('zone-b'), ...calls('POST', ...leaving), annotates('zone-a'), `GET ${at.sets} rollout-group=ingester`],
         { call: `PATCH ${at.set('zone-a')}`, body: { metadata: { annotations: { 'grafana.com/last-downscale': null } } } },
@@ -144,9 +153,11 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
     },
   }),
   scenario(14, 'a group that cannot be looked at after the write denies', shrink, {
-    ...{ sets: two, faults: [{ on: `GET ${at.sets}`, nth: 2, answer: 'lost' }] },
+    sets: two,
+    faults: [{ on: `GET ${at.sets}`, nth: 2, answer: 'lost' }],
     expected: {
-      ...{ allowed: false, message: ['not known'] },
+      allowed: false,
+      message: ['not known'],
       calls: [
         ...[...checks('zone-b'), ...calls('POST', ...leaving), annotates('zone-a'), `GET ${at.sets} rollout-group=ingester`],
         ...[`PATCH ${at.set('zone-a')}`, ...calls('DELETE', ...leaving)],
@@ -155,7 +166,8 @@ export const prepareCallScenarios: readonly WebhookScenario[] = [
   }),
   scenario(15, 'all pods are asked from the highest ordinal down, the time is recorded, and the answer says so', update('zone-a', 0), {
     expected: {
-      ...{ allowed: true, message: ['all pods that leave zone-a were prepared: 3'] },
+      allowed: true,
+      message: ['all pods that leave zone-a were prepared: 3'],
       calls: [...checked, ...calls('POST', 'zone-a-2', 'zone-a-1', 'zone-a-0'), annotates('zone-a')],
       after: { 'statefulsets.apps/zone-a': { spec: { replicas: 3 }, metadata: { annotations: shrankAt('2026-01-15T12:00:00Z') } } },
     },

@@ -35,7 +35,11 @@ const otherPods = [...podsOf('zone-b'), ...podsOf('zone-c')];
 export function scenario(row: number, name: string, request: ScenarioRequest, given: Case): WebhookScenario {
   const { sets = zones, pods = otherPods, faults, settings, answers, expected } = given;
   return {
-    ...{ name, rows: [`prepare-downscale ${row}`], endpoint: '/admission/prepare-downscale', request, expected },
+    name,
+    rows: [`prepare-downscale ${row}`],
+    endpoint: '/admission/prepare-downscale',
+    request,
+    expected,
     state: { 'statefulsets.apps': sets, pods },
     ...(faults !== undefined && { faults }),
     ...(settings !== undefined && { settings }),
@@ -102,7 +106,8 @@ const scope: readonly WebhookScenario[] = [
   }),
   scenario(4, 'a Scale is judged by the StatefulSet behind it', rescale('zone-a', 3, 2), {
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [`GET ${at.set('zone-a')}`, ...checks(...others), ...calls('POST', 'zone-a-2'), annotates('zone-a')],
     },
   }),
@@ -135,7 +140,8 @@ const scope: readonly WebhookScenario[] = [
     expected: allow,
   }),
   scenario(5, 'the mark as an annotation does not count', shrink, {
-    ...{ sets: [statefulSet('zone-a', { labels: group, annotations: { ...endpoint, ...prepared } })], expected: allow },
+    sets: [statefulSet('zone-a', { labels: group, annotations: { ...endpoint, ...prepared } })],
+    expected: allow,
   }),
 ];
 
@@ -154,22 +160,20 @@ const port = 'grafana.com/prepare-downscale-http-port';
 
 const settings: readonly WebhookScenario[] = [
   scenario(6, 'a missing port is denied by the name of its annotation', shrink, {
-    ...{
-      sets: [statefulSet('zone-a', { labels: { ...group, ...prepared }, annotations: { [path]: 'prepare' } })],
-      expected: { ...deny(port), calls: [] },
-    },
+    sets: [statefulSet('zone-a', { labels: { ...group, ...prepared }, annotations: { [path]: 'prepare' } })],
+    expected: { ...deny(port), calls: [] },
   }),
   scenario(6, 'an empty port counts as missing, and is told before the path', shrink, {
-    ...{ sets: [zone('zone-a', { annotations: { [port]: '', [path]: '' } })], expected: { ...deny(port), calls: [] } },
+    sets: [zone('zone-a', { annotations: { [port]: '', [path]: '' } })],
+    expected: { ...deny(port), calls: [] },
   }),
   scenario(7, 'a missing path is denied by the name of its annotation', shrink, {
-    ...{
-      sets: [statefulSet('zone-a', { labels: { ...group, ...prepared }, annotations: { [port]: '8080' } })],
-      expected: { ...deny(path), calls: [] },
-    },
+    sets: [statefulSet('zone-a', { labels: { ...group, ...prepared }, annotations: { [port]: '8080' } })],
+    expected: { ...deny(path), calls: [] },
   }),
   scenario(8, 'a StatefulSet without a Service name is denied', shrink, {
-    ...{ sets: [zone('zone-a', { spec: { serviceName: '' } })], expected: { ...deny('spec.serviceName'), calls: [] } },
+    sets: [zone('zone-a', { spec: { serviceName: '' } })],
+    expected: { ...deny('spec.serviceName'), calls: [] },
   }),
 ];
 
@@ -196,7 +200,8 @@ const held: readonly WebhookScenario[] = [
   scenario(10, 'exactly the time is enough', shrink, {
     sets: [zone('zone-a'), zone('zone-b', { labels: waits('12h'), annotations: shrankAt('2026-01-15T00:00:00Z') })],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [...checks('zone-b'), ...calls('POST', 'zone-a-2'), annotates('zone-a'), lists],
     },
   }),
@@ -211,7 +216,8 @@ const held: readonly WebhookScenario[] = [
   scenario(10, 'a zone that never shrank makes nobody wait', shrink, {
     sets: [zone('zone-a'), zone('zone-b', { labels: waits('12h') })],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [...checks('zone-b'), ...calls('POST', 'zone-a-2'), annotates('zone-a'), lists],
     },
   }),
@@ -240,15 +246,18 @@ const held: readonly WebhookScenario[] = [
     expected: { ...deny('zone-b', '0 non-updated', '1 non-ready'), calls: checks('zone-b') },
   }),
   scenario(12, 'a zone with outdated pods is named with their number', shrink, {
-    ...{ sets: [zone('zone-a'), zone('zone-b', { status: { updatedReplicas: 1 } })], pods: podsOf('zone-b') },
+    sets: [zone('zone-a'), zone('zone-b', { status: { updatedReplicas: 1 } })],
+    pods: podsOf('zone-b'),
     expected: { ...deny('zone-b', '2 non-updated', '0 non-ready'), calls: checks('zone-b') },
   }),
   scenario(12, 'a zone with fewer pods than its status counts is not ready', shrink, {
-    ...{ sets: [zone('zone-a'), zone('zone-b', { status: { replicas: 4 } })], pods: podsOf('zone-b') },
+    sets: [zone('zone-a'), zone('zone-b', { status: { replicas: 4 } })],
+    pods: podsOf('zone-b'),
     expected: { ...deny('zone-b', '1 non-updated', '1 non-ready'), calls: checks('zone-b') },
   }),
   scenario(12, 'a pod that does not run is not ready, whatever its containers say', shrink, {
-    ...{ sets: [zone('zone-a'), zone('zone-b')], pods: [...podsOf('zone-b', 2), pod('zone-b', 2, { status: { phase: 'Pending' } })] },
+    sets: [zone('zone-a'), zone('zone-b')],
+    pods: [...podsOf('zone-b', 2), pod('zone-b', 2, { status: { phase: 'Pending' } })],
     expected: { ...deny('zone-b', '1 non-ready'), calls: checks('zone-b') },
   }),
   scenario(12, 'the own pods need not be ready', update('zone-a', 2), {

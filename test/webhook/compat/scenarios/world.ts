@@ -13,7 +13,7 @@ export const namespace = 'one';
 const somebody = { user: 'somebody' };
 
 /** A call as the world saw it. */
-export interface SeenCall {
+interface SeenCall {
   readonly call: string;
   readonly body?: unknown;
 }
@@ -91,7 +91,11 @@ export function scenarioWorld({ state = {}, faults = [], pods = {}, latencyMs }:
     },
   };
   return {
-    ...{ virtual, env, server, calls, logged },
+    virtual,
+    env,
+    server,
+    calls,
+    logged,
     newCall: () => ({ deadlineMs: virtual.clock.monotonicMs() + 9_000, signal: new AbortController().signal }),
     get: (resource, name) => server.get(resource, namespace, name),
     change: (resource, name, patch) => void server.change(somebody, resource, namespace, name, patch),

@@ -25,7 +25,11 @@ const now = entry('2026-01-15T12:00:00Z');
 
 function scenario(row: string, name: string, { sets = waiting, entries, faults, answers, inHand, expected }: Case): WebhookScenario {
   return {
-    ...{ name, rows: [`zone-tracker ${row}`], endpoint: '/admission/prepare-downscale', request: update('zone-a', 2), expected },
+    name,
+    rows: [`zone-tracker ${row}`],
+    endpoint: '/admission/prepare-downscale',
+    request: update('zone-a', 2),
+    expected,
     settings: { zoneTracker: { configMapName: 'tracker' } },
     state: {
       'statefulsets.apps': sets,
@@ -62,14 +66,16 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
   scenario('first downscale', 'zones that do not wait shrink although the ConfigMap is new', {
     sets: [zone('zone-a'), zone('zone-b')],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [lists, reads, `POST ${at.configMaps}`, ...checks('zone-b').slice(1), ...posts, `PUT ${at.tracker}`],
     },
   }),
   scenario('first downscale', 'a ConfigMap that somebody else makes first is read', {
     faults: [{ on: `POST ${at.configMaps}`, created: { resource: 'configmaps', object: tracker(long) } }],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [lists, reads, `POST ${at.configMaps}`, reads, ...checks('zone-b').slice(1), ...posts, writes({ ...long, 'zone-a': now })],
     },
   }),
@@ -78,7 +84,8 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
     expected: { ...deny('loading zones failed', 'the webhook may not create'), calls: [lists, reads, `POST ${at.configMaps}`] },
   }),
   scenario('10', 'a ConfigMap that cannot be read is denied', {
-    ...{ entries: long, faults: [{ on: reads, answer: { status: 500, message: 'etcd is away' } }] },
+    entries: long,
+    faults: [{ on: reads, answer: { status: 500, message: 'etcd is away' } }],
     expected: { ...deny('loading zones failed', 'etcd is away'), calls: [lists, reads] },
   }),
   scenario('10', 'an entry that is no JSON is denied, also that of another group', {
@@ -94,39 +101,40 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
     expected: { ...deny('zone-b', '2026-01-15 11:00:00 +0000 UTC', '12h0m0s'), calls: [lists, reads] },
   }),
   scenario('10', 'a zone without an entry makes nobody wait, and its annotation does not count', {
-    ...{
-      entries: { 'zone-a': now },
-      sets: [zone('zone-a'), zone('zone-b', { labels: waits('12h'), annotations: shrankAt('2026-01-15T11:59:00Z') })],
-    },
+    entries: { 'zone-a': now },
+    sets: [zone('zone-a'), zone('zone-b', { labels: waits('12h'), annotations: shrankAt('2026-01-15T11:59:00Z') })],
     expected: { allowed: true, message: ['prepared'], calls: [...checked, ...posts, writes({ 'zone-a': now })] },
   }),
   scenario('14', 'the own entry is written beside all others, and no annotation', {
     entries: long,
     expected: {
-      ...{ allowed: true, message: ['prepared'], calls: [...checked, ...posts, writes({ ...long, 'zone-a': now })] },
+      allowed: true,
+      message: ['prepared'],
+      calls: [...checked, ...posts, writes({ ...long, 'zone-a': now })],
       after: { 'configmaps/tracker': { metadata: { labels: { kept: 'yes' } }, data: { ...long, 'zone-a': now } } },
     },
   }),
   scenario('14', 'an entry that cannot be written denies, and all pods are told to stay', {
-    ...{
-      entries: long,
-      faults: [{ on: `PUT ${at.tracker}`, answer: { status: 403, reason: 'Forbidden', message: 'the webhook may not update' } }],
-    },
+    entries: long,
+    faults: [{ on: `PUT ${at.tracker}`, answer: { status: 403, reason: 'Forbidden', message: 'the webhook may not update' } }],
     expected: {
       ...deny('ConfigMap tracker', 'the webhook may not update'),
       calls: [...checked, ...posts, `PUT ${at.tracker}`, ...takesBack],
     },
   }),
   scenario('14', 'another group that was written in the meantime loses nothing', {
-    ...{ entries: long, faults: [{ on: `PUT ${at.tracker}`, nth: 1, meanwhile: bySomebody({ other: now }) }] },
+    entries: long,
+    faults: [{ on: `PUT ${at.tracker}`, nth: 1, meanwhile: bySomebody({ other: now }) }],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [...checked, ...posts, `PUT ${at.tracker}`, reads, writes({ ...long, other: now, 'zone-a': now })],
       after: { 'configmaps/tracker': { data: { ...long, other: now, 'zone-a': now } } },
     },
   }),
   scenario('14', 'a zone that another process lets shrink in the meantime denies', {
-    ...{ entries: long, faults: [{ on: `PUT ${at.tracker}`, nth: 1, meanwhile: bySomebody({ 'zone-b': now }) }] },
+    entries: long,
+    faults: [{ on: `PUT ${at.tracker}`, nth: 1, meanwhile: bySomebody({ 'zone-b': now }) }],
     expected: {
       ...deny('zone-b', '12h0m0s'),
       calls: [...checked, ...posts, `PUT ${at.tracker}`, reads, ...takesBack],
@@ -134,7 +142,8 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
     },
   }),
   scenario('14', 'pods that fail to prepare leave the ConfigMap as it is', {
-    ...{ entries: long, answers: { 'POST zone-a-2': 500 } },
+    entries: long,
+    answers: { 'POST zone-a-2': 500 },
     expected: {
       ...deny('failed to prepare'),
       calls: [...checked, ...posts, ...takesBack],
@@ -142,18 +151,24 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
     },
   }),
   scenario('lock', 'a zone of the same group that is being prepared is named', {
-    ...{ entries: long, inHand: update('zone-b', 2), answers: { 'POST zone-b-2': 'silent' } },
-    ...{ expected: { ...deny('zone-b', 'being scaled down'), calls: checked } },
+    entries: long,
+    inHand: update('zone-b', 2),
+    answers: { 'POST zone-b-2': 'silent' },
+    expected: { ...deny('zone-b', 'being scaled down'), calls: checked },
   }),
   scenario('lock', 'a zone of another group does not wait', {
     sets: [...waiting, zone('zone-x', { labels: { 'rollout-group': 'other' } })],
-    ...{ entries: long, inHand: update('zone-x', 2), answers: { 'POST zone-x-2': 'silent' } },
-    ...{ expected: { allowed: true, message: ['prepared'], calls: [...checked, ...posts, writes({ ...long, 'zone-a': now })] } },
+    entries: long,
+    inHand: update('zone-x', 2),
+    answers: { 'POST zone-x-2': 'silent' },
+    expected: { allowed: true, message: ['prepared'], calls: [...checked, ...posts, writes({ ...long, 'zone-a': now })] },
   }),
   scenario('without a group', 'a StatefulSet without a group keeps the entries of all others', {
-    ...{ entries: long, sets: [statefulSet('zone-a', { labels: prepared, annotations: endpoint })] },
+    entries: long,
+    sets: [statefulSet('zone-a', { labels: prepared, annotations: endpoint })],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [`GET ${at.set('zone-a')}`, reads, ...posts, writes({ ...long, 'zone-a': now })],
       after: { 'configmaps/tracker': { data: { ...long, 'zone-a': now } } },
     },
@@ -161,7 +176,8 @@ export const zoneTrackerScenarios: readonly WebhookScenario[] = [
   scenario('without a group', 'a StatefulSet without a group makes the ConfigMap when there is none', {
     sets: [statefulSet('zone-a', { labels: prepared, annotations: endpoint })],
     expected: {
-      ...{ allowed: true, message: ['prepared'] },
+      allowed: true,
+      message: ['prepared'],
       calls: [`GET ${at.set('zone-a')}`, reads, `POST ${at.configMaps}`, ...posts, `PUT ${at.tracker}`],
       after: { 'configmaps/tracker': { data: { 'zone-a': now } } },
     },

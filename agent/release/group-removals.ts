@@ -8,14 +8,14 @@ import type { PartingReport } from '../report.ts';
 import { type KnownParts, knownSnapshot } from '../turn/known.ts';
 import { groupKey } from '../wake-index.ts';
 
-export interface Partings {
+interface Partings {
   /** The groups that are defined may have changed, or how surely that is known. To be called before what is remembered of groups goes. */
   readonly look: () => void;
   /** As after the loss of leadership: what goes away before the next look is told by somebody else. */
   readonly clear: () => void;
 }
 
-export interface PartingsOptions extends Omit<KnownParts, 'env'> {
+interface PartingsOptions extends Omit<KnownParts, 'env'> {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'log'>;
   readonly sourceStates: (policies: ActivePolicies) => Definitions['sources'];
   readonly isLeading: () => boolean;

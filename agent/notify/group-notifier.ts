@@ -8,15 +8,15 @@ import type { TurnReport } from '../report.ts';
 import type { NotesStore } from './notes-store.ts';
 
 /** What holds a run for less than this is its ordinary course. */
-export const lastingMs = 60_000;
+const lastingMs = 60_000;
 /** As long may what is to end by itself take without one more pod that is new or available. */
-export const stuckMs = 600_000;
+const stuckMs = 600_000;
 /** Looks that wait to be stored. Beyond it the oldest of one run that goes on are dropped. */
 const mostPending = 20;
 const firstPauseMs = 2_000;
 const longestPauseMs = 60_000;
 
-export interface ToldGroupOptions {
+interface ToldGroupOptions {
   readonly env: AgentEnv;
   readonly store: NotesStore;
   readonly namespace: string;
@@ -26,7 +26,7 @@ export interface ToldGroupOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-export class ToldGroup {
+export class GroupNotifier {
   readonly namespace: string;
   readonly name: string;
   readonly #options: ToldGroupOptions;

@@ -15,7 +15,7 @@ const reserveMs = 300;
 const lookAgainMs = 100;
 
 /** Looks of one process. */
-export class Look {
+export class LiveReads {
   readonly #env: WebhookEnv;
   readonly #guard: Pick<NativeGuard, 'snapshot' | 'isSettled' | 'readPast'>;
 
@@ -37,7 +37,9 @@ export class Look {
       return found;
     } catch (error) {
       this.#env.log.warn('an object that a request is about cannot be read', {
-        ...{ namespace, name, resource: resource.plural },
+        namespace,
+        name,
+        resource: resource.plural,
         problem: error instanceof Error ? error.message : 'unknown',
       });
       return 'unread';
