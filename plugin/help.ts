@@ -1,4 +1,4 @@
-// The help of the program and of each verb, written from the same description that the parser reads.
+// The help of the program and of each verb, built from the descriptions that the parser uses.
 import type { OutputStream } from './context.ts';
 import { paragraph } from './output/plan/table-layout.ts';
 import { globalOptions, verbs } from './verbs/all.ts';
@@ -16,7 +16,7 @@ export function askedHelp(words: readonly string[]): Verb | 'all' | undefined {
   return words.length === 2 && isFlag(words[1]) ? verbs.find(({ name }) => name === words[0]) : undefined;
 }
 
-/** The text with a final newline; wrapped at the width of the terminal, and at 80 columns in pipes, since nothing is lost by it. */
+/** Returns the help text with a final newline. Wraps at the width of the terminal, or at 80 columns in pipes. */
 export function helpText(subject: Verb | 'all', stream: Pick<OutputStream, 'columns' | 'paint'>): string {
   const width = Math.min(stream.columns ?? 80, 120);
   const sections = subject === 'all' ? programSections() : verbSections(subject);
@@ -45,11 +45,11 @@ function programSections(): readonly Section[] {
     { entries: [{ text: 'Plan, explain and enforce rollouts of groups of StatefulSets, one zone at a time.' }] },
     { title: 'Usage', entries: [{ text: `${programName} VERB [flags]` }] },
     ...groups.map(verbSection),
-    { title: 'Flags of every verb', entries: [...globalOptions, helpOption].map(optionEntry) },
+    { title: 'Flags of all verbs', entries: [...globalOptions, helpOption].map(optionEntry) },
     {
       entries: [
         { text: `${programName} VERB --help shows the flags, examples and exit codes of a verb.` },
-        { text: `Flags go after the verb: kubectl refuses those that stand before the name of a plugin.` },
+        { text: `Flags go after the verb: kubectl rejects flags before the name of a plugin.` },
       ],
     },
   ];
@@ -62,8 +62,8 @@ function verbSections(verb: Verb): readonly Section[] {
     { title: 'Usage', entries: [{ text: usageText(verb) }] },
     { title: 'Arguments', entries: values.map(argumentEntry) },
     { title: 'Flags', entries: options.map(optionEntry) },
-    { title: 'Flags of the connection', entries: (usesCluster === true ? connectionOptions : []).map(optionEntry) },
-    { title: 'Flags of every verb', entries: [...globalOptions, helpOption].map(optionEntry) },
+    { title: 'Connection flags', entries: (usesCluster === true ? connectionOptions : []).map(optionEntry) },
+    { title: 'Flags of all verbs', entries: [...globalOptions, helpOption].map(optionEntry) },
     { title: 'Examples', entries: examples.map((example) => ({ text: `${programName} ${example}` })) },
     { title: 'Exit codes besides 0, 3 and 70', entries: Object.entries(exits).map(([code, text]) => ({ label: code.padStart(2), text })) },
   ].filter(({ entries }) => entries.length > 0);

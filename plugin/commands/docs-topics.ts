@@ -15,7 +15,7 @@ import policyTests from '../../docs/policy-tests.md';
 import simulate from '../../docs/simulate.md';
 import simulation from '../../docs/simulation.md';
 import sources from '../../docs/sources.md';
-import engines from '../../docs/strategies.md';
+import strategies from '../../docs/strategies.md';
 import waves from '../../docs/waves.md';
 import webhook from '../../docs/webhook.md';
 import windows from '../../docs/windows.md';
@@ -27,7 +27,6 @@ export const topics: Readonly<Record<string, string>> = {
   agent,
   'command-line': commandLine,
   conditions,
-  engines,
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
   gates,
@@ -43,6 +42,7 @@ export const topics: Readonly<Record<string, string>> = {
   simulate,
   simulation,
   sources,
+  strategies,
   waves,
   webhook,
   windows,

@@ -1,26 +1,26 @@
-// The verbs that ask something of a group.
+// The verbs that change what happens to a group.
 import { actOptions } from './connection.ts';
 import { agentNamespaceOption, type OptionSpec, type Verb } from './verb.ts';
 
-const groupArgument = { name: 'group', description: 'A group, or NAMESPACE/GROUP.', isRequired: true } as const;
+const groupArgument = { name: 'group', description: 'Name of the group, or NAMESPACE/GROUP.', isRequired: true } as const;
 const zone = { flags: '--zone <name>', description: 'Only this zone.' } as const;
 const prompts: readonly OptionSpec[] = [
-  { flags: '--yes', description: 'Do not ask.' },
-  { flags: '--no-input', description: 'Ask nothing, also on a terminal; what must be confirmed is then refused.' },
+  { flags: '--yes', description: 'Do not ask for confirmation.' },
+  { flags: '--no-input', description: 'Never prompt. The command fails if a confirmation is required.' },
 ];
 const exits = {
-  10: 'there is no such group, or what records the request is not installed',
+  10: 'the group does not exist, or the CRD of the request is not installed',
   11: 'permission is missing',
-  12: 'the cluster cannot be reached',
+  12: 'the cluster is unreachable',
 } as const;
 
 const pause: Verb = {
   name: 'pause',
   group: 'Act',
-  summary: 'Let nothing new start; pods already replaced finish',
-  description: 'Writes a RolloutIntent. Doing it again changes nothing but the reason and the end. A paused group still scales.',
+  summary: 'Pause a group: pods in flight finish, no further pod is replaced',
+  description: 'Creates a RolloutIntent. Scaling goes on. If the group is already paused, updates only the reason and the end.',
   arguments: [groupArgument],
-  options: [zone, { flags: '--for <duration>', description: 'Go on by itself after this long, as 2h.' }, ...actOptions],
+  options: [zone, { flags: '--for <duration>', description: 'Resume automatically after this time, for example 2h.' }, ...actOptions],
   examples: ['pause ingester --zone zone-c --for 2h --reason "read latency"'],
   exits,
   usesCluster: true,
@@ -30,8 +30,8 @@ const pause: Verb = {
 const resume: Verb = {
   name: 'resume',
   group: 'Act',
-  summary: 'Take a pause back',
-  description: 'Deletes the RolloutIntents that pause the group or the zone. Where nothing is paused it says so and ends with 0.',
+  summary: 'Resume a paused group or zone',
+  description: 'Deletes the RolloutIntents that pause it. If nothing is paused, says so and exits with 0.',
   arguments: [groupArgument],
   options: [zone, ...actOptions],
   examples: ['resume ingester', 'resume ingester --zone zone-c'],
@@ -43,13 +43,13 @@ const resume: Verb = {
 const restart: Verb = {
   name: 'restart',
   group: 'Act',
-  summary: 'Replace all pods in the safe order of the group',
+  summary: 'Restart all pods in the safe order of the group',
   description:
-    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates of the members, as kubectl rollout restart does; the agent then rolls the new revision. Manifests in Git differ from then on in that annotation alone.',
+    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git.',
   arguments: [groupArgument],
   options: [zone, ...prompts, ...actOptions, agentNamespaceOption],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
-  exits: { 5: 'policy refuses it, or a person says no', ...exits },
+  exits: { 5: 'denied by policy, or not confirmed', ...exits },
   usesCluster: true,
   load: async () => (await import('../commands/restart.ts')).run,
 };
@@ -57,43 +57,43 @@ const restart: Verb = {
 const scale: Verb = {
   name: 'scale',
   group: 'Act',
-  summary: 'Change the number of replicas where the group takes it from',
+  summary: 'Change the replicas at the source that the group follows',
   description:
-    'Writes the leading StatefulSet, the mirrored object or the group itself, through its scale subresource, and shows who follows and when. Replicas that Git names must be changed there too.',
+    'Updates the scale subresource of the leading StatefulSet, of the mirrored object or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
   arguments: [groupArgument],
   options: [
-    { flags: '--to <number>', description: 'Replicas.', isRequired: true, atLeast: 0 },
-    { flags: '--zone <name>', description: 'The leading zone, where there are several.' },
-    { flags: '--confirm <group>', description: 'The name of the group, to scale it to zero.' },
+    { flags: '--to <number>', description: 'Number of replicas.', isRequired: true, atLeast: 0 },
+    { flags: '--zone <name>', description: 'The leading zone, if the group has several.' },
+    { flags: '--confirm <group>', description: 'Name of the group; required to scale to zero without a prompt.' },
     ...prompts,
     ...actOptions,
     agentNamespaceOption,
   ],
   examples: ['scale ingester -n mimir --to 24 --reason "more tenants"', 'scale ingester --to 20 --dry-run=client'],
-  exits: { 5: 'policy refuses it, or a person says no', ...exits },
+  exits: { 5: 'denied by policy, or not confirmed', ...exits },
   usesCluster: true,
   load: async () => (await import('../commands/scale.ts')).run,
 };
 
-const refusals = { 5: 'it would count for nothing, policy refuses it, or a person says no', ...exits } as const;
-/** It lets a run go on, so that it is bound to the run, and counts from vouched people alone. */
-const vouched = 'Counts only where the webhook writes down who asks, and for the run under way alone.';
-const confirmOption: OptionSpec = { flags: '--confirm <group>', description: 'The name of the group, in place of typing it.' };
+const requestExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed', ...exits } as const;
+/** Requests that let a run continue are bound to that run and need a requester verified by the webhook. */
+const verified = 'Applies only to the current run, and only if the webhook verifies the requester.';
+const confirmOption: OptionSpec = { flags: '--confirm <group>', description: 'Name of the group, instead of typing it.' };
 const subject: readonly OptionSpec[] = [
-  { flags: '--wave <name>', description: 'The wave; otherwise what waits now.' },
-  { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; otherwise what waits now.' },
-  { flags: '--for <duration>', description: 'Ends by itself after this long, as 2h.' },
+  { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.' },
+  { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
+  { flags: '--for <duration>', description: 'Expires after this time, for example 2h.' },
 ];
 
 const approve: Verb = {
   name: 'approve',
   group: 'Act',
-  summary: 'Say yes to what waits for an approval',
-  description: `Writes a RolloutIntent. ${vouched} Refused where the API server knows you as a member of none of the groups that may approve.`,
+  summary: 'Approve a wave that waits for approval',
+  description: `Creates a RolloutIntent. Fails if you belong to none of the groups that may approve. ${verified}`,
   arguments: [groupArgument],
   options: [...subject, ...actOptions, agentNamespaceOption],
   examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --for 2h'],
-  exits: refusals,
+  exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/approve.ts')).run,
 };
@@ -101,12 +101,12 @@ const approve: Verb = {
 const reject: Verb = {
   name: 'reject',
   group: 'Act',
-  summary: 'Say no to what waits for an approval',
-  description: `Nothing of it begins until you approve it or take the intent back. ${vouched}`,
+  summary: 'Reject a wave that waits for approval',
+  description: `The wave does not start until you approve it or cancel the rejection. ${verified}`,
   arguments: [groupArgument],
   options: [...subject, ...actOptions, agentNamespaceOption],
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
-  exits: refusals,
+  exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/reject.ts')).run,
 };
@@ -114,13 +114,16 @@ const reject: Verb = {
 const promote: Verb = {
   name: 'promote',
   group: 'Act',
-  summary: 'Pass over the soak and the gates of a wave',
-  description: `Approvals, windows, rules of policies and everything that keeps pods available hold as before. ${vouched}`,
+  summary: 'Skip the soak and the gates of a wave',
+  description: `Approvals, windows, policy rules and all availability rules still apply. ${verified}`,
   arguments: [groupArgument],
   options: [
-    { flags: '--wave <name>', description: 'The wave; otherwise the one under way.' },
-    { flags: '--gate <name>', description: 'This gate alone, and no soak.' },
-    { flags: '--full', description: 'Every wave of the run; the name of the group must be typed or given with --confirm.' },
+    { flags: '--wave <name>', description: 'The wave; default: the current wave.' },
+    { flags: '--gate <name>', description: 'Skip only this gate, and no soak.' },
+    {
+      flags: '--full',
+      description: 'Skip the soak and the gates of every wave. Asks for the name of the group, or takes it from --confirm.',
+    },
     confirmOption,
     ...prompts,
     ...actOptions,
@@ -131,7 +134,7 @@ const promote: Verb = {
     'promote ingester --gate errors',
     'promote ingester --full --confirm ingester',
   ],
-  exits: refusals,
+  exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/promote.ts')).run,
 };
@@ -139,12 +142,12 @@ const promote: Verb = {
 const abort: Verb = {
   name: 'abort',
   group: 'Act',
-  summary: 'End the run under way and leave everything as it is, or bring it back',
+  summary: 'Abort the current run and keep all pods as they are, or roll back',
   description:
-    'The run ends as failed: pods on their way finish, and nothing else moves until somebody goes back (undo), on (retry) or forward with a new template. Replicas stay as they are. Where nothing rolls it says so and ends with 0.',
+    'The run ends as failed. Pods in flight finish; no further pod is replaced until undo, retry or a new pod template. Replicas do not change. If no run is in progress, says so and exits with 0.',
   arguments: [groupArgument],
   options: [
-    { flags: '--rollback', description: 'Bring the new pods back to what they ran before. Groups of the strategy pinned only.' },
+    { flags: '--rollback', description: 'Return the updated pods to their previous revision. Only for groups with strategy: pinned.' },
     ...actOptions,
     agentNamespaceOption,
   ],
@@ -157,12 +160,12 @@ const abort: Verb = {
 const retry: Verb = {
   name: 'retry',
   group: 'Act',
-  summary: 'Let a run that failed or was aborted go on',
-  description: `It goes on where it is; soak, gates and deadlines begin anew. ${vouched}`,
+  summary: 'Continue a run that failed or was aborted',
+  description: `The run continues from its current state. Soaks, gates and deadlines start over. ${verified}`,
   arguments: [groupArgument],
   options: [...actOptions, agentNamespaceOption],
   examples: ['retry ingester --reason "node was replaced"'],
-  exits: refusals,
+  exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/retry.ts')).run,
 };
@@ -170,13 +173,13 @@ const retry: Verb = {
 const undo: Verb = {
   name: 'undo',
   group: 'Act',
-  summary: 'Go back to the revision of before, the whole group in its safe order',
+  summary: 'Roll the whole group back to the previous revision, in its safe order',
   description:
-    'Writes the earlier template into the members and a RolloutIntent that holds what is taken back: as long as manifests in Git ask for it again, it is not rolled. Going back to what ran before the run skips soak and approvals unless the group says otherwise.',
+    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still ask for it. A rollback to the revision before the run skips soaks and approvals unless the group requires them.',
   arguments: [groupArgument],
   options: [
-    { flags: '--to-revision <revision>', description: 'A number as kubectl rollout history shows it, or a hash.' },
-    { flags: '--to-commit <commit>', description: 'What the recorded run of this commit rolled.' },
+    { flags: '--to-revision <revision>', description: 'Revision number from kubectl rollout history, or revision hash.' },
+    { flags: '--to-commit <commit>', description: 'The revision that the recorded run of this commit rolled out.' },
     zone,
     confirmOption,
     ...prompts,
@@ -184,7 +187,7 @@ const undo: Verb = {
     agentNamespaceOption,
   ],
   examples: ['undo ingester --reason "memory leak"', 'undo ingester --to-revision 40 --confirm ingester', 'undo ingester --dry-run=client'],
-  exits: { 5: 'policy refuses it, or a person says no', 6: 'only a part of the members could be written', ...exits },
+  exits: { 5: 'denied by policy, or not confirmed', 6: 'only some of the members were written', ...exits },
   usesCluster: true,
   load: async () => (await import('../commands/undo.ts')).run,
 };
@@ -192,23 +195,23 @@ const undo: Verb = {
 const override: Verb = {
   name: 'override',
   group: 'Act',
-  summary: 'Let one named rule pass for a while',
+  summary: 'Let one rule pass for a limited time',
   description:
-    'Writes a RolloutException with a reason and an end. Rules that rest on what can be seen, such as view-complete, cannot be overridden; every other rule holds as before.',
+    'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about missing evidence, such as view-complete, cannot be overridden.',
   arguments: [groupArgument],
   options: [
-    { flags: '--rule <rule>', description: 'The rule, as explain names it.', isRequired: true },
-    { flags: '--for <duration>', description: 'How long, as 30m.', isRequired: true },
+    { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true },
+    { flags: '--for <duration>', description: 'Duration, for example 30m.', isRequired: true },
     zone,
-    { flags: '--replicas-at-least <number>', description: 'Only shrinking to this number, no further.', atLeast: 0 },
-    { flags: '--pods-at-most <number>', description: 'Only this many pods at once, no more.', atLeast: 1 },
+    { flags: '--replicas-at-least <number>', description: 'Allow a scale-down only to this number of replicas.', atLeast: 0 },
+    { flags: '--pods-at-most <number>', description: 'Allow at most this many pods at once.', atLeast: 1 },
     confirmOption,
     ...prompts,
     ...actOptions,
     agentNamespaceOption,
   ],
   examples: ['override ingester --rule zone-gap --for 30m --reason "cost event" --confirm ingester'],
-  exits: refusals,
+  exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/override.ts')).run,
 };
@@ -216,11 +219,11 @@ const override: Verb = {
 const cancel: Verb = {
   name: 'cancel',
   group: 'Act',
-  summary: 'Take back what was asked for, or a decrease that has not happened yet',
+  summary: 'Cancel a request, or a scale-down that has not happened yet',
   description:
-    'With a name: deletes that RolloutIntent or RolloutException of the group. Without: the zone that is about to shrink keeps its replicas, and pods that prepared to leave are told to stay, until another number is asked for.',
-  arguments: [groupArgument, { name: 'intent', description: 'The name of an intent or exception, as explain names it.' }],
-  options: [{ flags: '--zone <name>', description: 'The zone whose decrease is taken back.' }, ...actOptions, agentNamespaceOption],
+    'With a name: deletes that RolloutIntent or RolloutException. Without a name: the zone that is about to scale down keeps its replicas, and its prepared pods return to service, until different replicas are requested.',
+  arguments: [groupArgument, { name: 'intent', description: 'Name of a RolloutIntent or RolloutException, from explain.' }],
+  options: [{ flags: '--zone <name>', description: 'The zone whose scale-down is cancelled.' }, ...actOptions, agentNamespaceOption],
   examples: ['cancel ingester --zone zone-b', 'cancel ingester protect.ingester'],
   exits,
   usesCluster: true,
@@ -230,15 +233,15 @@ const cancel: Verb = {
 const protect: Verb = {
   name: 'protect',
   group: 'Act',
-  summary: 'Keep a group, a zone or some pods as they are until a given time',
+  summary: 'Protect a group, a zone or single pods until a given time',
   description:
-    'Writes a RolloutIntent. What is protected is not replaced and does not shrink; the webhook lets nobody else delete or evict it. It ends by itself, or with cancel.',
+    'Creates a RolloutIntent. Protected pods are not replaced and not scaled down, and the webhook denies their deletion and eviction. It ends by itself, or with cancel.',
   arguments: [groupArgument],
   options: [
     zone,
     { flags: '--pod <name>', description: 'Only this pod.', isRepeatable: true },
-    { flags: '--for <duration>', description: 'For this long, as 2h.' },
-    { flags: '--until <instant>', description: 'Until then, as 2026-12-18T18:00:00Z.' },
+    { flags: '--for <duration>', description: 'Duration, for example 2h.' },
+    { flags: '--until <instant>', description: 'End, for example 2026-12-18T18:00:00Z.' },
     ...actOptions,
     agentNamespaceOption,
   ],

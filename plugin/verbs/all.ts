@@ -10,16 +10,16 @@ import type { OptionSpec, Verb } from './verb.ts';
 
 export const verbs: readonly Verb[] = [...authorVerbs, ...previewVerbs, ...observeVerbs, ...actVerbs, ...installVerbs, ...metaVerbs];
 
-/** Its own flags, and those of the connection when it may talk to a cluster. */
+/** Returns the flags of a verb, including the connection flags if it can talk to a cluster. */
 export function flagsOf({ options, usesCluster }: Verb): readonly OptionSpec[] {
   return usesCluster === true ? [...options, ...connectionOptions] : options;
 }
 
 export const globalOptions: readonly OptionSpec[] = [
-  { flags: '-q, --quiet', description: 'No hints on standard error.' },
-  { flags: '-v, --verbose', description: 'Say more on standard error; twice for still more.' },
-  { flags: '--color <when>', description: 'Colour of the output.', choices: ['auto', 'always', 'never'] },
-  { flags: '--no-color', description: 'The same as --color=never.' },
-  { flags: '--ascii', description: 'No characters outside ASCII in tables and charts.' },
-  { flags: '--width <columns>', description: 'Fit into this many columns, in pipes too.', atLeast: 40 },
+  { flags: '-q, --quiet', description: 'Print no hints on standard error.' },
+  { flags: '-v, --verbose', description: 'Print details on standard error; repeat it for more.' },
+  { flags: '--color <when>', description: 'Colour the output.', choices: ['auto', 'always', 'never'] },
+  { flags: '--no-color', description: 'Same as --color=never.' },
+  { flags: '--ascii', description: 'Use only ASCII characters in tables and charts.' },
+  { flags: '--width <columns>', description: 'Fit into this many columns, also in pipes.', atLeast: 40 },
 ];

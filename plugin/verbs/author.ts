@@ -1,13 +1,13 @@
-// The verbs for people who write policy files.
+// The verbs for writing policy files.
 import { allNamespacesOption, namespaceOption } from './connection.ts';
 import { agentNamespaceOption, fileOption, outputOption, type Verb } from './verb.ts';
 
 const lint: Verb = {
   name: 'lint',
   group: 'Author',
-  summary: 'Check policies and manifests, with the place of every finding',
+  summary: 'Check policies and manifests and show where each finding is',
   description:
-    'Checks syntax, schema and meaning, also across files. Errors and warnings fail; notices say what only the agent can know and never fail.',
+    'Checks syntax, schema and meaning, also across files. Errors and warnings fail. Notices name checks that need a running agent; they fail only with --strict.',
   arguments: [{ name: 'files', description: 'Files, directories, - or git:REV[:PATH].', isVariadic: true, completes: 'source' }],
   options: [
     fileOption,
@@ -23,47 +23,49 @@ const lint: Verb = {
 const fmt: Verb = {
   name: 'fmt',
   group: 'Author',
-  summary: 'Bring policy files into one form, keeping comments',
-  description: 'Prints the result; with --write it changes the files, with --check it only names those that would change.',
-  arguments: [{ name: 'files', description: 'Files, directories or -.', isVariadic: true, isRequired: true, completes: 'file' }],
+  summary: 'Format policy files and keep their comments',
+  description: 'Prints the result. --write changes the files. --check only names the files that would change.',
+  arguments: [
+    { name: 'files', description: 'Files, directories or - for standard input.', isVariadic: true, isRequired: true, completes: 'file' },
+  ],
   options: [
-    { flags: '--check', description: 'Name the files that are not in form and fail.' },
+    { flags: '--check', description: 'Name the files that are not formatted, and fail.' },
     { flags: '--write', description: 'Change the files in place.' },
   ],
   examples: ['fmt --write policies/', 'fmt --check policies/', 'fmt - < group.yaml'],
-  exits: { 4: 'with --check: a file is not in form; a file cannot be read as YAML', 10: 'a file does not exist' },
+  exits: { 4: 'with --check: a file is not formatted; a file is not valid YAML', 10: 'a file does not exist' },
   load: async () => (await import('../commands/fmt.ts')).run,
 };
 
 const schema: Verb = {
   name: 'schema',
   group: 'Author',
-  summary: 'Show the fields of a kind, or its JSON Schema or CRD',
-  description: 'Documents fields. For why a group waits, see explain.',
-  arguments: [{ name: 'path', description: 'A kind, or a field of it: RolloutGroup.spec.scaling.down.', completes: 'schemaPath' }],
+  summary: 'Show the fields of a kind, its JSON Schema or its CRD',
+  description: 'Documents fields. To see why a group waits, use explain.',
+  arguments: [{ name: 'path', description: 'A kind, or a field path such as RolloutGroup.spec.scaling.down.', completes: 'schemaPath' }],
   options: [outputOption('table', 'jsonschema', 'crd')],
   examples: ['schema', 'schema RolloutGroup.spec.rollout', 'schema RolloutPolicy -o jsonschema'],
-  exits: { 10: 'there is no such kind or field' },
+  exits: { 10: 'the kind or field does not exist' },
   load: async () => (await import('../commands/schema.ts')).run,
 };
 
 const test: Verb = {
   name: 'test',
   group: 'Author',
-  summary: 'Run the PolicyTests beside the policies',
+  summary: 'Run the PolicyTests next to the policies',
   arguments: [
     {
       name: 'paths',
-      description: 'Files or directories with PolicyTests; this directory when left out.',
+      description: 'Files or directories with PolicyTests; default: the current directory.',
       isVariadic: true,
       completes: 'file',
     },
   ],
   options: [
     outputOption('text', 'json', 'junit', 'markdown', 'tap'),
-    { flags: '--run <name>', description: 'Only the cases whose name contains this text.' },
-    { flags: '--coverage', description: 'Show which rules were seen to allow and to refuse.' },
-    { flags: '--allow-empty', description: 'Finding no case is no failure.' },
+    { flags: '--run <name>', description: 'Run only the cases whose name contains this text.' },
+    { flags: '--coverage', description: 'Show which rules allowed and which rules denied at least once.' },
+    { flags: '--allow-empty', description: 'Succeed if no case is found.' },
     agentNamespaceOption,
   ],
   examples: ['test examples/', 'test examples/ --run "shrink" -o junit', 'test --coverage'],
@@ -74,24 +76,27 @@ const test: Verb = {
 const init: Verb = {
   name: 'init',
   group: 'Author',
-  summary: 'Write policy files for the StatefulSets that there are',
+  summary: 'Write policy files for existing StatefulSets',
   description:
-    'Takes groups from the labels and objects of other rollout operators. Where there are none, or with --guess beside them, it proposes groups of StatefulSets whose names or zones say that they belong together, each with how it was guessed; the others become groups of one zone.',
+    'Reads groups from the labels and objects of other rollout operators. Without such labels, or with --guess, it also proposes groups of StatefulSets whose names or zones belong together, and says why. Every other StatefulSet becomes a group with one zone.',
   options: [
-    { flags: '--from-dir <source>', description: 'Manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
-    { flags: '--from-cluster', description: 'The StatefulSets and objects of the cluster, instead of manifests.' },
+    { flags: '--from-dir <source>', description: 'Read manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
+    { flags: '--from-cluster', description: 'Read StatefulSets and other objects from the cluster.' },
     namespaceOption,
     allNamespacesOption,
-    { flags: '--out <directory>', description: 'Where the policy files go.', isRequired: true, completes: 'directory' },
-    { flags: '--guess', description: 'Also propose groups of StatefulSets that nobody has labelled; without labels that is done anyhow.' },
-    { flags: '--force', description: 'Overwrite files that exist.' },
+    { flags: '--out <directory>', description: 'Directory for the policy files.', isRequired: true, completes: 'directory' },
+    {
+      flags: '--guess',
+      description: 'Also propose groups for StatefulSets without group labels. This is the default if no label is found.',
+    },
+    { flags: '--force', description: 'Overwrite existing files.' },
   ],
   examples: ['init --from-dir manifests/ --out policies/', 'init --from-cluster -n mimir --out policies/'],
   exits: {
-    4: 'an annotation or an object cannot be understood, and what it says is left out',
+    4: 'an annotation or object is not valid and was left out',
     10: 'no group was found',
-    11: 'permission is missing, or a file cannot be written',
-    12: 'the cluster cannot be reached',
+    11: 'permission is missing, or a file is not writable',
+    12: 'the cluster is unreachable',
   },
   usesCluster: true,
   load: async () => (await import('../commands/init.ts')).run,

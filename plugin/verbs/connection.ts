@@ -1,38 +1,38 @@
-// The flags that choose a cluster and who asks it: those of kubectl, with kubectl's names.
+// The flags that choose a cluster and a user, with the names of kubectl.
 import type { OptionSpec } from './verb.ts';
 
-/** Every verb that may talk to a cluster takes these. */
+/** The flags of every verb that can talk to a cluster. */
 export const connectionOptions: readonly OptionSpec[] = [
-  { flags: '--kubeconfig <file>', description: 'The kubeconfig, instead of KUBECONFIG and ~/.kube/config.', completes: 'file' },
-  { flags: '--context <name>', description: 'The context of the kubeconfig.' },
-  { flags: '--cluster <name>', description: 'The cluster of the kubeconfig.' },
-  { flags: '--user <name>', description: 'The user of the kubeconfig.' },
-  { flags: '-s, --server <url>', description: 'The address of the API server.' },
-  { flags: '--token <token>', description: 'A bearer token.' },
-  { flags: '--as <user>', description: 'Act as this user.' },
-  { flags: '--as-group <group>', description: 'Act as a member of this group.', isRepeatable: true },
-  { flags: '--as-uid <uid>', description: 'Act as the user with this UID.' },
-  { flags: '--certificate-authority <file>', description: 'Certificates that the API server is checked with.', completes: 'file' },
-  { flags: '--client-certificate <file>', description: 'The certificate to log in with.', completes: 'file' },
-  { flags: '--client-key <file>', description: 'The key of the certificate.', completes: 'file' },
-  { flags: '--insecure-skip-tls-verify', description: 'Do not check the certificate of the API server.' },
-  { flags: '--tls-server-name <name>', description: 'The name that the certificate of the API server must have.' },
-  { flags: '--request-timeout <duration>', description: 'The longest a single request may take, as 30s; 0 for 30s.' },
+  { flags: '--kubeconfig <file>', description: 'Kubeconfig file; default: KUBECONFIG, then ~/.kube/config.', completes: 'file' },
+  { flags: '--context <name>', description: 'Context in the kubeconfig.' },
+  { flags: '--cluster <name>', description: 'Cluster in the kubeconfig.' },
+  { flags: '--user <name>', description: 'User in the kubeconfig.' },
+  { flags: '-s, --server <url>', description: 'Address of the API server.' },
+  { flags: '--token <token>', description: 'Bearer token.' },
+  { flags: '--as <user>', description: 'User to impersonate.' },
+  { flags: '--as-group <group>', description: 'Group to impersonate.', isRepeatable: true },
+  { flags: '--as-uid <uid>', description: 'UID to impersonate.' },
+  { flags: '--certificate-authority <file>', description: 'Certificate file of the authority for the API server.', completes: 'file' },
+  { flags: '--client-certificate <file>', description: 'Client certificate file.', completes: 'file' },
+  { flags: '--client-key <file>', description: 'Client key file.', completes: 'file' },
+  { flags: '--insecure-skip-tls-verify', description: 'Do not verify the certificate of the API server.' },
+  { flags: '--tls-server-name <name>', description: 'Server name for certificate verification.' },
+  { flags: '--request-timeout <duration>', description: 'Timeout of a single request, for example 30s; 0 means 30s.' },
 ];
 
 export const namespaceOption: OptionSpec = {
   flags: '-n, --namespace <name>',
-  description: 'The namespace; otherwise that of the context.',
+  description: 'Namespace; default: the namespace of the context.',
 };
 
-export const allNamespacesOption: OptionSpec = { flags: '-A, --all-namespaces', description: 'Groups of all namespaces.' };
+export const allNamespacesOption: OptionSpec = { flags: '-A, --all-namespaces', description: 'Groups in all namespaces.' };
 
-/** Of verbs that change something. */
+/** The flags of verbs that change something. */
 export const actOptions: readonly OptionSpec[] = [
-  { flags: '--reason <text>', description: 'Why; it is recorded.' },
+  { flags: '--reason <text>', description: 'Reason; it is recorded.' },
   {
     flags: '--dry-run <where>',
-    description: 'Change nothing and print what would be sent: client sends nothing, server lets the API server check it.',
+    description: 'Print the objects and change nothing. client: send nothing. server: the API server validates them.',
     choices: ['client', 'server'],
   },
   namespaceOption,

@@ -1,9 +1,9 @@
-// The kinds of fault that a simulation draws, as people name them.
+// The names of the faults that a simulation can draw.
 
-/** In the order in which docs/simulate.md tells what they are. */
+/** All fault names, in the order of docs/simulate.md. */
 export const faultNames: readonly string[] = [
   ...['network', 'conflicts', 'watch', 'server', 'crash', 'pause', 'clock', 'lease', 'pods', 'nodes', 'controllers', 'webhook', 'people'],
 ];
 
-/** What happens in any cluster in a week. */
+/** The default faults: each of them happens in any cluster within a week. */
 export const usualFaults: readonly string[] = ['network', 'watch', 'crash', 'pods'];

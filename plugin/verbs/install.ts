@@ -1,51 +1,54 @@
-// The verbs that bring the agent with its webhooks into a cluster, and take it away.
+// The verbs that install the agent and its webhooks, and uninstall them.
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import { fileOption, type OptionSpec, type Verb } from './verb.ts';
 
-/** What an installation consists of: the same for both verbs, so that one takes away what the other has brought. */
+/** The contents of an installation. Both verbs share the options, so uninstall deletes exactly what install created. */
 const installOptions: readonly OptionSpec[] = [
-  { flags: '-n, --namespace <name>', description: 'Where the agent lives.', default: usualAgentNamespace },
+  { flags: '-n, --namespace <name>', description: 'Namespace of the agent.', default: usualAgentNamespace },
   {
     flags: '--policies <directory>',
-    description: 'Policies and manifests of the groups: rights and webhooks reach what they name.',
+    description: 'Policies and manifests of the groups; RBAC rules and webhooks cover only what they name.',
     completes: 'directory',
   },
   fileOption,
   {
     flags: '--groups-in <namespace>',
-    description: 'A namespace whose groups are looked after, besides those that the policies name; without any, every namespace.',
+    description: 'Also manage the groups in this namespace. Without this flag and without policies: every namespace.',
     isRepeatable: true,
   },
-  { flags: '--compat', description: 'Also the kinds and webhook configurations of grafana/rollout-operator, under their own names.' },
+  {
+    flags: '--compat',
+    description: 'Also install the kinds and webhook configurations of grafana/rollout-operator, under their own names.',
+  },
 ];
 
 const dryRun: OptionSpec = {
   flags: '--dry-run <where>',
-  description: 'With --apply, change nothing: client sends nothing, server lets the API server check it.',
+  description: 'With --apply, change nothing. client: send nothing. server: the API server validates each object.',
   choices: ['client', 'server'],
 };
 
 const install: Verb = {
   name: 'install',
   group: 'Meta',
-  summary: 'Print or apply the agent, its rights and its webhooks',
+  summary: 'Print or apply the agent, its RBAC and its webhooks',
   description:
-    'Prints YAML for Git or kubectl apply; --apply sends it server-side, taking no field of others by force. Rights name every resource and verb. Nothing is refused to anybody before a namespace has the label rollout-group.dev/enforce=true, and after it is gone.',
+    'Prints YAML for Git or kubectl apply. --apply uses server-side apply without force. The RBAC rules name every resource and verb. The webhooks deny nothing in a namespace unless it has the label rollout-group.dev/enforce=true.',
   options: [
     ...installOptions,
-    { flags: '--image <image>', description: 'The image of the agent; otherwise rollout-group-agent in this version.' },
-    { flags: '--replicas <number>', description: 'Pods of the agent: all answer webhooks, one acts; otherwise 3.', atLeast: 1 },
-    { flags: '--create-namespace', description: 'Also the namespace of the agent, with Pod Security set to restricted.' },
-    { flags: '--enforce', description: 'Also the label that opts the named namespaces in.' },
+    { flags: '--image <image>', description: 'Image of the agent; default: rollout-group-agent in this version.' },
+    { flags: '--replicas <number>', description: 'Replicas of the agent; default: 3. All of them answer webhooks, one acts.', atLeast: 1 },
+    { flags: '--create-namespace', description: 'Also create the namespace of the agent, with Pod Security level restricted.' },
+    { flags: '--enforce', description: 'Also set the label rollout-group.dev/enforce=true on the named namespaces.' },
     {
       flags: '--members-only',
-      description: 'Webhooks hear only of the StatefulSets that the policies name now; install again when a group is added.',
+      description: 'Limit the webhooks to the StatefulSets that the policies name. Install again when you add a group.',
     },
     {
       flags: '--no-admission-policies',
-      description: 'Without the ValidatingAdmissionPolicies about update strategies and about who asked; for Kubernetes before 1.30.',
+      description: 'Omit the ValidatingAdmissionPolicies for update strategies and requesters. Needed before Kubernetes 1.30.',
     },
-    { flags: '--apply', description: 'Apply it to the cluster instead of printing it.' },
+    { flags: '--apply', description: 'Apply to the cluster instead of printing.' },
     dryRun,
   ],
   examples: [
@@ -55,10 +58,10 @@ const install: Verb = {
   ],
   exits: {
     4: 'the policies have errors',
-    5: 'another field manager owns what would be written',
+    5: 'another field manager owns a field',
     10: 'a file or the namespace does not exist',
     11: 'permission is missing',
-    12: 'the cluster cannot be reached',
+    12: 'the cluster is unreachable',
   },
   usesCluster: true,
   load: async () => (await import('../commands/install.ts')).run,
@@ -67,24 +70,24 @@ const install: Verb = {
 const uninstall: Verb = {
   name: 'uninstall',
   group: 'Meta',
-  summary: 'Print or delete what install brought, webhooks first',
+  summary: 'Print or delete what install created, webhooks first',
   description:
-    'Prints what is to be deleted, in order, for kubectl delete; --apply finds it in the cluster by its labels and deletes it. Kinds, certificate, Lease, ledgers and the partitions of StatefulSets stay, and how to remove them is said.',
+    'Prints the objects in deletion order, for kubectl delete. --apply finds them by label and deletes them. CRDs, certificate, Lease, ledgers and the partitions of StatefulSets remain; the output says how to remove them.',
   options: [
     ...installOptions,
-    { flags: '--crds', description: 'Also the kinds, and with them every group, policy and record.' },
-    { flags: '--apply', description: 'Delete it from the cluster instead of printing it.' },
+    { flags: '--crds', description: 'Also delete the CRDs, and with them every group, policy and record.' },
+    { flags: '--apply', description: 'Delete from the cluster instead of printing.' },
     dryRun,
-    { flags: '--yes', description: 'Do not ask when StatefulSets stay behind that a partition holds back.' },
-    { flags: '--no-input', description: 'Ask nothing, also on a terminal.' },
+    { flags: '--yes', description: 'Do not ask if a partition still blocks the update of StatefulSets.' },
+    { flags: '--no-input', description: 'Never prompt.' },
   ],
   examples: ['uninstall --groups-in mimir | kubectl delete -f -', 'uninstall --apply', 'uninstall --apply --dry-run server'],
   exits: {
     4: 'the policies have errors',
-    5: 'whoever was asked said no',
+    5: 'not confirmed',
     10: 'a file does not exist',
     11: 'permission is missing',
-    12: 'the cluster cannot be reached',
+    12: 'the cluster is unreachable',
   },
   usesCluster: true,
   load: async () => (await import('../commands/uninstall.ts')).run,

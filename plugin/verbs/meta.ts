@@ -6,13 +6,13 @@ const completion: Verb = {
   name: 'completion',
   group: 'Meta',
   summary: 'Print the completion script of a shell, or install completion for kubectl',
-  description: 'kubectl asks a second program, kubectl_complete-rollout_group, for completions; install writes it beside this one.',
+  description: 'kubectl reads completions from a second program, kubectl_complete-rollout_group. install writes it next to this program.',
   arguments: [
     { name: 'shell', description: 'A shell, or install.', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell', 'install'] },
   ],
   options: [{ flags: '--dir <directory>', description: 'With install: a directory on the PATH.', completes: 'directory' }],
   examples: ['completion install', 'completion bash > /etc/bash_completion.d/kubectl-rollout-group'],
-  exits: { 10: 'the directory does not exist', 11: 'the directory cannot be written to' },
+  exits: { 10: 'the directory does not exist', 11: 'the directory is not writable' },
   load: async () => (await import('../commands/completion.ts')).run,
 };
 
@@ -23,13 +23,13 @@ const docs: Verb = {
   arguments: [
     {
       name: 'topic',
-      description: 'A topic, a code such as RG2001 or a rule such as zone-gap; all topics when left out.',
+      description: 'A topic, a code such as RG2001, or a rule such as zone-gap; default: the list of topics.',
       completes: 'topic',
     },
   ],
   options: [outputOption('text', 'json')],
   examples: ['docs', 'docs exit-codes', 'docs RG2001'],
-  exits: { 10: 'there is no such topic' },
+  exits: { 10: 'the topic does not exist' },
   load: async () => (await import('../commands/docs.ts')).run,
 };
 
@@ -45,19 +45,22 @@ const version: Verb = {
 const doctor: Verb = {
   name: 'doctor',
   group: 'Meta',
-  summary: 'Say what is wrong with an installation, check by check',
+  summary: 'Check an installation and report problems',
   description:
-    'Looks at the agent, its rights, the kinds, the groups and whoever else writes what the agent writes. Changes nothing. What may not be read is skipped, and never shown as passed.',
+    'Checks the agent, its RBAC, the CRDs, the groups and other writers of the same fields. Changes nothing. A check without read permission is skipped, never passed.',
   options: [
     namespaceOption,
     allNamespacesOption,
-    { flags: '--agent-namespace <name>', description: 'Where the agent lives; otherwise where its Lease is found.' },
-    { flags: '--agent-service-account <account>', description: 'NAMESPACE/NAME, when it is not rollout-group-agent in that namespace.' },
-    { flags: '--fix-hints', description: 'Also say how to mend what is wrong.' },
+    { flags: '--agent-namespace <name>', description: 'Namespace of the agent; default: the namespace of its Lease.' },
+    {
+      flags: '--agent-service-account <account>',
+      description: 'Service account of the agent as NAMESPACE/NAME; default: rollout-group-agent in the namespace of the agent.',
+    },
+    { flags: '--fix-hints', description: 'Also show how to fix each problem.' },
     outputOption('table', 'json', 'yaml'),
   ],
   examples: ['doctor -n mimir', 'doctor -A --fix-hints', 'doctor -n mimir -o json'],
-  exits: { 4: 'a check failed', 11: 'StatefulSets may not be read', 12: 'the cluster cannot be reached' },
+  exits: { 4: 'a check failed', 11: 'permission to list StatefulSets is missing', 12: 'the cluster is unreachable' },
   usesCluster: true,
   load: async () => (await import('../commands/doctor.ts')).run,
 };

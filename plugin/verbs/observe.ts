@@ -1,29 +1,29 @@
-// The verbs that show what happens now, and what happened.
+// The verbs that show the current state and past runs.
 import { allNamespacesOption, namespaceOption } from './connection.ts';
 import { currentState, desiredState, instant } from './preview.ts';
 import { agentNamespaceOption, fileOption, outputOption, type Verb } from './verb.ts';
 
-const groupArgument = { name: 'group', description: 'A group, or NAMESPACE/GROUP.', isRequired: true } as const;
+const groupArgument = { name: 'group', description: 'Name of the group, or NAMESPACE/GROUP.', isRequired: true } as const;
 const heartbeat = {
   flags: '--heartbeat <duration>',
-  description: 'How often a log hears that it still waits; 0 for never.',
+  description: 'Interval of the progress line in a log; 0 for never.',
   default: '60s',
 } as const;
 
 const get: Verb = {
   name: 'get',
   group: 'Observe',
-  summary: 'List groups, or show the zones and pods of one',
+  summary: 'List groups, or show the zones and pods of one group',
   description:
-    'Shows what the agent published, with its age, and of one group that rolls when it is likely to be done. Where no agent has published, the decision is made here from what can be read, and said so. On a terminal, keys show more of one group and ask before they do anything.',
+    'Shows the status that the agent published, its age, and when a run is likely to end. Without a published status, this command decides itself from the cluster and says so. On a terminal, keys show more details; a key asks before it changes anything.',
   arguments: [
-    { name: 'groups', description: 'Groups, or NAMESPACE/GROUP; all when left out. One is shown with its zones.', isVariadic: true },
+    { name: 'groups', description: 'Groups, or NAMESPACE/GROUP; default: all. A single group is shown with its zones.', isVariadic: true },
   ],
   options: [
-    { flags: '-w, --watch', description: 'Go on, with each change: in place on a terminal, a line per transition elsewhere.' },
+    { flags: '-w, --watch', description: 'Watch for changes: redraw on a terminal, otherwise print one line per transition.' },
     {
       flags: '--pods <which>',
-      description: 'Pods of one group that do not move: as ranges per revision, or every pod in a row of its own.',
+      description: 'With one group, show pods not in flight as ranges per revision, or every pod in a row.',
       choices: ['ranges', 'all'],
       default: 'ranges',
     },
@@ -34,7 +34,7 @@ const get: Verb = {
     outputOption('table', 'wide', 'name', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['get', 'get -A -o wide', 'get ingester -n mimir -w'],
-  exits: { 10: 'there is no such group', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
+  exits: { 10: 'the group does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
   usesCluster: true,
   load: async () => (await import('../commands/get.ts')).run,
 };
@@ -42,19 +42,19 @@ const get: Verb = {
 const status: Verb = {
   name: 'status',
   group: 'Observe',
-  summary: 'Say how far a rollout is, and wait until it ends',
+  summary: 'Show the progress of a rollout and wait until it ends',
   description:
-    'Ends with an exit code that a pipeline can act upon. To stop waiting does not stop the rollout. Says when it is likely to end, as a range, or why that cannot be told. On a terminal, ? shows the keys.',
+    'Ends with an exit code for pipelines. Ctrl-C stops the waiting, not the rollout. Shows when the rollout is likely to end, as a range, or why the end is unknown. On a terminal, ? lists the keys.',
   arguments: [groupArgument],
   options: [
     {
       flags: '--for <condition>',
-      description: 'What to wait for: complete, paused, zone=NAME or wave=NAME (or its number).',
+      description: 'Condition to wait for: complete, paused, zone=NAME or wave=NAME (or its number).',
       default: 'complete',
     },
-    { flags: '--timeout <duration>', description: 'Stop waiting after this long; 0 for never. Otherwise never, and 30m where CI is set.' },
-    { flags: '--fail-on-pause', description: 'End with 8 as soon as it is paused or waits for a person.' },
-    { flags: '--watch <when>', description: 'With false it answers at once.', choices: ['true', 'false'], default: 'true' },
+    { flags: '--timeout <duration>', description: 'Stop waiting after this time; 0 for never. Default: never, or 30m if CI is set.' },
+    { flags: '--fail-on-pause', description: 'Exit with 8 as soon as the group is paused or waits for a person.' },
+    { flags: '--watch <when>', description: 'false: report once and exit.', choices: ['true', 'false'], default: 'true' },
     heartbeat,
     namespaceOption,
     outputOption('table', 'json', 'yaml', 'jsonl'),
@@ -62,11 +62,11 @@ const status: Verb = {
   examples: ['status ingester -n mimir', 'status ingester --timeout 2h --fail-on-pause', 'status ingester --watch=false -o json'],
   exits: {
     6: 'the rollout failed or was aborted',
-    7: 'time ran out while it was still moving',
-    8: 'it is paused or waits for a person, when time is up or with --fail-on-pause',
-    10: 'there is no such group',
+    7: 'timed out while the rollout was in progress',
+    8: 'the group is paused or waits for a person, at the timeout or with --fail-on-pause',
+    10: 'the group does not exist',
     11: 'permission is missing',
-    12: 'the cluster cannot be reached, or no agent is running',
+    12: 'the cluster is unreachable, or no agent is running',
   },
   usesCluster: true,
   load: async () => (await import('../commands/status.ts')).run,
@@ -75,13 +75,13 @@ const status: Verb = {
 const explain: Verb = {
   name: 'explain',
   group: 'Observe',
-  summary: 'Say why a group moves, waits or is refused, rule by rule',
+  summary: 'Show why a group progresses, waits or is blocked, rule by rule',
   description:
-    'Lists every rule with the fact, the limit and where it is written: of the cluster, or of manifests when they are named. For the documentation of fields, see schema.',
+    'Lists every rule with its fact, its limit and the file and line that set it. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
   arguments: [
     {
       name: 'group',
-      description: 'A group, or NAMESPACE/GROUP; of a cluster also a pod, a StatefulSet, or decision/ID of a refusal.',
+      description: 'A group, or NAMESPACE/GROUP. On a cluster also a pod, a StatefulSet, or decision/ID of a denial.',
       isRequired: true,
       completes: 'nothing',
     },
@@ -90,11 +90,11 @@ const explain: Verb = {
     currentState,
     desiredState,
     fileOption,
-    { flags: '--set <key=value>', description: 'What if, as with plan.', isRepeatable: true },
+    { flags: '--set <key=value>', description: 'Explain after this change, as with plan.', isRepeatable: true },
     instant,
     namespaceOption,
     agentNamespaceOption,
-    { flags: '--what-if', description: 'Say what would have to change for the next step to start.' },
+    { flags: '--what-if', description: 'Show which changes would allow the next step.' },
     outputOption('table', 'json', 'yaml'),
   ],
   examples: [
@@ -103,7 +103,7 @@ const explain: Verb = {
     'explain decision/3f9c2e1b8a40 -n mimir',
     'explain ingester --current manifests/ --set image=grafana/mimir:2.17.1',
   ],
-  exits: { 10: 'there is no such group or decision', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
+  exits: { 10: 'the group or decision does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
   usesCluster: true,
   load: async () => (await import('../commands/explain.ts')).run,
 };
@@ -111,17 +111,17 @@ const explain: Verb = {
 const events: Verb = {
   name: 'events',
   group: 'Observe',
-  summary: 'List the decisions about groups as they were recorded',
-  arguments: [{ name: 'group', description: 'A group, or NAMESPACE/GROUP; all when left out.' }],
+  summary: 'List the recorded decisions about groups',
+  arguments: [{ name: 'group', description: 'Name of the group, or NAMESPACE/GROUP; default: all groups.' }],
   options: [
-    { flags: '-w, --watch', description: 'Go on with each new one.' },
-    { flags: '--since <duration>', description: 'Only those of this last while, as 2h.' },
+    { flags: '-w, --watch', description: 'Watch for new events.' },
+    { flags: '--since <duration>', description: 'Only events newer than this, for example 2h.' },
     namespaceOption,
     allNamespacesOption,
     outputOption('table', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['events ingester -n mimir', 'events -A --since 2h -w'],
-  exits: { 10: 'there is no such group', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
+  exits: { 10: 'the group does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
   usesCluster: true,
   load: async () => (await import('../commands/events.ts')).run,
 };
@@ -129,11 +129,11 @@ const events: Verb = {
 const history: Verb = {
   name: 'history',
   group: 'Observe',
-  summary: 'List the rollouts of a group, or the steps of one',
-  arguments: [groupArgument, { name: 'run', description: 'A run as the list names it; its steps are shown.' }],
+  summary: 'List the rollout runs of a group, or the steps of one run',
+  arguments: [groupArgument, { name: 'run', description: 'A run from the list; shows its steps.' }],
   options: [namespaceOption, outputOption('table', 'json', 'yaml')],
   examples: ['history ingester -n mimir', 'history ingester 4f1c9a02'],
-  exits: { 10: 'there is no such group or run, or no record of it', 11: 'permission is missing', 12: 'the cluster cannot be reached' },
+  exits: { 10: 'the group, the run or its record does not exist', 11: 'permission is missing', 12: 'the cluster is unreachable' },
   usesCluster: true,
   load: async () => (await import('../commands/history.ts')).run,
 };

@@ -1,26 +1,26 @@
-// The verbs that show what would happen, of files or of a cluster, and the one that makes it so.
+// The verbs that preview a change from files or a cluster, and the verb that applies it.
 import { allNamespacesOption } from './connection.ts';
 import { faultNames, usualFaults } from './fault-names.ts';
 import { agentNamespaceOption, fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
 
-const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups of this namespace.' };
+const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups in this namespace.' };
 export const currentState: OptionSpec = {
   flags: '--current <source>',
-  description: 'Manifests taken as the running cluster: a file, a directory, - or git:REV[:PATH].',
+  description: 'Manifests to use as the running cluster: a file, a directory, - or git:REV[:PATH].',
   completes: 'source',
 };
 export const desiredState: OptionSpec = {
   flags: '--desired <source>',
-  description: 'Manifests taken as what is asked for, in the same forms.',
+  description: 'Manifests to use as the requested state, in the same forms.',
   completes: 'source',
 };
 export const instant: OptionSpec = {
   flags: '--at <instant>',
-  description: 'The instant at which it starts, as 2026-01-15T10:00:00Z; otherwise now.',
+  description: 'Start time, for example 2026-01-15T10:00:00Z; default: now.',
 };
 const live: OptionSpec = {
   flags: '--live',
-  description: 'The cluster stands for what runs, also beside --desired; so it does when neither --current nor --desired is given.',
+  description: 'Compare with the cluster, also if --desired is given. This is the default without --current and --desired.',
 };
 const planInputs: readonly OptionSpec[] = [
   currentState,
@@ -28,10 +28,10 @@ const planInputs: readonly OptionSpec[] = [
   fileOption,
   {
     flags: '--set <key=value>',
-    description: 'What if: [ZONE.]image=[CONTAINER=]IMAGE, [ZONE.]replicas=N or spec.PATH=VALUE.',
+    description: 'Plan this change: [ZONE.]image=[CONTAINER=]IMAGE, [ZONE.]replicas=N or spec.PATH=VALUE.',
     isRepeatable: true,
   },
-  { flags: '--assumptions <file>', description: 'Start, drain and gate times behind p50 and p90.', completes: 'file' },
+  { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
   instant,
   { flags: '--group <name>', description: 'Only this group.', isRepeatable: true },
   namespace,
@@ -41,15 +41,15 @@ const planInputs: readonly OptionSpec[] = [
 const plan: Verb = {
   name: 'plan',
   group: 'Preview',
-  summary: 'Show waves, steps, gates, times and risks before anything moves',
+  summary: 'Show the rollout plan: waves, steps, gates, durations and risks',
   description:
-    'What runs comes from manifests (--current), or from the cluster. Of the cluster, manifests among -f are what is asked for; the API server tries them by dry run where it may.',
+    'Compares the running state with the requested state. The running state is the cluster, or the manifests of --current. With the cluster, the manifests in -f are the requested state, validated by a server-side dry run if permitted.',
   options: [
     ...planInputs,
     live,
     allNamespacesOption,
-    { flags: '--out <file>', description: 'Also save the plan; one of the cluster can be applied.', completes: 'file' },
-    { flags: '--detailed-exitcode', description: 'Exit 2 when there are changes, 1 on errors.' },
+    { flags: '--out <file>', description: 'Also save the plan. A plan of the cluster can be applied.', completes: 'file' },
+    { flags: '--detailed-exitcode', description: 'Exit with 2 if there are changes, and with 1 on errors.' },
     outputOption('table', 'wide', 'json', 'yaml', 'markdown', 'html'),
   ],
   examples: [
@@ -61,10 +61,10 @@ const plan: Verb = {
     1: 'with --detailed-exitcode: an error',
     2: 'with --detailed-exitcode: there are changes',
     4: 'a policy has findings',
-    5: 'policy refuses a part of it',
+    5: 'a policy denies a part of it',
     10: 'a file, a revision or a group does not exist',
     11: 'permission is missing',
-    12: 'the cluster cannot be reached',
+    12: 'the cluster is unreachable',
   },
   usesCluster: true,
   load: async () => (await import('../commands/plan.ts')).run,
@@ -73,14 +73,14 @@ const plan: Verb = {
 const diff: Verb = {
   name: 'diff',
   group: 'Preview',
-  summary: 'Show field differences by zone, with what each one leads to',
+  summary: 'Show field differences by zone, and the effect of each one',
   description:
-    'Compares manifests with each other, or with the cluster when --current is not given: then manifests among -f are what is asked for, and nothing that they leave out counts as removed.',
+    'Compares manifests with each other, or with the cluster if --current is not given. With the cluster, the manifests in -f are the requested state; objects missing from them do not count as removed.',
   options: [
     currentState,
     desiredState,
     fileOption,
-    { flags: '--against <state>', description: 'live, or a source that stands for what runs.', completes: 'source' },
+    { flags: '--against <state>', description: 'live, or a source to use as the running state.', completes: 'source' },
     live,
     allNamespacesOption,
     { flags: '--zones', description: 'Compare the zones of one group with each other.' },
@@ -98,7 +98,7 @@ const diff: Verb = {
     4: 'a policy has findings',
     10: 'a file or a revision does not exist',
     11: 'permission is missing',
-    12: 'the cluster cannot be reached',
+    12: 'the cluster is unreachable',
   },
   usesCluster: true,
   load: async () => (await import('../commands/diff.ts')).run,
@@ -107,26 +107,26 @@ const diff: Verb = {
 const apply: Verb = {
   name: 'apply',
   group: 'Preview',
-  summary: 'Apply policies and manifests, or a saved plan, after showing what follows',
+  summary: 'Apply policies and manifests, or a saved plan, after showing the plan',
   description:
-    'Applies server-side, object by object, and never takes a field of others by force. A saved plan is refused when anything that its decision read has changed since. What another tool keeps as Git has it is refused too.',
-  arguments: [{ name: 'plan', description: 'A plan that plan --out saved.', completes: 'file' }],
+    'Uses server-side apply without force, object by object. A saved plan is refused if an object that it depends on changed since. Objects that another tool syncs from Git are refused too.',
+  arguments: [{ name: 'plan', description: 'A plan saved by plan --out.', completes: 'file' }],
   options: [
     fileOption,
     desiredState,
-    { flags: '--assumptions <file>', description: 'Start, drain and gate times behind p50 and p90.', completes: 'file' },
+    { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
     { flags: '--group <name>', description: 'Plan only this group.', isRepeatable: true },
     { flags: '--auto-approve', description: 'Do not ask for confirmation.' },
-    { flags: '--no-input', description: 'Never ask; without --auto-approve it is refused where an answer would be needed.' },
+    { flags: '--no-input', description: 'Never prompt. Without --auto-approve, the command fails if a confirmation is required.' },
     {
       flags: '--dry-run <where>',
-      description: 'Change nothing: client only plans, server lets the API server check every object.',
+      description: 'Change nothing. client: only plan. server: the API server validates every object.',
       choices: ['client', 'server'],
     },
-    { flags: '--detailed-exitcode', description: 'With --dry-run: exit 2 when there are changes, 1 on errors.' },
-    { flags: '--wait', description: 'Then wait as status does, with its exit codes.' },
-    { flags: '--for <condition>', description: 'With --wait: what to wait for, as with status.' },
-    { flags: '--timeout <duration>', description: 'With --wait: the longest to wait.' },
+    { flags: '--detailed-exitcode', description: 'With --dry-run: exit with 2 if there are changes, and with 1 on errors.' },
+    { flags: '--wait', description: 'Then wait like status, with its exit codes.' },
+    { flags: '--for <condition>', description: 'With --wait: the condition to wait for, as in status.' },
+    { flags: '--timeout <duration>', description: 'With --wait: stop waiting after this time.' },
     namespace,
     allNamespacesOption,
     agentNamespaceOption,
@@ -137,11 +137,11 @@ const apply: Verb = {
     1: 'with --detailed-exitcode: an error',
     2: 'with --dry-run and --detailed-exitcode: there are changes',
     4: 'a policy has findings',
-    5: 'policy, another field manager or another tool refuses it, or it was not confirmed',
+    5: 'denied by policy, by another field manager or by another tool, or not confirmed',
     9: 'the plan is stale',
     10: 'a file or a kind does not exist',
     11: 'permission is missing',
-    12: 'the cluster cannot be reached',
+    12: 'the cluster is unreachable',
   },
   usesCluster: true,
   load: async () => (await import('../commands/apply.ts')).run,
@@ -150,24 +150,24 @@ const apply: Verb = {
 const simulate: Verb = {
   name: 'simulate',
   group: 'Preview',
-  summary: 'Carry the plan out on a virtual clock, with failures',
+  summary: 'Run the plan on a virtual clock, with failures',
   description:
-    'Two agents carry the change out against a model of the API server, while things go wrong; invariants are judged at every commit. A run that breaks one is made small and told as a timeline. Topic simulate has the kinds of fault.',
+    'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. A run that breaks one is reduced and shown as a timeline. The kinds of fault are in: docs simulate.',
   options: [
     ...planInputs,
-    { flags: '--seed <number>', description: 'The seed of the first run; the same seed gives the same runs. 1 when left out.', atLeast: 0 },
-    { flags: '--runs <number>', description: 'How many runs; 8 when left out.', atLeast: 1 },
+    { flags: '--seed <number>', description: 'Seed of the first run; default: 1. The same seed gives the same runs.', atLeast: 0 },
+    { flags: '--runs <number>', description: 'Number of runs; default: 8.', atLeast: 1 },
     {
       flags: '--faults <kinds>',
-      description: `What may go wrong, drawn by the seed: all, none, or of ${faultNames.join(', ')}. Without it ${usualFaults.join(', ')}; none beside --fail.`,
+      description: `Random faults: all, none, or a list of ${faultNames.join(', ')}. Default: ${usualFaults.join(', ')}; with --fail: none.`,
     },
     {
       flags: '--fail <what>',
       description:
-        'An accident at an instant from the start: pod=NAME@DURATION or zone=NAME@DURATION (pods are lost; with +DURATION they are not ready for so long), node=ZONE@DURATION (lost), drain=ZONE@DURATION, agent=a@DURATION (dies).',
+        'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (pods are lost; with +DURATION they are not ready for that time), node=ZONE@DURATION (lost), drain=ZONE@DURATION, agent=a@DURATION (crashes).',
       isRepeatable: true,
     },
-    { flags: '--until <duration>', description: 'Break runs off after this long on their clock.' },
+    { flags: '--until <duration>', description: 'Stop each run after this time on its clock.' },
     outputOption('table', 'json'),
   ],
   examples: [
@@ -177,8 +177,8 @@ const simulate: Verb = {
   ],
   exits: {
     4: 'an invariant was broken',
-    5: 'policy refuses a part of it, which is left out, or the members of a group are missing',
-    7: 'a run did not come to its end',
+    5: 'a policy denies a part of the change, or members of a group are missing; that part is left out',
+    7: 'a run did not finish',
     10: 'a file or a revision does not exist',
   },
   load: async () => (await import('../commands/simulate.ts')).run,
@@ -187,7 +187,7 @@ const simulate: Verb = {
 const demo: Verb = {
   name: 'demo',
   group: 'Preview',
-  summary: 'Plan an embedded example and run the plan forward',
+  summary: 'Plan an embedded example and run the plan',
   options: [{ flags: '--fast', description: 'Do not wait between the steps.' }],
   examples: ['demo'],
   isHidden: true,

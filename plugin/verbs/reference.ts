@@ -1,10 +1,10 @@
-// The page docs/command-line.md, written from the description of the verbs.
+// Generates docs/command-line.md from the descriptions of the verbs.
 import { globalOptions, verbs } from './all.ts';
 import { connectionOptions } from './connection.ts';
 import type { ArgumentSpec, OptionSpec, Verb } from './verb.ts';
 import { argumentText, optionText, programName, usageText } from './wording.ts';
 
-/** The page with a final newline; generated, and checked in CI. */
+/** Returns the page, with a final newline. CI checks that the committed page is current. */
 export function commandLineMarkdown(): string {
   const visible = verbs.filter(({ isHidden }) => isHidden !== true);
   const flags = [...globalOptions.map(optionLine), '', ...connectionHead, ...connectionOptions.map(optionLine), ''];
@@ -16,20 +16,20 @@ const head: readonly string[] = [
   '',
   'Generated from `plugin/verbs/` by `npx vitest run test/plugin/help.test.ts -u`. The same texts are in `--help` of each verb.',
   '',
-  `\`${programName} VERB [flags]\`. Flags go after the verb: kubectl refuses flags that stand before the name of a plugin.`,
-  'Verbs that say nothing of a cluster need neither a kubeconfig nor the network, and none sends anything anywhere else.',
+  `\`${programName} VERB [flags]\`. Flags go after the verb: kubectl rejects flags before the name of a plugin.`,
+  'Verbs without the connection flags need neither a kubeconfig nor the network. No verb sends telemetry.',
   '',
   'See also: [sources](sources.md), [output](output.md), [exit codes](exit-codes.md), [findings](findings.md).',
-  'All of them are in `docs TOPIC`, offline.',
+  'Run `kubectl rollout-group docs TOPIC` to read these pages offline.',
   '',
-  '## Flags of every verb',
+  '## Flags of all verbs',
   '',
 ];
 
 const connectionHead: readonly string[] = [
-  '## Flags of the connection',
+  '## Connection flags',
   '',
-  'Of the verbs that talk to a cluster, and of those that can. They are those of kubectl; the kubeconfig is found as kubectl finds it.',
+  'Verbs that can talk to a cluster take the connection flags of kubectl. They find the kubeconfig like kubectl.',
   '',
 ];
 
@@ -46,7 +46,7 @@ function verbLines(verb: Verb): readonly string[] {
     '```',
     '',
     ...block([...values.map(argumentLine), ...options.map(optionLine)]),
-    ...block(usesCluster === true ? ['Takes the flags of the connection.'] : []),
+    ...block(usesCluster === true ? ['Also takes the [connection flags](#connection-flags).'] : []),
     ...block(exitLines.length === 0 ? [] : ['Exit codes besides 0, 3 and 70:', '', ...exitLines]),
     '```',
     ...examples.map((example) => `${programName} ${example}`),

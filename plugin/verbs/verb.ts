@@ -1,40 +1,40 @@
-// How a verb is described: once, for the parser, the help, the completion and the documentation.
+// The description of a verb, used by the parser, the help, the completion and the documentation.
 import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 
-/** What the shell may offer for a value. */
+/** The kind of value that shell completion offers. */
 export type Completes = 'file' | 'directory' | 'source' | 'topic' | 'schemaPath' | 'nothing';
 
 export interface OptionSpec {
-  /** As people type it: `-o, --output <format>`, `--set <key=value>`, `--strict`. */
+  /** The flag as typed: `-o, --output <format>`, `--set <key=value>`, `--strict`. */
   readonly flags: string;
   readonly description: string;
-  /** The only values it takes. */
+  /** The allowed values. */
   readonly choices?: readonly string[];
   readonly default?: string;
   readonly isRequired?: boolean;
-  /** May be given several times; the command receives a list, empty when it was not given. */
+  /** The flag can be repeated. The command receives a list, empty if the flag is absent. */
   readonly isRepeatable?: boolean;
-  /** A whole number, at least this large. */
+  /** The value is an integer of at least this size. */
   readonly atLeast?: number;
   readonly completes?: Completes;
 }
 
 export interface ArgumentSpec {
-  /** The key under which the command receives it. */
+  /** The key of the value in the options of the command. */
   readonly name: string;
   readonly description: string;
   readonly isRequired?: boolean;
-  /** Takes all that follow; the command receives a list. */
+  /** The argument takes all remaining values. The command receives a list. */
   readonly isVariadic?: boolean;
   readonly choices?: readonly string[];
   readonly completes?: Completes;
 }
 
 /**
- * The function behind a verb. It receives its own options and arguments under their names in camel case (`--detailed-exitcode` is
- * `detailedExitcode`); the parser guarantees that they have the shape that the verb describes, which the compiler cannot see.
+ * The function behind a verb. It receives its options and arguments under their camel-case names (`--detailed-exitcode` is
+ * `detailedExitcode`). The parser guarantees the shape that the verb describes; the compiler cannot check it.
  */
 type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>;
 
@@ -43,29 +43,29 @@ export type VerbGroup = 'Author' | 'Preview' | 'Observe' | 'Act' | 'Meta';
 export interface Verb {
   readonly name: string;
   readonly group: VerbGroup;
-  /** One line in the list of verbs. */
+  /** The line in the list of verbs. */
   readonly summary: string;
-  /** More, in the help of the verb. */
+  /** Further sentences in the help of the verb. */
   readonly description?: string;
   readonly arguments?: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
   /** Without the program's name. */
   readonly examples: readonly string[];
-  /** Exit codes other than 0, 3 and 70, with what they mean here. */
+  /** Exit codes other than 0, 3 and 70, with their meaning for this verb. */
   readonly exits?: Readonly<Partial<Record<ExitCode, string>>>;
   readonly isHidden?: boolean;
-  /** Talks to a cluster, or can: it takes the flags of the connection, as `ConnectionFlags`, besides its own. */
+  /** The verb can talk to a cluster, so it also takes the connection flags (`ConnectionFlags`). */
   readonly usesCluster?: boolean;
-  /** Loads the one file that carries it out; nothing of it is loaded before. */
+  /** Loads the file of the command; no other code loads it. */
   readonly load: () => Promise<RunCommand>;
 }
 
-/** The choice of an output format; the first one is the default. */
+/** Returns the option for the output format. The first format is the default. */
 export function outputOption(...formats: readonly string[]): OptionSpec {
   const [first] = formats;
   return {
     flags: '-o, --output <format>',
-    description: 'Format of the result.',
+    description: 'Output format.',
     choices: formats,
     ...(first === undefined ? {} : { default: first }),
   };
@@ -73,7 +73,7 @@ export function outputOption(...formats: readonly string[]): OptionSpec {
 
 export const agentNamespaceOption: OptionSpec = {
   flags: '--agent-namespace <name>',
-  description: `Where the agent lives: policies there may bind groups elsewhere. Otherwise ${usualAgentNamespace}; of a cluster, where its Lease is.`,
+  description: `Namespace of the agent, whose policies may apply to groups in other namespaces. Default: the namespace of its Lease, or ${usualAgentNamespace}.`,
 };
 
 export const fileOption: OptionSpec = {

@@ -1,10 +1,10 @@
-// How verbs, flags and arguments are put into words: the same in the help and in the documentation.
+// The texts of verbs, flags and arguments that the help and the documentation share.
 import type { ArgumentSpec, OptionSpec, Verb } from './verb.ts';
 
-/** What people type before `kubectl` hands over to this program. */
+/** The command that users type. */
 export const programName = 'kubectl rollout-group';
 
-/** `kubectl rollout-group lint [FILES...] [flags]`. */
+/** Returns the usage line of a verb, for example `kubectl rollout-group lint [FILES...] [flags]`. */
 export function usageText({ name, arguments: values = [] }: Verb): string {
   const shown = values.map((value) => {
     const word = `${value.name.toUpperCase()}${value.isVariadic === true ? '...' : ''}`;

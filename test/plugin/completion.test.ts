@@ -79,7 +79,7 @@ describe('completion', () => {
   it('answers kubectl with candidates, descriptions and the directive, and says nothing else', () => {
     expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'RG200'])).toMatchObject({ status: 0, stderr: '' });
     expect(runExecutable('kubectl_complete-rollout_group', ['si']).stdout).toBe(
-      'simulate\tCarry the plan out on a virtual clock, with failures\n:4\n',
+      'simulate\tRun the plan on a virtual clock, with failures\n:4\n',
     );
     expect(runPlugin(['__complete', 'si']).stdout).toBe(runExecutable('kubectl_complete-rollout_group', ['si']).stdout);
     expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'exit']).stdout).toBe('exit-codes\tExit codes\n:4\n');
