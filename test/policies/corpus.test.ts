@@ -8,7 +8,26 @@ import { findingCodes } from '../../policies/findings/codes.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
 
 const folder = join(import.meta.dirname, 'corpus');
-const files = readdirSync(folder).sort();
+/** Inputs by name. Each archive holds the inputs of one family of codes after lines `-- NAME --`; `{{text*n}}` stands for n repeats of a text. */
+const texts = new Map(
+  readdirSync(folder)
+    .sort()
+    .flatMap((archive) => inputsOf(readFileSync(join(folder, archive), 'utf8'))),
+);
+const files = [...texts.keys()];
+
+function inputsOf(archive: string): readonly (readonly [string, string])[] {
+  const [, ...parts] = archive.split(/^-- (\S+) --\n/m);
+  return parts.flatMap((name, index) => (index % 2 === 0 ? [[`${name}.yaml`, repeated(parts[index + 1] ?? '')] as const] : []));
+}
+
+function repeated(text: string): string {
+  return text.replace(/\{\{(.+?)\*(\d+)\}\}/g, (_, piece: string, count: string) => piece.replaceAll('\\n', '\n').repeat(Number(count)));
+}
+
+function textOf(file: string): string {
+  return texts.get(file) ?? '';
+}
 
 /** Codes of risks, which only a plan can see: the same manifests are asked for with another version of the image. */
 const isRisk = (file: string) => file.startsWith('rg5');
@@ -30,7 +49,7 @@ function risksOf(text: string): readonly string[] {
 
 describe('the corpus of broken policy files', () => {
   for (const file of files.filter((one) => !isRisk(one))) {
-    const text = readFileSync(join(folder, file), 'utf8');
+    const text = textOf(file);
     it(`${file} is answered with its code at its place`, () => {
       const [, code, line, column] = /^# expect: (RG\d{4}) (\d+):(\d+)\n/.exec(text) ?? [];
       expect(file.slice(0, 6).toUpperCase()).toBe(code);
@@ -41,13 +60,13 @@ describe('the corpus of broken policy files', () => {
 
   for (const file of files.filter(isRisk)) {
     it(`${file} is planned with its risk and no other`, () => {
-      const text = readFileSync(join(folder, file), 'utf8');
+      const text = textOf(file);
       expect(text.startsWith(`# expect: ${file.slice(0, 6).toUpperCase()}\n`)).toBe(true);
       expect(risksOf(text)).toEqual([file.slice(0, 6).toUpperCase()]);
     });
   }
 
-  it('has a file for every code', () => {
+  it('has an input for every code', () => {
     const covered = new Set(files.map((file) => file.slice(0, 6).toUpperCase()));
     // What is wrong with an installation stands in no file, and objects of other operators are read by init alone.
     const ofFiles = Object.keys(findingCodes).filter((code) => !/^RG[67]/.test(code));
@@ -55,9 +74,9 @@ describe('the corpus of broken policy files', () => {
     expect(covered.size).toBe(ofFiles.length);
   });
 
-  it('shows no other error or warning than the one that each file is about', () => {
+  it('shows no other error or warning than the one that each input is about', () => {
     const noisy = files.flatMap((file) => {
-      const { findings } = lintPolicies([{ name: file, text: readFileSync(join(folder, file), 'utf8') }]);
+      const { findings } = lintPolicies([{ name: file, text: textOf(file) }]);
       const others = findings.filter((one) => one.severity !== 'notice' && one.code !== file.slice(0, 6).toUpperCase());
       return others.map((one) => `${file}: ${one.code} ${one.line}:${one.column} ${one.message}`);
     });
@@ -75,7 +94,7 @@ describe('the corpus of broken policy files', () => {
   });
 
   it('is answered with findings, never an exception, however its files are damaged', () => {
-    const texts = files.map((file) => readFileSync(join(folder, file), 'utf8')).filter((text) => text.length < 4000);
+    const short = files.map(textOf).filter((text) => text.length < 4000);
     const piece = fc.constantFrom(
       'null',
       '{',
@@ -101,7 +120,7 @@ describe('the corpus of broken policy files', () => {
       maxLength: 6,
     });
     fc.assert(
-      fc.property(fc.constantFrom(...texts), damage, (text, changes) => {
+      fc.property(fc.constantFrom(...short), damage, (text, changes) => {
         const damaged = changes.reduce((before, { at, piece: added, removed }) => {
           const start = Math.floor(at * before.length);
           return `${before.slice(0, start)}${added}${before.slice(start + removed)}`;
