@@ -41,9 +41,6 @@ export const ruleCatalog: readonly RuleEntry[] = [
   { id: 'other-zones-ready', title: 'every other zone of the group is whole', outcomes: ['ok', 'wait', 'skip'] },
   { id: 'partition-kept', title: 'the partition lets no pod go that the wave does not ask for', outcomes: ['ok', 'wait'] },
   { id: 'paused', title: 'neither policy nor a person paused the zone', outcomes: ['ok', 'wait', 'skip', 'unknown'] },
-  { id: 'pods-in-flight', title: 'pods that were replaced have come back', outcomes: ['wait'] },
-  { id: 'prepare-downscale', title: 'leaving pods are prepared', outcomes: ['ok', 'wait', 'no', 'skip'] },
-  { id: 'progress-deadline', title: 'a pod became available recently enough', outcomes: ['ok', 'skip'] },
   {
     id: 'pin-applied',
     title: 'every pod that was taken away came back at the revision which it was to have',
@@ -51,6 +48,9 @@ export const ruleCatalog: readonly RuleEntry[] = [
     whenHeld:
       'Under the strategy `pinned` the StatefulSet controller makes every pod at the old version, and the webhook on the creation of pods gives it the new one. The pods that the rule names came back at the old version: the webhook was not asked, or did not answer. They run and serve. Each goes once more half a minute later; after two attempts no pod of the group goes any more, so that nothing is restarted for nothing. Look at `kubectl rollout-group doctor`: it says whether the webhook configuration `0-rollout-group-pinned` is there and names the StatefulSets. The log of the agent says of each pod why it was left as it was; when it says nothing, the API server does not reach the webhook. Put that right (`kubectl rollout-group install` prints what is missing) and say `kubectl rollout-group retry GROUP`.',
   },
+  { id: 'pods-in-flight', title: 'pods that were replaced have come back', outcomes: ['wait'] },
+  { id: 'prepare-downscale', title: 'leaving pods are prepared', outcomes: ['ok', 'wait', 'no', 'skip'] },
+  { id: 'progress-deadline', title: 'a pod became available recently enough', outcomes: ['ok', 'skip'] },
   { id: 'protected', title: 'nobody protects the zone or the pod', outcomes: ['wait', 'unknown'] },
   {
     id: 'protection-kept',

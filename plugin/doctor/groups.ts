@@ -53,7 +53,7 @@ export const strategies: Check = (facts) => {
     return membersOf(facts, group)
       .filter(({ updateStrategy }) => updateStrategy !== wanted)
       .map(({ namespace, name, updateStrategy }): CheckResult => {
-        const message = `${namespace}/${name} has the strategy ${updateStrategy}, and the engine ${group.rollout.strategy} needs ${wanted}`;
+        const message = `${namespace}/${name} has the strategy ${updateStrategy}, and the strategy ${group.rollout.strategy} needs ${wanted}`;
         return { check: 'strategy', verdict: 'FAIL', message, code: 'RG6013' };
       });
   });

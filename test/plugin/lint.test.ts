@@ -96,7 +96,7 @@ describe('lint as SARIF', () => {
       ]),
     ).toEqual([
       ['RG2111', 'RG2111', 'note', location('right', 7, 3, 10)],
-      ['RG2006', 'RG2006', 'error', location('wrong', 12, 13, 20)],
+      ['RG2006', 'RG2006', 'error', location('wrong', 12, 15, 22)],
       ['RG2003', 'RG2003', 'error', location('wrong', 13, 5, 19)],
     ]);
   });

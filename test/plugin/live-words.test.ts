@@ -121,36 +121,36 @@ describe('reject', () => {
   });
 });
 
-describe('pinned', () => {
+describe('promote', () => {
   it('passes over soak and gates of the wave under way, and says what it leaves', async () => {
     const canary = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
-    const acted = await act('pinned ingester', { decision: canary });
+    const acted = await act('promote ingester', { decision: canary });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary' }]);
-    expect(acted.stdout).toContain('wave canary pinned by anna, which passes over a soak of 30m and gate errors');
+    expect(acted.stdout).toContain('wave canary promoted by anna, which passes over a soak of 30m and gate errors');
     expect(acted.stdout).toContain('approvals hold as before');
   });
 
   it('takes one gate, or all waves by the name of the group', async () => {
-    expect(asked(await act('pinned ingester --gate errors --wave canary', { decision: rolling }))).toEqual([
+    expect(asked(await act('promote ingester --gate errors --wave canary', { decision: rolling }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary', gate: 'errors' },
     ]);
-    expect(asked(await act('pinned ingester --full --confirm ingester', { decision: rolling }))).toEqual([
+    expect(asked(await act('promote ingester --full --confirm ingester', { decision: rolling }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02' },
     ]);
-    expect((await act('pinned ingester --full', { decision: rolling })).status).toBe(3);
+    expect((await act('promote ingester --full', { decision: rolling })).status).toBe(3);
   });
 
   it('is refused where nobody vouches for who asks', async () => {
-    const acted = await act('pinned ingester', { decision: rolling, options: {} });
+    const acted = await act('promote ingester', { decision: rolling, options: {} });
     expect([acted.status, acted.kept]).toEqual([5, []]);
   });
 
   it.each([
-    ['pinned ingester', failed, 5],
-    ['pinned ingester', over, 5],
-    ['pinned ingester --wave nonsense', rolling, 3],
-    ['pinned ingester --gate nonsense', rolling, 3],
-    ['pinned ingester --wave rest --full', rolling, 3],
+    ['promote ingester', failed, 5],
+    ['promote ingester', over, 5],
+    ['promote ingester --wave nonsense', rolling, 3],
+    ['promote ingester --gate nonsense', rolling, 3],
+    ['promote ingester --wave rest --full', rolling, 3],
   ])('%s ends without a word', async (line, decision, status) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([status, []]);
@@ -195,7 +195,7 @@ describe('where the kinds are not installed', () => {
     ['approve ingester --wave rest', waiting, 'rolloutintents'],
     ['abort ingester', rolling, 'rolloutintents'],
     ['retry ingester', failed, 'rolloutintents'],
-    ['pinned ingester', rolling, 'rolloutintents'],
+    ['promote ingester', rolling, 'rolloutintents'],
     ['protect ingester --for 1h', rolling, 'rolloutintents'],
     ['undo ingester', rolling, 'rolloutintents'],
     ['override ingester --rule zone-gap --for 30m --reason x --confirm ingester', rolling, 'rolloutexceptions'],

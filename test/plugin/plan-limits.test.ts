@@ -38,9 +38,9 @@ describe('a plan that a limit of zero holds', () => {
     const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
     expect(status).toBe(5);
     expect(stdout).toContain('Plan  prod/store   blocked');
-    expect(stdout).toContain('no pod of zone a may go (limit: 0), written at p/group.yaml:6:48');
+    expect(stdout).toContain('no pod of zone a may go (limit: 0), written at p/group.yaml:6:50');
     expect(stdout).toContain('passes when a person changes that number; to let the group stand still on purpose, pause it');
-    expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may go, and the rollout never ends; .* \(p\/group\.yaml:6:48\)/);
+    expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may go, and the rollout never ends; .* \(p\/group\.yaml:6:50\)/);
   });
 
   it('has the file and line of a PodDisruptionBudget, as explain and the comment on a pull request have', () => {

@@ -54,7 +54,7 @@ function head(...words: readonly string[]): string {
 describe('a plan of what is asked for', () => {
   it('shows replicas that are written at once as steps, with their time', () => {
     expect(head('--current', 'two', '--set', 'a.replicas=2')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy fdaf6c8
+      "Plan  prod/store   completes   policy 3c338a7
 
       CHANGE   replicas  4 -> 2  (a)  2 pods removed
       SAFETY   in this plan no two zones are disturbed at the same time
@@ -68,7 +68,7 @@ describe('a plan of what is asked for', () => {
 
   it('does not call it safe when what is asked for disturbs two zones together', () => {
     expect(head('--current', 'two', '--set', 'replicas=3', '--set', 'image=store:2')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy fdaf6c8
+      "Plan  prod/store   completes   policy 3c338a7
 
       CHANGE   replicas  4 -> 3              2 pods removed
                image     store:1 -> store:2  6 pods restart
@@ -85,7 +85,7 @@ describe('a plan of what is asked for', () => {
 
   it('shows the StatefulSet that is no longer there, also when its group is adopted', () => {
     expect(head('--current', 'two', '--desired', 'one')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy f3e1fbf
+      "Plan  prod/store   completes   policy 17281bb
 
       CHANGE   StatefulSet  deleted  (b)  4 pods removed, all at once
       "
@@ -94,7 +94,7 @@ describe('a plan of what is asked for', () => {
 
   it('shows the one that is new', () => {
     expect(head('--current', 'one', '--desired', 'two')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy fdaf6c8
+      "Plan  prod/store   completes   policy 3c338a7
 
       CHANGE   StatefulSet  new  (b)  4 pods added
 
@@ -107,7 +107,7 @@ describe('a plan of what is asked for', () => {
 
   it('names the object that asks for other replicas', () => {
     expect(head('--current', 'six', '--desired', 'five')).toMatchInlineSnapshot(`
-      "Plan  prod/store   completes   policy 8ca044d
+      "Plan  prod/store   completes   policy a9f2e9e
 
       CHANGE   ReplicaTemplate store  6 -> 5  1 pod removed
 

@@ -66,8 +66,8 @@ describe('a finding', () => {
     expect(finding('RG2203', place, 'no wave brings zone c to 100 percent')).toMatchInlineSnapshot(`
       {
         "code": "RG2203",
-        "column": 22,
-        "endColumn": 28,
+        "column": 24,
+        "endColumn": 30,
         "excerpt": [
           {
             "line": 1,
@@ -93,11 +93,11 @@ describe('a finding', () => {
   it('knows where it is with and without a file', () => {
     const inCluster = objectPlace('StatefulSet mimir/ingester-zone-a', ['metadata', 'labels', 'a/b~c']);
     expect([placeText(place), placeText(inCluster)]).toEqual([
-      'policies/ingester.yaml:2:22',
+      'policies/ingester.yaml:2:24',
       'StatefulSet mimir/ingester-zone-a metadata.labels.a/b~c',
     ]);
     expect([sourceOf(place), sourceOf(inCluster)]).toEqual([
-      { file: 'policies/ingester.yaml', line: 2, column: 22 },
+      { file: 'policies/ingester.yaml', line: 2, column: 24 },
       { object: 'StatefulSet mimir/ingester-zone-a', field: 'metadata.labels.a/b~c' },
     ]);
   });
@@ -119,10 +119,10 @@ describe('the text of a finding', () => {
     const text = 'spec:\n  rollout: { strategy: promot }\n';
     const one = finding('RG2006', placeIn(text, 'promot'), 'spec.rollout.strategy is "promot"', { hint: 'did you mean pinned' });
     expect(renderFinding({ ...one, related: [{ file: 'b.yaml', line: 3, column: 5 }] })).toMatchInlineSnapshot(`
-      "policies/ingester.yaml:2:22 error RG2006 spec.rollout.strategy is "promot"
+      "policies/ingester.yaml:2:24 error RG2006 spec.rollout.strategy is "promot"
          1 | spec:
          2 |   rollout: { strategy: promot }
-           |                      ^^^^^^
+           |                        ^^^^^^
          see b.yaml:3:5
          fix: did you mean pinned"
     `);

@@ -202,7 +202,7 @@ describe('lint of limits of zero', () => {
 
   it('of a zone, and of the others once', () => {
     const zero = '  rollout: { strategy: onDelete, maxUnavailable: 0 }\n';
-    expect(found(group(zero))).toEqual(['6:48 RG2216']);
+    expect(found(group(zero))).toEqual(['6:50 RG2216']);
     expect(
       found(group(zero).replaceAll(' }, {', ', maxUnavailable: 1 }, {').replace('ingester-b }', 'ingester-b, paused: true }')),
     ).toEqual([]);

@@ -104,7 +104,7 @@ describe('lint is quiet about', () => {
 
   it('names that a broken document defines', () => {
     const text = `${group('  rollout: { strategy: onDelete, typo: 1 }\n')}${policy('  limits: { minInterval: 1m }\n')}`;
-    expect(problems(text)).toEqual(['6:32 RG2003']);
+    expect(problems(text)).toEqual(['6:34 RG2003']);
   });
 });
 

@@ -40,7 +40,6 @@ describe('loading', () => {
           "namespace": "mimir",
           "rollout": {
             "deadlines": {},
-            "strategy": "onDelete",
             "historyLimit": 10,
             "maxUnavailable": 1,
             "minInterval": "0s",
@@ -53,6 +52,7 @@ describe('loading', () => {
             },
             "rotateBy": "evict",
             "skipOnRollback": true,
+            "strategy": "onDelete",
           },
         },
       ]
@@ -98,8 +98,8 @@ metadata: { name: three }
       {
         "documents": [],
         "findings": [
-          "11:85 RG1009 on is a boolean for readers of YAML 1.1 and text for others",
-          "11:85 RG2006 spec.rollout.strategy is "on"; it takes pinned, partition or onDelete",
+          "11:87 RG1009 on is a boolean for readers of YAML 1.1 and text for others",
+          "11:87 RG2006 spec.rollout.strategy is "on"; it takes pinned, partition or onDelete",
           "12:43 RG2004 metadata is missing",
           "12:43 RG2004 spec is missing",
           "12:108 RG1012 the document is no mapping with apiVersion and kind",
@@ -133,10 +133,10 @@ data: { <<: *labels, app: z, copy: *meta }
         "findings": [
           "6:37 RG2007 spec.members.zones[0].statefulSet is "Zone_A", which is not an object name",
           "6:45 RG2003 spec.members.zones[0] has no field follow",
-          "7:22 RG2006 spec.rollout.strategy is "ondelete"; it takes pinned, partition or onDelete",
-          "7:45 RG2005 spec.rollout.minInterval is 5; it takes a duration",
-          "7:55 RG1009 no is a boolean for readers of YAML 1.1 and text for others",
-          "7:55 RG2006 spec.rollout.order is "no"; it takes descending or ascending",
+          "7:24 RG2006 spec.rollout.strategy is "ondelete"; it takes pinned, partition or onDelete",
+          "7:47 RG2005 spec.rollout.minInterval is 5; it takes a duration",
+          "7:57 RG1009 no is a boolean for readers of YAML 1.1 and text for others",
+          "7:57 RG2006 spec.rollout.order is "no"; it takes descending or ascending",
         ],
         "manifests": [],
         "unusable": [
@@ -180,7 +180,7 @@ data: { <<: *labels, app: z, copy: *meta }
 
   it('reads byte order marks and carriage returns, and counts lines as an editor does', () => {
     const text = `\uFEFF${group.replace('onDelete', 'ondelete')}`.replaceAll('\n', '\r\n');
-    expect(load(text).findings).toEqual(['7:22 RG2006 spec.rollout.strategy is "ondelete"; it takes pinned, partition or onDelete']);
+    expect(load(text).findings).toEqual(['7:24 RG2006 spec.rollout.strategy is "ondelete"; it takes pinned, partition or onDelete']);
   });
 
   it('takes a key without a value for a mistake', () => {

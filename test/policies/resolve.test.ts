@@ -53,8 +53,8 @@ describe('a group', () => {
     expect(places).toMatchInlineSnapshot(`
       [
         " 1:1",
-        "rollout.maxUnavailable 18:48",
-        "rollout.strategy 18:22",
+        "rollout.maxUnavailable 18:50",
+        "rollout.strategy 18:24",
         "zones.a 7:9",
         "zones.a.maxUnavailable 7:66",
         "zones.a.replicas 11:5",
@@ -63,7 +63,7 @@ describe('a group', () => {
         "zones.a.protect 19:12",
         "zones.a.scaling 7:78",
         "zones.b 8:9",
-        "zones.b.maxUnavailable 18:48",
+        "zones.b.maxUnavailable 18:50",
         "zones.b.paused 8:70",
         "zones.b.forceReplicas 8:91",
         "zones.b.follows 8:59",
@@ -73,7 +73,7 @@ describe('a group', () => {
         "zones.b.protect 8:103",
         "zones.b.scaling 14:5",
         "zones.c 9:9",
-        "zones.c.maxUnavailable 18:48",
+        "zones.c.maxUnavailable 18:50",
         "zones.c.replicas 9:60",
         "zones.c.betweenZones 16:21",
         "zones.c.prepare 17:16",

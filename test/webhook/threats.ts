@@ -368,7 +368,7 @@ export const threats: readonly Threat[] = [
         'is not asked for twice: a pod that carries the revision stays, and what was added in between is kept',
         'counts on the copy in the ledger where the history no longer has the revision, or it cannot be read',
       ),
-      ...of(`${here}/native/pinned-endpoint.test.ts`)('is let through as it is, with a warning, when %s'),
+      ...of(`${here}/native/pin-endpoint.test.ts`)('is let through as it is, with a warning, when %s'),
       ...of(`${here}/pinned.cluster.ts`)(
         'has every pod at its own revision, killed as often as one likes',
         'comes back at the old version, never at a new one, when nobody answers, the ledger cannot be read, or names what is gone',

@@ -67,7 +67,6 @@ describe('an adopted group', () => {
             },
             "rollout": {
               "deadlines": {},
-              "strategy": "onDelete",
               "historyLimit": 10,
               "maxUnavailable": 50,
               "minInterval": "0s",
@@ -80,6 +79,7 @@ describe('an adopted group', () => {
               },
               "rotateBy": "delete",
               "skipOnRollback": true,
+              "strategy": "onDelete",
             },
             "scaling": {
               "down": {
