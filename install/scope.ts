@@ -1,8 +1,9 @@
 // What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
 
-import type { GroupDefinition, PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
+import type { PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
 import type { LoadedDocument } from '../policies/load.ts';
 import { secretKeysOf } from '../policies/named-secrets.ts';
+import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
 
 /** A kind that replicas are mirrored from, in one namespace. */
 export interface MirrorSource {
@@ -88,13 +89,13 @@ export function installScope(
     (one) => one.kind !== 'RolloutGroup' || groups.some(({ namespace, name }) => namespace === one.namespace && name === one.name),
   );
   const declared = documents.flatMap((one) =>
-    one.kind === 'RolloutGroup' ? [{ namespace: one.namespace, strategy: one.value.spec.rollout.strategy }] : [],
+    one.kind === 'RolloutGroup' ? [{ namespace: one.namespace, rollout: one.value.spec.rollout }] : [],
   );
   // What groups there are in a namespace that somebody names besides, nobody has said.
   const unknown = namespaces.filter((one) => !declared.some(({ namespace }) => namespace === one));
-  const strategyScope = (strategy: GroupDefinition['rollout']['strategy']): StrategyScope => ({
-    namespaces: sorted([...unknown, ...declared.filter((one) => one.strategy === strategy).map(({ namespace }) => namespace)]),
-    members: byKey(membersOf(groups.filter(({ rollout }) => rollout.strategy === strategy)), memberKey),
+  const scopeOf = (isMeant: (traits: StrategyTraits) => boolean): StrategyScope => ({
+    namespaces: sorted([...unknown, ...declared.filter((one) => isMeant(traitsOf(one))).map(({ namespace }) => namespace)]),
+    members: byKey(membersOf(groups.filter((group) => isMeant(traitsOf(group)))), memberKey),
   });
   const members = membersOf(groups);
   return {
@@ -102,8 +103,8 @@ export function installScope(
     mirrors: mirrorsOf(groups),
     secrets: sorted(documents.flatMap((document) => secretKeysOf(document, agentNamespace).map(({ name }) => name))),
     members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
-    pinned: strategyScope('pinned'),
-    partition: strategyScope('partition'),
+    pinned: scopeOf(({ pinsPods }) => pinsPods),
+    partition: scopeOf(({ lowersPartition }) => lowersPartition),
   };
 }
 

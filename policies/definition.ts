@@ -1,7 +1,9 @@
 // What the engine reads of the policies: groups with every default filled in, every override resolved and every duration in milliseconds.
+
 import type { ApprovalSpec, CompatibilitySpec, EndpointSpec, GateSpec } from './schema/rollout-group.ts';
 import type { PolicyAction } from './schema/rollout-policy.ts';
 import type { CountOrPercent, LabelSelector } from './schema/scalars.ts';
+import type { StrategyName } from './strategies.ts';
 
 /** Where something is written: a place in a file, or a field of an object in the cluster. Never part of a digest. */
 export interface Source {
@@ -122,7 +124,7 @@ export interface DisruptionDefinition {
 }
 
 export interface RolloutDefinition {
-  readonly strategy: 'pinned' | 'partition' | 'onDelete';
+  readonly strategy: StrategyName;
   readonly order: 'descending' | 'ascending';
   readonly rotateBy: 'evict' | 'delete';
   readonly minIntervalMs: number;

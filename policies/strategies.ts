@@ -1,18 +1,39 @@
-// Which engine replaces the pods of a group, and the partition that holds every pod back.
-import type { GroupDefinition } from './definition.ts';
+// The rollout strategies: what each one needs of a cluster and what it can do, as data. `engine/strategies/` adds the behaviour.
+
+/** What a rollout strategy needs of a cluster and what it can do. Code asks for a property, never for the name of a strategy. */
+export interface StrategyTraits {
+  /** `spec.updateStrategy.type` that every StatefulSet of the group must have. */
+  readonly updateStrategy: 'OnDelete' | 'RollingUpdate';
+  /** Whether the agent keeps the partition of the StatefulSets at 1000000 between rollouts, so that a new template reaches no pod. */
+  readonly holdsPartition: boolean;
+  /** Whether the agent lowers the partition and the StatefulSet controller replaces the pods. Otherwise the agent evicts or deletes them. */
+  readonly lowersPartition: boolean;
+  /** Whether the ledger pins every pod to a revision. Such a strategy needs the webhook on pod creation and reads ControllerRevisions. */
+  readonly pinsPods: boolean;
+  /** Whether a failed run can return pods to their previous revision without a write of the template. */
+  readonly canRollBack: boolean;
+}
+
+/** The traits of each value of `spec.rollout.strategy`. */
+export const strategyTraits = {
+  pinned: { updateStrategy: 'RollingUpdate', holdsPartition: true, lowersPartition: false, pinsPods: true, canRollBack: true },
+  partition: { updateStrategy: 'RollingUpdate', holdsPartition: true, lowersPartition: true, pinsPods: false, canRollBack: false },
+  onDelete: { updateStrategy: 'OnDelete', holdsPartition: false, lowersPartition: false, pinsPods: false, canRollBack: false },
+} as const satisfies Readonly<Record<string, StrategyTraits>>;
+
+/** A value of `spec.rollout.strategy`. */
+export type StrategyName = keyof typeof strategyTraits;
+
+/** Every strategy, the recommended one first. */
+export const strategyNames = Object.keys(strategyTraits) as [StrategyName, ...StrategyName[]];
+
+/** Returns the traits of the strategy of a group. */
+export function traitsOf({ rollout }: { readonly rollout: { readonly strategy: StrategyName } }): StrategyTraits {
+  return strategyTraits[rollout.strategy];
+}
 
 /**
- * `spec.updateStrategy.rollingUpdate.partition` while nothing may roll. It is far above any number of replicas, so that neither a new template nor
- * a scale-up lets the StatefulSet controller replace or make a pod of the update revision.
+ * `spec.updateStrategy.rollingUpdate.partition` while no pod may be replaced. It is far above any number of replicas: neither a new template nor
+ * a scale-up lets the StatefulSet controller replace or create a pod at the update revision.
  */
 export const holdingPartition = 1_000_000;
-
-/** Whether the StatefulSet controller replaces the pods of the group, as far down as the partition lets it. */
-export function isPartitioned({ rollout }: GroupDefinition): boolean {
-  return rollout.strategy === 'partition';
-}
-
-/** Whether pods are pinned one by one, by the webhook on their creation. */
-export function isPinned({ rollout }: GroupDefinition): boolean {
-  return rollout.strategy === 'pinned';
-}

@@ -1,7 +1,7 @@
 // Somebody's own group as a scenario has it: what runs, the policies over it, and what is asked for, as manifests and policy files say them.
 import { isAdopted } from '../engine/invariants/invariants.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
-import { holdingPartition } from '../policies/strategies.ts';
+import { holdingPartition, traitsOf } from '../policies/strategies.ts';
 import type { GivenGroup, GroupShape } from './scenario.ts';
 import type { Json } from './server/request.ts';
 
@@ -59,11 +59,11 @@ export function givenGroup(input: GivenInput): GivenGroup {
 }
 
 /** Manifests leave the partition out that the agent writes; a group at rest is held by it. */
-function heldBy({ rollout }: GroupDefinition, object: Json): Json {
+function heldBy(group: GroupDefinition, object: Json): Json {
   const strategy = partOf(partOf(object, 'spec'), 'updateStrategy');
   const isRolling = object['kind'] === 'StatefulSet' && (strategy['type'] ?? 'RollingUpdate') === 'RollingUpdate';
   const written = partOf(strategy, 'rollingUpdate');
-  if (rollout.strategy === 'onDelete' || !isRolling || (written['partition'] ?? 0) !== 0) return object;
+  if (!traitsOf(group).holdsPartition || !isRolling || (written['partition'] ?? 0) !== 0) return object;
   const held = { type: 'RollingUpdate', rollingUpdate: { ...written, partition: holdingPartition } };
   return { ...object, spec: { ...partOf(object, 'spec'), updateStrategy: held } };
 }
@@ -87,7 +87,7 @@ export function shapeOf(
     minReadySeconds: Math.max(0, ...sets.map((spec) => (typeof spec['minReadySeconds'] === 'number' ? spec['minReadySeconds'] : 0))),
     podManagementPolicy: sets.every((spec) => spec['podManagementPolicy'] === 'Parallel') ? 'Parallel' : 'OrderedReady',
     rotateBy: group.rollout.rotateBy,
-    ...(group.rollout.strategy === 'onDelete' ? {} : { strategy: group.rollout.strategy }),
+    ...(traitsOf(group).holdsPartition ? { strategy: group.rollout.strategy } : {}),
     replicas: isLed ? 'leader' : 'own',
     delaySeconds: 0,
     betweenZonesSeconds: 0,

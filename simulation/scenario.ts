@@ -1,4 +1,5 @@
 // What a run consists of: a group, the people and accidents around it, and the faults. Plain data, so that it can be stored, shrunk and repeated.
+import { type StrategyName, type StrategyTraits, strategyTraits } from '../policies/strategies.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
 import type { Json } from './server/request.ts';
 
@@ -52,9 +53,14 @@ export interface GroupShape {
   readonly drainMs: number;
   readonly startMs: number;
   /** Of native groups; `onDelete` when left out. */
-  readonly strategy?: 'partition' | 'pinned';
+  readonly strategy?: StrategyName;
   /** Of native groups: a gate enforces after each zone. Its metric is good, or (`flipping`) now and then bad as long as things go wrong. */
   readonly gate?: 'passing' | 'flipping';
+}
+
+/** Returns the traits of the strategy of a shape. */
+export function traitsOfShape({ strategy }: Pick<GroupShape, 'strategy'>): StrategyTraits {
+  return strategyTraits[strategy ?? 'onDelete'];
 }
 
 export interface GivenGroup {

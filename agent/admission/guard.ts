@@ -9,7 +9,7 @@ import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
-import { isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
@@ -178,7 +178,10 @@ export function admissionGuard(parts: GuardParts): AdmissionGuard {
         );
       return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
     },
-    pinned: () => seenGroups()?.filter(isPinned).flatMap(setsOf),
+    pinned: () =>
+      seenGroups()
+        ?.filter((group) => traitsOf(group).pinsPods)
+        .flatMap(setsOf),
     groups: (namespace) => {
       const now = caches.isSettled() ? policies() : undefined;
       if (now === undefined) return { unknown: 'policies and objects are not known yet' };

@@ -9,7 +9,7 @@ import { withRollback } from '../../engine/run/rollback.ts';
 import type { RevisionView, Snapshot } from '../../engine/snapshot.ts';
 import { wantedRevisions } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 
 interface RevisionParts {
   readonly env: Pick<ClusterEnv, 'kubernetes'>;
@@ -32,7 +32,7 @@ export async function withRevisions(
   memory: RevisionMemory,
   snapshot: Snapshot,
 ): Promise<Snapshot> {
-  if (!isPinned(group)) return snapshot;
+  if (!traitsOf(group).pinsPods) return snapshot;
   const { namespace } = group;
   // A run that goes back begins in this very turn, and asks for what no pod may run any more.
   const wanted = wantedRevisions(withRollback(contextOf(snapshot, group)).view);

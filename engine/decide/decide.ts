@@ -1,7 +1,7 @@
 // decide: what each group should do now, and why not more. The whole of a turn on one screen.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
@@ -57,7 +57,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),
-    ...(isPinned(group) || context.view.ledger.pins !== undefined ? { pinned: observedPins(context, roll.run) } : {}),
+    ...(traitsOf(group).pinsPods || context.view.ledger.pins !== undefined ? { pinned: observedPins(context, roll.run) } : {}),
   };
 }
 

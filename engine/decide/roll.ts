@@ -1,26 +1,23 @@
 // The decision to replace pods: which zone, which pods, or why none.
-import { isPartitioned, isPinned } from '../../policies/strategies.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { blocks, earliest, isLimitOfZero, result, stepOutcome } from '../rule.ts';
-import { type ChosenPod, choosePods } from '../rules/budget.ts';
+import { choosePods } from '../rules/budget.ts';
 import { deadlineFailure, progressDeadline, runDeadline } from '../rules/deadline.ts';
 import { withException } from '../rules/exception.ts';
-import { partitionKept } from '../rules/partition.ts';
-import { pinResults } from '../rules/pinned.ts';
 import { type PolicyAnswer, policyAnswer } from '../rules/policy.ts';
 import { protectedResult } from '../rules/protected.ts';
 import { type RollQuestion, rollRules } from '../rules/roll.ts';
-import { isBelowPartition, isNextDown, mayCureBeside, stuckInstants } from '../rules/stuck.ts';
+import { mayCureBeside, stuckInstants } from '../rules/stuck.ts';
 import { undoneResult } from '../rules/undone.ts';
 import { beforeWave, goneUnder, underWay } from '../rules/wave.ts';
 import { windowResult } from '../rules/window.ts';
 import { rollbackWarnings } from '../run/rollback.ts';
 import { type AdvancedRun, fail, isUnbegun, type WaveProgress, type ZoneProgress } from '../run/run.ts';
 import type { PodView, RunState } from '../snapshot.ts';
-import { partitionWarnings, setPartition, settlePartitions } from '../strategies/partition/partition.ts';
+import { strategyOf } from '../strategies/strategy.ts';
 
 export interface RollDecision {
   readonly steps: readonly Step[];
@@ -33,14 +30,15 @@ export interface RollDecision {
 /** Decides what to replace now. `isScaling` says that this turn already changes replicas, so nothing rolls. */
 export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
   const decision = rollOrWait(context, advanced, isScaling);
-  const settling = settlePartitions(context, isScaling).filter(
+  const strategy = strategyOf(context.group);
+  const settling = (isScaling ? [] : strategy.settlePartitions(context)).filter(
     ({ zone }) => !decision.actions.some((action) => 'zone' in action && action.zone === zone),
   );
   return {
     ...decision,
     // Last: after a write of one StatefulSet nothing else may go until its status is new again.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
-    warnings: [...decision.warnings, ...partitionWarnings(context, decision.run), ...rollbackWarnings(context, decision.run)],
+    warnings: [...decision.warnings, ...strategy.warnOfRestarts(context, decision.run), ...rollbackWarnings(context, decision.run)],
   };
 }
 
@@ -158,12 +156,8 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   const choice = choosePods(question);
   const results = [
     ...rollRules.map((rule) => rule.evaluate({ ...question, run: gated })),
-    ...[
-      partitionKept(question),
-      ...pinResults(question),
-      undoneResult(context, zone.view),
-      protectedResult(context, zone.view, 'all'),
-    ].filter((answer) => answer !== undefined),
+    ...strategyOf(context.group).checkStep(question),
+    ...[undoneResult(context, zone.view), protectedResult(context, zone.view, 'all')].filter((answer) => answer !== undefined),
     ...before.results,
     windowResult(context, 'rollout', covered),
     ...policies.results,
@@ -197,7 +191,7 @@ function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, 
   );
   return {
     step,
-    actions: isActing ? replacements(context, zone.view, choice.chosen) : [],
+    actions: isActing ? strategyOf(context.group).replacePods(context, zone.view, choice.chosen) : [],
     warnings: [...before.observations, ...policies.warnings],
     wantedReadings: before.wantedReadings,
     run: next,
@@ -235,43 +229,6 @@ function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
 function measured(context: GroupContext, run: RunState, isMovable: boolean): RunState {
   const passed = run.isMovable ? Math.max(0, context.nowMs - run.movableAsOfMs) : 0;
   return { ...run, movableMs: run.movableMs + passed, movableAsOfMs: context.nowMs, isMovable };
-}
-
-function replacements(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
-  const { set } = view;
-  const lowest = chosen.at(-1)?.pod.ordinal;
-  // Below the partition and not the next one down: it comes back at the current revision, and no other pod is let go for it.
-  const isDeleted = ({ pod, because }: ChosenPod): boolean =>
-    because === 'stuck' && set !== undefined && !(isBelowPartition(set, pod) && isNextDown(view, pod));
-  if (!isPartitioned(context.group) || lowest === undefined || chosen.some(isDeleted)) {
-    return chosen.map((one) => replacement(context, view, one));
-  }
-  const to = lowest - (set?.firstOrdinal ?? 0);
-  const because = chosen.some((one) => one.because === 'stuck') ? 'stuck' : 'outdated';
-  return setPartition(context, view, { to, because, going: chosen.map(({ pod }) => pod) });
-}
-
-function replacement(context: GroupContext, view: ZoneView, { pod, because }: ChosenPod): Action {
-  const target = { ...podTarget(context, view, pod), ...pinTo(context, view) };
-  if (because === 'stuck' || context.group.rollout.rotateBy === 'delete')
-    return { kind: 'deletePod', ...target, resourceVersion: pod.resourceVersion, because };
-  return { kind: 'evictPod', ...target, because };
-}
-
-/** The StatefulSet controller makes every pod at the current revision, so what a pod is to become is said with its removal. */
-function pinTo({ group }: GroupContext, { target }: ZoneView): { readonly pinTo?: string } {
-  return isPinned(group) ? { pinTo: target } : {};
-}
-
-function podTarget(context: GroupContext, view: ZoneView, pod: PodView) {
-  return {
-    namespace: context.group.namespace,
-    zone: view.zone.name,
-    statefulSet: view.zone.statefulSet,
-    pod: pod.name,
-    ordinal: pod.ordinal,
-    uid: pod.uid,
-  };
 }
 
 /**

@@ -1,5 +1,5 @@
 // What must hold of every write of a partition, beside what holds of every disruption.
-import { isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { contextOf, zoneNamed } from '../context.ts';
 import type { Invariant } from './invariants.ts';
 
@@ -21,7 +21,7 @@ export const rightPartition: Invariant = {
       const isRaised = action.to > set.partition;
       // Pinned pods come back at the revision that they run, wherever the partition is.
       const isHeld = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
-      const isPartial = !isPinned(decided.group) && !isHeld;
+      const isPartial = !traitsOf(decided.group).pinsPods && !isHeld;
       return [...others, ...(isRaised && isPartial ? [`the partition of ${action.statefulSet} is raised in the middle of a rollout`] : [])];
     });
   },

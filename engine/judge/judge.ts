@@ -16,7 +16,7 @@ import { type ScaleQuestion, scaleCeiling, scaleDownRules, setLeavesRules } from
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
 import { windowResult } from '../rules/window.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { releasedClaims } from '../strategies/partition/partition.ts';
+import { releasedClaims } from '../strategies/partition/writes.ts';
 import { announcedByAgent, grantedBefore, groupOf, podNamed, setNamed } from './admission-claims.ts';
 import { namespaceEnds } from './exemption.ts';
 import { protectionKept } from './protection.ts';

@@ -1,7 +1,7 @@
 // One group as the rules see it: its zones with their pods sorted, what is outdated, what is unavailable, what is announced.
 
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { isPartitioned, isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { earliest } from '../rule.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
 
@@ -237,7 +237,7 @@ function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: S
 
 /** A revision that failed and was rolled back is asked for no more, for as long as the StatefulSet names it. */
 function targetRevision(group: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
-  const isRolledBack = isPinned(group) && run?.rolledBack?.revisions[name] === status.updateRevision;
+  const isRolledBack = traitsOf(group).canRollBack && run?.rolledBack?.revisions[name] === status.updateRevision;
   return (isRolledBack ? run?.target[name] : undefined) ?? status.updateRevision;
 }
 
@@ -259,12 +259,12 @@ function pinsOf({ pins = [] }: Ledger, { name }: ZoneDefinition): NonNullable<Le
 function madeAt({ group, set, target, claims, pins }: Omit<CountedPods, 'nowMs' | 'pods'>, ordinal: number): string {
   const { currentRevision, updateRevision } = set.status;
   if (set.updateStrategy !== 'RollingUpdate') return updateRevision;
-  if (isPinned(group)) {
+  if (traitsOf(group).pinsPods) {
     const made = pins.find((one) => one.ordinal === ordinal)?.revision ?? currentRevision;
     // What was rolled back is not made, though Kubernetes may take it for the current revision.
     return target !== updateRevision && made === updateRevision ? target : made;
   }
-  const heldBelow = isPartitioned(group) ? heldBelowOrdinal(group, set, claims) : set.firstOrdinal + set.partition;
+  const heldBelow = traitsOf(group).lowersPartition ? heldBelowOrdinal(group, set, claims) : set.firstOrdinal + set.partition;
   return ordinal < heldBelow ? currentRevision : updateRevision;
 }
 
@@ -325,7 +325,7 @@ function countPods({ nowMs, group, set, target, pods, claims, pins }: CountedPod
  * other engines every pod counts as left alone, and a rule holds a group whose strategy says otherwise.
  */
 function heldBelowOrdinal(group: GroupDefinition, set: StatefulSetView, claims: readonly Claim[]): number {
-  if (group.rollout.strategy !== 'partition' || set.updateStrategy !== 'RollingUpdate') return Number.POSITIVE_INFINITY;
+  if (!traitsOf(group).lowersPartition || set.updateStrategy !== 'RollingUpdate') return Number.POSITIVE_INFINITY;
   const announced = claims.flatMap(({ verb, uid, to }) => (verb === 'setPartition' && uid === set.uid && to !== undefined ? [to] : []));
   return set.firstOrdinal + Math.min(set.partition, ...announced);
 }

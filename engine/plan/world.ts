@@ -4,7 +4,7 @@ import { canonicalJson } from '../hash.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
 import { readsTime } from '../rules/condition-time.ts';
 import { isUnknown, type Snapshot } from '../snapshot.ts';
-import { heldPartitions } from '../strategies/partition/partition.ts';
+import { heldPartitions } from '../strategies/partition/writes.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { withAssumedMetrics } from './forward.ts';
 import type { PlanInput } from './plan.ts';

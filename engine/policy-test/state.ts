@@ -2,10 +2,10 @@
 import type { GroupDefinition, PolicyBundle, ZoneDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
-import { holdingPartition, isPartitioned } from '../../policies/strategies.ts';
+import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { controllerLabels, snapshotFromManifests } from '../observe/manifests.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { heldPartitions } from '../strategies/partition/partition.ts';
+import { heldPartitions } from '../strategies/partition/writes.ts';
 import { inputsGiven } from './inputs.ts';
 
 interface StateQuestion {
@@ -111,7 +111,7 @@ function partitionOf(
   { updated = 0 }: ZoneState,
   { partition, replicas }: StatefulSetView,
 ): Pick<StatefulSetView, 'partition'> {
-  const isMoved = isPartitioned(group) && partition === holdingPartition && updated > 0 && updated < replicas;
+  const isMoved = traitsOf(group).lowersPartition && partition === holdingPartition && updated > 0 && updated < replicas;
   return { partition: isMoved ? replicas - updated : partition };
 }
 

@@ -1,6 +1,6 @@
 // A decision as it is published: bounded, with the instants since which things are as they are.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { holdingPartition } from '../../policies/strategies.ts';
+import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
@@ -101,15 +101,15 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
 /** How far the engine of the group has let a zone go. */
 function heldOf(
   { zone, statefulSet }: PublishedZone,
-  { namespace, rollout: { strategy } }: GroupDefinition,
+  group: GroupDefinition,
   { statefulSets }: Snapshot,
   { pins = [] }: Ledger,
 ): Pick<PublishedZone, 'partition' | 'pinned'> {
-  const set = statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
-  if (strategy === 'partition' && set?.updateStrategy === 'RollingUpdate' && set.partition < holdingPartition)
-    return { partition: set.partition };
+  const set = statefulSets.find((one) => one.namespace === group.namespace && one.name === statefulSet);
+  const { lowersPartition, pinsPods } = traitsOf(group);
+  if (lowersPartition && set?.updateStrategy === 'RollingUpdate' && set.partition < holdingPartition) return { partition: set.partition };
   const ordinals = pins.filter((pin) => pin.zone === zone).map(({ ordinal }) => ordinal);
-  return strategy === 'pinned' && ordinals.length > 0 ? { pinned: ordinalRanges(ordinals) } : {};
+  return pinsPods && ordinals.length > 0 ? { pinned: ordinalRanges(ordinals) } : {};
 }
 
 /** Nobody asked for what the agent itself has announced. */

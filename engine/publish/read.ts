@@ -1,5 +1,7 @@
 // A published decision as somebody stored it: nothing in it is believed before its shape is checked.
+
 import { z } from 'zod';
+import { strategyNames } from '../../policies/strategies.ts';
 import type { Known } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
 import { type PublishedDecision, podStates, publishedByteLimit, publishedFormat } from './published.ts';
@@ -37,7 +39,7 @@ const published = z.object({
   phase: z.enum(['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed']),
   phaseSinceMs: instant,
   outcome: z.enum(['act', 'wait', 'blocked', 'done']),
-  strategy: z.enum(['pinned', 'partition', 'onDelete']).optional(),
+  strategy: z.enum(strategyNames).optional(),
   wave: z.object({ name: text, index: count, count }).optional(),
   zones: z.array(
     z.object({

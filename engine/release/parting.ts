@@ -1,7 +1,7 @@
 // What there is to tell when the definition of a group goes away: what its StatefulSets stay at, and what a release moves.
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { isPartitioned, isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { pods as countOfPods, ordinalRanges } from '../amount.ts';
 import type { Ledger, PodView, ReleaseTerms, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { outdatedOf, viewMember } from './members.ts';
@@ -94,7 +94,7 @@ function wordOf(
   if (partition <= set.firstOrdinal) return { isWarning: isRunning, note: `${gone}its controller replaces outdated pods${old} by itself` };
   const isWhole = partition >= set.firstOrdinal + set.replicas;
   const held = outdated.some(({ ordinal }) => ordinal < partition);
-  const wouldRelease = isPartitioned(group) || isPinned(group) ? '; onPolicyDeleted: release would have done that' : '';
+  const wouldRelease = traitsOf(group).holdsPartition ? '; onPolicyDeleted: release would have done that' : '';
   const note =
     `${gone}its partition stays at ${partition}, so that changes of its template reach no pod${isWhole ? '' : ` below ordinal ${partition}`}${old}; ` +
     'define the group again, or lower spec.updateStrategy.rollingUpdate.partition' +

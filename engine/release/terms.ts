@@ -1,6 +1,6 @@
 // What a ledger keeps for the time when nothing defines its group any more, and whether that time has come.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { isPartitioned, isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { canonicalJson } from '../hash.ts';
 import { isUnknown, type Ledger, type ReleaseTerms, type Unknown } from '../snapshot.ts';
 
@@ -18,8 +18,7 @@ export interface Definitions {
 
 /** What a group wants to happen once nothing defines it; undefined where everything stays, and under `onDelete`, which holds nothing that could be let go. */
 export function termsOf(group: GroupDefinition): ReleaseTerms | undefined {
-  if (group.rollout.onPolicyDeleted !== 'release' || !(isPartitioned(group) || isPinned(group)) || group.zones.length === 0)
-    return undefined;
+  if (group.rollout.onPolicyDeleted !== 'release' || !traitsOf(group).holdsPartition || group.zones.length === 0) return undefined;
   return {
     source: sourceOf(group),
     zones: group.zones.map(({ name, statefulSet }) => ({ zone: name, statefulSet })),

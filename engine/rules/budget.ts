@@ -2,28 +2,22 @@
 import type { Source } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { desiredHealthy, type Standstill, standstillOf } from '../../policies/pod-budget.ts';
-import { isPartitioned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
-import { isAvailable, isCrashing } from '../observe/view.ts';
 import { blocks, earliest, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
-import { releasedClaims } from '../strategies/partition/partition.ts';
+import { releasedClaims } from '../strategies/partition/writes.ts';
+import { isClaimed, isUp } from '../strategies/replace-pods.ts';
+import { type ChosenPod, strategyOf } from '../strategies/strategy.ts';
 import { withException } from './exception.ts';
-import { type Allowance, pickFromTop, queueFromTop, withoutGap } from './partition.ts';
-import { misplacedPods } from './pinned.ts';
 import { isProtected, protectedResult } from './protected.ts';
 import { pausedByPerson, type RollQuestion } from './roll.ts';
-import { inFlightBefore, isShrinkHeld, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
-
-export interface ChosenPod {
-  readonly pod: PodView;
-  readonly because: 'outdated' | 'stuck';
-}
+import { isShrinkHeld, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
 interface PodChoice {
   readonly chosen: readonly ChosenPod[];
@@ -113,16 +107,17 @@ export function choosePods(question: RollQuestion): PodChoice {
   const { view } = question.zone;
   const allowed = zoneLimit(question);
   const { limit, source } = allowed;
-  const queue = rollQueue(question);
   const { context } = question;
+  const strategy = strategyOf(context.group);
+  const queue = strategy.queuePods(question);
   const free = Math.max(0, limit - view.unavailableCount);
-  const pickable = pick(question, queue, { free, cap: Math.max(1, limit) });
+  const pickable = strategy.choosePods(question, queue, { free, cap: Math.max(1, limit) });
   const isCure = mayCureBeside(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
   const candidates = isCure ? pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;
   // Every replacement is announced first, so no more go at once than the ledger has room for.
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
-  const picked = isPartitioned(context.group) ? withoutGap(announceable, open) : open;
+  const picked = strategy.withoutDenied(announceable, open);
   const fact = `${view.unavailableCount} of ${pods(limit)} in use in zone ${view.zone.name}`;
   const budget =
     picked.length > 0 || free > 0
@@ -138,19 +133,6 @@ export function choosePods(question: RollQuestion): PodChoice {
     queue,
     results: [budget, ...(withheld.length === 0 || kept === undefined ? [] : [kept]), ...disruption.results, ...evicted.results],
   };
-}
-
-function pick(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
-  const { group } = question.context;
-  if (isPartitioned(group)) return pickFromTop(question, queue, allowance);
-  if (group.compatibility.podChoice === 'ordinal') return pickFirst(question, queue, allowance.free);
-  return onceMoreFirst(question, pickUnreadyFirst(question, queue, allowance.free, allowance.cap));
-}
-
-/** While a pod has not come back as it should no other one goes: it might not either. */
-function onceMoreFirst({ context, zone }: RollQuestion, picked: readonly ChosenPod[]): readonly ChosenPod[] {
-  const again = misplacedPods(context, zone.view);
-  return again.length === 0 ? picked : picked.filter(({ pod }) => again.includes(pod));
 }
 
 /** A spent budget says when time alone could free it: a pod becoming available, or one becoming stuck. One of nothing is never freed. */
@@ -182,81 +164,6 @@ function isForGood(question: RollQuestion, candidates: readonly PodView[]): bool
   const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(question, pod));
   const mayBeCured = (pod: PodView): boolean => isStuck(context, zone.view, { ...pod, waitingReasons: ['CrashLoopBackOff'] });
   return going.length > 0 && !going.some(mayBeCured);
-}
-
-function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
-  return isAvailable(pod, context.group, zone.view.set?.minReadySeconds ?? 0, context.nowMs);
-}
-
-/**
- * The outdated pods in the order in which they go. Adopted groups: by ordinal alone. Native groups: stuck pods first, then other unready ones,
- * then by ordinal; those that wait to leave come late, and last those on a node that is not ready, where a deleted pod would not go away.
- * Under OrderedReady the lowest stuck pod goes first, as nothing above it would come back before it does.
- */
-function rollQueue(question: RollQuestion): readonly PodView[] {
-  const { context, zone } = question;
-  if (isPartitioned(context.group)) return queueFromTop(question);
-  const direction = context.group.rollout.order === 'descending' ? -1 : 1;
-  const leaving = new Set(
-    context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid),
-  );
-  const again = new Set(misplacedPods(context, zone.view));
-  const rank = (pod: PodView): number => {
-    if (context.group.compatibility.podChoice === 'ordinal') return 0;
-    if (again.has(pod)) return 0;
-    if (isStuck(context, zone.view, pod)) return 1;
-    // What goes already keeps its place in the wave, also on a node where it does not get away.
-    if (pod.isTerminating || isClaimed(question, pod)) return 2;
-    if (isUp(question, pod)) return leaving.has(pod.uid) ? 5 : 4;
-    return pod.nodeReady ? 3 : 6;
-  };
-  const isOrdered = context.group.compatibility.podChoice !== 'ordinal' && zone.view.set?.podManagementPolicy === 'OrderedReady';
-  // A protected pod is left for last, so that a wave of some pods takes others.
-  const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) + (isProtected(context, zone.view, pod.ordinal) ? 10 : 0) }));
-  ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 1 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
-  return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
-}
-
-/** Adopted groups: the first n by ordinal, a slot being used up by a pod that already goes; crashing pods in addition, outside the budget. */
-function pickFirst(question: RollQuestion, queue: readonly PodView[], free: number): readonly ChosenPod[] {
-  const curesCrashes = question.context.group.rollout.replaceUnready.when !== 'none';
-  return queue.flatMap((pod, index): ChosenPod[] => {
-    if (pod.isTerminating) return [];
-    if (curesCrashes && isCrashing(pod)) return [{ pod, because: 'stuck' }];
-    return index < free ? [{ pod, because: 'outdated' }] : [];
-  });
-}
-
-/**
- * Native groups: stuck pods go outside the budget, for they are unavailable already, but never more than the limit in flight at once; then
- * others while the budget lasts. A pod that is unready without being stuck yet costs nothing either, so it goes before a healthy one.
- */
-function pickUnreadyFirst(question: RollQuestion, queue: readonly PodView[], free: number, cap: number): readonly ChosenPod[] {
-  const chosen: ChosenPod[] = [];
-  const { view } = question.zone;
-  const isPaced = intervalMs(question) > 0;
-  let left = isPaced ? Math.min(1, free) : free;
-  for (const pod of queue) {
-    const isCure = isStuck(question.context, view, pod);
-    const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;
-    if (chosen.length + inFlight >= cap) break;
-    if (pod.isTerminating || isClaimed(question, pod)) continue;
-    if (isCure) chosen.push({ pod, because: 'stuck' });
-    else if (left > 0 && pod.nodeReady) {
-      chosen.push({ pod, because: 'outdated' });
-      if (isUp(question, pod)) left -= 1;
-    }
-  }
-  return isPaced ? chosen.slice(0, 1) : chosen;
-}
-
-/** With an interval between replacements one pod goes at a time. */
-function intervalMs({ context }: RollQuestion): number {
-  return Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
-}
-
-function isClaimed({ zone }: RollQuestion, pod: PodView): boolean {
-  return zone.view.claims.some((claim) => claim.uid === pod.uid);
 }
 
 interface Filtered {
@@ -318,7 +225,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
       atMs: context.nowMs,
     });
   }
-  const going = isPartitioned(context.group) ? withoutGap(picked, chosen) : chosen;
+  const going = strategyOf(context.group).withoutDenied(picked, chosen);
   const answer = going.length > 0 ? allowance : denial;
   return { chosen: going, results: answer === undefined ? [] : [answer] };
 }
@@ -327,7 +234,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
 function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[], queue: readonly PodView[]): Filtered {
   const { context, zone } = question;
   // The StatefulSet controller asks no budget, so it is asked before pods are left to it.
-  const isForController = isPartitioned(context.group);
+  const isForController = traitsOf(context.group).lowersPartition;
   if ((context.group.rollout.rotateBy !== 'evict' && !isForController) || picked.length === 0) return { chosen: picked, results: [] };
   if (isUnknown(context.snapshot.podBudgets))
     return {
@@ -354,7 +261,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   const permitted = picked.filter(
     (candidate) => candidate.because === 'stuck' || (isUp(question, candidate.pod) ? left-- > 0 : healthy >= desired),
   );
-  const chosen = isForController ? withoutGap(picked, permitted) : permitted;
+  const chosen = strategyOf(context.group).withoutDenied(picked, permitted);
   const standstill = standstillOf(budget);
   if (chosen.length === 0 && standstill !== undefined && isForGood(question, queue)) {
     const fact = `PodDisruptionBudget ${budget.name} lets no pod go, since ${standstill.text}`;

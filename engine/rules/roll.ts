@@ -1,5 +1,6 @@
 // The rules that a zone must pass before one of its pods is replaced.
 import { formatDuration } from '../../policies/duration.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
@@ -22,7 +23,7 @@ const updateStrategy: Rule<RollQuestion> = {
   id: 'update-strategy',
   title: 'the StatefulSets have the update strategy that the engine needs',
   evaluate: ({ context, zone }) => {
-    const limit = context.group.rollout.strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
+    const limit = traitsOf(context.group).updateStrategy;
     const asked = context.group.compatibility.strategyOfAllMembers ? context.view.zones : [zone.view];
     const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== limit);
     if (other === undefined) return result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });

@@ -1,5 +1,5 @@
 // What a write of a StatefulSet may change of how its pods are replaced: strategy, partition, first ordinal, and a template in the same write.
-import { holdingPartition, isPinned } from '../../policies/strategies.ts';
+import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
@@ -27,10 +27,10 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
   const unheld = templateHeld(context, zone, request);
   if (unheld !== undefined) return [...moved, unheld];
   const isOther = set.updateStrategy !== strategy;
-  if (isOther && isPinned(context.group) && !isTemplateChanged && partition >= zone.replicas) {
+  if (isOther && traitsOf(context.group).pinsPods && !isTemplateChanged && partition >= zone.replicas) {
     return [...moved, ...pinsNoted(context, zone)];
   }
-  const isHeldByPartition = !isTemplateChanged || context.group.rollout.strategy !== 'onDelete';
+  const isHeldByPartition = !isTemplateChanged || traitsOf(context.group).holdsPartition;
   if (!isOther && partition >= set.partition && isHeldByPartition) return moved;
   if (zone.unknown !== undefined) return [...moved, result('view-complete', 'unknown', zone.unknown)];
   const old = isTemplateChanged ? undefined : oldStatusOf(zone);
@@ -38,7 +38,7 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
   const beyond = isOther ? 0 : partition;
   const outdated = isTemplateChanged
     ? Math.max(0, zone.replicas - beyond)
-    : elsewhere(zone).filter((pod) => isPinned(context.group) || pod.ordinal >= set.firstOrdinal + beyond).length;
+    : elsewhere(zone).filter((pod) => traitsOf(context.group).pinsPods || pod.ordinal >= set.firstOrdinal + beyond).length;
   if (outdated === 0) return moved;
   const isLower = !isOther && partition < set.partition;
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
@@ -65,7 +65,7 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
 /** Under OnDelete a pod comes back at the update revision, whatever its turn; where a partition kept it, that would be a rollout by accident. */
 function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
-  if (set === undefined || group.rollout.strategy === 'onDelete' || set.updateStrategy === 'OnDelete') return [];
+  if (set === undefined || !traitsOf(group).holdsPartition || set.updateStrategy === 'OnDelete') return [];
   if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
   const count = isTemplateChanged ? zone.replicas : elsewhere(zone).length;
   if (count === 0) return [];
@@ -82,10 +82,9 @@ const holdingLimit = `partition ${holdingPartition}`;
  */
 function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
   const { set, outdated, replicas } = zone;
-  if (group.rollout.strategy === 'onDelete' || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined)
-    return undefined;
+  if (!traitsOf(group).holdsPartition || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined) return undefined;
   const { partition = set.partition } = request;
-  const isCure = outdated.length > 0 && !isPinned(group);
+  const isCure = outdated.length > 0 && !traitsOf(group).pinsPods;
   if (set.updateStrategy !== request.strategy || isCure || partition !== set.partition || partition >= replicas) return undefined;
   const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });

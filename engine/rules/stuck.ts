@@ -1,4 +1,5 @@
 // The stuck pod: unready on an old revision for long enough, or for a reason that waiting does not cure.
+import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
@@ -19,7 +20,7 @@ export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView):
 
 function wouldComeBackAsItIs(group: Moment['group'], view: ZoneView, pod: PodView): boolean {
   const { set } = view;
-  if (group.rollout.strategy !== 'partition' || set === undefined || !isBelowPartition(set, pod) || isNextDown(view, pod)) return false;
+  if (!traitsOf(group).lowersPartition || set === undefined || !isBelowPartition(set, pod) || isNextDown(view, pod)) return false;
   return set.status.currentRevision === '' || set.status.currentRevision === pod.revision;
 }
 

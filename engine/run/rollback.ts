@@ -1,6 +1,6 @@
 // Back to what ran before when a run fails, without another template: whether a group does that, and which run follows.
 
-import { isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
@@ -47,7 +47,7 @@ function rollbackMs(context: GroupContext, { failedMs = 0 }: RunState): number {
 
 /** Whether a failed run is to be rolled back. Who has aborted it said whether; otherwise the group does. */
 function rollsBack(context: GroupContext, run: RunState): boolean {
-  if (!isPinned(context.group) || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
+  if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   // Somebody may have said that everything stays as it is.
   if (isUnknown(context.intents)) return false;
   if (requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > (run.failedMs ?? 0))) return false;

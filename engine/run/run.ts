@@ -1,7 +1,7 @@
 // The run: which revision the group moves to, which wave it is in, and since when. Moved forward by every decision.
 
 import type { WaveDefinition } from '../../policies/definition.ts';
-import { isPinned } from '../../policies/strategies.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { waveTarget } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -176,7 +176,7 @@ function isGoingBack({ kind, rolledBack }: RunState): boolean {
 /** The run with the revisions that were rolled back and are still asked for: another template of one zone is none of the others. */
 function withRolledBack({ view, group }: GroupContext, run: RunState, { rolledBack }: RunState): RunState {
   // Other engines cannot make pods at another revision.
-  if (rolledBack === undefined || !isPinned(group)) return run;
+  if (rolledBack === undefined || !traitsOf(group).canRollBack) return run;
   const asked = view.zones.flatMap(({ zone, set }) => {
     const failed = rolledBack.revisions[zone.name];
     return failed !== undefined && (set === undefined || set.status.updateRevision === failed) ? [[zone.name, failed] as const] : [];

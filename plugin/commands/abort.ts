@@ -1,4 +1,5 @@
 // The verb abort: the run under way ends as failed, and everything stays as it is, or goes back to what it was.
+import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
@@ -16,8 +17,8 @@ export function run(context: CommandContext, options: AbortFlags): Promise<ExitC
     const run = publishedRun(asked);
     if (run === undefined || run.outcome === 'completed') return { text: () => `${name} does not roll; nothing was aborted\n` };
     if (run.outcome === 'failed') return { text: () => `run ${run.id} of ${name} has ended already: ${run.failure ?? 'it failed'}\n` };
-    const strategy = definition?.rollout.strategy ?? 'pinned';
-    if (options.rollback === true && strategy !== 'pinned') {
+    const strategy = definition?.rollout.strategy;
+    if (options.rollback === true && strategy !== undefined && !strategyTraits[strategy].canRollBack) {
       throw new Failure({
         exitCode: exitCodes.usage,
         what: `the strategy ${strategy} of ${name} cannot bring pods back without another template; nothing was aborted`,

@@ -1,5 +1,7 @@
 // Kinds, clocks and the version of Kubernetes: what surrounds the groups.
+
 import { isUnknown } from '../../engine/snapshot.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { spanText } from '../output/plan/words.ts';
 import { plural } from '../output/words.ts';
 import { type Check, type CheckResult, orOk, skipped } from './check.ts';
@@ -46,7 +48,7 @@ export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
   const members = membersOf(groups);
   const names = (list: typeof members): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
   // With OnDelete the controller replaces nothing; that the strategy is another one there has a check of its own.
-  const rolled = membersOf(groups.filter(({ rollout }) => rollout.strategy !== 'onDelete'));
+  const rolled = membersOf(groups.filter((group) => traitsOf(group).updateStrategy === 'RollingUpdate'));
   const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
   const ordinals = members.filter(({ firstOrdinal }) => firstOrdinal > 0);
   const results: CheckResult[] = [];

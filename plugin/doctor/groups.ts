@@ -1,10 +1,12 @@
 // The groups themselves: members that are missing, strategies and labels that do not fit, budgets that overlap, ledgers without a group.
+
 import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { plural } from '../output/words.ts';
 import { type Check, type CheckResult, type Facts, type LedgerFact, orOk, skipped } from './check.ts';
 
@@ -49,7 +51,7 @@ const ownChecks: ReadonlySet<string> = new Set(['RG4012', 'RG4013', 'RG2117', 'R
 
 export const strategies: Check = (facts) => {
   const results = facts.groups.flatMap((group) => {
-    const wanted = group.rollout.strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
+    const wanted = traitsOf(group).updateStrategy;
     return membersOf(facts, group)
       .filter(({ updateStrategy }) => updateStrategy !== wanted)
       .map(({ namespace, name, updateStrategy }): CheckResult => {

@@ -1,5 +1,7 @@
 // The explanation of a live group: what was published, in the words of `explain`, with when and by whom it was decided.
+
 import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
+import { strategyTraits } from '../../policies/strategies.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import type { Subject } from '../live/subject.ts';
 import { ageText } from '../live/when.ts';
@@ -92,7 +94,7 @@ function isWithin(ordinal: number, range: string): boolean {
 
 /** Nothing of the strategy onDelete: it holds no pod back. */
 function engineFacts({ strategy, zones }: PublishedDecision): readonly Fact[] {
-  if (strategy === undefined || strategy === 'onDelete') return [];
+  if (strategy === undefined || !strategyTraits[strategy].holdsPartition) return [];
   const parts = zones.flatMap(({ zone, partition, pinned }) => [
     ...(partition === undefined ? [] : [`${zone} at partition ${partition}`]),
     ...(pinned === undefined ? [] : [`${zone} pinned ${pinned}`]),

@@ -1,5 +1,7 @@
 // One group with its zones and the pods that move: the screen of `get GROUP`, still or redrawn.
+
 import type { PublishedDecision, PublishedReading, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
+import { strategyTraits } from '../../policies/strategies.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
@@ -74,7 +76,7 @@ function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook
     decided,
     ...(decision.leader === undefined ? [] : [`by ${decision.leader}`]),
     ...(decision.origin === undefined ? [] : [`defined by ${decision.origin}`]),
-    ...(decision.strategy === undefined || decision.strategy === 'onDelete' ? [] : [`strategy ${decision.strategy}`]),
+    ...(decision.strategy === undefined || !strategyTraits[decision.strategy].holdsPartition ? [] : [`strategy ${decision.strategy}`]),
     `policy ${shortDigest(decision.policyDigest) || '-'}`,
     ...(decision.openClaims === 0 ? [] : [plural(decision.openClaims, 'open claim')]),
   ];

@@ -8,7 +8,7 @@ import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { HeldSet } from '../../install/held-partitions.ts';
 import { agentName } from '../../install/object.ts';
 import type { InstallScope } from '../../install/scope.ts';
-import { holdingPartition, isPartitioned, isPinned } from '../../policies/strategies.ts';
+import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import type { Cluster } from '../connection.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { namespacesFlagOf } from './agent-flags.ts';
@@ -27,7 +27,7 @@ export async function readHeldSets(
     const namespaces = scope.namespaces.length === 0 ? await toldNamespaces(cluster, agentNamespace) : scope.namespaces;
     const objects = await readObjects(cluster, namespaces, agentNamespace);
     const { groups } = readPolicyFiles(comparedObjects(objects).map(asFile), { agentNamespace }).resolution.bundle;
-    const live = groups.filter((group) => isPartitioned(group) || isPinned(group));
+    const live = groups.filter((group) => traitsOf(group).holdsPartition);
     const members = new Set([
       ...live.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
       ...[...scope.partition.members, ...scope.pinned.members].map(({ namespace, statefulSet }) => `${namespace}/${statefulSet}`),

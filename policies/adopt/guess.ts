@@ -3,7 +3,7 @@
 import { matchesSelector } from '../label-selector.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
-import { holdingPartition } from '../strategies.ts';
+import { holdingPartition, type StrategyName } from '../strategies.ts';
 import { groupName, zoneNames } from './names.ts';
 import { readZoneLike, type Strategy, type ZoneLike } from './zone-like.ts';
 
@@ -202,7 +202,7 @@ function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): G
 }
 
 interface Engine {
-  readonly strategy: 'pinned' | 'onDelete';
+  readonly strategy: StrategyName;
   readonly lines: readonly string[];
 }
 

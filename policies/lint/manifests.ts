@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../definition.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
-import { holdingPartition } from '../strategies.ts';
+import { holdingPartition, type StrategyName, strategyTraits } from '../strategies.ts';
 import type { Path } from '../yaml/document.ts';
 import { autoscalersOf, scales } from './autoscalers.ts';
 import type { LintCheck, LintContext } from './context.ts';
@@ -28,26 +28,26 @@ interface StrategyProblem {
   readonly hint?: string;
 }
 
-function strategyProblem({ name, value }: Manifest, strategy: GroupDefinition['rollout']['strategy']): StrategyProblem | undefined {
+function strategyProblem({ name, value }: Manifest, strategy: StrategyName): StrategyProblem | undefined {
   if (!isRecord(value['spec'])) return undefined;
   const type = valueAt(value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
-  const wanted = strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate';
+  const { updateStrategy: wanted, holdsPartition, lowersPartition } = strategyTraits[strategy];
   if (type !== wanted) {
     const message = `the StatefulSet ${name} has the update strategy ${String(type)}; the strategy ${strategy} needs ${wanted}`;
     return { path: ['spec', 'updateStrategy', 'type'], message };
   }
   const path = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
   const partition = valueAt(value, path);
-  if (partition === undefined || partition === null || strategy === 'onDelete') return undefined;
+  if (partition === undefined || partition === null || !holdsPartition) return undefined;
   const named = { path, hint: partitionHint(value, partition) };
-  if (strategy === 'partition') {
+  if (lowersPartition) {
     // Whatever number it is: applied in the middle of a rollout it takes the place of the agent's.
     return { ...named, message: `the StatefulSet ${name} has the partition ${String(partition)}, which the agent writes; leave it out` };
   }
   if (partition === holdingPartition) return undefined;
   return {
     ...named,
-    message: `the StatefulSet ${name} has the partition ${String(partition)}; the strategy pinned needs ${holdingPartition} or none`,
+    message: `the StatefulSet ${name} has the partition ${String(partition)}; the strategy ${strategy} needs ${holdingPartition} or none`,
   };
 }
 

@@ -1,16 +1,18 @@
 // What a reader should know though nothing is wrong: fields without effect, and names that only the agent can look up.
+
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec } from '../schema/rollout-group.ts';
+import { strategyTraits } from '../strategies.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
 /** Under `onDelete` no partition keeps the StatefulSet controller from anything: pods wait for somebody to delete them, whoever is there. */
 export const fieldsWithoutEffect: LintCheck = eachGroup((group) => {
   const { strategy, onPolicyDeleted } = group.value.spec.rollout;
-  if (strategy !== 'onDelete' || onPolicyDeleted !== 'release') return [];
+  if (strategyTraits[strategy].holdsPartition || onPolicyDeleted !== 'release') return [];
   const place = group.place(['spec', 'rollout', 'onPolicyDeleted'], 'key');
-  return [finding('RG2205', place, 'under the strategy onDelete there is nothing to release: pods wait until somebody deletes them')];
+  return [finding('RG2205', place, `under the strategy ${strategy} there is nothing to release: pods wait until somebody deletes them`)];
 });
 
 /** Groups of the authenticator whose members may approve. */

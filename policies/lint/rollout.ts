@@ -1,22 +1,24 @@
 // Settings of a group that exclude or need each other.
+
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { inspectPattern } from '../partition-pattern.ts';
 import type { ReplicasSpec } from '../schema/rollout-group.ts';
+import { strategyTraits } from '../strategies.ts';
 import { counted } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';
 
 export const rollbackWithoutRevisions: LintCheck = eachGroup((group) => {
   const { strategy, onFailure } = group.value.spec.rollout;
-  if (strategy === 'pinned' || onFailure !== 'rollback') return [];
+  if (strategyTraits[strategy].canRollBack || onFailure !== 'rollback') return [];
   return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), `the strategy ${strategy} cannot roll back`)];
 });
 
 /** What the StatefulSet controller does in its own way, whatever the group says: it deletes, from the highest ordinal down, one pod after the other. */
 export const settingsOfTheController: LintCheck = eachGroup((group) => {
   const { strategy, order } = group.value.spec.rollout;
-  if (strategy !== 'partition') return [];
+  if (!strategyTraits[strategy].lowersPartition) return [];
   const path = (field: string): Path => ['spec', 'rollout', field];
   // What a server gives back has every default written out, which nobody asked for.
   const isFromServer = group.find(['metadata', 'uid']) !== undefined;

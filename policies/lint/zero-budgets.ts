@@ -1,4 +1,5 @@
 // PodDisruptionBudgets that let no pod of a group go, as far as the files alone show it.
+
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { matchesSelector } from '../label-selector.ts';
@@ -7,6 +8,7 @@ import { type BudgetAmounts, type Standstill, standstillOf } from '../pod-budget
 import { labelsOf } from '../resolve/resolve.ts';
 import { type LabelSelector, labelSelector } from '../schema/scalars.ts';
 import { valueAt } from '../schema/schema-walk.ts';
+import { traitsOf } from '../strategies.ts';
 import { listed } from '../wording.ts';
 import type { LintCheck, LintContext } from './context.ts';
 import { manifestOf, statedReplicas } from './stated.ts';
@@ -47,8 +49,8 @@ function budgetHint({ name, namespace }: GroupDefinition): string {
 
 /** The eviction API asks budgets; so does the agent before it leaves pods to the StatefulSet controller. */
 function asksBudget(context: LintContext, group: GroupDefinition, { name, maxUnavailable }: ZoneDefinition): boolean {
-  const { strategy, rotateBy } = group.rollout;
-  return strategy === 'partition' || rotateBy === 'evict' || (maxUnavailable === 'fromBudget' && !isExcused(context, group, name));
+  const { rotateBy } = group.rollout;
+  return traitsOf(group).lowersPartition || rotateBy === 'evict' || (maxUnavailable === 'fromBudget' && !isExcused(context, group, name));
 }
 
 interface Covered {

@@ -1,5 +1,7 @@
 // The kind RolloutGroup: the members of a group, where their replica counts come from, how they scale, roll and are protected.
+
 import { z } from 'zod';
+import { strategyNames } from '../strategies.ts';
 import { condition, countOrPercent, duration, instant, labelSelector, objectName, port, shortName } from './scalars.ts';
 import { schedule } from './schedule.ts';
 
@@ -192,7 +194,7 @@ const gate = z
 
 const rollout = z
   .strictObject({
-    strategy: z.enum(['pinned', 'partition', 'onDelete']).describe('Who replaces pods and how a partial rollout keeps its place.'),
+    strategy: z.enum(strategyNames).describe('Who replaces pods and how a partial rollout keeps its place.'),
     order: z.enum(['descending', 'ascending']).default('descending').describe('Order of ordinals within a zone.'),
     rotateBy: z
       .enum(['evict', 'delete'])

@@ -1,7 +1,9 @@
 // Everything around the agents that acts on the API server: controllers, kubelets, nodes, people and machines, put together.
+
 import { isByPeople } from '../event-class.ts';
 import { draw } from '../random.ts';
 import type { ClusterEvent, PeopleEvent, Scenario } from '../scenario.ts';
+import { traitsOfShape } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { createAccidents } from './accidents.ts';
 import type { ClusterApi } from './api.ts';
@@ -123,10 +125,9 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     adopt: kubelets.adopt,
     placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
   });
-  const webhook =
-    shape.strategy === 'pinned'
-      ? createPinWebhook({ server, namespace, group: group.name, admitted: (pod) => admitted?.(pod) })
-      : undefined;
+  const webhook = traitsOfShape(shape).pinsPods
+    ? createPinWebhook({ server, namespace, group: group.name, admitted: (pod) => admitted?.(pod) })
+    : undefined;
   const controller = startStatefulSetController({ ...common, ...(webhook === undefined ? {} : { admit: webhook.admit }) });
   const disruptions = startDisruptionController(common);
   server.observe({

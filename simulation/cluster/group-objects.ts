@@ -1,6 +1,8 @@
 // The objects of the group that a shape describes: StatefulSets, the RolloutGroup or the labels that make them one, budgets, and what is mirrored.
+
 import { holdingPartition } from '../../policies/strategies.ts';
 import type { GroupShape } from '../scenario.ts';
+import { traitsOfShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gatedParts } from './gate-server.ts';
 
@@ -132,7 +134,7 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       rollout: {
         strategy: shape.strategy ?? 'onDelete',
         // The StatefulSet controller does not ask, and lint says so.
-        ...(shape.strategy === 'partition' ? {} : { rotateBy }),
+        ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
         maxUnavailable,
         ...(waves === undefined ? {} : { waves }),
       },

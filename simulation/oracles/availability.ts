@@ -1,4 +1,5 @@
 // Judges of what a pod's disruption costs: one zone at a time, within its budget, after what was disturbed before has settled (S1, S2, S3, S8, S9, S15).
+import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
 import type { Moment } from './moment.ts';
 import { isAgent, isTerminating, podResource, revisionLabelOf, textAt } from './objects.ts';
@@ -118,7 +119,7 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   // zone that is down.
   const comesFirst = [...place.zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
   // A pod that came back without our webhook is one to be replaced again, when its zone's turn comes.
-  const isPassedBy = comesFirst || scene.group.strategy === 'pinned';
+  const isPassedBy = comesFirst || traitsOfShape(scene.group).pinsPods;
   const elsewhere = open.filter(
     (other) => other.zone !== place.zone && isMember(other) && !(isPassedBy && isReplaced(other, moment.atMs + moment.aheadMs)),
   );

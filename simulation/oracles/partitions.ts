@@ -1,4 +1,5 @@
 // Judges of what agents write to partitions: what goes by one is a disruption like any other, though the StatefulSet controller deletes it (S1, S2, S4, S6, S28).
+import { traitsOfShape } from '../scenario.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { named, whyNotWhole } from './availability.ts';
 import { controllerOf, isAgent, isTerminating, numberAt, revisionLabelOf, statefulSetResource } from './objects.ts';
@@ -16,7 +17,7 @@ export function judgePartitions(book: Book): Oracle {
       const [from, to] = [partitionOf(before), partitionOf(after)];
       if (zone === undefined || from === to || book.terms.isExcepted()) return;
       // Where pods are pinned one by one the partition is raised over pods of any revision (pins.ts).
-      if (to > from && book.scene.group.strategy === 'pinned') return;
+      if (to > from && traitsOfShape(book.scene.group).pinsPods) return;
       if (to > from) checkRaised(book, zone, commit);
       else checkLowered(book, zone, commit, { from, to });
     },

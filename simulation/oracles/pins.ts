@@ -1,5 +1,7 @@
 // Judges of pinned pods: a pod comes back at the revision that it had, or at the one that an agent decided for it, and nobody tries for ever (S6, S7, S19, L4).
+
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
+import { traitsOfShape } from '../scenario.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { isLedger, type LedgerText, type PinnedPod, pinKey, readLedger } from './documents.ts';
@@ -41,7 +43,7 @@ interface Tries {
 
 /** Asked of each commit before the book knows of it. */
 export function judgePins(book: Book): Oracle {
-  if (book.scene.group.strategy !== 'pinned') return {};
+  if (!traitsOfShape(book.scene.group).pinsPods) return {};
   const judge = new PinJudge(book);
   return {
     podAdmitted: (admitted) => judge.podAdmitted(admitted),

@@ -1,7 +1,9 @@
 // The differential judge: faults may cost time, but they may neither change what becomes of a group nor have work done twice.
+
 import { draw } from '../random.ts';
 import type { RunResult } from '../run.ts';
 import type { GroupShape, Scenario, ScenarioEvent } from '../scenario.ts';
+import { traitsOfShape } from '../scenario.ts';
 
 const ofProcesses: ReadonlySet<ScenarioEvent['kind']> = new Set([
   'crash',
@@ -69,9 +71,9 @@ const neverTwice: readonly string[] = [
 const inSteps: readonly string[] = ['patch statefulsets.apps', 'update statefulsets.apps'];
 
 /** What the agents did more or less often than without faults, one sentence each. For scenarios that are `countable`. */
-export function differentWrites(result: RunResult, faultless: RunResult, { strategy }: Pick<GroupShape, 'strategy'>): readonly string[] {
+export function differentWrites(result: RunResult, faultless: RunResult, shape: Pick<GroupShape, 'strategy'>): readonly string[] {
   return neverTwice.flatMap((write) => {
-    if (strategy === 'partition' && inSteps.includes(write)) return [];
+    if (traitsOfShape(shape).lowersPartition && inSteps.includes(write)) return [];
     const count = result.writes[write] ?? 0;
     const without = faultless.writes[write] ?? 0;
     return count === without ? [] : [`${write} was done ${count} times, and without faults ${without} times`];

@@ -1,5 +1,7 @@
 // The form of a stored scenario: what a file may say, checked before anything runs.
+
 import { z } from 'zod';
+import { strategyNames } from '../../policies/strategies.ts';
 import { faultClasses } from '../faults/fault.ts';
 
 const ms = z.number().int().min(0);
@@ -21,7 +23,7 @@ const group = z.strictObject({
   betweenZonesSeconds: z.number().int().min(0),
   drainMs: ms,
   startMs: ms,
-  strategy: z.enum(['partition', 'pinned']).optional(),
+  strategy: z.enum(strategyNames).optional(),
   gate: z.enum(['passing', 'flipping']).optional(),
 });
 

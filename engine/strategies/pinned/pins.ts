@@ -1,7 +1,7 @@
 // At which revisions the pods of a group come back when they go: what its ledger says of it after a look at them, and after each decision.
 
 import type { GroupDefinition } from '../../../policies/definition.ts';
-import { isPinned } from '../../../policies/strategies.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
 import type { GroupContext } from '../../context.ts';
 import { type Action, isReplacement } from '../../decision.ts';
 import { canonicalJson } from '../../hash.ts';
@@ -57,7 +57,7 @@ function pinsOfZone(
   const claimed = new Set(view.claims.map(({ uid }) => uid));
   const kept = own.filter(({ ordinal, revision, placements, replaces }) => {
     // Under another engine what the StatefulSet controller makes at the update revision stays so, or it would take it away again for ever.
-    if (!isPinned(group) && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
+    if (!traitsOf(group).pinsPods && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
     const pod = pods.get(ordinal);
     // What failed and is rolled back is not made once more.
     if (pod === undefined && revision === ledger.run?.rolledBack?.revisions[zone.name] && revision !== target) return false;
@@ -65,9 +65,9 @@ function pinsOfZone(
     if (pod.isTerminating) return true;
     if (pod.revision === revision) return revision !== currentRevision;
     // The attempts before one that never came still count.
-    if (pod.uid === replaces) return claimed.has(pod.uid) || (placements > 1 && revision === target && isPinned(group));
+    if (pod.uid === replaces) return claimed.has(pod.uid) || (placements > 1 && revision === target && traitsOf(group).pinsPods);
     // A revision that nobody wants any more follows the pod, and not the other way round.
-    return revision === target && isPinned(group);
+    return revision === target && traitsOf(group).pinsPods;
   });
   const isUndone = ({ ordinal, replaces }: Pin): boolean => {
     const pod = pods.get(ordinal);
@@ -77,7 +77,7 @@ function pinsOfZone(
   for (const [ordinal, { revision, uid, isTerminating }] of pods) {
     const known = said.get(ordinal);
     const isPlaced = known !== undefined && known.revision === revision && !isTerminating && known.replaces !== uid;
-    const isForeign = known === undefined && isPinned(group) && revision !== '' && revision !== currentRevision;
+    const isForeign = known === undefined && traitsOf(group).pinsPods && revision !== '' && revision !== currentRevision;
     if (isForeign || (isPlaced && known.placements > 0)) said.set(ordinal, { zone: zone.name, ordinal, revision, placements: 0 });
   }
   return [...said.values()].sort((a, b) => a.ordinal - b.ordinal);
@@ -140,7 +140,7 @@ interface WantedRevision {
 
 /** The revisions at which pods are to come back, or may soon be, and of which the ledger has no copy. Those at which they come back anyway need none. */
 export function wantedRevisions({ group, ledger, zones }: GroupView): readonly WantedRevision[] {
-  if (!isPinned(group)) return [];
+  if (!traitsOf(group).pinsPods) return [];
   return zones.flatMap(({ zone, set, target, pods, unknown }) => {
     if (set === undefined || unknown !== undefined) return [];
     const { currentRevision } = set.status;
@@ -180,7 +180,7 @@ function copyOf({ templates = [] }: Ledger, zone: string, name: string): KeptTem
 
 /** The pins with a copy of each template that they name, as far as one is known and there is room for it. */
 function withTemplates(pins: readonly Pin[], ledger: Ledger, group: GroupDefinition, snapshot: Snapshot): Pinned {
-  const before = isPinned(group)
+  const before = traitsOf(group).pinsPods
     ? group.zones.flatMap(({ name: zone }) => keptForRollback(ledger, zone).map((revision) => ({ zone, revision })))
     : [];
   const named = new Map([...pins, ...before].map(({ zone, revision }) => [`${zone} ${revision}`, { zone, revision }]));

@@ -1,5 +1,6 @@
 // What becomes of a pod that is about to be made: it is made at the revision that the ledger pins its ordinal to, or stays as it is, and why.
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
 import { isMap, type ObjectContent } from '../../diff/field-diff.ts';
 import { fieldAt } from '../../observe/raw.ts';
 import { observeTemplate } from '../../observe/revisions.ts';
@@ -65,8 +66,8 @@ export function newPod(namespace: string, content: ObjectContent): Known<NewPod>
 }
 
 /** Whether pods of the group may be pinned, now or from the time before its engine was changed. */
-export function mayPin({ rollout }: GroupDefinition): boolean {
-  return rollout.strategy !== 'onDelete';
+export function mayPin(group: GroupDefinition): boolean {
+  return traitsOf(group).holdsPartition;
 }
 
 /**

@@ -14,7 +14,7 @@ import { usualAgentNamespace } from '../../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { customResourceDefinition } from '../../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
-import { isPinned } from '../../../policies/strategies.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
 import type { Cluster } from '../../connection.ts';
 import { agentLeaseName } from '../../live/agent.ts';
 import { failingChannels } from '../../live/channels.ts';
@@ -67,7 +67,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const policies = await readAdmissionPolicies(cluster, { agentNamespace, groups, registration });
   const secrets = await readNamedSecrets(cluster, agentNamespace);
   const watched = namespaces ?? [...new Set(groups.map(({ namespace }) => namespace))];
-  const pinned = groups.filter(isPinned).map(({ namespace }) => namespace);
+  const pinned = groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace);
   const mirroring = groups.filter(isMirrored).map(({ namespace }) => namespace);
   const accounts = await readAccounts(cluster, {
     ...scope,

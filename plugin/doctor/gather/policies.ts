@@ -8,7 +8,7 @@ import { admissionPolicyKinds } from '../../../install/admission-policy-objects.
 import { markAnnotation } from '../../../install/policy-mark.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
-import { isPinned } from '../../../policies/strategies.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
 import type { Cluster } from '../../connection.ts';
 import type { AdmissionPolicyFact, RegistrationFact } from '../check.ts';
 
@@ -45,8 +45,8 @@ export async function readAdmissionPolicies(
     some
       .filter((one) => optedIn.has(one.namespace))
       .flatMap(({ namespace: place, zones }) => zones.map(({ statefulSet }) => ({ namespace: place, statefulSet })));
-  const named = membersOf(groups.filter(({ rollout }) => rollout.strategy === 'partition'));
-  const held = [...membersOf(groups.filter(isPinned)), ...named];
+  const named = membersOf(groups.filter((group) => traitsOf(group).lowersPartition));
+  const held = [...membersOf(groups.filter((group) => traitsOf(group).pinsPods)), ...named];
   return { isServed: true, problems: admissionPolicyProblems(stored, { namespace, held, named }) };
 }
 

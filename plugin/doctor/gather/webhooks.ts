@@ -9,7 +9,7 @@ import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { enforceLabel } from '../../../install/object.ts';
 import { ownNames, type Registered, registrationProblems } from '../../../install/registered.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
-import { isPinned } from '../../../policies/strategies.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
 import type { Cluster } from '../../connection.ts';
 import { webhookRights } from '../agent-rights.ts';
 import type { AccountFact, RegistrationFact } from '../check.ts';
@@ -47,7 +47,7 @@ export async function readRegistration(
   const membersOf = (some: readonly GroupDefinition[]) =>
     some.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
   const members = membersOf(groups.filter(({ namespace }) => optedIn.has(namespace)));
-  const pinned = membersOf(groups.filter(isPinned));
+  const pinned = membersOf(groups.filter((group) => traitsOf(group).pinsPods));
   const areThere = stored.length > 0;
   const isPinOnly = !areThere && optedIn.size === 0;
   const problems = registrationProblems(stored, { namespace: agentNamespace, members, pinned }, { isPinOnly });

@@ -3,7 +3,7 @@ import type { Defect, Edit } from '../defect.ts';
 
 const view = 'engine/observe/view.ts';
 const invariants = 'engine/invariants/invariants.ts';
-const budget = 'engine/rules/budget.ts';
+const replacing = 'engine/strategies/replace-pods.ts';
 
 /** What an invariant says of a decision is not asked. */
 const silent = (find: string, replace: string): Edit => ({ file: invariants, find, replace });
@@ -87,7 +87,7 @@ export const countingDefects: readonly Defect[] = [
     title: 'a pod that is going already is deleted again',
     edits: [
       {
-        file: budget,
+        file: replacing,
         find: 'if (pod.isTerminating || isClaimed(question, pod)) continue;',
         replace: 'if (isClaimed(question, pod)) continue;',
       },
@@ -96,7 +96,7 @@ export const countingDefects: readonly Defect[] = [
         find: '.filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)',
         replace: '.filter((action) => zoneNamed(context, action.zone) === undefined)',
       },
-      { file: budget, find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = 0;' },
+      { file: replacing, find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = 0;' },
       noBudgetInvariant,
       noFlightInvariant,
     ],
@@ -107,8 +107,12 @@ export const countingDefects: readonly Defect[] = [
     id: 'budget-not-spent',
     title: 'the pods that go in one turn do not count against one another',
     edits: [
-      { file: budget, find: 'if (isUp(question, pod)) left -= 1;', replace: '' },
-      { file: budget, find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = -1_000;' },
+      { file: replacing, find: 'if (isUp(question, pod)) left -= 1;', replace: '' },
+      {
+        file: replacing,
+        find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;',
+        replace: 'const inFlight = -1_000;',
+      },
       noBudgetInvariant,
       noFlightInvariant,
     ],

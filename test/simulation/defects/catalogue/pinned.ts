@@ -19,7 +19,7 @@ export const pinnedDefects: readonly Defect[] = [
   {
     id: 'misplaced-for-ever',
     title: 'a pod that does not come back at its revision is taken away again and again',
-    edits: [{ file: 'engine/rules/pinned.ts', find: 'export const mostPlacements = 2;', replace: 'export const mostPlacements = 1_000;' }],
+    edits: [{ file: 'engine/strategies/pinned.ts', find: 'const mostPlacements = 2;', replace: 'const mostPlacements = 1_000;' }],
     breaks: ['S7'],
   },
   {
@@ -28,7 +28,7 @@ export const pinnedDefects: readonly Defect[] = [
     edits: [
       {
         file: pins,
-        find: 'return claimed.has(pod.uid) || (placements > 1 && revision === target && isPinned(group));',
+        find: 'return claimed.has(pod.uid) || (placements > 1 && revision === target && traitsOf(group).pinsPods);',
         replace: 'return claimed.has(pod.uid) || placements > 1_000;',
       },
     ],
@@ -45,8 +45,8 @@ export const pinnedDefects: readonly Defect[] = [
       },
       {
         file: pins,
-        find: "isPinned(group) && revision !== '' && revision !== currentRevision;",
-        replace: 'isPinned(group) && revision === target && revision !== currentRevision;',
+        find: "traitsOf(group).pinsPods && revision !== '' && revision !== currentRevision;",
+        replace: 'traitsOf(group).pinsPods && revision === target && revision !== currentRevision;',
       },
     ],
     breaks: ['S6'],

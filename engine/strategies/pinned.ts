@@ -1,16 +1,19 @@
 // The strategy `pinned`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
-
 import { formatDuration } from '../../policies/duration.ts';
-import { isPinned } from '../../policies/strategies.ts';
+import { holdingPartition } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
+import type { RollQuestion } from '../rules/roll.ts';
+import { isBelowPartition } from '../rules/stuck.ts';
 import { requestsFor } from '../run/requests.ts';
-import { isUnknown, type Pin, type PodView, type RunState } from '../snapshot.ts';
-import { templateOf } from '../strategies/pinned/pins.ts';
-import type { RollQuestion } from './roll.ts';
+import { isUnknown, type Pin, type PodView, type RunState, type StatefulSetView } from '../snapshot.ts';
+import { partitionSource, restartWarnings, type SetPartition, setPartition, settleZones } from './partition/writes.ts';
+import { templateOf } from './pinned/pins.ts';
+import { choosePods, queuePods, replacePods } from './replace-pods.ts';
+import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 /** How often a pod is taken away so that it comes back at one revision; then a person is asked for. */
 const mostPlacements = 2;
@@ -21,9 +24,39 @@ const pauseMs = 30_000;
 /** When a revision that could not be read is asked for again, in milliseconds. */
 const askedAgainMs = 5_000;
 
-/** What both rules answer; nothing under the other engines. */
-export function pinResults(question: RollQuestion): readonly RuleResult[] {
-  return isPinned(question.context.group) ? [revisionKnown(question), pinApplied(question)] : [];
+export const pinned: Strategy = {
+  queuePods: (question) => queuePods(question, misplacedPods(question.context, question.zone.view)),
+  choosePods: chooseAgainFirst,
+  withoutDenied: (_chosen, allowed) => allowed,
+  // The StatefulSet controller creates every pod at the current revision, so the action names the revision of the successor.
+  replacePods: (context, view, chosen) => replacePods(context, view, chosen, view.target),
+  checkStep: (question) => [...partitionHeld(question.zone.view), revisionKnown(question), pinApplied(question)],
+  settlePartitions: (context) => settleZones(context, holdPartition),
+  // Pinned pods come back at the revision that they run.
+  warnOfRestarts: (context, run) => restartWarnings(context, run, () => undefined),
+};
+
+/** Raises the partition to 1000000: every pod is pinned, so this write changes the revision of no pod. */
+function holdPartition(context: GroupContext, view: ZoneView, { partition }: StatefulSetView): readonly SetPartition[] {
+  return partition === holdingPartition ? [] : setPartition(context, view, { to: holdingPartition, because: 'pinned' });
+}
+
+/** Blocks while a partition lets the StatefulSet controller replace pods by itself. */
+function partitionHeld({ pods, surplus, set }: ZoneView): readonly RuleResult[] {
+  if (set === undefined || set.updateStrategy !== 'RollingUpdate') return [];
+  const details = { limit: `${holdingPartition}`, source: partitionSource(set) };
+  const free = pods.filter((pod) => pod.revision !== set.status.updateRevision && !surplus.includes(pod) && !isBelowPartition(set, pod));
+  if (free.length === 0) return [result('partition-kept', 'ok', `the partition is ${set.partition}`, details)];
+  const names = free.map(({ name }) => name).join(', ');
+  return [result('partition-kept', 'wait', `partition ${set.partition} lets the StatefulSet controller replace ${names}`, details)];
+}
+
+/** Chooses pods as every strategy does, but only misplaced pods while there are any: another pod might come back at the wrong revision too. */
+function chooseAgainFirst(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
+  const picked = choosePods(question, queue, allowance);
+  const again = misplacedPods(question.context, question.zone.view);
+  const isByOrdinal = question.context.group.compatibility.podChoice === 'ordinal';
+  return again.length === 0 || isByOrdinal ? picked : picked.filter(({ pod }) => again.includes(pod));
 }
 
 interface Misplaced {
@@ -31,8 +64,7 @@ interface Misplaced {
   readonly pin: Pin;
 }
 
-function misplaced({ group, view }: Pick<GroupContext, 'group' | 'view'>, { zone, target, pods, claims }: ZoneView): readonly Misplaced[] {
-  if (!isPinned(group)) return [];
+function misplaced({ view }: Pick<GroupContext, 'view'>, { zone, target, pods, claims }: ZoneView): readonly Misplaced[] {
   return (view.ledger.pins ?? []).flatMap((pin): readonly Misplaced[] => {
     if (pin.zone !== zone.name || pin.revision !== target) return [];
     const pod = pods.find(({ ordinal, isTerminating }) => ordinal === pin.ordinal && !isTerminating);
@@ -42,7 +74,7 @@ function misplaced({ group, view }: Pick<GroupContext, 'group' | 'view'>, { zone
 }
 
 /** Pods that were to come back at the revision of the run and did not, as when the webhook could not be reached. */
-export function misplacedPods(context: Pick<GroupContext, 'group' | 'view'>, zone: ZoneView): readonly PodView[] {
+function misplacedPods(context: Pick<GroupContext, 'view'>, zone: ZoneView): readonly PodView[] {
   return misplaced(context, zone).map(({ pod }) => pod);
 }
 

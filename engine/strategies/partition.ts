@@ -1,0 +1,143 @@
+// The strategy `partition`: the agent lowers the partition, and the StatefulSet controller replaces the pods that are no longer below it.
+import { holdingPartition } from '../../policies/strategies.ts';
+import { pods, waveTarget } from '../amount.ts';
+import type { GroupContext } from '../context.ts';
+import type { Action, RuleResult } from '../decision.ts';
+import { isAvailable, partitionOrdinal, type ZoneView } from '../observe/view.ts';
+import { result } from '../rule.ts';
+import type { RollQuestion } from '../rules/roll.ts';
+import { inFlightBefore, isBelowPartition, isNextDown, isStuck } from '../rules/stuck.ts';
+import type { PodView, StatefulSetView } from '../snapshot.ts';
+import { partitionSource, restartWarnings, type SetPartition, setPartition, settleZones } from './partition/writes.ts';
+import { hasInterval, replacePods } from './replace-pods.ts';
+import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
+
+export const partition: Strategy = {
+  queuePods: queueFromTop,
+  choosePods: chooseFromTop,
+  withoutDenied: withoutGap,
+  replacePods: lowerPartition,
+  checkStep: (question) => partitionKept(question),
+  settlePartitions: (context) => settleZones(context, settlePartition),
+  warnOfRestarts: (context, run) => restartWarnings(context, run, podsToChangeOnRestart),
+};
+
+/** Returns the outdated pods as the StatefulSet controller replaces them, highest ordinal first; before them the stuck pods, lowest first. */
+function queueFromTop({ context, zone }: RollQuestion): readonly PodView[] {
+  const { view } = zone;
+  const rank = (pod: PodView): number => (isStuck(context, view, pod) ? 0 : 1);
+  return [...view.outdated]
+    .sort((a, b) => rank(a) - rank(b) || (rank(a) === 0 ? 1 : -1) * (a.ordinal - b.ordinal))
+    .slice(0, zone.remaining);
+}
+
+/**
+ * Chooses the lowest stuck pod: under OrderedReady the controller waits for it without end (kubernetes.io, StatefulSet, "Forced rollback").
+ * Otherwise chooses the next pods below the partition while the budget lasts. Under OrderedReady that is one pod, since more would only be
+ * unavailable for longer. Pods that are unready themselves cost no budget.
+ */
+function chooseFromTop(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
+  const { context, zone } = question;
+  const { view } = zone;
+  const { set } = view;
+  if (set === undefined) return [];
+  const stuck = queue.find((pod) => isStuck(context, view, pod));
+  // A stuck pod above the partition counts as in flight itself.
+  const own = stuck !== undefined && isBelowPartition(set, stuck) ? 0 : 1;
+  if (stuck !== undefined) return inFlightBefore(view, stuck) - own < cap ? [{ pod: stuck, because: 'stuck' }] : [];
+  const released = new Set(view.released.map(({ uid }) => uid));
+  const most = set.podManagementPolicy === 'OrderedReady' || hasInterval(question) ? 1 : queue.length;
+  const chosen: ChosenPod[] = [];
+  let left = free;
+  for (const pod of queue) {
+    if (released.has(pod.uid)) continue;
+    const isUp = isAvailable(pod, context.group, set.minReadySeconds, context.nowMs);
+    const isTaken = view.unavailable.has(pod.ordinal);
+    // Only the next pod down can be replaced: every pod below the partition stays.
+    if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isTaken && left <= 0) || pod.isTerminating) break;
+    chosen.push({ pod, because: 'outdated' });
+    if (isUp && !isTaken) left -= 1;
+  }
+  return chosen;
+}
+
+/** Returns the chosen pods above the first denied one: a partition can leave no gap. */
+function withoutGap(chosen: readonly ChosenPod[], allowed: readonly ChosenPod[]): readonly ChosenPod[] {
+  const kept = new Set(allowed);
+  const gap = chosen.findIndex((one) => !kept.has(one));
+  return gap === -1 ? chosen : chosen.slice(0, gap);
+}
+
+/** Lowers the partition to the lowest chosen pod. A stuck pod that no partition can reach is deleted, and no other pod with it. */
+function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
+  const { set } = view;
+  const lowest = chosen.at(-1)?.pod.ordinal;
+  // Below the partition and not the next pod down: it comes back at the current revision.
+  const isDeleted = ({ pod, because }: ChosenPod): boolean =>
+    because === 'stuck' && set !== undefined && !(isBelowPartition(set, pod) && isNextDown(view, pod));
+  if (lowest === undefined || chosen.some(isDeleted)) return replacePods(context, view, chosen);
+  const to = lowest - (set?.firstOrdinal ?? 0);
+  const because = chosen.some((one) => one.because === 'stuck') ? 'stuck' : 'outdated';
+  return setPartition(context, view, { to, because, going: chosen.map(({ pod }) => pod) });
+}
+
+/**
+ * Blocks while the partition exposes more pods than the wave asks for, as after a person lowered it or changed the template in the middle of a
+ * rollout. The StatefulSet controller replaces those pods one after the other, so the group waits for it.
+ */
+function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResult[] {
+  const { view } = zone;
+  const { set } = view;
+  if (set === undefined || set.updateStrategy !== 'RollingUpdate') return [];
+  const wave = context.group.rollout.waves[run.wave];
+  const asked = wave?.zones.includes(view.zone.name) === true ? waveTarget(wave.amount, view.replicas) : 0;
+  const details = { limit: `${Math.max(0, view.replicas - asked)} or more`, source: partitionSource(set) };
+  const beyond = view.released.filter(({ ordinal }) => ordinal < set.firstOrdinal + view.replicas - asked);
+  if (
+    view.updated + view.released.length > asked &&
+    beyond.length > 0 &&
+    partitionOrdinal(set) < set.firstOrdinal + view.replicas - asked
+  ) {
+    const names = beyond.map(({ name }) => name).join(', ');
+    const fact = `partition ${set.partition} lets the StatefulSet controller replace ${names}, which the wave does not ask for`;
+    return [result('partition-kept', 'wait', fact, details)];
+  }
+  return [result('partition-kept', 'ok', `the partition is ${set.partition}`, details)];
+}
+
+/**
+ * Raises the partition to 1000000 when every pod runs the update revision, so that the next template waits. It does so only after the StatefulSet
+ * itself names that revision as the current one, since a pod below the partition comes back at the current revision. Before that it lowers the
+ * partition to pods that run the update revision already, so that a restart keeps them there.
+ */
+function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
+  if (view.updated === view.replicas) {
+    const isCurrent = set.status.currentRevision === set.status.updateRevision;
+    return isCurrent && set.partition !== holdingPartition
+      ? setPartition(context, view, { to: holdingPartition, because: 'complete' })
+      : [];
+  }
+  const lowest = lowestUpdated(view, set);
+  return lowest < partitionOrdinal(set) && lowest < set.firstOrdinal + set.replicas
+    ? setPartition(context, view, { to: lowest - set.firstOrdinal, because: 'updated' })
+    : [];
+}
+
+/** Returns the lowest ordinal of the pods that run the update revision without a gap from the top. */
+function lowestUpdated({ pods: members }: ZoneView, { firstOrdinal, replicas, status }: StatefulSetView): number {
+  const updated = new Set(members.filter(({ revision }) => revision === status.updateRevision).map(({ ordinal }) => ordinal));
+  let lowest = firstOrdinal + replicas;
+  while (updated.has(lowest - 1)) lowest -= 1;
+  return lowest;
+}
+
+/** Names the pods below the partition that do not run the current revision, at which a restart would bring them back. */
+function podsToChangeOnRestart(view: ZoneView, set: StatefulSetView): string | undefined {
+  const below = view.pods.filter(
+    ({ ordinal, revision, isTerminating }) =>
+      ordinal < partitionOrdinal(set) && revision !== set.status.currentRevision && !isTerminating && ordinal >= set.firstOrdinal,
+  );
+  if (below.length === 0) return undefined;
+  const names = below.length > 3 ? `${pods(below.length)} of zone ${view.zone.name}` : below.map(({ name }) => name).join(', ');
+  return `${names} would come back at ${set.status.currentRevision || 'an unknown revision'} when restarted, below partition ${set.partition}`;
+}

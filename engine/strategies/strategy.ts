@@ -1,0 +1,51 @@
+// The one interface of all rollout strategies, and the table of them. A new strategy is one file here and one entry in `policies/strategies.ts`.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import type { StrategyName } from '../../policies/strategies.ts';
+import type { GroupContext } from '../context.ts';
+import type { Action, RuleResult } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
+import type { RollQuestion } from '../rules/roll.ts';
+import type { PodView, RunState } from '../snapshot.ts';
+import { onDelete } from './on-delete.ts';
+import type { SetPartition } from './partition/writes.ts';
+import { partition } from './partition.ts';
+import { pinned } from './pinned.ts';
+
+/** A pod that is replaced now, and why. */
+export interface ChosenPod {
+  readonly pod: PodView;
+  readonly because: 'outdated' | 'stuck';
+}
+
+/** How many pods of a zone may be replaced now. */
+export interface Allowance {
+  /** Pods that the budget of the zone still allows to become unavailable. */
+  readonly free: number;
+  /** The most pods in flight at once, at least 1. */
+  readonly cap: number;
+}
+
+/** How the pods of a group are replaced. What a strategy needs of the cluster stands in `policies/strategies.ts`. */
+export interface Strategy {
+  /** Returns the outdated pods that are still to be replaced in this wave, in the order of their replacement. */
+  readonly queuePods: (question: RollQuestion) => readonly PodView[];
+  /** Chooses pods of the queue within the allowance. */
+  readonly choosePods: (question: RollQuestion, queue: readonly PodView[], allowance: Allowance) => readonly ChosenPod[];
+  /** Returns the chosen pods that can still be replaced when a budget allows only some of them. */
+  readonly withoutDenied: (chosen: readonly ChosenPod[], allowed: readonly ChosenPod[]) => readonly ChosenPod[];
+  /** Returns the actions that replace the chosen pods. */
+  readonly replacePods: (context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]) => readonly Action[];
+  /** Returns the results of the rules that only this strategy adds to a rollout step. */
+  readonly checkStep: (question: RollQuestion) => readonly RuleResult[];
+  /** Returns writes of partitions that replace no pod. */
+  readonly settlePartitions: (context: GroupContext) => readonly SetPartition[];
+  /** Warns of pods that a mere restart would bring to another revision. */
+  readonly warnOfRestarts: (context: GroupContext, run: RunState | undefined) => readonly RuleResult[];
+}
+
+const strategies: Readonly<Record<StrategyName, Strategy>> = { pinned, partition, onDelete };
+
+/** Returns the strategy of a group. */
+export function strategyOf({ rollout }: Pick<GroupDefinition, 'rollout'>): Strategy {
+  return strategies[rollout.strategy];
+}
