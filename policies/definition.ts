@@ -1,9 +1,11 @@
 // What the engine reads of the policies: groups with every default filled in, every override resolved and every duration in milliseconds.
 
-import type { ApprovalSpec, CompatibilitySpec, EndpointSpec, GateSpec } from './schema/rollout-group.ts';
+import type { ApprovalSpec, EndpointSpec, GateSpec, ProfileName } from './schema/rollout-group.ts';
 import type { PolicyAction } from './schema/rollout-policy.ts';
 import type { CountOrPercent, LabelSelector } from './schema/scalars.ts';
 import type { StrategyName } from './strategies.ts';
+
+export type { ProfileName } from './schema/rollout-group.ts';
 
 /** Where something is written: a place in a file, or a field of an object in the cluster. Never part of a digest. */
 export interface Source {
@@ -157,7 +159,8 @@ export interface GroupDefinition {
   readonly disruption?: DisruptionDefinition;
   /** Absent when nobody is told. */
   readonly notify?: readonly NotifyDefinition[];
-  readonly compatibility: Omit<CompatibilitySpec, 'groupLabel'>;
+  /** Name of the rows in `engine/profiles.ts`. */
+  readonly profile: ProfileName;
   /**
    * Where each setting is written, by path: `''` is the group itself, `rollout.maxUnavailable`, `zones.b.maxUnavailable`,
    * `waves.canary.before.approval`, `gates.errors`. A missing path means a default.

@@ -1,5 +1,5 @@
 // Somebody's own group as a scenario has it: what runs, the policies over it, and what is asked for, as manifests and policy files say them.
-import { isAdopted } from '../engine/invariants/invariants.ts';
+import { profileOf } from '../engine/profiles.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../policies/strategies.ts';
 import type { GivenGroup, GroupShape } from './scenario.ts';
@@ -80,7 +80,7 @@ export function shapeOf(
   const isLed = first?.replicas.kind === 'leader' && group.zones.slice(1).every((zone) => zone.follows !== undefined);
   const amount = first?.maxUnavailable ?? 1;
   return {
-    kind: isAdopted(group) ? 'adopted' : 'native',
+    kind: profileOf(group).checksNativeInvariants ? 'native' : 'adopted',
     zones: group.zones.length,
     podsPerZone: Math.max(1, ...counts),
     maxUnavailable: amount === 'fromBudget' ? 1 : (amount as GroupShape['maxUnavailable']),

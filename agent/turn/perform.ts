@@ -2,7 +2,7 @@
 import { podUrl } from '../../cluster/pods/pod-url.ts';
 import { noteAnswers, type PodAnswer } from '../../engine/decide/preparations.ts';
 import { type Action, replacedBy } from '../../engine/decision.ts';
-import { isAdopted } from '../../engine/invariants/invariants.ts';
+import { profileOf } from '../../engine/profiles.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
@@ -104,8 +104,7 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
     }
   };
   const pods = standing.map((pod) => ({ ordinal: pod.ordinal, uid: pod.uid, name: pod.name, url: urlOf(pod) }));
-  // Adopted groups have no timeout of their own; the flag is theirs.
-  const timeoutMs = isAdopted(group) ? config.podTimeoutMs : durationMs(endpoint.timeout);
+  const timeoutMs = profileOf(group).podCallTimeout === 'flag' ? config.podTimeoutMs : durationMs(endpoint.timeout);
   const ask = action.method === 'POST' ? askToPrepare : askToStay;
   const answers = await ask(env, pods, { call: action.call, timeoutMs, leftMs });
   const failed = answers.find(({ result }) => result === 'failed');

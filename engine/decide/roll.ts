@@ -3,6 +3,7 @@ import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { blocks, earliest, isLimitOfZero, result, stepOutcome } from '../rule.ts';
 import { choosePods } from '../rules/budget.ts';
 import { deadlineFailure, progressDeadline, runDeadline } from '../rules/deadline.ts';
@@ -111,7 +112,7 @@ function rollWave(
  */
 function zoneOrder(context: GroupContext, progress: WaveProgress, run: RunState): readonly ZoneProgress[] {
   const down = context.view.zones.filter((view) => !view.isReady);
-  const started = context.group.compatibility.openZone === 'finish' ? zoneNamed(context, run.openZone) : undefined;
+  const started = profileOf(context.group).finishesStartedZone ? zoneNamed(context, run.openZone) : undefined;
   const first = curedFirst(context, down, started) ?? started ?? (down.length === 1 ? down[0] : undefined);
   if (first === undefined || !progress.zones.some(({ view }) => view === first)) return progress.zones;
   return [...progress.zones].sort((a, b) => Number(b.view === first) - Number(a.view === first));
@@ -237,7 +238,7 @@ function measured(context: GroupContext, run: RunState, isMovable: boolean): Run
  */
 function advanceRevisions(context: GroupContext, isScaling: boolean): readonly Action[] {
   const { zones } = context.view;
-  if (context.group.compatibility.currentRevision !== 'advanced' || isScaling) return [];
+  if (!profileOf(context.group).advancesCurrentRevision || isScaling) return [];
   if (zones.some((view) => view.set?.updateStrategy !== 'OnDelete') || zones.filter((view) => !view.isReady).length > 1) return [];
   const visited = [...zones].sort((a, b) => Number(a.isReady) - Number(b.isReady)).filter((view) => !view.zone.paused);
   const end = visited.findIndex((view) => !view.isReady || view.outdated.length > 0);

@@ -1,6 +1,7 @@
 // Counts the pods of one StatefulSet that a disruption budget has to bear: those not ready, and those nobody has seen.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isAvailable } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
 import { isServing } from '../rules/prepared-rows.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
@@ -54,7 +55,7 @@ export function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: State
 function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs: number): number | undefined {
   const claimEndMs = test.claimed.get(pod.uid) ?? 0;
   const { group } = test;
-  const readsCondition = group?.compatibility.readiness === 'condition';
+  const readsCondition = group !== undefined && profileOf(group).podReadiness === 'condition';
   const isUp = group === undefined ? isServing(pod) : isAvailable(pod, group, 0, nowMs);
   if (!isUp) return undefined;
   const availableMs = readsCondition ? pod.readyChangedMs + set.minReadySeconds * 1000 : 0;

@@ -7,6 +7,7 @@ import { isNewAnswer } from '../decide/preparations.ts';
 import { boundedReplicas } from '../decide/replicas.ts';
 import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { inFlightBefore, isMixed } from '../rules/stuck.ts';
 import { withRollback } from '../run/rollback.ts';
 import type { Snapshot } from '../snapshot.ts';
@@ -56,12 +57,12 @@ const oneZone: Invariant = {
   violations: (decided) => {
     const context = contextOf(decided.snapshot, decided.group);
     const zones = [...new Set(replacements(decided).map((action) => action.zone))];
-    const scaled = context.group.compatibility.scaleDownChecks === 'full' ? decreases(decided).map((action) => action.zone) : [];
+    const scaled = profileOf(context.group).checksEveryDownscale ? decreases(decided).map((action) => action.zone) : [];
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const all = [...new Set([...zones, ...scaled.filter((zone) => !forced.has(zone))])];
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disturbed together`] : [];
     // The original passes over a paused zone that is not whole, as long as it is the only one.
-    const lenient = context.group.compatibility.pausedZone === 'ignored' && context.view.zones.filter((view) => !view.isReady).length <= 1;
+    const lenient = profileOf(context.group).ignoresPausedZone && context.view.zones.filter((view) => !view.isReady).length <= 1;
     const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isCureAlone(decided, context, zone));
     const broken = bound.flatMap((zone) =>
       context.view.zones
@@ -78,7 +79,7 @@ function isCureAlone(decided: Decided, context: GroupContext, zone: string): boo
   const view = zoneNamed(context, zone);
   if (cured === undefined || view === undefined || more.length > 0 || decreases(decided).length > 0) return false;
   const isSettled = context.view.zones.every((other) => other === view || (other.unknown === undefined && other.claims.length === 0));
-  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && decided.group.compatibility.podChoice !== 'ordinal';
+  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && profileOf(decided.group).repairsStuckPodsAcrossZones;
 }
 
 const zoneBudget: Invariant = {
@@ -118,7 +119,7 @@ const knownOnly: Invariant = {
     const context = contextOf(decided.snapshot, decided.group);
     if (disturbed(decided).length === 0) return [];
     const unread = context.view.zones.filter((view) => view.unknown !== undefined).map((view) => view.unknown ?? '');
-    if (context.group.compatibility.readiness === 'containers') return replacements(decided).length === 0 ? [] : unread;
+    if (!profileOf(context.group).waitsForObservedGeneration) return replacements(decided).length === 0 ? [] : unread;
     const old = context.view.zones.filter(({ set }) => set !== undefined && set.status.observedGeneration < set.generation);
     const rolled = replacements(decided).length > 0;
     return [...unread, ...(rolled ? old.map((view) => `the status of ${view.zone.statefulSet} is older than its spec`) : [])];
@@ -213,15 +214,14 @@ const delayWindow: Invariant = {
     return decreases(decided).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const delayed = view?.zone.delayed;
-      const applies =
-        context.group.compatibility.scaleDownChecks === 'full'
-          ? view?.zone.forceReplicas === undefined
-          : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
+      const applies = profileOf(context.group).checksEveryDownscale
+        ? view?.zone.forceReplicas === undefined
+        : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
       return leaving(view, action).flatMap((pod) => {
         const entry = context.view.ledger.preparations.find((candidate) => candidate.podUid === pod.uid && candidate.call === 'delayed');
         const since =
-          context.group.compatibility.preparedSince === 'pod'
+          profileOf(context.group).delayStart === 'reported'
             ? entry?.reportedMs
             : Math.max(entry?.seenMs ?? 0, (entry?.reportedMs ?? 0) <= context.nowMs ? (entry?.reportedMs ?? 0) : 0);
         const isRipe = entry?.state === 'prepared' && since !== undefined && context.nowMs - since >= delayed.afterMs;
@@ -354,16 +354,11 @@ export const decisionInvariants: readonly Invariant[] = [
   explained,
 ];
 
-/** Whether a group keeps another operator's behaviour, so that native invariants do not bind it. */
-export function isAdopted(group: GroupDefinition): boolean {
-  return group.compatibility.scaleDownChecks === 'prepareOnly';
-}
-
 /** Everything that a decision violates, as `id: what`. The agent asks this once more before anything destructive. */
 export function violationsOf(made: Decided): readonly string[] {
   const decided = { ...made, snapshot: withRollback(contextOf(made.snapshot, made.group)).snapshot };
   return decisionInvariants
-    .filter((invariant) => invariant.scope === 'all' || !isAdopted(decided.group))
+    .filter((invariant) => invariant.scope === 'all' || profileOf(decided.group).checksNativeInvariants)
     .flatMap((invariant) => invariant.violations(decided).map((what) => `${invariant.id}: ${what}`));
 }
 

@@ -7,6 +7,7 @@ import { contextOf, type GroupContext, protectSource, sourceOf } from '../contex
 import type { Action, AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { blocks, result } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from '../rules/policy.ts';
@@ -160,7 +161,7 @@ type ScaleRequest = Extract<AdmissionRequest, { kind: 'scale' }>;
 function onScale(snapshot: Snapshot, request: ScaleRequest): Verdict {
   const group = groupOf(snapshot, request.namespace, request.statefulSet);
   if (group === undefined) return onScaleOutsideGroups(snapshot, request);
-  if (group.compatibility.scaleDownChecks === 'prepareOnly' && (request.from === undefined || request.to === undefined)) {
+  if (profileOf(group).allowsNullReplicas && (request.from === undefined || request.to === undefined)) {
     return { results: [], warnings: request.from === request.to ? [] : ['old or new replicas are null'] };
   }
   // The API server fills in 1 where a manifest names no replicas, so that is what a null asks for.
@@ -225,7 +226,7 @@ function onShrink(context: GroupContext, zone: ZoneView, request: Change): Verdi
 
 /** The pods of a StatefulSet leave with it: its zone goes down like one that shrinks to nothing. Adopted groups ask for nothing of the kind. */
 function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
-  if (podCount === 0 || context.group.compatibility.scaleDownChecks === 'prepareOnly') return [];
+  if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
   const question = admissionQuestion(context, zone, { from: podCount, to: 0 });
   return setLeavesRules.map((rule) => rule.evaluate({ ...question, isForced: false }));
 }
@@ -233,7 +234,7 @@ function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): 
 /** Only the agent waits out a delay, and it writes no replicas of zones that are scaled directly. */
 function delayKept({ context, zone, isForced }: ScaleQuestion): readonly RuleResult[] {
   const { delayed, follows, replicas, name } = zone.zone;
-  const isDirect = replicas.kind === 'leader' && follows === undefined && context.group.compatibility.scaleDownChecks === 'full';
+  const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;
   if (delayed === undefined || !isDirect || isForced) return [];
   const fact = `zone ${name} is scaled directly, and only the agent can wait out its delay; give the group replicas.count or replicas.mirror`;
   const source = sourceOf(context, `zones.${name}.delayed`, 'scaling.down.delayed');
@@ -316,7 +317,7 @@ function underBudget(snapshot: Snapshot, group: GroupDefinition | undefined, set
 /** The announced disruptions, with a claim for each pod that an announced decrease takes away, or that a StatefulSet controller may replace. */
 function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Claim[] {
   const view = viewGroup(snapshot, group);
-  if (group.compatibility.scaleDownChecks === 'prepareOnly') return view.ledger.claims;
+  if (!profileOf(group).checksEveryDownscale) return view.ledger.claims;
   const leaving = view.zones.flatMap(({ zone, claims, set, pods: members }) =>
     claims
       .filter((claim) => claim.verb === 'scaleDown')

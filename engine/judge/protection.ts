@@ -7,6 +7,7 @@ import { policiesFor } from '../../policies/join.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { longestDelayMs } from '../ledger/ledger.ts';
 import { whyUnread } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { groupOf, podNamed, setNamed } from './admission-claims.ts';
@@ -130,7 +131,7 @@ function delayTakenBack({ snapshot, group, set, delayMs }: Waiting, request: Upd
   const { minTimeBetweenZones } = labelKeys;
   const isForgotten = relabels.includes(annotationKeys.lastDownscale);
   const isShortened = relabels.includes(minTimeBetweenZones) && isLowered(set.labels[minTimeBetweenZones], betweenZones);
-  if ((!isForgotten && !isShortened) || group.compatibility.lastDownscale !== 'annotation') return undefined;
+  if ((!isForgotten && !isShortened) || profileOf(group).downscaleTime !== 'annotation') return undefined;
   const annotatedMs = Date.parse(set.annotations[annotationKeys.lastDownscale] ?? '');
   const recordedMs = Math.max(Number.isNaN(annotatedMs) ? 0 : annotatedMs, isShortened ? preparedMs(snapshot, group, set) : 0);
   if (recordedMs + delayMs > snapshot.nowMs) {

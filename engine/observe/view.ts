@@ -2,6 +2,7 @@
 
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
 
@@ -65,18 +66,13 @@ export function isCrashing(pod: PodView): boolean {
   return pod.waitingReasons.some((reason) => crashReasons.has(reason));
 }
 
-/** Of a group, what ready means. */
-export interface ReadinessSetting {
-  readonly compatibility: Pick<GroupDefinition['compatibility'], 'readiness'>;
-}
-
 /**
  * Whether a pod counts as available: running, not terminating, and ready. What ready means is a setting of the group: the Ready condition for
  * `minReadySeconds` on a node that is ready, or, for adopted groups, running containers alone.
  */
-export function isAvailable(pod: PodView, group: ReadinessSetting, minReadySeconds: number, nowMs: number): boolean {
+export function isAvailable(pod: PodView, group: Pick<GroupDefinition, 'profile'>, minReadySeconds: number, nowMs: number): boolean {
   if (pod.phase !== 'Running' || pod.isTerminating) return false;
-  if (group.compatibility.readiness === 'containers') return pod.containersReady;
+  if (profileOf(group).podReadiness === 'containers') return pod.containersReady;
   // Where no time is asked for, no clock is: as in Kubernetes, a pod is available that became ready at an instant ahead of the clock here.
   return pod.isReady && pod.nodeReady && (minReadySeconds === 0 || nowMs - pod.readyChangedMs >= minReadySeconds * 1000);
 }
@@ -175,7 +171,7 @@ function whyNotJudged({ groups }: Snapshot, group: GroupDefinition, set: Statefu
   if (owners.length > 1) return `StatefulSet ${set.name} has several owners: ${owners.join(', ')}`;
   if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
   if (set.status.updateRevision === '') return `the status of ${set.name} names no update revision`;
-  const isMissed = group.compatibility.currentRevision === 'advanced' && set.status.currentRevision === '';
+  const isMissed = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
   return isMissed ? `the status of ${set.name} names no current revision` : undefined;
 }
 
@@ -223,7 +219,7 @@ function isStillTrue(
 /** Copying and sorting cost more than looking, and observers keep their lists sorted. */
 function membersInOrder(pods: readonly PodView[], group: GroupDefinition, set: StatefulSetView): readonly PodView[] {
   const nameLabel = set.podLabels['name'];
-  const isByLabel = group.compatibility.podsBy === 'nameLabel';
+  const isByLabel = profileOf(group).matchesPodsByNameLabel;
   let before = Number.NEGATIVE_INFINITY;
   for (const pod of pods) {
     if (pod.ordinal < before || (isByLabel && pod.labels['name'] !== nameLabel)) {
@@ -305,7 +301,7 @@ function countPods({ nowMs, group, set, target, pods, claims, pins }: CountedPod
     if (!present.has(ordinal) && madeAt({ group, set, target, claims, pins }, ordinal) === target) coming += 1;
   }
   const gap = statusGap(group, set, pods.length, notReadyPods);
-  const availableAtMs = group.compatibility.readiness === 'condition' ? earliest(waking.filter((instant) => instant > nowMs)) : undefined;
+  const availableAtMs = profileOf(group).podReadiness === 'condition' ? earliest(waking.filter((instant) => instant > nowMs)) : undefined;
   return {
     surplus,
     outdated,
@@ -335,7 +331,7 @@ function heldBelowOrdinal(group: GroupDefinition, set: StatefulSetView, claims: 
  * that more are down counts.
  */
 function statusGap(group: GroupDefinition, set: StatefulSetView, found: number, notReadyPods: number): number {
-  if (group.compatibility.readiness !== 'containers') return 0;
+  if (!profileOf(group).countsPodsFromStatus) return 0;
   return Math.max(set.status.replicas - set.status.readyReplicas, set.status.replicas - found, notReadyPods, 0);
 }
 

@@ -4,6 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { controllerLabels, snapshotFromManifests } from '../observe/manifests.ts';
+import { profileOf } from '../profiles.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { heldPartitions } from '../strategies/partition/writes.ts';
 import { inputsGiven } from './inputs.ts';
@@ -95,7 +96,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
   const revised = { ...set, ...partitionOf(group, state, set), status: { ...set.status, updateRevision: revisionAsked(set, state) } };
   const pods = isUnknown(known) ? known : podsGiven(revised, set.status.updateRevision, state, known, snapshot.nowMs);
   const counted = isUnknown(pods) ? revised : withCounters(revised, pods);
-  const dated = group.compatibility.lastDownscale === 'ledger' ? counted : withDownscale(counted, state, snapshot.nowMs);
+  const dated = profileOf(group).downscaleTime === 'ledger' ? counted : withDownscale(counted, state, snapshot.nowMs);
   return {
     ...snapshot,
     statefulSets: snapshot.statefulSets.map((candidate) => (candidate === set ? dated : candidate)),
@@ -165,7 +166,7 @@ function withDownscale(set: StatefulSetView, { lastDownscale }: ZoneState, nowMs
 }
 
 function ledgerOf(group: GroupDefinition, zones: readonly GivenZone[], nowMs: number, snapshot: Snapshot): Ledger {
-  const isDated = group.compatibility.lastDownscale === 'ledger';
+  const isDated = profileOf(group).downscaleTime === 'ledger';
   const downscales = zones.flatMap(({ zone, state }) => {
     if (state.lastDownscale === undefined || !isDated) return [];
     const to = snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet)?.replicas ?? 0;

@@ -2,8 +2,8 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { unavailableLimit } from '../amount.ts';
-import { isAdopted } from '../invariants/invariants.ts';
 import { isAvailable } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { TakenAction } from './published.ts';
 
@@ -25,8 +25,7 @@ interface Pass {
  */
 export function isFailedPass({ group, snapshot, performed, error }: Pass): boolean {
   if (error !== undefined || performed.some(hasFailed)) return true;
-  // The rest is how the original works, which says nothing about a group that is written down for this agent.
-  if (!isAdopted(group)) return false;
+  if (!profileOf(group).countsFailedReconciles) return false;
   if (performed.some(({ action, result }) => action.kind === 'scaleStatefulSet' && result === 'done')) return false;
   const members = membersOf(group, snapshot);
   if (members === undefined) return true;

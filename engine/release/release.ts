@@ -3,7 +3,8 @@ import { pods as countOfPods } from '../amount.ts';
 import type { Action } from '../decision.ts';
 import { claimsOf, openClaims } from '../ledger/ledger.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
-import { isAvailable, type ReadinessSetting } from '../observe/view.ts';
+import { isAvailable } from '../observe/view.ts';
+import { releasedGroup } from '../profiles.ts';
 import type { Ledger, ReleaseTerms, Snapshot } from '../snapshot.ts';
 import { type Member, outdatedOf, viewMember } from './members.ts';
 import { type Definitions, standingOf, withTerms } from './terms.ts';
@@ -95,14 +96,11 @@ function partitionOf({ set }: Member): number | undefined {
   return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
 }
 
-/** As for every group of the native engines, unless it says otherwise. */
-const byCondition: ReadinessSetting = { compatibility: { readiness: 'condition' } };
-
 /** What a zone lacks to be whole, as a sentence part. */
 function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boolean, nowMs: number): string | undefined {
   if (set === undefined) return undefined;
   if (set.status.observedGeneration < set.generation) return `the controller of ${statefulSet} has not seen its last change`;
-  const up = pods.filter((pod) => isAvailable(pod, byCondition, set.minReadySeconds, nowMs));
+  const up = pods.filter((pod) => isAvailable(pod, releasedGroup, set.minReadySeconds, nowMs));
   if (up.length < set.replicas) return `zone ${zone} has ${up.length} of ${countOfPods(set.replicas)} available`;
   const old = isReleased && set.updateStrategy === 'RollingUpdate' ? outdatedOf({ set, pods }) : [];
   return old.length === 0 ? undefined : `zone ${zone} has ${countOfPods(old.length)} that its StatefulSet still has to replace`;

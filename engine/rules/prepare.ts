@@ -6,6 +6,7 @@ import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { earliest, result } from '../rule.ts';
 import type { Preparation } from '../snapshot.ts';
 import { leavingFromTop } from './prepared-rows.ts';
@@ -108,8 +109,8 @@ function preparedTop(count: number, limit: string): string {
 
 /** Adopted groups delay mirrored zones alone; a number that a person forces does not wait, except in mirrored zones of adopted groups. */
 function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
-  const isAdopted = context.group.compatibility.scaleDownChecks === 'prepareOnly';
-  return isAdopted ? zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined : !isForced;
+  if (profileOf(context.group).checksEveryDownscale) return !isForced;
+  return zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
 }
 
 /**
@@ -135,7 +136,7 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
 /** The preparation immediately before the removal. */
 export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAnswer {
   const { context, zone, from } = question;
-  const prepare = question.isForced && context.group.compatibility.scaleDownChecks === 'full' ? undefined : zone.zone.prepare;
+  const prepare = question.isForced && profileOf(context.group).checksEveryDownscale ? undefined : zone.zone.prepare;
   if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'pods need not prepare'), permitted: to, actions: [] };
   const source = sourceOf(context, `zones.${zone.zone.name}.prepare`, 'scaling.down.prepare');
   const entries = leavingPods({ ...question, to }, 'prepare');
@@ -205,7 +206,7 @@ function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' |
 function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefined): number | undefined {
   if (entry === undefined) return undefined;
   const reported = entry.reportedMs ?? entry.seenMs;
-  if (context.group.compatibility.preparedSince === 'pod') return reported;
+  if (profileOf(context.group).delayStart === 'reported') return reported;
   return isBelievable(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
 }
 

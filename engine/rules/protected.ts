@@ -3,6 +3,7 @@ import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { earliest, result } from '../rule.ts';
 import { objectOf, requesterText } from '../run/requests.ts';
 import { type IntentView, isUnknown } from '../snapshot.ts';
@@ -47,7 +48,7 @@ export function protectedResult(context: GroupContext, zone: Zone, ordinals: rea
 export function protectedFromOthers(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): readonly RuleResult[] {
   const { intents, group } = context;
   if (isUnknown(intents)) {
-    if (group.compatibility.readiness === 'containers') return [];
+    if (!profileOf(group).blocksOnUnreadableRequests) return [];
     return [result('protected', 'unknown', `what people protect could not be read: ${intents.unknown}`)];
   }
   const held = protectedResult(context, zone, ordinals);

@@ -5,6 +5,7 @@ import { type GroupContext, limitSource, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { earliest, type Rule, result } from '../rule.ts';
 import { isHold } from '../run/requests.ts';
 import type { ZoneProgress } from '../run/run.ts';
@@ -24,7 +25,7 @@ const updateStrategy: Rule<RollQuestion> = {
   title: 'the StatefulSets have the update strategy that the engine needs',
   evaluate: ({ context, zone }) => {
     const limit = traitsOf(context.group).updateStrategy;
-    const asked = context.group.compatibility.strategyOfAllMembers ? context.view.zones : [zone.view];
+    const asked = profileOf(context.group).checksStrategyOfAllZones ? context.view.zones : [zone.view];
     const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== limit);
     if (other === undefined) return result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });
     return result('update-strategy', 'no', `${other.zone.statefulSet} has the update strategy ${other.set?.updateStrategy}`, {
@@ -46,7 +47,7 @@ const viewComplete: Rule<RollQuestion> = {
 
 /** A status that is older than its spec does not say which pods are outdated. Adopted groups believe it all the same. */
 export function oldStatus({ group, view }: GroupContext): RuleResult | undefined {
-  if (group.compatibility.readiness === 'containers') return undefined;
+  if (!profileOf(group).waitsForObservedGeneration) return undefined;
   return view.zones.map(oldStatusOf).find((old) => old !== undefined);
 }
 
@@ -100,7 +101,7 @@ const noReplicaWrite: Rule<RollQuestion> = {
   title: 'no zone is growing or shrinking at this moment',
   evaluate: ({ context, isScaling }) => {
     if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
-    if (context.group.compatibility.readiness === 'containers') return result('replica-write-in-flight', 'ok', 'no replicas change');
+    if (!profileOf(context.group).waitsForShrinkingZones) return result('replica-write-in-flight', 'ok', 'no replicas change');
     const all = context.view.zones.filter((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
     const shrinking = all.find((view) => !isShrinkHeld(context, view));
     if (shrinking === undefined) {
@@ -121,7 +122,7 @@ const otherZonesReady: Rule<RollQuestion> = {
   evaluate: ({ context, zone }) => {
     const { name } = zone.view.zone;
     const down = context.view.zones.filter((view) => !view.isReady);
-    const isLenient = context.group.compatibility.pausedZone === 'ignored' && down.length <= 1;
+    const isLenient = profileOf(context.group).ignoresPausedZone && down.length <= 1;
     const others = down.filter((view) => view.zone.name !== name && !(isLenient && view.zone.paused));
     const gone = context.view.ledger.claims.find((claim) => !context.group.zones.some((one) => one.name === claim.zone));
     if (gone !== undefined) {

@@ -2,6 +2,7 @@
 import { pods } from '../amount.ts';
 import { type GroupContext, limitSource, protectSource, sourceOf, zoneNamed } from '../context.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { type Rule, result } from '../rule.ts';
 import type { RunState } from '../snapshot.ts';
 import { shortfall } from './prepared-rows.ts';
@@ -49,8 +50,9 @@ const leaderReady: Rule<ScaleQuestion> = {
     const leader = zoneNamed(context, zone.zone.follows);
     if (leader?.set === undefined || zone.zone.followersWaitFor === 'nothing')
       return result('leader-ready', 'skip', 'it need not wait for a leader', { source });
-    const ready =
-      context.group.compatibility.readiness === 'containers' ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable.size;
+    const ready = profileOf(context.group).countsPodsFromStatus
+      ? leader.set.status.readyReplicas
+      : leader.replicas - leader.unavailable.size;
     const fact = `zone ${leader.zone.name}, which it follows, has ${ready} of ${leader.replicas} pods ready`;
     return result('leader-ready', ready === leader.replicas ? 'ok' : 'wait', fact, {
       limit: 'all ready',
@@ -80,7 +82,7 @@ const noDownscale: Rule<ScaleQuestion> = {
     const source = protectSource(context, zone.zone.name, 'noDownscale');
     if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'it may shrink');
     // Whoever is refused looks for the label, and scripts match on it.
-    const limit = context.group.compatibility.scaleDownChecks === 'prepareOnly' ? 'grafana.com/no-downscale=true' : 'noDownscale';
+    const limit = profileOf(context.group).noDownscaleLimit;
     return result('no-downscale', 'no', `zone ${zone.zone.name} must not shrink`, { limit, source });
   },
 };
@@ -90,8 +92,7 @@ const scaleFloor: Rule<ScaleQuestion> = {
   title: 'a zone keeps at least one pod, and what its bounds and policies ask for',
   evaluate: ({ context, zone, to, isForced }) => {
     if (isForced) return result('scale-floor', 'skip', 'replicas are forced');
-    const least = context.group.compatibility.scaleFloor === 'one' ? 1 : 0;
-    const floor = Math.max(least, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
+    const floor = Math.max(profileOf(context.group).leastReplicas, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
     if (floor === 0) return result('scale-floor', 'skip', 'no floor is set');
     const source =
       floor === context.limits.minReplicas
@@ -128,7 +129,7 @@ const leaderFloor: Rule<ScaleQuestion> = {
   title: 'a follower does not shrink below its leader',
   evaluate: ({ context, zone, to, isForced }) => {
     const leader = zoneNamed(context, zone.zone.follows);
-    if (leader?.set === undefined || isForced || context.group.compatibility.scaleDownChecks !== 'full')
+    if (leader?.set === undefined || isForced || !profileOf(context.group).checksEveryDownscale)
       return result('leader-floor', 'skip', 'it follows no zone');
     const floor = Math.max(leader.replicas, leader.pods.length);
     const fact = `zone ${leader.zone.name}, which it follows, has ${leader.replicas} replicas and ${leader.pods.length} pods`;
@@ -143,20 +144,20 @@ const otherZonesReady: Rule<ScaleQuestion> = {
   id: 'other-zones-ready',
   title: 'every other zone of the group is whole, and of one version',
   evaluate: ({ context, zone, isForced }) => {
-    const isAdopted = context.group.compatibility.scaleDownChecks === 'prepareOnly';
+    const checksAll = profileOf(context.group).checksEveryDownscale;
     // A forced number of an adopted zone is prepared like any other, and only whole zones let it be.
-    if (isAdopted ? zone.zone.prepare === undefined : isForced)
+    if (checksAll ? isForced : zone.zone.prepare === undefined)
       return result('other-zones-ready', 'skip', 'its downscale does not wait for other zones');
     for (const view of context.view.zones) {
       if (view.zone.name === zone.zone.name) continue;
-      const short = isAdopted && view.set !== undefined ? shortfall(view.set.status, view.pods) : undefined;
+      const short = !checksAll && view.set !== undefined ? shortfall(view.set.status, view.pods) : undefined;
       if (short !== undefined) {
         const fact = `zone ${view.zone.name} has ${pods(short.notReady)} not ready and ${short.notUpdated} not updated`;
         return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
       }
       // A decrease that was asked for may come at any moment, whatever the StatefulSet still says.
       const isShrinking = view.claims.some(({ verb }) => verb === 'scaleDown');
-      if (!isAdopted && (!view.isReady || isShrinking)) {
+      if (checksAll && (!view.isReady || isShrinking)) {
         return result('other-zones-ready', 'wait', describeReadiness(view), { limit: 'all available', earliestMs: view.availableAtMs });
       }
     }
@@ -169,7 +170,7 @@ const rolloutOver: Rule<ScaleQuestion> = {
   title: 'no zone shrinks while the group rolls',
   evaluate: ({ context, zone, run, isForced }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
-    if (isForced || context.group.compatibility.scaleDownChecks === 'prepareOnly')
+    if (isForced || !profileOf(context.group).checksEveryDownscale)
       return result('rollout-in-progress', 'skip', 'its downscale does not wait for a rollout', { source });
     const isRunning = run !== undefined && run.outcome === 'running';
     if (!isRunning) return result('rollout-in-progress', 'ok', 'the group does not roll', { source });
@@ -199,8 +200,7 @@ const replicasOwned: Rule<ScaleQuestion> = {
   title: 'replicas of a member are written where the group says that they come from',
   evaluate: ({ context, zone, to, asker }) => {
     const { replicas } = zone.zone;
-    if (asker === 'agent' || context.group.compatibility.scaleDownChecks === 'prepareOnly')
-      return result('replicas-owned', 'skip', "the write is its owner's");
+    if (asker === 'agent' || !profileOf(context.group).ownsReplicas) return result('replicas-owned', 'skip', "the write is its owner's");
     const source = sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
     const announced = zone.claims.some((claim) => claim.verb === 'scaleDown' && claim.to === to);
     if (announced) return result('replicas-owned', 'ok', 'the decrease was announced by the agent', { source });

@@ -2,6 +2,7 @@
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
 
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
@@ -43,7 +44,7 @@ export function isBelowPartition(set: Pick<StatefulSetView, 'firstOrdinal' | 'pa
 export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext, 'view'>, zone: ZoneView): boolean {
   const others = view.zones.filter((other) => other !== zone);
   return (
-    group.compatibility.podChoice !== 'ordinal' &&
+    profileOf(group).repairsStuckPodsAcrossZones &&
     others.some((other) => !other.isReady) &&
     others.every((other) => other.unknown === undefined && other.claims.length === 0) &&
     zone.outdated.some((pod) => isStuck({ group, nowMs }, zone, pod))
@@ -58,7 +59,7 @@ export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext
 export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean {
   const { set, surplus, claims, outdated } = view;
   return (
-    group.compatibility.podChoice !== 'ordinal' &&
+    profileOf(group).repairsStuckPodsAcrossZones &&
     set?.podManagementPolicy === 'OrderedReady' &&
     surplus.length > 0 &&
     surplus.every(({ isTerminating }) => !isTerminating) &&

@@ -4,6 +4,7 @@ import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.
 import type { RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import type { ScaleQuestion } from './scale.ts';
 
@@ -21,10 +22,10 @@ const lastDownscaleAnnotation = 'grafana.com/last-downscale';
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;
-  const { zoneGapReads, prepareGapReads } = context.group.compatibility;
-  const isOwnAsked = !isForced && (zoneGapReads === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
+  const { zoneGap: value } = profileOf(context.group);
+  const isOwnAsked = !isForced && (value === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
   // The preparation is asked for by whoever writes, so a number that a person forces does not get around it.
-  const isOtherAsked = prepareGapReads === 'otherZone' && zone.zone.prepare !== undefined;
+  const isOtherAsked = value === 'zone' && zone.zone.prepare !== undefined;
   if (!isOwnAsked && !isOtherAsked) return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no time between zones is set');
   const others = shrunkZones(question);
   if (typeof others === 'string') return result('zone-gap', 'unknown', others);
@@ -39,7 +40,7 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
 
 function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult {
   const { context, zone } = question;
-  const isFollower = context.group.compatibility.zoneGapReads === 'follower';
+  const isFollower = profileOf(context.group).zoneGap === 'zone';
   const last = others[0];
   if (last === undefined) return result('zone-gap', 'ok', 'no other zone shrank', { source: gapSource(question, zone.zone.name) });
   const own = zone.zone.betweenZonesMs;
@@ -60,7 +61,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, limitMs: number | undefin
   const passed = question.context.nowMs - other.atMs;
   const fact = `zone ${other.zone} shrank ${formatDuration(Math.max(0, passed))} ago`;
   // Nobody knows when it was, so nobody knows that it was long enough ago. Adopted groups wait until the recorded time has come and passed.
-  if (question.context.group.compatibility.lastDownscale === 'ledger' && !isBelievable(question.context, other.atMs)) {
+  if (profileOf(question.context.group).downscaleTime === 'ledger' && !isBelievable(question.context, other.atMs)) {
     const recorded = `zone ${other.zone} is recorded to have shrunk at ${new Date(other.atMs).toISOString()}, which lies ahead`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
@@ -85,7 +86,7 @@ function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | stri
     if (typeof recorded === 'string') return recorded;
     for (const atMs of recorded) shrunk.push({ zone: view.zone.name, atMs });
   }
-  if (context.group.compatibility.lastDownscale === 'ledger') {
+  if (profileOf(context.group).downscaleTime === 'ledger') {
     const { claims, downscales } = context.view.ledger;
     const records = [...claims.filter(({ verb }) => verb === 'scaleDown'), ...downscales];
     shrunk.push(...records.filter((record) => zoneNamed(context, record.zone) === undefined));
@@ -95,7 +96,7 @@ function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | stri
 
 /** When a zone shrank, as far as it is on record; text when a time cannot be read. */
 export function downscaleTimes(context: GroupContext, view: ZoneView): readonly number[] | string {
-  return context.group.compatibility.lastDownscale === 'annotation' ? annotatedTimes(view) : ledgerTimes(context, view);
+  return profileOf(context.group).downscaleTime === 'annotation' ? annotatedTimes(view) : ledgerTimes(context, view);
 }
 
 /** An announced decrease counts as of its announcement. */

@@ -8,6 +8,7 @@ import type { RuleResult } from '../decision.ts';
 import { hashText } from '../hash.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/stuck.ts';
 import { afterWave } from '../rules/wave.ts';
@@ -53,7 +54,7 @@ export function waveProgress(
   previous: RunState['previous'] = {},
 ): WaveProgress {
   const isLeftBehind = ({ zone }: ZoneView, pod: PodView): boolean =>
-    context.group.compatibility.podChoice !== 'ordinal' && previous[zone.name] !== undefined && previous[zone.name] !== pod.revision;
+    profileOf(context.group).repairsStuckPodsAcrossZones && previous[zone.name] !== undefined && previous[zone.name] !== pod.revision;
   const stuckIn = (view: ZoneView): number =>
     view.outdated.filter((pod) => (view.zone.name === openZone || isLeftBehind(view, pod)) && isStuck(context, view, pod)).length;
   const broken = context.view.zones.filter((view) => stuckIn(view) > 0).map((view) => view.zone.name);

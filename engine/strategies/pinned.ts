@@ -1,10 +1,12 @@
 // The strategy `pinned`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
+
 import { formatDuration } from '../../policies/duration.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import { isBelowPartition } from '../rules/stuck.ts';
@@ -55,7 +57,7 @@ function partitionHeld({ pods, surplus, set }: ZoneView): readonly RuleResult[] 
 function chooseAgainFirst(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
   const picked = choosePods(question, queue, allowance);
   const again = misplacedPods(question.context, question.zone.view);
-  const isByOrdinal = question.context.group.compatibility.podChoice === 'ordinal';
+  const isByOrdinal = !profileOf(question.context.group).replacesUnreadyPodsFirst;
   return again.length === 0 || isByOrdinal ? picked : picked.filter(({ pod }) => again.includes(pod));
 }
 

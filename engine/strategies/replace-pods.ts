@@ -1,7 +1,9 @@
 // How the agent itself orders, chooses and replaces pods, for the strategies `onDelete` and `pinned`.
+
 import type { GroupContext } from '../context.ts';
 import type { Action } from '../decision.ts';
 import { isAvailable, isCrashing, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import { inFlightBefore, isStuck } from '../rules/stuck.ts';
@@ -17,7 +19,7 @@ export function queuePods(question: RollQuestion, first: readonly PodView[] = []
   const { context, zone } = question;
   const { order } = context.group.rollout;
   const direction = order === 'descending' ? -1 : 1;
-  const isByOrdinal = context.group.compatibility.podChoice === 'ordinal';
+  const isByOrdinal = !profileOf(context.group).replacesUnreadyPodsFirst;
   const isOrdered = !isByOrdinal && zone.view.set?.podManagementPolicy === 'OrderedReady';
   const leaving = new Set(
     context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid),
@@ -38,7 +40,7 @@ export function queuePods(question: RollQuestion, first: readonly PodView[] = []
 
 /** Chooses pods of the queue within the allowance. */
 export function choosePods(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
-  if (question.context.group.compatibility.podChoice === 'ordinal') return chooseFirst(question, queue, allowance.free);
+  if (!profileOf(question.context.group).replacesUnreadyPodsFirst) return chooseFirst(question, queue, allowance.free);
   return chooseUnreadyFirst(question, queue, allowance);
 }
 

@@ -2,6 +2,7 @@
 
 import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
+import { profileOf } from '../../engine/profiles.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -64,9 +65,7 @@ export const strategies: Check = (facts) => {
 
 /** Pods of adopted groups are found by the label `name`. */
 export const nameLabels: Check = (facts) => {
-  const byName = facts.groups
-    .filter(({ compatibility }) => compatibility.podsBy === 'nameLabel')
-    .flatMap((group) => membersOf(facts, group));
+  const byName = facts.groups.filter((group) => profileOf(group).matchesPodsByNameLabel).flatMap((group) => membersOf(facts, group));
   if (byName.length === 0) return [];
   const labels = new Map<string, StatefulSetView[]>();
   const unlabelled: CheckResult[] = [];

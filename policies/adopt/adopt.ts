@@ -26,7 +26,7 @@ export interface Adoption {
  * Everything else in the list is passed over. The order of the list does not matter.
  *
  * What the original does differently from a native group is written into each document: zones in byte-wise order of their names, pods by
- * ascending ordinal, deletion instead of eviction, and the block `compatibility`. A value that the original cannot read becomes a finding
+ * ascending ordinal, deletion instead of eviction, and the drop-in profile. A value that the original cannot read becomes a finding
  * and the same consequence: a default, a hold, or nothing.
  *
  * @param options.namespace stands for the namespace of objects that name none; `default` when left out.

@@ -8,24 +8,6 @@ import type { Hold } from './reading.ts';
 
 const longestHold = 1024;
 
-/** What the original does and a native group does not; each field says what in `schema/rollout-group.ts`. */
-export const adoptedCompatibility = {
-  readiness: 'containers',
-  podsBy: 'nameLabel',
-  openZone: 'reselect',
-  podChoice: 'ordinal',
-  pausedZone: 'ignored',
-  stuckPodCap: 'none',
-  zoneGapReads: 'follower',
-  prepareGapReads: 'otherZone',
-  preparedSince: 'pod',
-  scaleDownChecks: 'prepareOnly',
-  scaleFloor: 'none',
-  lastDownscale: 'annotation',
-  strategyOfAllMembers: true,
-  currentRevision: 'advanced',
-} as const;
-
 /** The RolloutGroup of members that share namespace and label, for the schema to complete. `zones` maps StatefulSets to zone names. */
 export function groupDocument(members: readonly AdoptedMember[], zones: ReadonlyMap<string, string>): unknown {
   const [first] = members;
@@ -38,6 +20,8 @@ export function groupDocument(members: readonly AdoptedMember[], zones: Readonly
     metadata: { name, namespace: first?.set.namespace },
     spec: {
       members: { zones: members.map((member) => zoneInput(member, zones, common)) },
+      profile: 'rolloutOperator',
+      groupLabel: name === label ? undefined : label,
       replicas: common.mirror ? { mirror: common.mirror } : { leader: true },
       scaling: {
         duringRollout: 'allow',
@@ -52,7 +36,6 @@ export function groupDocument(members: readonly AdoptedMember[], zones: Readonly
         replaceUnready: { when: 'crashing', after: '0s' },
       },
       protect: protectedBy(common.noDownscale),
-      compatibility: { groupLabel: name === label ? undefined : label, ...adoptedCompatibility },
     },
   });
 }

@@ -13,15 +13,14 @@ import type {
 } from '../definition.ts';
 import { durationMs } from '../duration.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
-import {
-  type ApprovalSpec,
-  compatibility,
-  type DisruptionSpec,
-  type GateSpec,
-  type ReplicasSpec,
-  type RolloutGroupSpec,
-  type WaveSpec,
-  type ZoneSpec,
+import type {
+  ApprovalSpec,
+  DisruptionSpec,
+  GateSpec,
+  ReplicasSpec,
+  RolloutGroupSpec,
+  WaveSpec,
+  ZoneSpec,
 } from '../schema/rollout-group.ts';
 import { definitionSources, type SourceLookup } from './group-sources.ts';
 import { scheduledWaves } from './schedule.ts';
@@ -38,7 +37,6 @@ export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[
   const gates = (spec.gates ?? []).map(resolveGate);
   const zones = members.map((zone) => resolveZone(spec, zone));
   const rollout = resolveRollout(spec.rollout, zones);
-  const { groupLabel: _, ...behaviour } = spec.compatibility ?? compatibility.parse({});
   return {
     namespace: metadata.namespace ?? 'default',
     name: metadata.name,
@@ -48,7 +46,7 @@ export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[
     gates,
     ...(spec.disruption ? { disruption: resolveDisruption(spec.disruption) } : {}),
     ...(spec.notify?.length ? { notify: spec.notify } : {}),
-    compatibility: behaviour,
+    profile: spec.profile,
     sources: definitionSources(lookup, {
       zones: zones.map((zone) => zone.name),
       waves: rollout.waves.map((wave) => wave.name),

@@ -267,54 +267,6 @@ const notify = z.strictObject({
     .max(4),
 });
 
-/** What groups adopted from grafana/rollout-operator keep of its behaviour. Native groups leave the whole block out. */
-export const compatibility = z
-  .strictObject({
-    groupLabel: z.string().max(63).optional().describe('The value of the label rollout-group when it is no valid object name.'),
-    readiness: z
-      .enum(['condition', 'containers'])
-      .default('condition')
-      .describe('What makes a pod ready: its Ready condition and minReadySeconds, or running containers alone.'),
-    podsBy: z.enum(['owner', 'nameLabel']).default('owner').describe('How pods are found: by owner, or by owner and the label name.'),
-    openZone: z
-      .enum(['finish', 'reselect'])
-      .default('finish')
-      .describe('Whether a started zone is finished first, or the zone is chosen anew each turn.'),
-    podChoice: z
-      .enum(['unreadyFirst', 'ordinal'])
-      .default('unreadyFirst')
-      .describe('Whether unready pods come first, or ordinals alone decide.'),
-    pausedZone: z.enum(['counts', 'ignored']).default('counts').describe('Whether an unready pod of a paused zone holds the other zones.'),
-    stuckPodCap: z
-      .enum(['capped', 'none'])
-      .default('capped')
-      .describe('Whether the replacement of stuck pods is capped by maxUnavailable.'),
-    zoneGapReads: z
-      .enum(['group', 'follower'])
-      .default('group')
-      .describe('Whether the time between zones binds every zone, or followers alone by their own value.'),
-    prepareGapReads: z
-      .enum(['group', 'otherZone'])
-      .default('group')
-      .describe('Which value of the time between zones a prepared downscale reads: its own, or that of the zone that shrank.'),
-    preparedSince: z
-      .enum(['seen', 'pod'])
-      .default('seen')
-      .describe("Whether the delay counts from when the agent saw the pod prepared, or from the pod's own timestamp alone."),
-    scaleDownChecks: z
-      .enum(['full', 'prepareOnly'])
-      .default('full')
-      .describe('Whether every downscale waits for the other zones, or a prepared one alone.'),
-    scaleFloor: z.enum(['one', 'none']).default('one').describe('Whether scaling to zero needs forceReplicas.'),
-    lastDownscale: z.enum(['ledger', 'annotation']).default('ledger').describe('Where the time of the last downscale of a zone is kept.'),
-    strategyOfAllMembers: z.boolean().default(false).describe('Whether one member with another update strategy stops the whole group.'),
-    currentRevision: z
-      .enum(['ignored', 'advanced'])
-      .default('ignored')
-      .describe('Whether status.currentRevision is advanced when a zone is complete.'),
-  })
-  .describe('Behaviour kept from grafana/rollout-operator.');
-
 const zonesMembers = z.array(zone).min(1).max(50);
 
 /** `spec` of a RolloutGroup. */
@@ -334,6 +286,11 @@ export const rolloutGroupSpec = z.strictObject({
         .describe('What the selector must find.'),
     })
     .meta({ 'x-rollout-group-one-of': ['zones', 'selector'] }),
+  profile: z
+    .enum(['native', 'rolloutOperator'])
+    .default('native')
+    .describe('Behaviour of the group: `native`, or `rolloutOperator` for that of grafana/rollout-operator, which `init` writes.'),
+  groupLabel: z.string().max(63).optional().describe('Value of the label `rollout-group` if it is no valid object name.'),
   replicas: replicas.optional(),
   scaling: scaling.optional(),
   rollout,
@@ -341,7 +298,6 @@ export const rolloutGroupSpec = z.strictObject({
   disruption: disruption.optional(),
   protect: protect.optional(),
   notify: z.array(notify).max(20).optional(),
-  compatibility: compatibility.optional(),
 });
 
 /** What the agent publishes; written by the agent alone. */
@@ -387,4 +343,4 @@ export type GateSpec = z.infer<typeof gate>;
 export type ReplicasSpec = z.infer<typeof replicas>;
 export type EndpointSpec = z.infer<typeof endpoint>;
 export type DisruptionSpec = z.infer<typeof disruption>;
-export type CompatibilitySpec = z.infer<typeof compatibility>;
+export type ProfileName = RolloutGroupSpec['profile'];

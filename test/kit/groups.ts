@@ -1,23 +1,18 @@
 // Builders of groups as the engine reads them, with the defaults of native groups and a preset for adopted ones.
 
-import { adoptedCompatibility } from '../../policies/adopt/group.ts';
 import type { GateDefinition, GroupDefinition, RolloutDefinition, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { compatibility as compatibilitySchema } from '../../policies/schema/rollout-group.ts';
 
-type Compatibility = GroupDefinition['compatibility'];
-
-export type GroupOverrides = Partial<Omit<GroupDefinition, 'zones' | 'rollout' | 'compatibility'>> & {
+export type GroupOverrides = Partial<Omit<GroupDefinition, 'zones' | 'rollout'>> & {
   /** Names of zones, or zones with what differs. */
   readonly zones?: readonly (string | ZoneOverrides)[];
   readonly rollout?: Partial<RolloutDefinition>;
-  readonly compatibility?: Partial<Compatibility>;
 };
 
 export type ZoneOverrides = Partial<ZoneDefinition> & { readonly name: string };
 
 /** Group `ingester` in `mimir` with the zones a, b and c, scaled directly, rolled by deletion of one pod at a time. */
 export function group(overrides: GroupOverrides = {}): GroupDefinition {
-  const { zones, rollout, compatibility, ...rest } = overrides;
+  const { zones, rollout, ...rest } = overrides;
   const name = rest.name ?? 'ingester';
   const members = (zones ?? ['a', 'b', 'c']).map((member) => zone(typeof member === 'string' ? { name: member } : member, name));
   return {
@@ -25,20 +20,20 @@ export function group(overrides: GroupOverrides = {}): GroupDefinition {
     name,
     labels: {},
     gates: [],
+    profile: 'native',
     sources: {},
     ...rest,
     zones: members,
     rollout: { ...nativeRollout(members.map((member) => member.name)), ...rollout },
-    compatibility: { ...nativeCompatibility, ...compatibility },
   };
 }
 
 /** A group as it is adopted from labels and annotations of grafana/rollout-operator. */
 export function adopted(overrides: GroupOverrides = {}): GroupDefinition {
   return group({
+    profile: 'rolloutOperator',
     ...overrides,
     rollout: { order: 'ascending', rotateBy: 'delete', replaceUnready: { when: 'crashing', afterMs: 0 }, ...overrides.rollout },
-    compatibility: { ...adoptedCompatibility, ...overrides.compatibility },
   });
 }
 
@@ -99,5 +94,3 @@ function nativeRollout(zones: readonly string[]): RolloutDefinition {
     historyLimit: 10,
   };
 }
-
-const { groupLabel: _groupLabel, ...nativeCompatibility } = compatibilitySchema.parse({});

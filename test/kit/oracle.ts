@@ -18,7 +18,7 @@ type Replacement = Extract<Action, { kind: 'deletePod' | 'evictPod' }>;
 type Scale = Extract<Action, { kind: 'scaleStatefulSet' }>;
 
 function count(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition): CountedZone {
-  const isAdopted = group.compatibility.readiness === 'containers';
+  const isAdopted = group.profile === 'rolloutOperator';
   const set = snapshot.statefulSets.find((one) => one.name === zone.statefulSet && one.namespace === group.namespace);
   const listed = snapshot.pods.find((one) => one.statefulSet === zone.statefulSet && one.namespace === group.namespace)?.pods;
   const pods = listed === undefined || 'unknown' in listed || set === undefined ? undefined : listed;
@@ -64,7 +64,7 @@ export function judgeDecision(snapshot: Snapshot, group: GroupDefinition, decisi
   const zones = group.zones.map((zone) => count(snapshot, group, zone));
   const going = decision.actions.filter((action): action is Replacement => action.kind === 'deletePod' || action.kind === 'evictPod');
   const scales = decision.actions.filter((action): action is Scale => action.kind === 'scaleStatefulSet');
-  const isAdopted = group.compatibility.scaleDownChecks === 'prepareOnly';
+  const isAdopted = group.profile === 'rolloutOperator';
   return [
     ...checkReplacements(snapshot, group, zones, going, isAdopted),
     ...checkScales(snapshot, group, zones, scales, decision, isAdopted),

@@ -13,7 +13,7 @@ const holding = 1_000_000;
  */
 export function partitionedCase(seed: number): RandomCase | undefined {
   const one = randomCase(seed);
-  if (one.group.compatibility.scaleDownChecks === 'prepareOnly') return undefined;
+  if (one.group.profile === 'rolloutOperator') return undefined;
   const random = randomFrom(seed + 0x9e3779b9);
   const group: GroupDefinition = {
     ...one.group,

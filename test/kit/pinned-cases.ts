@@ -18,7 +18,7 @@ const revisions = ['rev-1', 'rev-2', 'rev-3'];
  */
 export function pinnedCase(seed: number): RandomCase | undefined {
   const one = randomCase(seed);
-  if (one.group.compatibility.scaleDownChecks === 'prepareOnly') return undefined;
+  if (one.group.profile === 'rolloutOperator') return undefined;
   const random = randomFrom(seed * 17 + 0x51ed270b);
   const chance = (share: number): boolean => random.next() < share;
   const onFailure = chance(0.2) ? 'rollback' : one.group.rollout.onFailure;

@@ -45,21 +45,6 @@ describe('a written document', () => {
           order: ascending
           rotateBy: delete
           replaceUnready: { when: crashing, after: 0s }
-        compatibility:
-          readiness: containers
-          podsBy: nameLabel
-          openZone: reselect
-          podChoice: ordinal
-          pausedZone: ignored
-          stuckPodCap: none
-          zoneGapReads: follower
-          prepareGapReads: otherZone
-          preparedSince: pod
-          scaleDownChecks: prepareOnly
-          scaleFloor: none
-          lastDownscale: annotation
-          strategyOfAllMembers: true
-          currentRevision: advanced
       "
     `);
   });

@@ -6,6 +6,7 @@ import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope } from '../../engine/judge/exemption.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
+import { profileOf } from '../../engine/profiles.ts';
 import type { Departure, Snapshot } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
@@ -240,9 +241,9 @@ class Enforcement {
   #passes({ groups }: Snapshot, { outcome, actions }: Judgement): boolean {
     if (outcome !== 'prepare' || this.#options.isPreparedElsewhere !== true) return outcome === 'allow';
     const names = actions.flatMap((action) => (action.kind === 'callPods' ? [action.statefulSet] : []));
-    const isAdopted = ({ zones, compatibility }: Snapshot['groups'][number]): boolean =>
-      compatibility.scaleDownChecks === 'prepareOnly' && zones.some(({ statefulSet }) => names.includes(statefulSet));
-    return groups.some(isAdopted);
+    const isPrepared = (group: Snapshot['groups'][number]): boolean =>
+      profileOf(group).preparesInDropInWebhook && group.zones.some(({ statefulSet }) => names.includes(statefulSet));
+    return groups.some(isPrepared);
   }
 
   #queueOf({ namespace, name }: GroupIdentity): GroupQueue {

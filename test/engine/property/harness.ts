@@ -193,7 +193,7 @@ export function checkRuns(firstSeed: number, groups: number, most = 5): Property
       },
     });
     for (const what of flapping(writes)) found.push({ seed, what });
-    if (new Set(opened).size !== opened.length && group.rollout.waves.length === 1 && group.compatibility.openZone === 'finish')
+    if (new Set(opened).size !== opened.length && group.rollout.waves.length === 1 && group.profile === 'native')
       found.push({ seed, what: `S8: zones are begun again: ${opened.join(' ')}` });
   }
   return { groups: seed - firstSeed, found, answers: new Map(), replacements, scales };

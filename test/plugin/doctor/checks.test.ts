@@ -15,7 +15,7 @@ const members = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
-const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }], compatibility: { podsBy: 'nameLabel' } });
+const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }] });
 
 describe('a healthy installation', () => {
   it('passes every check, and each says what it saw', () => {

@@ -6,7 +6,7 @@ import { manifest } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
-export const ingester = adopted({ zones: ['a', 'b', 'c'], compatibility: { podsBy: 'nameLabel' } });
+export const ingester = adopted({ zones: ['a', 'b', 'c'] });
 
 const { statefulSets } = snapshotOf({ groups: [ingester] });
 

@@ -33,22 +33,6 @@ describe('an adopted group', () => {
             "namespace": "mimir",
           },
           "spec": {
-            "compatibility": {
-              "currentRevision": "advanced",
-              "lastDownscale": "annotation",
-              "openZone": "reselect",
-              "pausedZone": "ignored",
-              "podChoice": "ordinal",
-              "podsBy": "nameLabel",
-              "prepareGapReads": "otherZone",
-              "preparedSince": "pod",
-              "readiness": "containers",
-              "scaleDownChecks": "prepareOnly",
-              "scaleFloor": "none",
-              "strategyOfAllMembers": true,
-              "stuckPodCap": "none",
-              "zoneGapReads": "follower",
-            },
             "members": {
               "zones": [
                 {
@@ -62,6 +46,7 @@ describe('an adopted group', () => {
                 },
               ],
             },
+            "profile": "rolloutOperator",
             "replicas": {
               "leader": true,
             },
@@ -158,7 +143,7 @@ describe('which objects are adopted', () => {
     adoptGroups(sets).groups.map(({ metadata, spec }) => [
       metadata.namespace,
       metadata.name,
-      spec.compatibility?.groupLabel,
+      spec.groupLabel,
       spec.members.zones?.map((zone) => `${zone.name}=${zone.statefulSet}`).join(' '),
     ]);
 
