@@ -36,6 +36,7 @@ describe('a written document', () => {
               maxUnavailable: 10%
               paused: true
             - { name: b, statefulSet: ingester-zone-b, follows: a }
+        profile: rolloutOperator
         replicas: { leader: true }
         scaling:
           duringRollout: allow
