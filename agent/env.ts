@@ -1,6 +1,6 @@
 // What the agent reaches outside of itself: the ports of the cluster layer, the pods, the providers of gates, the policy directory and the log.
 import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
-import type { MetricSourceDefinition } from '../policies/metric-source.ts';
+import type { MetricSourceDefinition } from '../policies/integrations/metric-source.ts';
 
 export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 

@@ -1,6 +1,6 @@
 // A short hash of text, beside the stable text of JSON values. For identity within our own data, never for security.
 
-export { canonicalJson } from '../policies/canonical-json.ts';
+export { canonicalJson } from '../policies/values/canonical-json.ts';
 
 /** FNV-1a, 64 bits, of the text in UTF-8, as 16 hexadecimal digits. */
 export function hashText(text: string): string {

@@ -1,6 +1,6 @@
 // The matchConditions of our webhooks: CEL that lets the API server itself tell what could matter, so that nothing else is ever sent.
 import { annotationKeys, preparationKeys } from '../policies/adopt/keys.ts';
-import { podNamesOf } from '../policies/agent-pods.ts';
+import { podNamesOf } from '../policies/objects/agent-deployment.ts';
 import { agentName, type InstallOptions } from './object.ts';
 import type { Member } from './scope.ts';
 

@@ -1,5 +1,6 @@
 // What an installation consists of: Kubernetes objects as they are applied, with the names and labels that all of them share.
-import { usualAgentNamespace } from '../policies/agent-namespace.ts';
+import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
+import { defined } from '../policies/values/defined.ts';
 import type { InstallScope } from './scope.ts';
 
 /** An object as it is printed and applied. */
@@ -71,7 +72,7 @@ export function installObject(
   return {
     apiVersion,
     kind,
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }), labels: labelsOf(installation) },
+    metadata: { name, ...defined({ namespace }), labels: labelsOf(installation) },
     ...fields,
   };
 }

@@ -1,5 +1,5 @@
 // Whether the admission policies that are stored are what an installation has: everything that was changed, and what binds nothing or refuses nobody.
-import { canonicalJson } from '../policies/canonical-json.ts';
+import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { stampPolicyOf } from './admission-policy-stamp.ts';
 import { isHeld, strategyPolicyOf } from './admission-policy-strategy.ts';
 import type { MatchCondition } from './conditions.ts';

@@ -1,5 +1,5 @@
 // Whether what is registered is what an installation registers: everything that was changed, one sentence each.
-import { canonicalJson } from '../policies/canonical-json.ts';
+import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
 import { conditionsOf, isForGood, memberCondition, membersIn, narrowed } from './narrowing.ts';
 import type { InstallOptions } from './object.ts';

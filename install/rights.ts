@@ -1,5 +1,6 @@
 // The account of the agent and what it may do: named resources and verbs, namespace by namespace where the namespaces are known.
 import { apiGroup } from '../policies/schema/kinds.ts';
+import { defined } from '../policies/values/defined.ts';
 import { agentName, certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { type MirrorSource, usesStrategy } from './scope.ts';
 
@@ -131,7 +132,7 @@ function webhookRules({ validating, mutating }: Configurations): readonly Policy
 }
 
 function rule(group: string, resources: readonly string[], verbs: readonly string[], resourceNames?: readonly string[]): PolicyRule {
-  return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
+  return { apiGroups: [group], resources, verbs, ...defined({ resourceNames }) };
 }
 
 function roleAndBinding(

@@ -1,8 +1,8 @@
 // What an installation has to reach, as far as policies say: namespaces, StatefulSets, and the objects that replicas are mirrored from.
 
 import type { PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
+import { secretKeysOf } from '../policies/integrations/secret-keys.ts';
 import type { LoadedDocument } from '../policies/load.ts';
-import { secretKeysOf } from '../policies/named-secrets.ts';
 import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
 
 /** A kind that replicas are mirrored from, in one namespace. */

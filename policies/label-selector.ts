@@ -31,3 +31,60 @@ function matchesExpression({ key, operator, values = [] }: Expression, labels: L
 function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
+
+/** One requirement of a selector; `matchLabels` are requirements too. */
+interface Requirement {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values: readonly string[];
+}
+
+export function isEmptySelector(selector: LabelSelector): boolean {
+  return requirementsOf(selector).length === 0;
+}
+
+/** Why no object can match, or undefined when one can. */
+export function contradictionOf(selector: LabelSelector): string | undefined {
+  const requirements = requirementsOf(selector);
+  for (const { key, operator, values } of requirements) {
+    const needsValues = operator === 'In' || operator === 'NotIn';
+    if (needsValues && values.length === 0) return `${operator} on ${key} has no values`;
+    if (!needsValues && values.length > 0) return `${operator} on ${key} takes no values`;
+  }
+  for (const key of new Set(requirements.map((one) => one.key))) {
+    if (!canHold(requirements.filter((one) => one.key === key))) return `the requirements on ${key} exclude each other`;
+  }
+  return undefined;
+}
+
+/** Whether everything that the first selector matches is surely matched by the second one too. */
+export function isWithin(inner: LabelSelector, outer: LabelSelector): boolean {
+  const given = requirementsOf(inner);
+  return requirementsOf(outer).every((needed) => given.some((one) => one.key === needed.key && implies(one, needed)));
+}
+
+function implies(given: Requirement, needed: Requirement): boolean {
+  const { operator, values } = given;
+  if (needed.operator === 'Exists') return operator === 'In' || operator === 'Exists';
+  if (needed.operator === 'DoesNotExist') return operator === 'DoesNotExist';
+  if (needed.operator === 'In') return operator === 'In' && values.every((value) => needed.values.includes(value));
+  if (operator === 'In') return values.every((value) => !needed.values.includes(value));
+  return operator === 'DoesNotExist' || (operator === 'NotIn' && needed.values.every((value) => values.includes(value)));
+}
+
+/** Whether a label of one key can satisfy all requirements on it. */
+function canHold(requirements: readonly Requirement[]): boolean {
+  const [first, ...others] = requirements.filter((one) => one.operator === 'In').map((one) => one.values);
+  const mustExist = first !== undefined || requirements.some((one) => one.operator === 'Exists');
+  if (mustExist && requirements.some((one) => one.operator === 'DoesNotExist')) return false;
+  if (first === undefined) return true;
+  const excluded = requirements.filter((one) => one.operator === 'NotIn').flatMap((one) => one.values);
+  return first.some((value) => others.every((values) => values.includes(value)) && !excluded.includes(value));
+}
+
+function requirementsOf(selector: LabelSelector): readonly Requirement[] {
+  return [
+    ...Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({ key, operator: 'In' as const, values: [value] })),
+    ...(selector.matchExpressions ?? []).map(({ key, operator, values }) => ({ key, operator, values: values ?? [] })),
+  ];
+}

@@ -1,5 +1,5 @@
 // Small parts of the sentences that findings are made of.
-import { didYouMean } from './did-you-mean.ts';
+import { didYouMean } from './text/did-you-mean.ts';
 
 /** `a, b or c`. */
 export function listed(words: readonly string[], joiner: 'or' | 'and' = 'or'): string {

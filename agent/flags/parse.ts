@@ -1,6 +1,7 @@
 // Reads the words of the command line as Go's flag package does: one dash or two, `=` or the next word, booleans only with `=`.
-import { didYouMean } from '../../policies/did-you-mean.ts';
+
 import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
+import { didYouMean } from '../../policies/text/did-you-mean.ts';
 import { type FlagKind, type FlagSpec, type FlagValues, flagNamed, flags } from './flags.ts';
 
 type ParsedFlags =

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../engine/hash.ts';
 import { countedReadings } from '../../engine/rules/gate.ts';
 import type { GateReadingsView, RunState } from '../../engine/snapshot.ts';
 import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
-import type { MetricSourceDefinition } from '../../policies/metric-source.ts';
+import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
 import type { GateAsker } from './ask.ts';

@@ -1,7 +1,7 @@
 // Questions to metric sources as they go over the network: Prometheus' query API and Consul's health API, with what the sources say of credentials.
 import type { Clock } from '../../cluster/env.ts';
 import { formatDuration } from '../../policies/duration.ts';
-import type { MetricSourceDefinition } from '../../policies/metric-source.ts';
+import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import type { GateAnswer, GateHttp, GateQuestion, Log } from '../env.ts';
 import { findSource, type SourceParts } from './find-source.ts';
 import { bearerOf, type CredentialReader, credentialReader, keyOf, passwordOf } from './source-secrets.ts';

@@ -1,7 +1,7 @@
 // Callbacks of anybody's own: one POST of JSON for each event, signed, and the same again until it is taken.
 import { createHmac } from 'node:crypto';
 import { callbackBody, signedText } from '../../engine/notify/callback-body.ts';
-import type { ChannelDefinition } from '../../policies/channel.ts';
+import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import { outcomeOf } from './outcome.ts';
 import { ask, type Service, type ServiceParts } from './service.ts';
 

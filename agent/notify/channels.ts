@@ -1,7 +1,7 @@
 // NotificationChannels as they are defined in the agent's own namespace: in its policy directory, or as objects. They are read when they are used.
 import { getObject } from '../../cluster/request/read.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
-import { type ChannelDefinition, channelOf, isLoopback } from '../../policies/channel.ts';
+import { type ChannelDefinition, channelOf, isLoopback } from '../../policies/integrations/channel.ts';
 import { loadPolicies } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { apiGroup, schemas } from '../../policies/schema/kinds.ts';

@@ -1,7 +1,7 @@
 // Commit statuses at GitHub and GitLab. The newest of a name counts, so what was said twice is the same as what was said once.
 import { isJsonObject } from '../../cluster/request/json.ts';
 import { type CommitStatus, commitStatus } from '../../engine/notify/commit-status.ts';
-import type { ChannelDefinition } from '../../policies/channel.ts';
+import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { NotifyResponse } from '../env.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import { ask, bearer, bodyOf, type Call, type Found, longBodyBytes, type Sending, type Service, type ServiceParts } from './service.ts';

@@ -12,7 +12,7 @@ import {
   withChannel,
   withProblem,
 } from '../../engine/notify/notes.ts';
-import type { ChannelDefinition } from '../../policies/channel.ts';
+import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { AgentEnv } from '../env.ts';
 import { callbackService } from './callback.ts';
 import type { Step } from './channel-queue.ts';

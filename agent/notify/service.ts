@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { Delivery } from '../../engine/notify/deliveries.ts';
 import type { RunNotes } from '../../engine/notify/notes.ts';
 import type { GroupName } from '../../engine/notify/words.ts';
-import type { ChannelDefinition, SecretKey } from '../../policies/channel.ts';
+import type { ChannelDefinition, SecretKey } from '../../policies/integrations/channel.ts';
 import type { AgentEnv, NotifyRequest, NotifyResponse } from '../env.ts';
 import type { Outcome } from './outcome.ts';
 import { type ReadSecret, SecretUnusable, secretSite } from './secrets.ts';

@@ -1,6 +1,6 @@
 // Slack's Web API: messages are posted with a key in their metadata, by which one whose answer was lost is found again, and edited by timestamp.
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
-import type { ChannelDefinition } from '../../policies/channel.ts';
+import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { NotifyResponse } from '../env.ts';
 import { type Outcome, outcomeOf, pauseOf } from './outcome.ts';
 import { ask, bearer, bodyOf, type Call, type Found, longBodyBytes, type Sending, type Service, type ServiceParts } from './service.ts';

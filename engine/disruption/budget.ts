@@ -1,7 +1,7 @@
 // The one form of a disruption budget that is asked: out of a ZoneAwarePodDisruptionBudget, or out of a group's own `disruption` block.
 import type { DisruptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
-import type { PartitionPattern } from '../../policies/partition-pattern.ts';
+import type { PartitionPattern } from '../../policies/text/partition-pattern.ts';
 import type { PodView, Snapshot, StatefulSetView, ZoneBudgetView } from '../snapshot.ts';
 
 export interface DisruptionBudget {

@@ -1,6 +1,6 @@
 // The zone-aware disruption budget: whether one pod may be disturbed now. One function for evictions, rollouts, adopted and native groups.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { partitionReader } from '../../policies/partition-pattern.ts';
+import { partitionReader } from '../../policies/text/partition-pattern.ts';
 import { pods } from '../amount.ts';
 import { earliest } from '../rule.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';

@@ -1,6 +1,6 @@
 // What the eviction API makes of PodDisruptionBudgets: how many healthy pods each asks for, and whether a pod may be evicted.
 import { matchesSelector } from '../../policies/label-selector.ts';
-import { desiredHealthy } from '../../policies/pod-budget.ts';
+import { desiredHealthy } from '../../policies/objects/pod-budget.ts';
 import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../snapshot.ts';
 
 interface BudgetHealth {

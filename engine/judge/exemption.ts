@@ -1,5 +1,5 @@
 // What is not held up, whatever policy says: our own workloads, namespaces that end, and what may not be refused for want of knowledge.
-import { podNamesOf } from '../../policies/agent-pods.ts';
+import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
 import type { Snapshot } from '../snapshot.ts';

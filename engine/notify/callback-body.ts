@@ -1,6 +1,7 @@
 // What a callback is told of an event, as JSON. The same event gives the same bytes, however often it is sent.
-import { canonicalJson } from '../../policies/canonical-json.ts';
+
 import { instantText } from '../../policies/instant.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { NotedEvent, RunNotes } from './notes.ts';
 import { cut, eventSentence, type GroupName, holdText } from './words.ts';
 

@@ -1,7 +1,7 @@
 // Disruption budgets out of Kubernetes JSON: the zone-aware kind with its validation, and the one of Kubernetes itself.
 import { goDurationMs } from '../../policies/duration.ts';
-import { inspectPattern } from '../../policies/partition-pattern.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
+import { inspectPattern } from '../../policies/text/partition-pattern.ts';
 import type { Known, PodBudgetView, ZoneBudgetView } from '../snapshot.ts';
 import { identity } from './objects.ts';
 import { fieldAt, reader } from './raw.ts';

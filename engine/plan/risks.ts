@@ -1,5 +1,5 @@
 // What a plan allows and a reviewer should still see: findings RG50xx, each with the object or field that causes it.
-import { idleWaves } from '../../policies/idle-waves.ts';
+import { idleWaves } from '../../policies/rollout/idle-waves.ts';
 import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';

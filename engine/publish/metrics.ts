@@ -1,7 +1,7 @@
 // Readings of metric inputs as they are published, and back: whoever judges without asking metric sources takes them from there.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { inputsRead } from '../../policies/integrations/metric-input.ts';
 import { policiesFor } from '../../policies/join.ts';
-import { inputsRead } from '../../policies/metric-input.ts';
 import { canonicalJson, hashText } from '../hash.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import { isUnknown, type MetricView, type Snapshot } from '../snapshot.ts';

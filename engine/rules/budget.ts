@@ -1,7 +1,7 @@
 // Which pods of the zone may go now: the zone's budget, the stuck-pod cure, the disruption budget and the eviction budget.
 import type { Source } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
-import { desiredHealthy, type Standstill, standstillOf } from '../../policies/pod-budget.ts';
+import { desiredHealthy, type Standstill, standstillOf } from '../../policies/objects/pod-budget.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';

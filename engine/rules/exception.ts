@@ -1,6 +1,6 @@
 // Exceptions: one rule, one target, the least that must be allowed. Asked after the rule, so that both stand in the answer.
 import { exceptionFor } from '../../policies/join.ts';
-import { unyieldingRules } from '../../policies/unyielding.ts';
+import { unyieldingRules } from '../../policies/rollout/rules-without-exception.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';

@@ -1,7 +1,7 @@
 // The verb docs: the pages of docs/, the finding codes and the rules of the engine, embedded.
 import { type RuleEntry, ruleCatalog } from '../../engine/rules/catalog.ts';
-import { didYouMean } from '../../policies/did-you-mean.ts';
 import { type CodeEntry, explainCode, findingCodes } from '../../policies/findings/codes.ts';
+import { didYouMean } from '../../policies/text/did-you-mean.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';

@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
-import { unyieldingRules } from '../../policies/unyielding.ts';
+import { unyieldingRules } from '../../policies/rollout/rules-without-exception.ts';
 import { suggestion } from '../../policies/wording.ts';
 import { withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';

@@ -1,7 +1,7 @@
 // The verb test: the PolicyTests beside the policies.
 import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
-import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import { renderFinding } from '../../policies/findings/render.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';

@@ -6,9 +6,9 @@ import { publishedDecision, readPublished } from '../../engine/publish/decision.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isStatusMapName } from '../../engine/publish/status-map.ts';
 import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
-import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Listing } from './listing.ts';
 import { itemsOf, liveSnapshot, textIn, unreadParts } from './snapshot.ts';
 import type { GroupName } from './target.ts';

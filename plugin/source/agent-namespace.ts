@@ -5,7 +5,7 @@ import { listObjects } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { agentLeaseName } from '../live/agent.ts';

@@ -1,5 +1,5 @@
 // The verbs that install the agent and its webhooks, and uninstall them.
-import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { fileOption, type OptionSpec, type Verb } from './verb.ts';
 
 /** The contents of an installation. Both verbs share the options, so uninstall deletes exactly what install created. */

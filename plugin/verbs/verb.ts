@@ -1,5 +1,5 @@
 // The description of a verb, used by the parser, the help, the completion and the documentation.
-import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 

@@ -1,5 +1,6 @@
 // What a StatefulSet without labels of a group tells about its place among others: the zone in its name, and where its pods must run.
 import { isRecord, valueAt } from '../schema/schema-walk.ts';
+import { defined } from '../values/defined.ts';
 import { labelKeys } from './keys.ts';
 import { phasedOwner } from './phased/rollout.ts';
 
@@ -60,10 +61,10 @@ export function readZoneLike(set: unknown, { namespace, name }: Pick<ZoneLike, '
     name,
     labels: labelsOf(set),
     ...found,
-    ...(pinned === undefined ? {} : { pinned }),
+    ...defined({ pinned }),
     app: appOf(set, name),
     strategy: strategyOf(valueAt(set, ['spec', 'updateStrategy']), valueAt(set, ['metadata', 'uid']) !== undefined),
-    ...(owner === undefined ? {} : { owner }),
+    ...defined({ owner }),
     isLabelled: valueAt(set, ['metadata', 'labels', labelKeys.group]) !== undefined,
     ...(typeof phasedBy === 'string' ? { phasedBy } : {}),
   };

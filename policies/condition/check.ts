@@ -3,6 +3,7 @@
 import type { FindingCode } from '../findings/codes.ts';
 import { instantMs } from '../instant.ts';
 import { duration as durationSchema } from '../schema/scalars.ts';
+import { defined } from '../values/defined.ts';
 import { type Operator, operators } from './operators.ts';
 import { elementType, resolve, type Scope, writtenSteps } from './references.ts';
 import { type ConditionPath, type ConditionProblem, checkShape, operationOf } from './shape.ts';
@@ -76,7 +77,7 @@ interface Operation {
 }
 
 function report(check: Check, code: FindingCode, path: ConditionPath, message: string, hint?: string): void {
-  check.problems.push({ code, path, message, ...(hint === undefined ? {} : { hint }) });
+  check.problems.push({ code, path, message, ...defined({ hint }) });
 }
 
 function typeOf(check: Check, node: unknown, scope: Scope, path: ConditionPath): ConditionType {

@@ -1,6 +1,7 @@
 // The variables that a condition names: which paths are written out, whether each exists, and what was probably meant when it does not.
 
-import { didYouMean } from '../did-you-mean.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
+import { defined } from '../values/defined.ts';
 import { any, type ConditionType, type MissingStep, typeAt } from './types.ts';
 import { variablePaths } from './variables.ts';
 
@@ -33,7 +34,7 @@ export function resolve(steps: readonly string[], scope: Scope): ConditionType |
   const found = typeAt(scope.type, steps);
   if ('kind' in found) return found;
   const hint = hintFor(steps, found, scope);
-  return { message: `The variable ${quote(steps.join('.'))} does not exist`, ...(hint === undefined ? {} : { hint }) };
+  return { message: `The variable ${quote(steps.join('.'))} does not exist`, ...defined({ hint }) };
 }
 
 function hintFor(steps: readonly string[], missing: MissingStep, scope: Scope): string | undefined {

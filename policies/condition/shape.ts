@@ -1,7 +1,7 @@
 // The shape of conditions: a closed list of operators, one per object, within limits. What evaluation relies on, whoever wrote the condition.
 
-import { didYouMean } from '../did-you-mean.ts';
 import type { FindingCode } from '../findings/codes.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import { excludedOperators, operators } from './operators.ts';
 
 /** Something wrong with a condition. */

@@ -1,6 +1,6 @@
 // What operators take and return: the types of those whose arguments are all evaluated first.
 
-import { didYouMean } from '../did-you-mean.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import {
   any,
   boolean,

@@ -1,5 +1,6 @@
 // A finding: what is wrong or worth knowing, where it is written, and how it is shown to people.
 import type { Source } from '../definition.ts';
+import { defined } from '../values/defined.ts';
 import { type FindingCode, findingCodes } from './codes.ts';
 
 export type Severity = 'error' | 'warning' | 'notice';
@@ -55,7 +56,7 @@ export function finding(code: FindingCode, place: Place, message: string, option
     severity: options.severity ?? entry.severity,
     message,
     ...place,
-    ...(hint === undefined ? {} : { hint }),
+    ...defined({ hint }),
     ...(options.related?.length ? { related: options.related } : {}),
   };
 }
@@ -69,7 +70,7 @@ export function objectPlace(object: string, path: readonly (string | number)[] =
 export function sourceOf(place: Place): Source {
   return {
     ...(place.file === '' ? {} : { file: place.file, line: place.line, column: place.column }),
-    ...(place.object === undefined ? {} : { object: place.object }),
+    ...defined({ object: place.object }),
     ...(place.file === '' && place.pointer !== '' ? { field: pointerText(place.pointer) } : {}),
   };
 }

@@ -1,9 +1,10 @@
 // StatefulSets that lie beside the groups: in another namespace than the group that names them, or in no group at all.
-import { didYouMean } from '../did-you-mean.ts';
+
 import { finding, type Place, sourceOf } from '../findings/finding.ts';
 import { matchesSelector } from '../label-selector.ts';
 import type { Loaded, Manifest } from '../load.ts';
 import { labelsOf } from '../resolve/resolve.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import { counted, listed } from '../wording.ts';
 import { definitionOf, type LintCheck, type LintContext } from './context.ts';
 import { setManifests } from './stated.ts';

@@ -1,6 +1,7 @@
 // Notification channels: whether groups name one that is there for them, and whether what it says of itself can be used.
-import { channelOf, isLoopback } from '../channel.ts';
+
 import { type Finding, finding } from '../findings/finding.ts';
+import { channelOf, isLoopback } from '../integrations/channel.ts';
 import type { Loaded } from '../load.ts';
 import { ofKind } from '../resolve/resolve.ts';
 import { suggestion } from '../wording.ts';

@@ -2,7 +2,7 @@
 import type { ExceptionDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
-import { unyieldingRules } from '../unyielding.ts';
+import { unyieldingRules } from '../rollout/rules-without-exception.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';

@@ -1,8 +1,8 @@
 // The list of lint checks, and the one call that answers everything about a set of policy files.
 import { adoptGroups } from '../adopt/adopt.ts';
-import { usualAgentNamespace } from '../agent-namespace.ts';
 import { type Finding, sortFindings } from '../findings/finding.ts';
 import { type LoadOptions, type LoadResult, loadPolicies, type PolicyFile } from '../load.ts';
+import { usualAgentNamespace } from '../objects/agent-deployment.ts';
 import { ofKind, type Resolution, resolvePolicies, statefulSetsOf } from '../resolve/resolve.ts';
 import { adoptionFindings } from './adoption.ts';
 import { groupsElsewhere, setsWithoutGroup } from './beside.ts';

@@ -1,8 +1,8 @@
 // Members of groups: selectors, and the StatefulSets that files hold or do not hold.
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
+import { contradictionOf, isEmptySelector, isWithin } from '../label-selector.ts';
 import type { Loaded } from '../load.ts';
 import type { LabelSelector } from '../schema/scalars.ts';
-import { contradictionOf, isEmptySelector, isWithin } from '../selector-logic.ts';
 import { listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { membersElsewhere } from './beside.ts';

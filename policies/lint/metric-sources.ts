@@ -1,8 +1,8 @@
 // Metric sources: whether gates and policies name one that is there for them, and whether what it says of itself can be used.
 import { durationMs, formatDuration } from '../duration.ts';
 import { type Finding, finding } from '../findings/finding.ts';
+import { inputEveryMs } from '../integrations/metric-input.ts';
 import type { Loaded } from '../load.ts';
-import { inputEveryMs } from '../metric-input.ts';
 import { ofKind } from '../resolve/resolve.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';

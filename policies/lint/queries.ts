@@ -1,6 +1,6 @@
 // Queries of gates and of metric inputs: whether a Prometheus could understand them.
 import { type Finding, finding } from '../findings/finding.ts';
-import { queryProblem } from '../promql.ts';
+import { queryProblem } from '../integrations/promql.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import type { LintCheck } from './context.ts';
 

@@ -2,9 +2,9 @@
 
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
-import { inspectPattern } from '../partition-pattern.ts';
 import type { ReplicasSpec } from '../schema/rollout-group.ts';
 import { strategyTraits } from '../strategies.ts';
+import { inspectPattern } from '../text/partition-pattern.ts';
 import { counted } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { eachGroup, type LintCheck } from './context.ts';

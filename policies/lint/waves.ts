@@ -1,7 +1,7 @@
 // Waves: what they name, whether they grow, and whether they ever come to an end.
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
-import { idleWaves } from '../idle-waves.ts';
 import type { Loaded } from '../load.ts';
+import { idleWaves } from '../rollout/idle-waves.ts';
 import type { WaveSpec } from '../schema/rollout-group.ts';
 import { listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';

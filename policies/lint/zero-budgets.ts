@@ -4,7 +4,7 @@ import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { matchesSelector } from '../label-selector.ts';
 import type { Manifest } from '../load.ts';
-import { type BudgetAmounts, type Standstill, standstillOf } from '../pod-budget.ts';
+import { type BudgetAmounts, type Standstill, standstillOf } from '../objects/pod-budget.ts';
 import { labelsOf } from '../resolve/resolve.ts';
 import { type LabelSelector, labelSelector } from '../schema/scalars.ts';
 import { valueAt } from '../schema/schema-walk.ts';

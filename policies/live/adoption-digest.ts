@@ -1,7 +1,7 @@
 // When adoption must look at a StatefulSet again: a digest of the few fields that it reads.
 import { annotationKeys, labelKeys } from '../adopt/keys.ts';
 import { readStatefulSet } from '../adopt/statefulset.ts';
-import { canonicalJson } from '../canonical-json.ts';
+import { canonicalJson } from '../values/canonical-json.ts';
 
 const labels: ReadonlySet<string> = new Set(Object.values(labelKeys));
 const annotations: ReadonlySet<string> = new Set(Object.values(annotationKeys));

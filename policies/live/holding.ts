@@ -1,9 +1,9 @@
 // What stands for policies that nobody can read: no pod goes and no zone shrinks, and everybody who asks is told why.
 import type { GroupDefinition, PolicyDefinition } from '../definition.ts';
 import type { UnusableDocument } from '../load.ts';
-import { compact } from '../resolve/group.ts';
 import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
 import { valueAt } from '../schema/schema-walk.ts';
+import { defined } from '../values/defined.ts';
 
 /** Holds every group of a namespace; the name says what could not be read. */
 function holdingPolicy(
@@ -51,7 +51,7 @@ export function holdingInPlaceOf(
   const reason = `RolloutPolicy ${namespace}/${name} has errors`;
   const read = rolloutPolicySpec.shape.targets.safeParse(valueAt(value, ['spec', 'targets']));
   const chosen = read.success ? [read.data.groups, read.data.selector, read.data.all].filter((one) => one !== undefined) : [];
-  if (read.success && chosen.length === 1) return [holdingPolicy(namespace, name, reason, compact(read.data))];
+  if (read.success && chosen.length === 1) return [holdingPolicy(namespace, name, reason, defined(read.data))];
   if (namespace !== agentNamespace) return [holdingPolicy(namespace, name, reason)];
   const namespaces = [...new Set([namespace, ...groups.map((group) => group.namespace)])].sort();
   return [holdingPolicy(namespace, name, reason, { all: true, namespaces })];

@@ -1,8 +1,8 @@
 // What people asked for, from objects and files; who asked is believed only where a webhook stamps it.
 import { instantMs } from '../instant.ts';
 import type { Loaded } from '../load.ts';
-import { compact } from '../resolve/group.ts';
 import type { RolloutIntent } from '../schema/kinds.ts';
+import { defined } from '../values/defined.ts';
 
 /** What a person asked for, as the engine reads it. */
 export interface LiveIntent {
@@ -29,7 +29,7 @@ export function intentOf(document: Loaded<'RolloutIntent'>, isStamped: boolean):
   const { group, action, zone, wave, rule, gate, digest, replicas, ordinals, undone, runId, reason, expires, requestedBy } =
     document.value.spec;
   const atMs = requestedBy && instantMs(requestedBy.at);
-  return compact({
+  return defined({
     namespace: document.namespace,
     name: document.name,
     group,

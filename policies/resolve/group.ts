@@ -22,6 +22,7 @@ import type {
   WaveSpec,
   ZoneSpec,
 } from '../schema/rollout-group.ts';
+import { defined } from '../values/defined.ts';
 import { definitionSources, type SourceLookup } from './group-sources.ts';
 import { scheduledWaves } from './schedule.ts';
 
@@ -64,7 +65,7 @@ function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
   const delayed = own?.down?.delayed ?? common?.down?.delayed;
   const prepare = own?.down?.prepare ?? common?.down?.prepare;
   const protect = { ...spec.protect, ...zone.protect };
-  return compact({
+  return defined({
     name: zone.name,
     statefulSet: zone.statefulSet,
     follows: zone.follows,
@@ -97,7 +98,7 @@ function resolveReplicas(replicas: ReplicasSpec | undefined): ReplicasDefinition
   if (replicas?.count !== undefined) return { kind: 'count', count: replicas.count };
   if (!replicas?.mirror) return { kind: 'leader' };
   const { from, writeBack, onMissing } = replicas.mirror;
-  return compact({
+  return defined({
     kind: 'mirror' as const,
     apiVersion: from.apiVersion,
     resourceKind: from.kind,
@@ -110,7 +111,7 @@ function resolveReplicas(replicas: ReplicasSpec | undefined): ReplicasDefinition
 }
 
 function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
-  return replicas?.bounds ? compact(replicas.bounds) : { multipleOf: 1, parity: 'any' };
+  return replicas?.bounds ? defined(replicas.bounds) : { multipleOf: 1, parity: 'any' };
 }
 
 function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly ZoneDefinition[]): RolloutDefinition {
@@ -123,7 +124,7 @@ function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly Zo
     replaceUnready: { when: rollout.replaceUnready.when, afterMs: durationMs(rollout.replaceUnready.after) },
     waves:
       rollout.waves?.map(resolveWave) ?? (rollout.schedule === undefined ? [everyZone(zones)] : scheduledWaves(rollout.schedule, zones)),
-    deadlines: compact({
+    deadlines: defined({
       progressMs: progress === undefined ? undefined : durationMs(progress),
       runMs: run === undefined ? undefined : durationMs(run),
     }),
@@ -149,8 +150,8 @@ function resolveWave(wave: WaveSpec): WaveDefinition {
     name: wave.name,
     zones: wave.zones,
     amount: wave.pods === undefined ? { percent: wave.percent ?? 100 } : { pods: wave.pods },
-    before: compact({ approval: wave.before?.approval && resolveApproval(wave.before.approval), gates: wave.before?.gates ?? [] }),
-    after: compact({
+    before: defined({ approval: wave.before?.approval && resolveApproval(wave.before.approval), gates: wave.before?.gates ?? [] }),
+    after: defined({
       soakMs: wave.after?.soak === undefined ? 0 : durationMs(wave.after.soak),
       approval: wave.after?.approval && resolveApproval(wave.after.approval),
       gates: wave.after?.gates ?? [],
@@ -161,7 +162,7 @@ function resolveWave(wave: WaveSpec): WaveDefinition {
 /** An approval as the engine counts it; without `from` anybody may approve. */
 function resolveApproval(approval: ApprovalSpec): ApprovalDefinition {
   const { count, from, expires } = approval;
-  return compact({ count, from: from ?? [], expiresMs: expires === undefined ? undefined : durationMs(expires) });
+  return defined({ count, from: from ?? [], expiresMs: expires === undefined ? undefined : durationMs(expires) });
 }
 
 function resolveGate(gate: GateSpec): GateDefinition {
@@ -169,7 +170,7 @@ function resolveGate(gate: GateSpec): GateDefinition {
   return {
     name: gate.name,
     mode: gate.mode,
-    provider: compact({ prometheus, consul, http, podsAvailable }),
+    provider: defined({ prometheus, consul, http, podsAvailable }),
     // Before that no pod can have been ready for so long, which would be a failure of nobody.
     initialDelayMs: Math.max(durationMs(gate.initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
     everyMs: durationMs(gate.every),
@@ -189,20 +190,10 @@ function defaultPass(gate: GateSpec): unknown {
 
 function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
   const { maxUnavailable, maxUnavailablePercent, partition, crossZoneDelay } = disruption;
-  return compact({
+  return defined({
     maxUnavailable,
     maxUnavailablePercent,
     partition,
     crossZoneDelayMs: crossZoneDelay === undefined ? 0 : durationMs(crossZoneDelay),
   });
-}
-
-/** Optional fields that are undefined become absent. */
-type Compact<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
-  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
-};
-
-/** The object without fields that are undefined: absent is the only form of absence. */
-export function compact<T extends object>(object: T): Compact<T> {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Compact<T>;
 }

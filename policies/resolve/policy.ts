@@ -12,7 +12,7 @@ import { sourceOf } from '../findings/finding.ts';
 import { instantMs } from '../instant.ts';
 import type { Loaded } from '../load.ts';
 import type { LimitsSpec, PolicyRuleSpec, WindowSpec } from '../schema/rollout-policy.ts';
-import { compact } from './group.ts';
+import { defined } from '../values/defined.ts';
 
 export function resolvePolicy(document: Loaded<'RolloutPolicy'>): PolicyDefinition {
   const { targets, inputs, rules, windows, limits } = document.value.spec;
@@ -21,7 +21,7 @@ export function resolvePolicy(document: Loaded<'RolloutPolicy'>): PolicyDefiniti
   return {
     namespace: document.namespace,
     name: document.name,
-    targets: compact(targets),
+    targets: defined(targets),
     metrics: Object.fromEntries(
       Object.entries(inputs?.metrics ?? {}).map(([name, { maxAge, ...metric }]) => [name, { ...metric, maxAgeMs: durationMs(maxAge) }]),
     ),
@@ -33,7 +33,7 @@ export function resolvePolicy(document: Loaded<'RolloutPolicy'>): PolicyDefiniti
 }
 
 function resolveRule(rule: PolicyRuleSpec, source: Source): PolicyRuleDefinition {
-  return compact({
+  return defined({
     name: rule.name,
     actions: rule.actions,
     effect: rule.effect,
@@ -48,12 +48,12 @@ function resolveRule(rule: PolicyRuleSpec, source: Source): PolicyRuleDefinition
 
 function resolveWindow(window: WindowSpec, source: Source): WindowDefinition {
   const { schedule, ranges } = window;
-  return compact({
+  return defined({
     name: window.name,
     kind: window.kind,
     actions: window.actions,
     schedule: schedule && { cron: schedule.cron, durationMs: durationMs(schedule.duration), timeZone: schedule.timeZone },
-    ranges: ranges?.map(({ from, to, reason }) => compact({ fromMs: instantOf(from), toMs: instantOf(to), reason })),
+    ranges: ranges?.map(({ from, to, reason }) => defined({ fromMs: instantOf(from), toMs: instantOf(to), reason })),
     inFlight: window.inFlight,
     source,
   });
@@ -61,7 +61,7 @@ function resolveWindow(window: WindowSpec, source: Source): WindowDefinition {
 
 function resolveLimits(limits: LimitsSpec): LimitsDefinition {
   const { betweenZones, minInterval, ...numbers } = limits;
-  return compact({
+  return defined({
     ...numbers,
     betweenZonesMs: betweenZones === undefined ? undefined : durationMs(betweenZones),
     minIntervalMs: minInterval === undefined ? undefined : durationMs(minInterval),
@@ -70,13 +70,13 @@ function resolveLimits(limits: LimitsSpec): LimitsDefinition {
 
 export function resolveException(document: Loaded<'RolloutException'>): ExceptionDefinition {
   const { rule, target, allow, reason, notBefore, expires } = document.value.spec;
-  return compact({
+  return defined({
     namespace: document.namespace,
     name: document.name,
     rule,
     group: target.group,
     zone: target.zone,
-    allow: compact(allow),
+    allow: defined(allow),
     reason,
     notBeforeMs: notBefore === undefined ? undefined : instantOf(notBefore),
     expiresMs: instantOf(expires),

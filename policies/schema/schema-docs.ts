@@ -1,5 +1,5 @@
 // What the fields of our kinds mean: the documentation of a kind or of one path, as data.
-import { didYouMean } from '../did-you-mean.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import { type Choice, choicesIn, type JsonSchema, kindSchema } from './json-schema.ts';
 import { type Kind, kinds, schemas } from './kinds.ts';
 

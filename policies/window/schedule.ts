@@ -1,6 +1,7 @@
 // When a schedule is open: starts by cron in the time of a place, each followed by a length of elapsed time.
 import { Cron } from 'croner';
 import type { WindowDefinition } from '../definition.ts';
+import { defined } from '../values/defined.ts';
 import { instantFromWall, isTimeZone, wallFromInstant } from './wall-clock.ts';
 
 export type Schedule = NonNullable<WindowDefinition['schedule']>;
@@ -41,7 +42,7 @@ export function startsAround(schedule: Schedule, nowMs: number): Starts | undefi
     calendar.answers.unshift({ lastMs, nextMs });
     calendar.answers.splice(8);
   }
-  return { ...(lastMs === undefined ? {} : { lastMs }), ...(nextMs === undefined ? {} : { nextMs }) };
+  return defined({ lastMs, nextMs });
 }
 
 interface Calendar {

@@ -3,6 +3,7 @@ import type { WindowDefinition } from '../definition.ts';
 import { formatDuration } from '../duration.ts';
 import type { FindingCode } from '../findings/codes.ts';
 import type { PolicyAction } from '../schema/rollout-policy.ts';
+import { defined } from '../values/defined.ts';
 import { parseCron, type Schedule, startsAround, startsOf } from './schedule.ts';
 import { isTimeZone } from './wall-clock.ts';
 
@@ -40,7 +41,7 @@ function opened(openedMs: number, closesMs: number): WindowState {
 }
 
 function closed(nextOpensMs: number | undefined): WindowState {
-  return { isOpen: false, ...(nextOpensMs === undefined ? {} : { nextOpensMs }) };
+  return { isOpen: false, ...defined({ nextOpensMs }) };
 }
 
 function rangesState(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: number): WindowState {
@@ -83,9 +84,9 @@ export function joinWindows(policies: readonly (readonly WindowDefinition[])[], 
   const [deniedBy] = namesOf(denying);
   return {
     isOpen,
-    ...(deniedBy === undefined ? {} : { deniedBy }),
+    ...defined({ deniedBy }),
     ...(missing.length === 0 ? {} : { notAllowedBy: namesOf(missing) }),
-    ...(changesMs === undefined ? {} : { changesMs }),
+    ...defined({ changesMs }),
     inFlight: inFlightOrder.find((extent) => extents.includes(extent)) ?? 'finishAll',
   };
 }

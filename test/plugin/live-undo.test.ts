@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { unyieldingRules } from '../../policies/unyielding.ts';
+import { unyieldingRules } from '../../policies/rollout/rules-without-exception.ts';
 import type { FakeObject } from './api-server.ts';
 import { rolling } from './live-kit.ts';
 import { adoptedObjects } from './live-objects.ts';

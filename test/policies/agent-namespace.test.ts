@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { usualAgentNamespace } from '../../policies/agent-namespace.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 
 it('is the namespace in which the manifests of the agent put its account', () => {
   const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).map((document): unknown => document.toJS());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { inspectPattern, partitionReader } from '../../policies/partition-pattern.ts';
+import { contradictionOf, isEmptySelector, isWithin } from '../../policies/label-selector.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
-import { contradictionOf, isEmptySelector, isWithin } from '../../policies/selector-logic.ts';
+import { inspectPattern, partitionReader } from '../../policies/text/partition-pattern.ts';
 
 const label = (labels: Record<string, string>): LabelSelector => ({ matchLabels: labels });
 const expression = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', values?: string[], key = 'zone'): LabelSelector => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { metricSourceOf, sourceSecretKeys } from '../../policies/integrations/metric-source.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
-import { metricSourceOf, sourceSecretKeys } from '../../policies/metric-source.ts';
 import { schemas } from '../../policies/schema/kinds.ts';
 
 function source(name: string, spec: string, namespace?: string): string {

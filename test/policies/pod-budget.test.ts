@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type BudgetAmounts, budgetAmount, desiredHealthy, standstillOf } from '../../policies/pod-budget.ts';
+import { type BudgetAmounts, budgetAmount, desiredHealthy, standstillOf } from '../../policies/objects/pod-budget.ts';
 
 describe('an amount of a PodDisruptionBudget', () => {
   it.each([

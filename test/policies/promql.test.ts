@@ -1,7 +1,7 @@
 // What is a PromQL query and what cannot be one, wherever it is cut or damaged.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { queryProblem } from '../../policies/promql.ts';
+import { queryProblem } from '../../policies/integrations/promql.ts';
 
 const queries = [
   'up',

@@ -1,7 +1,7 @@
 // Whether the Secrets that a metric source or a notification channel names are there yet: a warning for whoever writes it, and never a refusal.
 import { namedSecretProblem, type SecretReader, secretReader } from '../../cluster/request/secret.ts';
-import type { SecretKey } from '../../policies/channel.ts';
-import { secretKeysOf } from '../../policies/named-secrets.ts';
+import type { SecretKey } from '../../policies/integrations/channel.ts';
+import { secretKeysOf } from '../../policies/integrations/secret-keys.ts';
 import type { WebhookEnv } from '../env.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import { type Call, leftMs, type Review } from '../review/review.ts';

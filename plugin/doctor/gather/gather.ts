@@ -10,8 +10,8 @@ import { observePod, observeStatefulSet } from '../../../engine/observe/objects.
 import { fieldAt, instantMs } from '../../../engine/observe/raw.ts';
 import { releaseLabel } from '../../../engine/release/release-document.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
-import { usualAgentNamespace } from '../../../policies/agent-namespace.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { customResourceDefinition } from '../../../policies/schema/crd.ts';
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';

@@ -2,8 +2,8 @@
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { namedSecretProblem, secretReader } from '../../../cluster/request/secret.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
+import { secretKeysOf } from '../../../policies/integrations/secret-keys.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
-import { secretKeysOf } from '../../../policies/named-secrets.ts';
 import type { Cluster } from '../../connection.ts';
 import { metricSources, notificationChannels } from '../../live/kinds.ts';
 import { listIn, orUnknown } from '../../source/cluster/cluster.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { formatDuration } from '../../duration.ts';
 import type { Finding } from '../../findings/finding.ts';
-import { queryProblem } from '../../promql.ts';
+import { queryProblem } from '../../integrations/promql.ts';
 import { apiVersion } from '../../schema/kinds.ts';
 import { valueAt } from '../../schema/schema-walk.ts';
 import {

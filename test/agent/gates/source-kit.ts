@@ -6,7 +6,7 @@ import type { GateHttp, LogFields, ServiceQuery } from '../../../agent/env.ts';
 import { sourceHttp } from '../../../agent/gates/source-http.ts';
 import { createExchanges, type Exchanges } from '../../../agent/process/http-exchange.ts';
 import type { KubernetesRequest } from '../../../cluster/env.ts';
-import { metricSourceOf } from '../../../policies/metric-source.ts';
+import { metricSourceOf } from '../../../policies/integrations/metric-source.ts';
 import { apiVersion, schemas } from '../../../policies/schema/kinds.ts';
 import type { Certificate } from '../../control-plane/certificates.ts';
 

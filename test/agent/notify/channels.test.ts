@@ -3,7 +3,7 @@ import type { PolicySourceName } from '../../../agent/config.ts';
 import type { AgentEnv, PolicyDirectory } from '../../../agent/env.ts';
 import { ChannelQueue, type Step } from '../../../agent/notify/channel-queue.ts';
 import { channelSource } from '../../../agent/notify/channels.ts';
-import { channelOf, channelSecretKeys, isLoopback } from '../../../policies/channel.ts';
+import { channelOf, channelSecretKeys, isLoopback } from '../../../policies/integrations/channel.ts';
 import { schemas } from '../../../policies/schema/kinds.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
 import { objectsServer } from '../objects-server.ts';

@@ -9,8 +9,8 @@ import { afterWave } from '../../../engine/rules/wave.ts';
 import { abortOf, digestOfRule, digestOfWaves, isHold } from '../../../engine/run/requests.ts';
 import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
 import type { GateDefinition, WaveDefinition } from '../../../policies/definition.ts';
+import { unyieldingRules } from '../../../policies/rollout/rules-without-exception.ts';
 import type { RolloutRun } from '../../../policies/schema/kinds.ts';
-import { unyieldingRules } from '../../../policies/unyielding.ts';
 import { adopted, gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
 import {

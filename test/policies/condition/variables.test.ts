@@ -12,7 +12,7 @@ import {
   substitute,
   variablePaths,
 } from '../../../policies/condition/variables.ts';
-import { didYouMean } from '../../../policies/did-you-mean.ts';
+import { didYouMean } from '../../../policies/text/did-you-mean.ts';
 
 const nowMs = Date.parse('2026-01-15T10:00:00Z');
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { usualAgentNamespace } from '../../../policies/agent-namespace.ts';
 import { placeText } from '../../../policies/findings/finding.ts';
 import { adoptionDigest } from '../../../policies/live/adoption-digest.ts';
 import { type LiveInput, type LivePolicies, resolveLive } from '../../../policies/live/sources.ts';
+import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { statefulSet } from '../adopt/kit.ts';
 
 const apiVersion = 'rollout-group.dev/v1alpha1';

@@ -1,4 +1,6 @@
 // The syntax of RE2 (https://github.com/google/re2/wiki/Syntax, as Go reads it): text to a tree, or what is wrong with the text.
+
+import { defined } from '../values/defined.ts';
 import { classOf, escapeOf, type Test } from './linear-pattern-class.ts';
 
 export type PatternNode =
@@ -95,7 +97,7 @@ class Parser {
     if (Math.max(least, most ?? 0) > mostRepeats || (most !== undefined && most < least)) return this.#fail(malformed);
     // `a**` and `a+{2}` are mistakes, not repetitions of repetitions.
     if (this.#counts() !== undefined) return this.#fail(malformed);
-    return { kind: 'repeat', node, least, isLazy, ...(most === undefined ? {} : { most }) };
+    return { kind: 'repeat', node, least, isLazy, ...defined({ most }) };
   }
 
   /** How often what was read is repeated; undefined when no operator follows. */

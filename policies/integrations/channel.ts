@@ -1,5 +1,6 @@
 // A NotificationChannel as the agent uses it: where messages go, and whose groups may send them there.
-import type { NotificationChannel } from './schema/kinds.ts';
+import type { NotificationChannel } from '../schema/kinds.ts';
+import { defined } from '../values/defined.ts';
 
 type ChannelSpec = NotificationChannel['spec'];
 
@@ -36,19 +37,19 @@ export function channelOf({ metadata, spec }: NotificationChannel): ChannelDefin
   const { slack, callback, github, gitlab } = spec;
   if (slack !== undefined) {
     const { token, channel } = slack;
-    return { ...common, ...caOf(slack), service: 'slack', url: base(slack.url, usualBases.slack), token, channel };
+    return { ...common, ...defined({ ca: slack.ca }), service: 'slack', url: base(slack.url, usualBases.slack), token, channel };
   }
   if (callback !== undefined) {
     const { url, signingKey } = callback;
-    return { ...common, ...caOf(callback), service: 'callback', url, ...(signingKey === undefined ? {} : { signingKey }) };
+    return { ...common, ...defined({ ca: callback.ca }), service: 'callback', url, ...defined({ signingKey }) };
   }
   if (github !== undefined) {
     const { token, repository } = github;
-    return { ...common, ...caOf(github), service: 'github', url: base(github.url, usualBases.github), token, repository };
+    return { ...common, ...defined({ ca: github.ca }), service: 'github', url: base(github.url, usualBases.github), token, repository };
   }
   if (gitlab === undefined) return undefined;
   const { token, project } = gitlab;
-  return { ...common, ...caOf(gitlab), service: 'gitlab', url: base(gitlab.url, usualBases.gitlab), token, project };
+  return { ...common, ...defined({ ca: gitlab.ca }), service: 'gitlab', url: base(gitlab.url, usualBases.gitlab), token, project };
 }
 
 /** Keys of Secrets that a channel reads. */
@@ -61,10 +62,6 @@ export function channelSecretKeys({ slack, callback, github, gitlab }: ChannelSp
 export function isLoopback(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1]?.toLowerCase() ?? '';
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
-function caOf({ ca }: { readonly ca?: SecretKey | undefined }): { readonly ca?: SecretKey } {
-  return ca === undefined ? {} : { ca };
 }
 
 function base(given: string | undefined, usual: string): string {

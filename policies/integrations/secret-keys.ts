@@ -1,6 +1,7 @@
 // Which keys of Secrets objects name: those of metric sources and of notification channels, in the agent's own namespace.
+
+import type { LoadedDocument } from '../load.ts';
 import { channelSecretKeys, type SecretKey } from './channel.ts';
-import type { LoadedDocument } from './load.ts';
 import { sourceSecretKeys } from './metric-source.ts';
 
 /** Each key once, in the order of the fields. Objects of other namespaces are never used, so what they name is nobody's to be read. */

@@ -1,5 +1,5 @@
 // Metric inputs of RolloutPolicies: how often one is asked for, and whether any rule reads it.
-import type { PolicyDefinition } from './definition.ts';
+import type { PolicyDefinition } from '../definition.ts';
 
 const longestMs = 60_000;
 const usualMs = 15_000;

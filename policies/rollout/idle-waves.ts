@@ -1,6 +1,6 @@
 // Waves at the beginning of a rollout that take no pod: which they are, and how that is said.
-import type { WaveDefinition } from './definition.ts';
-import { listed } from './wording.ts';
+import type { WaveDefinition } from '../definition.ts';
+import { listed } from '../wording.ts';
 
 interface IdleWaves {
   /** Names of the waves before the first one that has pods, at least one. */

@@ -1,6 +1,7 @@
 // A MetricSource as the agent uses it: where metrics come from, who may use it, and its limits with durations in milliseconds.
-import { durationMs } from './duration.ts';
-import type { MetricSource } from './schema/kinds.ts';
+import { durationMs } from '../duration.ts';
+import type { MetricSource } from '../schema/kinds.ts';
+import { defined } from '../values/defined.ts';
 
 type MetricSourceSpec = MetricSource['spec'];
 type SecretKey = NonNullable<NonNullable<MetricSourceSpec['consul']>['token']>;
@@ -23,8 +24,7 @@ export function metricSourceOf({ metadata, spec }: MetricSource): MetricSourceDe
   const { prometheus, consul, usableFrom, limits } = spec;
   return {
     name: metadata.name,
-    ...(prometheus === undefined ? {} : { prometheus }),
-    ...(consul === undefined ? {} : { consul }),
+    ...defined({ prometheus, consul }),
     namespaces: usableFrom.namespaces,
     timeoutMs: durationMs(limits.timeout),
     maxResponseBytes: limits.maxResponseBytes,
