@@ -11,7 +11,7 @@ import { type ApplyReport, renderApplied, renderStale, renderTaken, type Shown }
 import { todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 import { type AppliedObject, applyAll, type ReadyObject, type Trouble, tryAll } from '../source/cluster/apply.ts';
 import { basisChanges, type ReadObject } from '../source/cluster/basis.ts';
 import { gitOpsOwner } from '../source/cluster/owner.ts';

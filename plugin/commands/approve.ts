@@ -1,13 +1,14 @@
-// The verbs approve and reject: the word of a person about what waits for one.
+// The verbs approve and reject: answer a wave or a policy rule that waits for approval.
 import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, ask, publishedRun } from '../live/asking.ts';
+import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/asking.ts';
 import { durationFlag } from '../live/when.ts';
-import { instantText } from '../output/plan/words.ts';
+import { instantText } from '../output/plan/plan-text.ts';
+import { reasonSuffix } from '../output/request-text.ts';
 
 export interface ApproveOptions extends AskFlags {
   readonly wave?: string;
@@ -19,80 +20,93 @@ export function run(context: CommandContext, options: ApproveOptions): Promise<E
   return answer(context, options, 'approve');
 }
 
-/** What an approval is for, with who may give it as far as that is known. */
+/** A wave or a rule that can be approved. */
 export interface Approvable {
   readonly wave?: string;
   readonly rule?: string;
   readonly approval?: ApprovalDefinition;
-  /** Of its definition, as the agent has published it where it waits, else as it stands; absent where only the agent reads it. */
+  /** Digest of the definition: as published by the agent if it waits, otherwise as read here. Absent if only the agent can read it. */
   readonly digest?: string;
-  /** Asked of a rule that holds something else than a rollout, or while nothing rolls. */
-  readonly isOfNoRun?: boolean;
+  /** The approval is not bound to a run: the rule blocks something other than a rollout, or no run is in progress. */
+  readonly isWithoutRun?: boolean;
 }
 
 export function answer(context: CommandContext, options: ApproveOptions, action: 'approve' | 'reject'): Promise<ExitCode> {
-  return ask(context, options, (asked) => {
-    const { name } = asked;
-    const subject = subjectOf(asked, options, action);
-    const { wave, rule, approval } = subject;
-    const digest = action === 'approve' ? digestIn(subject, name) : undefined;
-    const expiresMs = options.for === undefined ? undefined : asked.cluster.env.clock.nowMs() + durationFlag('--for', options.for);
-    const run = subject.isOfNoRun === true ? undefined : runningRun(asked);
-    if (run === undefined && expiresMs === undefined && action === 'approve')
-      throw usageFailure(`an approval of rule ${rule} is for no run and ends with none`, 'say until when: --for 1h');
-    const what = wave === undefined ? `rule ${rule}` : `wave ${wave}`;
-    return {
-      isPermit: true,
-      key: `${run ?? ''} ${what}`,
-      spec: {
-        action,
-        ...(run === undefined ? {} : { runId: run }),
-        ...(wave === undefined ? {} : { wave }),
-        ...(rule === undefined ? {} : { rule }),
-        ...(digest === undefined ? {} : { digest }),
-        ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
-      },
-      check: (stamped) => refuseStranger(stamped, approval, `${what} of ${name}`),
-      text: (by) => {
-        const why = options.reason === undefined ? '' : ` (${options.reason})`;
-        const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
-        const said = action === 'approve' ? 'approved' : 'rejected';
-        const next =
-          action === 'approve'
-            ? `counts for ${run === undefined ? '' : `run ${run} and `}${wave === undefined ? 'this rule' : 'these waves'} as defined now${needText(approval)}`
-            : `nothing of it begins${run === undefined ? '' : ` in run ${run}`}, until ${by} approves or the intent is taken back`;
-        return `${name}: ${what} ${said} by ${by}${until}${why}\n  ${next}\n`;
-      },
-    };
-  });
+  return ask(context, options, (asked) => answerRequest(asked, options, action));
 }
 
-/** @throws Failure where it is not known what would be approved. */
+function answerRequest(asked: Asked, options: ApproveOptions, action: 'approve' | 'reject'): Request {
+  const { name } = asked;
+  const subject = subjectOf(asked, options, action);
+  const { wave, rule, approval } = subject;
+  const digest = action === 'approve' ? digestIn(subject, name) : undefined;
+  const expiresMs = options.for === undefined ? undefined : asked.cluster.env.clock.nowMs() + durationFlag('--for', options.for);
+  const run = subject.isWithoutRun === true ? undefined : runningRun(asked);
+  if (run === undefined && expiresMs === undefined && action === 'approve')
+    throw usageFailure(`an approval of rule ${rule} needs an end, because it is not bound to a run`, 'add --for 1h');
+  const what = subjectText(subject);
+  return {
+    isPermit: true,
+    key: `${run ?? ''} ${what}`,
+    spec: {
+      action,
+      ...(run === undefined ? {} : { runId: run }),
+      ...(wave === undefined ? {} : { wave }),
+      ...(rule === undefined ? {} : { rule }),
+      ...(digest === undefined ? {} : { digest }),
+      ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
+    },
+    check: (verified) => refuseWithoutApproverGroup(verified, approval, `${what} of ${name}`),
+    text: (by) => {
+      const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
+      const answered = action === 'approve' ? 'approved' : 'rejected';
+      const next = action === 'approve' ? approvedText(subject, run) : rejectedText(subject, run, by);
+      return `${name}: ${what} ${answered} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n`;
+    },
+  };
+}
+
+function subjectText({ wave, rule }: Approvable): string {
+  return wave === undefined ? `rule ${rule}` : `wave ${wave}`;
+}
+
+function approvedText({ wave, approval }: Approvable, run: string | undefined): string {
+  const forRun = run === undefined ? '' : `for run ${run} and `;
+  const subject = wave === undefined ? 'the rule' : 'the waves';
+  return `valid ${forRun}while ${subject} ${wave === undefined ? 'is' : 'are'} unchanged${requiredText(approval)}`;
+}
+
+function rejectedText(subject: Approvable, run: string | undefined, by: string | undefined): string {
+  const inRun = run === undefined ? '' : ` in run ${run}`;
+  return `${subjectText(subject)} stays blocked${inRun} until ${by} approves or the request is deleted`;
+}
+
+/** @throws Failure if the definition of the wave or rule cannot be read here. */
 function digestIn({ wave, rule, digest }: Approvable, name: string): string {
   if (digest !== undefined) return digest;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `nothing was asked of ${name}`,
-    why: `${wave === undefined ? `rule ${rule}` : `wave ${wave}`} is defined where only the agent reads, which says what is to be approved once it waits`,
-    todo: `approve it when it waits: kubectl rollout-group explain ${name}`,
+    what: `${name}: nothing was approved`,
+    why: `only the agent can read the definition of ${subjectText({ ...(wave && { wave }), ...(rule && { rule }) })}, and it publishes that definition when the approval is due`,
+    todo: `approve again when the group waits for it; see kubectl rollout-group explain ${name}`,
   });
 }
 
-function needText(approval: ApprovalDefinition | undefined): string {
+function requiredText(approval: ApprovalDefinition | undefined): string {
   if (approval === undefined || approval.count === 1) return '';
   return `; ${approval.count} different people must approve`;
 }
 
-function runUnderWay(asked: Asked): string | undefined {
+function currentRun(asked: Asked): string | undefined {
   const run = publishedRun(asked);
   return run === undefined || run.outcome === 'completed' ? undefined : run.id;
 }
 
-/** The run that is under way. @throws Failure when there is none. */
+/** Returns the id of the current run. @throws Failure if no run is in progress. */
 function runningRun(asked: Asked): string {
-  const run = runUnderWay(asked);
+  const run = currentRun(asked);
   if (run !== undefined) return run;
-  throw new Failure({ exitCode: exitCodes.refused, what: `${asked.name} does not roll, so that there is nothing to approve` });
+  throw new Failure({ exitCode: exitCodes.refused, what: `${asked.name}: no run is in progress, so no approval is needed` });
 }
 
 function subjectOf(asked: Asked, { wave, rule }: ApproveOptions, action: string): Approvable {
@@ -104,16 +118,16 @@ function subjectOf(asked: Asked, { wave, rule }: ApproveOptions, action: string)
   if (only === undefined) {
     throw new Failure({
       exitCode: exitCodes.refused,
-      what: `nothing of ${asked.name} waits for an approval`,
-      todo: `name what you mean: kubectl rollout-group ${action} ${asked.name} --wave NAME, or see: kubectl rollout-group explain ${asked.name}`,
+      what: `${asked.name} does not wait for an approval`,
+      todo: `kubectl rollout-group ${action} ${asked.name} --wave NAME, or see kubectl rollout-group explain ${asked.name}`,
     });
   }
   if (others.length === 0) return only;
   const names = waiting.map((one) => (one.wave === undefined ? `--rule ${one.rule}` : `--wave ${one.wave}`));
-  throw usageFailure(`${asked.name} waits for ${waiting.length} approvals`, `name one: ${names.join(', ')}`);
+  throw usageFailure(`${asked.name} waits for ${waiting.length} approvals`, `choose one: ${names.join(', ')}`);
 }
 
-/** What the group waits for now. */
+/** Returns the waves and rules whose approval the group waits for now. */
 export function waitingFor(asked: Asked): readonly Approvable[] {
   const { decision } = asked.live;
   const rules = new Set(decision.waits.map(({ rule }) => rule));
@@ -136,7 +150,7 @@ function waveNamed(asked: Asked, wanted: string): Approvable {
   if (wave === undefined)
     throw usageFailure(`${name} has no wave ${wanted}`, `its waves: ${definition.rollout.waves.map((one) => one.name).join(', ')}`);
   const approval = wave.before.approval ?? wave.after.approval;
-  if (approval === undefined) throw usageFailure(`wave ${wanted} of ${name} asks for no approval`, `kubectl rollout-group explain ${name}`);
+  if (approval === undefined) throw usageFailure(`wave ${wanted} of ${name} needs no approval`, `kubectl rollout-group explain ${name}`);
   return { wave: wanted, approval, digest: published ?? digestOfWaves(definition) };
 }
 
@@ -149,27 +163,27 @@ function ruleNamed(asked: Asked, wanted: string): Approvable {
   if (found === undefined) return { rule: wanted, ...(digest === undefined ? {} : { digest }) };
   const { policy, rule } = found;
   if (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval') return ruleOf(asked, policy, rule);
-  throw usageFailure(`rule ${wanted} asks for no approval`, `kubectl rollout-group explain ${name}`);
+  throw usageFailure(`rule ${wanted} needs no approval`, `kubectl rollout-group explain ${name}`);
 }
 
 function ruleOf(asked: Asked, policy: PolicyDefinition, rule: PolicyRuleDefinition): Approvable {
   const id = `${policy.name}/${rule.name}`;
-  const isOfNoRun = !rule.actions.includes('rollout') || runUnderWay(asked) === undefined;
-  return { rule: id, approval: rule.approval, digest: digestOfWait(asked, id) ?? digestOfRule(policy, rule), isOfNoRun };
+  const isWithoutRun = !rule.actions.includes('rollout') || currentRun(asked) === undefined;
+  return { rule: id, approval: rule.approval, digest: digestOfWait(asked, id) ?? digestOfRule(policy, rule), isWithoutRun };
 }
 
-/** What the agent asks of people is what they have seen, whatever stands written meanwhile. */
+/** Returns the digest that the agent published with the wait. It takes precedence over a definition that was edited since. */
 function digestOfWait({ live }: Asked, rule: string): string | undefined {
   return live.decision.waits.find((wait) => wait.rule === rule)?.digest;
 }
 
-/** @throws Failure when the API server knows the person as a member of none of the groups that may approve. */
-function refuseStranger({ requestedBy }: IntentView, approval: ApprovalDefinition | undefined, what: string): void {
+/** @throws Failure if the verified requester belongs to none of the groups that may approve. */
+function refuseWithoutApproverGroup({ requestedBy }: IntentView, approval: ApprovalDefinition | undefined, what: string): void {
   if (approval === undefined || approval.from.length === 0) return;
   if (requestedBy?.groups.some((group) => approval.from.includes(group)) === true) return;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `the word of ${requestedBy?.user} about ${what} would not count, and was not written`,
-    why: `it takes somebody of ${approval.from.join(' or ')}, and the API server says ${requestedBy?.groups.join(', ') || 'no group'}`,
+    what: `${requestedBy?.user} may not approve or reject ${what}; nothing was written`,
+    why: `an approver must belong to ${approval.from.join(' or ')}; the API server reports ${requestedBy?.groups.join(', ') || 'no group'}`,
   });
 }

@@ -1,4 +1,4 @@
-// The verb cancel: what somebody asked for is taken back, or a decrease of replicas that has not happened yet.
+// The verb cancel: deletes a request, or cancels a scale-down that has not happened yet.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -10,6 +10,7 @@ import { Failure } from '../failure.ts';
 import { accessFor, printObjects, zoneNamed } from '../live/acting.ts';
 import { type Asked, type AskFlags, askedGroup, submit } from '../live/asking.ts';
 import { rolloutExceptions, rolloutIntents } from '../live/kinds.ts';
+import { placeText } from '../output/request-text.ts';
 
 export interface CancelOptions extends AskFlags {
   readonly intent?: string;
@@ -19,18 +20,18 @@ export interface CancelOptions extends AskFlags {
 export function run(context: CommandContext, options: CancelOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const asked = await askedGroup(cluster, options.group);
-    return options.intent === undefined ? cancelDecrease(context, options, asked) : takeBack(context, options, asked, options.intent);
+    return options.intent === undefined ? cancelScaleDown(context, options, asked) : deleteRequest(context, options, asked, options.intent);
   });
 }
 
-interface Standing {
+interface StoredRequest {
   readonly resource: Resource;
   readonly object: KubernetesObject;
 }
 
-/** Intents and exceptions about the group. */
-async function standing({ env, timeoutMs }: Cluster, { target: { namespace, group } }: Asked): Promise<readonly Standing[]> {
-  const lists = [rolloutIntents, rolloutExceptions].map(async (resource): Promise<readonly Standing[]> => {
+/** Lists the intents and exceptions of the group. */
+async function listRequests({ env, timeoutMs }: Cluster, { target: { namespace, group } }: Asked): Promise<readonly StoredRequest[]> {
+  const lists = [rolloutIntents, rolloutExceptions].map(async (resource): Promise<readonly StoredRequest[]> => {
     try {
       const { items } = await listObjects(env, resource, { namespace, site: 'cancel.list', timeoutMs });
       return items.map((object) => ({ resource, object }));
@@ -42,7 +43,7 @@ async function standing({ env, timeoutMs }: Cluster, { target: { namespace, grou
   return (await Promise.all(lists)).flat().filter(({ object }) => groupOf(object) === group);
 }
 
-/** `spec.group` of an intent, `spec.target.group` of an exception. */
+/** Returns `spec.group` of an intent, or `spec.target.group` of an exception. */
 function groupOf({ spec }: KubernetesObject): unknown {
   if (typeof spec !== 'object' || spec === null) return undefined;
   if ('group' in spec) return spec.group;
@@ -50,19 +51,16 @@ function groupOf({ spec }: KubernetesObject): unknown {
   return typeof target === 'object' && target !== null && 'group' in target ? target.group : undefined;
 }
 
-async function takeBack(context: CommandContext, options: CancelOptions, asked: Asked, wanted: string): Promise<ExitCode> {
+async function deleteRequest(context: CommandContext, options: CancelOptions, asked: Asked, wanted: string): Promise<ExitCode> {
   const { cluster, name } = asked;
-  const all = await standing(cluster, asked);
+  const all = await listRequests(cluster, asked);
   const found = all.find(({ object }) => object.metadata.name === wanted);
   if (found === undefined) {
     const names = all.map(({ object }) => object.metadata.name).sort();
     throw new Failure({
       exitCode: exitCodes.notFound,
-      what: `nobody asked ${wanted} of ${name}`,
-      todo:
-        names.length === 0
-          ? `nothing is asked of it; see kubectl rollout-group explain ${name}`
-          : `name one of ${names.slice(0, 20).join(', ')}`,
+      what: `${name} has no request ${wanted}`,
+      todo: names.length === 0 ? `kubectl rollout-group explain ${name}` : `choose one of ${names.slice(0, 20).join(', ')}`,
     });
   }
   if (options.dryRun !== undefined) {
@@ -76,32 +74,31 @@ async function takeBack(context: CommandContext, options: CancelOptions, asked: 
       if (!isStatus(error, 404)) throw error;
     },
   );
-  context.stdout.write(`${name}: ${wanted} was taken back\n`);
+  context.stdout.write(`${name}: ${wanted} cancelled\n`);
   return exitCodes.done;
 }
 
-/** The agent keeps the replicas as they are for as long as the same number is asked for, and tells pods that prepared to stay. */
-function cancelDecrease(context: CommandContext, options: CancelOptions, asked: Asked): Promise<ExitCode> {
+/** Requests that the zone keeps its replicas while the same lower number is requested, and that its prepared pods return to service. */
+function cancelScaleDown(context: CommandContext, options: CancelOptions, asked: Asked): Promise<ExitCode> {
   const { live, name } = asked;
   const zone = zoneNamed(live, options.zone);
   const pending = live.decision.steps.filter((step) => step.kind === 'scaleDown' && (zone === undefined || step.zone === zone));
   const [first, ...others] = pending;
   if (first === undefined) {
-    const where = zone === undefined ? name : `${name} zone ${zone}`;
-    return submit(context, options, asked, { text: () => `${where} is not about to shrink; nothing was cancelled\n` });
+    return submit(context, options, asked, { text: () => `${placeText(name, zone)} has no pending scale-down; nothing was cancelled\n` });
   }
   if (others.length > 0) {
     throw new Failure({
       exitCode: exitCodes.usage,
-      what: `${pending.length} zones of ${name} are about to shrink`,
-      todo: `name one with --zone: ${pending.map((step) => step.zone).join(', ')}`,
+      what: `${pending.length} zones of ${name} have a pending scale-down`,
+      todo: `choose one with --zone: ${pending.map((step) => step.zone).join(', ')}`,
     });
   }
-  const { zone: shrinking, from, to } = first;
+  const { zone: pendingZone, from, to } = first;
   return submit(context, options, asked, {
-    key: `${shrinking} ${to ?? ''}`,
-    spec: { action: 'cancel', zone: shrinking, ...(to === undefined ? {} : { replicas: to }) },
+    key: `${pendingZone} ${to ?? ''}`,
+    spec: { action: 'cancel', zone: pendingZone, ...(to === undefined ? {} : { replicas: to }) },
     text: () =>
-      `${name} zone ${shrinking} stays at ${from ?? '?'} replicas; pods that prepared to leave are told to stay\n  asked for is ${to ?? '?'} still: another number ends this\n`,
+      `${name} zone ${pendingZone} stays at ${from ?? '?'} replicas; its prepared pods return to service\n  ${to ?? '?'} replicas are still requested; a different number ends the cancellation\n`,
   });
 }

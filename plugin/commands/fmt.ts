@@ -8,7 +8,7 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings/text.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 import { type InputFile, readInputs } from '../source/input.ts';
 
 export interface FmtOptions {

@@ -13,7 +13,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings/text.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 import { type InitReading, readFromCluster, readFromFiles } from './init-read.ts';
 
 export interface InitOptions extends ConnectionFlags {

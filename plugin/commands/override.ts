@@ -1,4 +1,4 @@
-// The verb override: one named rule is off for one target until a given time, by a RolloutException.
+// The verb override: creates a RolloutException that lets one rule pass for one target until a given time.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
@@ -16,7 +16,9 @@ import { isMeantByName, type PromptFlags } from '../live/confirm.ts';
 import { fieldManager } from '../live/intents.ts';
 import { notInstalled, rolloutExceptions } from '../live/kinds.ts';
 import { durationFlag } from '../live/when.ts';
-import { instantText } from '../output/plan/words.ts';
+import { instantText } from '../output/plan/plan-text.ts';
+import { plural } from '../output/plural.ts';
+import { placeText, reasonSuffix } from '../output/request-text.ts';
 
 export interface OverrideOptions extends AskFlags, PromptFlags {
   readonly rule: string;
@@ -28,7 +30,7 @@ export interface OverrideOptions extends AskFlags, PromptFlags {
 
 export function run(context: CommandContext, options: OverrideOptions): Promise<ExitCode> {
   const { reason, rule } = options;
-  if (reason === undefined) throw usageFailure('an override is recorded with its reason', 'give --reason "why"');
+  if (reason === undefined) throw usageFailure('an override needs a reason', 'add --reason "why"');
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const asked = await askedGroup(cluster, options.group);
     const { name, target } = asked;
@@ -36,15 +38,15 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const zone = zoneNamed(asked.live, options.zone);
     const expiresMs = cluster.env.clock.nowMs() + durationFlag('--for', options.for);
     const object = exceptionObject(asked, { ...options, reason, zone, expiresMs });
-    refuseMeeting(asked, rule, zone, object.metadata.name);
+    refuseSecondException(asked, rule, zone, object.metadata.name);
     if (options.dryRun === 'client') {
       printObjects(context, [object]);
       return exitCodes.done;
     }
-    const where = zone === undefined ? name : `${name} zone ${zone}`;
-    const what = `rule ${rule} ${allowedText(options)} for ${where} until ${instantText(expiresMs)}`;
+    const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
-    if (!isServerDryRun && !(await isMeantByName(context, options, `This lets ${what}.\n`, target.group))) return exitCodes.refused;
+    const preview = `This overrides rule ${rule}${scope}.\n`;
+    if (!isServerDryRun && !(await isMeantByName(context, options, preview, target.group))) return exitCodes.refused;
     const { env, timeoutMs } = cluster;
     const written = await applyObject(env, rolloutExceptions, object, {
       fieldManager,
@@ -59,26 +61,26 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
       return exitCodes.done;
     }
     context.stdout.write(
-      `${what} (${reason})\n  every other rule holds as before; end it earlier: kubectl rollout-group cancel ${name} ${object.metadata.name}\n`,
+      `rule ${rule} overridden${scope}${reasonSuffix(reason)}\n  all other rules still apply. End it early: kubectl rollout-group cancel ${name} ${object.metadata.name}\n`,
     );
     suggestNext(context, `explain ${name}`);
     return exitCodes.done;
   });
 }
 
-function allowedText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
-  if (podsAtMost !== undefined) return `lets ${podsAtMost} pods go at once`;
-  return replicasAtLeast === undefined ? 'off' : `lets it shrink to ${replicasAtLeast} replicas`;
+function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
+  if (podsAtMost !== undefined) return ` (at most ${plural(podsAtMost, 'pod')} at once)`;
+  return replicasAtLeast === undefined ? '' : ` (scale-down to at least ${plural(replicasAtLeast, 'replica')})`;
 }
 
-/** @throws Failure when there is no such rule, or it is one that no exception lets pass. */
+/** @throws Failure if the rule does not exist or cannot be overridden. */
 function refuseRule({ read, name }: Asked, rule: string): void {
   if (unyieldingRules.includes(rule)) {
     throw new Failure({
       exitCode: exitCodes.refused,
       what: `rule ${rule} cannot be overridden`,
-      why: 'it rests on what can be seen or was announced, or people end in another way what it holds',
-      todo: `see what holds it, and what to do: kubectl rollout-group explain ${name}`,
+      why: 'it depends on missing evidence or on announced disruptions, or another command ends its block',
+      todo: `kubectl rollout-group explain ${name}`,
     });
   }
   const ofPolicies = read.world.policies.policies.flatMap((policy) =>
@@ -87,13 +89,13 @@ function refuseRule({ read, name }: Asked, rule: string): void {
   const known = [...ruleCatalog.map(({ id }) => id), ...ofPolicies];
   if (known.includes(rule)) return;
   throw usageFailure(
-    `there is no rule ${rule}`,
-    suggestion(rule, known) ?? `kubectl rollout-group explain ${name} lists those that hold it`,
+    `the rule ${rule} does not exist`,
+    suggestion(rule, known) ?? `kubectl rollout-group explain ${name} lists the rules that block it`,
   );
 }
 
-/** Two exceptions for one rule and target are none. */
-function refuseMeeting({ read, target }: Asked, rule: string, zone: string | undefined, own: string): void {
+/** @throws Failure if another exception exists for the rule and target, because the engine would then use neither. */
+function refuseSecondException({ read, target }: Asked, rule: string, zone: string | undefined, own: string): void {
   const other = read.world.policies.exceptions.find(
     (one) =>
       one.namespace === target.namespace &&
@@ -105,8 +107,8 @@ function refuseMeeting({ read, target }: Asked, rule: string, zone: string | und
   if (other === undefined) return;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `RolloutException ${other.namespace}/${other.name} overrides ${rule} for this target already`,
-    why: 'exceptions never combine: with two of them neither would be used',
+    what: `RolloutException ${other.namespace}/${other.name} already overrides ${rule} for this target`,
+    why: 'exceptions never combine: if two exist, neither is used',
     todo: `kubectl rollout-group cancel ${target.namespace}/${target.group} ${other.name}`,
   });
 }
@@ -122,7 +124,7 @@ function exceptionObject(
   { rule, zone, reason, expiresMs, podsAtMost, replicasAtLeast }: Override,
 ): KubernetesObject {
   if (podsAtMost !== undefined && replicasAtLeast !== undefined)
-    throw usageFailure('--pods-at-most and --replicas-at-least exclude each other', 'name one of them');
+    throw usageFailure('--pods-at-most and --replicas-at-least exclude each other', 'give only one of them');
   const allow =
     podsAtMost !== undefined ? { podsAtMost } : replicasAtLeast !== undefined ? { replicasAtLeast } : { anything: true as const };
   const name = ['override', group.slice(0, 120), rule.replace('/', '.').slice(0, 100), ...(zone === undefined ? [] : [zone])].join('.');

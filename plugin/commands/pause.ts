@@ -1,4 +1,4 @@
-// The verb pause: nothing new starts, until somebody resumes or the time is over.
+// The verb pause: no further pod is replaced until resume or the end of the pause.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -11,9 +11,10 @@ import { notInstalled, rolloutIntents } from '../live/kinds.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
-import { zoneProgress } from '../output/group-words.ts';
-import { instantText } from '../output/plan/words.ts';
-import { plural } from '../output/words.ts';
+import { zoneProgress } from '../output/group-text.ts';
+import { instantText } from '../output/plan/plan-text.ts';
+import { plural } from '../output/plural.ts';
+import { placeText, reasonSuffix } from '../output/request-text.ts';
 
 export interface PauseOptions extends ConnectionFlags {
   readonly group: string;
@@ -59,14 +60,11 @@ interface Paused {
 }
 
 function report(context: CommandContext, { name, zone, reason, expiresMs, live }: Paused): void {
-  const where = zone === undefined ? name : `${name} zone ${zone}`;
   const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
-  const why = reason === undefined ? '' : ` (${reason})`;
   const zones = live?.decision.zones ?? [];
-  const flying = zones.reduce((sum, one) => sum + zoneProgress(one, live?.decision.pods ?? []).inFlight, 0);
-  context.stdout.write(`${where} paused${until}${why}\n`);
-  context.stdout.write(
-    `  ${flying === 0 ? 'nothing new starts' : `${plural(flying, 'pod')} already in flight will finish; nothing new starts`}\n`,
-  );
+  const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, live?.decision.pods ?? []).inFlight, 0);
+  const finishing = inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
+  context.stdout.write(`${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n`);
+  context.stdout.write(`  ${finishing}no further pod is replaced\n`);
   suggestNext(context, `resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`);
 }

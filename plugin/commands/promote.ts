@@ -1,10 +1,10 @@
-// The verb promote: soak and gates of a wave are passed over by a person's word; approvals, windows and policies are not.
+// The verb promote: skips the soak and the gates of a wave. Approvals, windows and policies still apply.
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, ask, publishedRun } from '../live/asking.ts';
+import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/asking.ts';
 import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
 
 export interface PromoteOptions extends AskFlags, PromptFlags {
@@ -14,25 +14,27 @@ export interface PromoteOptions extends AskFlags, PromptFlags {
 }
 
 export function run(context: CommandContext, options: PromoteOptions): Promise<ExitCode> {
-  return ask(context, options, (asked) => {
-    const { name, target, live } = asked;
-    if (options.full === true && options.wave !== undefined) throw usageFailure('--full is every wave', 'leave --wave out');
-    const runId = runningRun(asked);
-    const wave = options.full === true ? undefined : waveNamed(asked, options.wave ?? live.decision.wave?.name);
-    const { gate } = options;
-    if (gate !== undefined) refuseUnknownGate(asked, gate);
-    const where = wave === undefined ? 'every wave' : `wave ${wave}`;
-    const skipped = skippedText(asked, wave, gate);
-    const preview = `This passes over ${skipped} of ${name}, ${where}.\n`;
-    return {
-      isPermit: true,
-      key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
-      spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
-      isMeant: () => (options.full === true ? isMeantByName(context, options, preview, target.group) : isMeant(context, options, preview)),
-      text: (by) =>
-        `${name}: ${where} promoted by ${by}, which passes over ${skipped}\n  budgets, other zones, windows, policies and approvals hold as before, and it ends with run ${runId}\n`,
-    };
-  });
+  return ask(context, options, (asked) => promoteRequest(context, options, asked));
+}
+
+function promoteRequest(context: CommandContext, options: PromoteOptions, asked: Asked): Request {
+  const { name, target, live } = asked;
+  const { gate, full } = options;
+  if (full === true && options.wave !== undefined) throw usageFailure('--full already includes every wave', 'omit --wave');
+  const runId = runningRun(asked);
+  const wave = full === true ? undefined : waveNamed(asked, options.wave ?? live.decision.wave?.name);
+  if (gate !== undefined) refuseUnknownGate(asked, gate);
+  const where = wave === undefined ? 'every wave' : `wave ${wave}`;
+  const skipped = skippedText(asked, wave, gate);
+  const preview = `This skips ${skipped} of ${where} of ${name}.\n`;
+  return {
+    isPermit: true,
+    key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
+    spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
+    isMeant: () => (full === true ? isMeantByName(context, options, preview, target.group) : isMeant(context, options, preview)),
+    text: (by) =>
+      `${name}: ${where} promoted by ${by}, skips ${skipped}\n  budgets, zone order, windows, policies and approvals still apply; the promotion ends with run ${runId}\n`,
+  };
 }
 
 function runningRun(asked: Asked): string {
@@ -40,7 +42,7 @@ function runningRun(asked: Asked): string {
   if (run?.outcome === 'running') return run.id;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `${asked.name} has no run under way that could be promoted`,
+    what: `${asked.name}: no run is in progress, so no wave can be promoted`,
     ...(run?.failure === undefined ? {} : { why: run.failure, todo: `kubectl rollout-group retry ${asked.name}` }),
   });
 }
@@ -51,8 +53,7 @@ function wavesOf({ definition }: Asked): readonly WaveDefinition[] {
 
 function waveNamed(asked: Asked, wanted: string | undefined): string {
   const names = wavesOf(asked).map(({ name }) => name);
-  if (wanted === undefined)
-    throw usageFailure(`which wave of ${asked.name} is under way is not known`, 'name it with --wave, or give --full');
+  if (wanted === undefined) throw usageFailure(`the current wave of ${asked.name} is unknown`, 'add --wave NAME or --full');
   if (names.length > 0 && !names.includes(wanted))
     throw usageFailure(`${asked.name} has no wave ${wanted}`, `its waves: ${names.join(', ')}`);
   return wanted;
@@ -61,10 +62,10 @@ function waveNamed(asked: Asked, wanted: string | undefined): string {
 function refuseUnknownGate({ definition, name }: Asked, gate: string): void {
   const gates = definition?.gates.map((one) => one.name);
   if (gates === undefined || gates.includes(gate)) return;
-  throw usageFailure(`${name} has no gate ${gate}`, gates.length === 0 ? 'it has none' : `its gates: ${gates.join(', ')}`);
+  throw usageFailure(`${name} has no gate ${gate}`, gates.length === 0 ? 'the group defines no gate' : `its gates: ${gates.join(', ')}`);
 }
 
-/** `a soak of 30m and gate errors`; `soak and gates` where they are not known here. */
+/** Returns `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. */
 function skippedText(asked: Asked, wave: string | undefined, gate: string | undefined): string {
   if (gate !== undefined) return `gate ${gate}`;
   const meant = wavesOf(asked).filter(({ name }) => wave === undefined || name === wave);
@@ -72,5 +73,5 @@ function skippedText(asked: Asked, wave: string | undefined, gate: string | unde
   const soakMs = meant.reduce((sum, { after }) => sum + after.soakMs, 0);
   const gates = [...new Set(meant.flatMap(({ before, after }) => [...before.gates, ...after.gates]))];
   const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...gates.map((one) => `gate ${one}`)];
-  return parts.length === 0 ? 'nothing, since there is neither soak nor gate,' : parts.join(' and ');
+  return parts.length === 0 ? 'nothing (no soak and no gate is defined)' : parts.join(' and ');
 }

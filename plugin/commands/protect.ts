@@ -1,4 +1,4 @@
-// The verb protect: a group, a zone or some pods stay as they are until a given time, whoever asks.
+// The verb protect: a group, a zone or single pods stay as they are until a given time.
 import { ordinalRanges } from '../../engine/amount.ts';
 import { instantMs } from '../../policies/instant.ts';
 import type { CommandContext } from '../context.ts';
@@ -7,8 +7,9 @@ import { usageFailure } from '../failure.ts';
 import { zoneNamed } from '../live/acting.ts';
 import { type Asked, type AskFlags, ask } from '../live/asking.ts';
 import { durationFlag } from '../live/when.ts';
-import { instantText } from '../output/plan/words.ts';
-import { plural } from '../output/words.ts';
+import { instantText } from '../output/plan/plan-text.ts';
+import { plural } from '../output/plural.ts';
+import { placeText, reasonSuffix } from '../output/request-text.ts';
 
 export interface ProtectOptions extends AskFlags {
   readonly zone?: string;
@@ -23,8 +24,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
     const expiresMs = endOf(options, asked.cluster.env.clock.nowMs());
     const { zone, ordinals } = podsOf(asked, options, zoneNamed(live, options.zone));
     const which = ordinals === undefined ? '' : `${plural(ordinals.length, 'pod')} (${ordinalRanges(ordinals)}) of `;
-    const where = `${which}${zone === undefined ? name : `${name} zone ${zone}`}`;
-    const why = options.reason === undefined ? '' : ` (${options.reason})`;
+    const where = `${which}${placeText(name, zone)}`;
     return {
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
       spec: {
@@ -34,17 +34,17 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
         expires: new Date(expiresMs).toISOString(),
       },
       text: () =>
-        `${where} protected until ${instantText(expiresMs)}${why}\n  it is not replaced and does not shrink; where the webhook is installed nobody deletes or evicts it either\n`,
+        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down; if the webhook is installed, it denies deletion and eviction\n`,
     };
   });
 }
 
 function endOf({ for: span, until }: ProtectOptions, nowMs: number): number {
   if ((span === undefined) === (until === undefined))
-    throw usageFailure('a protection ends at some time', 'give --for 2h or --until 2026-12-18T18:00:00Z');
+    throw usageFailure('a protection needs exactly one end', 'add --for 2h or --until 2026-12-18T18:00:00Z');
   const endMs = span === undefined ? instantMs(until ?? '') : nowMs + durationFlag('--for', span);
-  if (endMs === undefined) throw usageFailure(`--until ${until} is no instant`, 'write it as 2026-12-18T18:00:00Z');
-  if (endMs <= nowMs) throw usageFailure(`--until ${until} is over already`, 'name a later one');
+  if (endMs === undefined) throw usageFailure(`--until ${until} is not a valid time`, 'write it as 2026-12-18T18:00:00Z');
+  if (endMs <= nowMs) throw usageFailure(`--until ${until} is in the past`, 'give a later time');
   return endMs;
 }
 
@@ -53,16 +53,17 @@ interface Protected {
   readonly ordinals?: readonly number[];
 }
 
-/** Pods are named in full, and are all of one zone. */
+/** Returns the zone and the ordinals of the named pods. @throws Failure if a name is not a pod of the group, or the pods are in several zones. */
 function podsOf({ live, name }: Asked, { pod = [] }: ProtectOptions, zone: string | undefined): Protected {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
     const owner = live.decision.zones.find(({ statefulSet }) => wanted.replace(/-\d+$/, '') === statefulSet && /-\d+$/.test(wanted));
-    if (owner === undefined) throw usageFailure(`${wanted} is no pod of ${name}`, 'name it as kubectl get pods does');
+    if (owner === undefined) throw usageFailure(`${wanted} is not a pod of ${name}`, 'give the full name, as in kubectl get pods');
     return { zone: owner.zone, ordinal: Number(/\d+$/.exec(wanted)?.[0]) };
   });
   const zones = new Set([...found.map((one) => one.zone), ...(zone === undefined ? [] : [zone])]);
   const [first, ...others] = zones;
-  if (first === undefined || others.length > 0) throw usageFailure('the pods are of several zones', 'protect those of one zone at a time');
+  if (first === undefined || others.length > 0)
+    throw usageFailure('the pods are in several zones', 'protect the pods of one zone at a time');
   return { zone: first, ordinals: [...new Set(found.map(({ ordinal }) => ordinal))].sort((a, b) => a - b) };
 }

@@ -1,4 +1,4 @@
-// The verb reject: a person stops what waits for an approval.
+// The verb reject: rejects a wave or a rule that waits for approval.
 import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { type ApproveOptions, answer } from './approve.ts';

@@ -1,4 +1,4 @@
-// The verb restart: a new template for every member, which the group then rolls in its own order.
+// The verb restart: changes an annotation of every pod template, so that the agent replaces all pods in the order of the group.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -14,7 +14,7 @@ import { isMeant, type PromptFlags } from '../live/confirm.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { secondText } from '../live/when.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 
 export interface RestartOptions extends ConnectionFlags, PromptFlags {
   readonly group: string;
@@ -39,50 +39,61 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const what = `${plural(pods, 'pod')} of ${zone === undefined ? name : `${name} zone ${zone}`}`;
     const patch = restartPatch(secondText(cluster.env.clock.nowMs()));
     if (options.dryRun === 'client') {
-      printObjects(
-        context,
-        meant.map(({ object }) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: identityOf(object), ...patch })),
-      );
+      const patches = meant.map(({ object }) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: identityOf(object), ...patch }));
+      printObjects(context, patches);
       return exitCodes.done;
     }
-    const isServerDryRun = options.dryRun === 'server';
-    if (!isServerDryRun && !(await isMeant(context, options, `This replaces ${what}, in the order of the group.\n`)))
-      return exitCodes.refused;
-    const patched: KubernetesObject[] = [];
-    for (const member of meant) {
-      try {
-        patched.push(await restartOne(cluster, member, patch, isServerDryRun));
-      } catch (error) {
-        throw isServerDryRun ? error : withDone(connectionFailure(error, cluster.server), patched, name);
-      }
-    }
-    if (isServerDryRun) {
-      printObjects(context, patched);
+    if (options.dryRun === 'server') {
+      printObjects(context, await restartAll(cluster, meant, patch, { name, isDryRun: true }));
       return exitCodes.done;
     }
-    for (const about of options.reason === undefined ? [] : patched) {
-      await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason ?? '', about });
+    if (!(await isMeant(context, options, `This replaces ${what} in the order of the group.\n`))) return exitCodes.refused;
+    for (const about of await restartAll(cluster, meant, patch, { name, isDryRun: false })) {
+      if (options.reason !== undefined)
+        await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason, about });
     }
-    context.stdout.write(`${what} will be replaced, in the order of the group\n`);
+    context.stdout.write(`${what} will be replaced in the order of the group\n`);
     suggestNext(context, `status ${name}`, `get ${name} -w`);
     return exitCodes.done;
   });
 }
 
-/** The failure with what was done before it: those members go on to be rolled, whatever becomes of the others. */
-function withDone(failure: unknown, done: readonly KubernetesObject[], name: string): unknown {
+/** Patches one member after another. @throws Failure with the members that were patched before it. */
+async function restartAll(
+  cluster: Cluster,
+  members: readonly Member[],
+  patch: TemplatePatch,
+  { name, isDryRun }: { readonly name: string; readonly isDryRun: boolean },
+): Promise<readonly KubernetesObject[]> {
+  const patched: KubernetesObject[] = [];
+  for (const member of members) {
+    try {
+      patched.push(await restartOne(cluster, member, patch, isDryRun));
+    } catch (error) {
+      throw isDryRun ? error : withPatched(connectionFailure(error, cluster.server), patched, name);
+    }
+  }
+  return patched;
+}
+
+/** Adds the members that were patched before the failure. The agent rolls them out in any case. */
+function withPatched(failure: unknown, done: readonly KubernetesObject[], name: string): unknown {
   if (!(failure instanceof Failure) || done.length === 0) return failure;
   const { what, why, todo } = failure.details;
   const names = done.map((object) => object.metadata.name).join(', ');
   return new Failure({
     ...failure.details,
-    what: `only a part of ${name} was restarted: ${what}`,
-    why: `${names} ${done.length === 1 ? 'has its' : 'have their'} new template already${why === undefined ? '' : `; then: ${why}`}`,
-    todo: `${todo === undefined ? '' : `${todo}; then `}repeat the command, which is safe: what was restarted already rolls once more, in the order of the group`,
+    what: `${name} was restarted only in part: ${what}`,
+    why: `${names} ${done.length === 1 ? 'already has its' : 'already have their'} new template${why === undefined ? '' : `; then: ${why}`}`,
+    todo: `${todo === undefined ? '' : `${todo}; then `}repeat the command. That is safe: restarted members are replaced once more, in the order of the group`,
   });
 }
 
-function restartPatch(restartedAt: string): { readonly spec: object } {
+interface TemplatePatch {
+  readonly spec: object;
+}
+
+function restartPatch(restartedAt: string): TemplatePatch {
   return { spec: { template: { metadata: { annotations: { 'kubectl.kubernetes.io/restartedAt': restartedAt } } } } };
 }
 
@@ -90,13 +101,13 @@ function identityOf({ metadata: { name, namespace, uid, resourceVersion } }: Kub
   return { name, ...(namespace && { namespace }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
 }
 
-/** Somebody else may write the object at the same moment, such as its status; a few times that is no reason to give up. */
+/** Attempts to patch an object that other writers, such as the StatefulSet controller, update at the same time. */
 const attempts = 4;
 
 async function restartOne(
   { env, timeoutMs }: Cluster,
   { object }: Member,
-  patch: { readonly spec: object },
+  patch: TemplatePatch,
   dryRun: boolean,
 ): Promise<KubernetesObject> {
   let { uid = '', resourceVersion = '' } = object.metadata;
@@ -109,9 +120,12 @@ async function restartOne(
       if (!isStatus(error, 409) || attempt === attempts) throw error;
     }
     const now = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readMember', timeoutMs });
-    // Another StatefulSet of the name is not the one that was judged.
+    // A new StatefulSet with this name was not part of the judgement.
     if (now === undefined || now.metadata.uid !== uid)
-      throw new Failure({ exitCode: exitCodes.stale, what: `StatefulSet ${namespace}/${name} was made anew meanwhile` });
+      throw new Failure({
+        exitCode: exitCodes.stale,
+        what: `StatefulSet ${namespace}/${name} was deleted and created again in the meantime`,
+      });
     resourceVersion = now.metadata.resourceVersion ?? '';
     uid = now.metadata.uid;
   }

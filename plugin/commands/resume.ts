@@ -1,4 +1,4 @@
-// The verb resume: the pauses of a group are taken back.
+// The verb resume: deletes the pauses of a group or a zone.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -9,6 +9,8 @@ import { deleteIntent, type StandingIntent, standingPauses } from '../live/inten
 import { notInstalled, rolloutIntents } from '../live/kinds.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
+import { sourceText } from '../output/plan/plan-text.ts';
+import { placeText } from '../output/request-text.ts';
 
 export interface ResumeOptions extends ConnectionFlags {
   readonly group: string;
@@ -26,7 +28,7 @@ export function run(context: CommandContext, options: ResumeOptions): Promise<Ex
     const pauses = await standingPauses(cluster, name, cluster.env.clock.nowMs()).catch((error: unknown) => {
       throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was resumed') : error;
     });
-    // The pause of the whole group holds every zone; it is not lifted for one.
+    // A pause of the whole group pauses every zone and cannot be ended for a single zone.
     const meant = pauses.filter(({ view }) => zone === undefined || view.zone === zone);
     if (options.dryRun !== undefined) {
       printObjects(
@@ -51,18 +53,20 @@ interface Resumed {
 
 function report(context: CommandContext, { name, zone, meant, left, live }: Resumed): void {
   const { stdout } = context;
-  const where = zone === undefined ? name : `${name} zone ${zone}`;
   const { run } = live?.decision ?? {};
-  stdout.write(meant.length === 0 ? `${where} was not paused by anybody\n` : `${where} resumed\n`);
+  stdout.write(`${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`);
   for (const { view } of left) {
     if (zone !== undefined && view.zone === undefined)
-      stdout.write(`  the whole group is still paused: kubectl rollout-group resume ${name}\n`);
+      stdout.write(`  the whole group is still paused. Run: kubectl rollout-group resume ${name}\n`);
   }
   const settings = live?.decision.waits.filter(
     ({ rule, source }) => rule === 'paused' && !(source?.object ?? '').startsWith('RolloutIntent'),
   );
   if (run?.outcome === 'failed')
-    stdout.write(`  run ${run.id} has ended (${run.failure ?? 'it failed'}); to go on: kubectl rollout-group retry ${name}\n`);
-  for (const wait of settings ?? []) stdout.write(`  ${wait.fact}; that is changed where it is written\n`);
+    stdout.write(`  run ${run.id} has ended (${run.failure ?? 'it failed'}). Run: kubectl rollout-group retry ${name}\n`);
+  for (const { fact, source } of settings ?? []) {
+    const place = sourceText(source);
+    stdout.write(`  ${fact}; resume does not change it${place === undefined ? '' : `, edit ${place}`}\n`);
+  }
   suggestNext(context, `status ${name}`);
 }

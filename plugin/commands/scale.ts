@@ -1,4 +1,4 @@
-// The verb scale: the number is written where the group takes it from, and who follows is shown.
+// The verb scale: writes the replicas to the source that the group follows, and shows which zones follow.
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
@@ -12,6 +12,7 @@ import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
 import { type Members, readMembers, refuseWhenDenied } from '../live/members.ts';
 import { type ScaleTarget, scaleTarget } from '../live/scale-target.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
+import { plural } from '../output/plural.ts';
 import { propagationLines } from '../output/scale.ts';
 
 export interface ScaleOptions extends ConnectionFlags, PromptFlags {
@@ -32,26 +33,29 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const from = replicasOf(scale);
     const change = `${target.shown} of ${name} from ${from} to ${options.to}`;
     if (from === options.to) {
-      context.stdout.write(`${target.shown} of ${name} has ${from} replicas already\n`);
+      context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n`);
       return exitCodes.done;
     }
-    refuse(members, target, from, options);
+    refuseDenied(members, target, from, options);
     const lines = propagationLines(members.definition, target.zone, { from, to: options.to });
     if (options.dryRun === 'client') {
-      printObjects(context, [asked(scale, options.to)]);
+      printObjects(context, [requestedScale(scale, options.to)]);
       return exitCodes.done;
     }
     const isServerDryRun = options.dryRun === 'server';
-    if (!isServerDryRun && !(await isConfirmed(context, options, `This scales ${change}.\n${lines}`, from, group.group)))
+    if (
+      !isServerDryRun &&
+      !(await isConfirmed(context, options, { preview: `This scales ${change}.\n${lines}`, from, group: group.group }))
+    )
       return exitCodes.refused;
-    const written = await writeScale(cluster, target, scale, options.to, isServerDryRun);
+    const written = await writeScale(cluster, target, scale, { to: options.to, dryRun: isServerDryRun });
     if (isServerDryRun) {
       printObjects(context, [written]);
       return exitCodes.done;
     }
     if (options.reason !== undefined)
-      await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: aboutOf(target, scale) });
-    context.stdout.write(`${change}: done\n${lines}`);
+      await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
+    context.stdout.write(`scaled ${change}\n${lines}`);
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });
@@ -59,17 +63,17 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
 
 async function readScale({ env, timeoutMs }: Cluster, { resource, namespace, name, shown }: ScaleTarget): Promise<KubernetesObject> {
   const scale = await getObject(env, resource, { namespace, name }, { site: 'act.readScale', timeoutMs, subresource: 'scale' });
-  if (scale === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is not there any more` });
+  if (scale === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} no longer exists` });
   return scale;
 }
 
-/** Zero is not written by the API server. */
+/** Returns the replicas of a Scale. The API server omits the field if it is zero. */
 function replicasOf({ spec }: KubernetesObject): number {
   return typeof spec === 'object' && spec !== null && 'replicas' in spec && typeof spec.replicas === 'number' ? spec.replicas : 0;
 }
 
-/** Only what the plugin writes itself is judged here; what the agent makes of a count or a source, it decides as it goes. */
-function refuse(
+/** @throws Failure if policy denies the change of a StatefulSet. The agent itself decides about other sources of replicas. */
+function refuseDenied(
   { snapshot }: Members,
   { resource, namespace, name: statefulSet, zone, shown }: ScaleTarget,
   from: number,
@@ -89,18 +93,22 @@ function refuse(
   if (judgement.outcome !== 'prepare') return;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `${shown} cannot be scaled down from here`,
-    why: `pods of zone ${zone.name} must prepare before they leave, which the admission webhook sees to when the StatefulSet is scaled`,
-    todo: `with the webhook installed: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.to}`,
+    what: `${shown} cannot be scaled down by this command`,
+    why: `pods of zone ${zone.name} must prepare before the scale-down, and only the admission webhook prepares them`,
+    todo: `install the webhook, then run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.to}`,
   });
 }
 
-async function isConfirmed(context: CommandContext, options: ScaleOptions, preview: string, from: number, group: string): Promise<boolean> {
+async function isConfirmed(
+  context: CommandContext,
+  options: ScaleOptions,
+  { preview, from, group }: { readonly preview: string; readonly from: number; readonly group: string },
+): Promise<boolean> {
   if (options.to === 0) return isMeantByName(context, options, preview, group);
   return options.to > from || isMeant(context, options, preview);
 }
 
-function asked(scale: KubernetesObject, to: number): KubernetesObject {
+function requestedScale(scale: KubernetesObject, to: number): KubernetesObject {
   const { apiVersion = 'autoscaling/v1', kind = 'Scale', metadata } = scale;
   return { apiVersion, kind, metadata, spec: { replicas: to } };
 }
@@ -109,16 +117,15 @@ function writeScale(
   { env, timeoutMs }: Cluster,
   { resource, namespace, name }: ScaleTarget,
   { metadata }: KubernetesObject,
-  to: number,
-  dryRun: boolean,
+  { to, dryRun }: { readonly to: number; readonly dryRun: boolean },
 ): Promise<KubernetesObject> {
   const { uid = '', resourceVersion = '' } = metadata;
   const options = { patch: { spec: { replicas: to } }, subresource: 'scale', dryRun, site: 'act.scale', timeoutMs };
   return patchObject(env, resource, { namespace, name, uid, resourceVersion }, options);
 }
 
-/** The Scale carries the name and UID of what it scales. */
-function aboutOf({ resource }: ScaleTarget, { metadata }: KubernetesObject): KubernetesObject {
+/** Returns a reference to the scaled object, whose name and UID the Scale carries. */
+function scaledObject({ resource }: ScaleTarget, { metadata }: KubernetesObject): KubernetesObject {
   const apiVersion = resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
   return { apiVersion, kind: resource.kind, metadata };
 }

@@ -22,12 +22,12 @@ import { haveMembersChanged, havePausesChanged, outdatedLines } from '../live/ou
 import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
-import { etaDocument } from '../output/estimate-words.ts';
+import { etaDocument } from '../output/estimate-text.ts';
 import { writeDocument, writeLines } from '../output/formats.ts';
 import { groupDocument } from '../output/group-document.ts';
+import { infoText } from '../output/group-text.ts';
 import { renderTree } from '../output/group-tree.ts';
-import { infoText } from '../output/group-words.ts';
-import { standstillText } from '../output/standstill.ts';
+import { personNeededText } from '../output/person-needed.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
 export interface StatusOptions extends ConnectionFlags {
@@ -145,7 +145,7 @@ async function conclude(
   if (ending.kind === 'interrupted' || ending.kind === 'quit') stderr.write(`the rollout goes on; look again with ${again}\n`);
   if (ending.kind === 'timeout') {
     const moving = notes.isAgentStopped ? 'nobody acts, since the agent is not running' : 'the rollout goes on';
-    const how = notes.isAgentStopped || standstill === undefined ? moving : standstillText(standstill, live.decision);
+    const how = notes.isAgentStopped || standstill === undefined ? moving : personNeededText(standstill, live.decision);
     stderr.write(`time is up before ${conditionText(condition)}; ${how}${missing === '' ? '' : `. What was missing: ${missing}`}\n`);
   }
   if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);

@@ -1,4 +1,4 @@
-// The verb undo: all members get the template of before, which the group then rolls in its own order, and what is taken back is held.
+// The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent rolls it out in the order of the group.
 import { ApiFailure, isStatus, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
@@ -15,19 +15,19 @@ import type { AskFlags } from '../live/asking.ts';
 import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
 import { applyIntent, deleteIntent, undosOf } from '../live/intents.ts';
 import { notInstalled, rolloutIntents } from '../live/kinds.ts';
-import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
+import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
 import { type Back, type Revision, readRevisions, revisionMeant } from '../live/revisions.ts';
 import { readRuns } from '../live/runs.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
-import { shortRevision } from '../output/group-words.ts';
-import { plural } from '../output/words.ts';
+import { shortRevision } from '../output/group-text.ts';
+import { plural } from '../output/plural.ts';
 
 export interface UndoOptions extends AskFlags, PromptFlags, Back {
   readonly zone?: string;
 }
 
-/** A member that goes back. */
-interface Going {
+/** A member and the revision that it returns to. */
+interface MemberUndo {
   readonly member: Member;
   readonly to: Revision;
 }
@@ -36,79 +36,99 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const target = groupNamed(options.group, cluster);
     const name = nameOf(target);
-    const { live, members, snapshot } = await readMembers(cluster, target);
-    const undos = isUnknown(snapshot.intents)
-      ? []
-      : snapshot.intents.filter(
-          (intent) => intent.action === 'undo' && intent.group === target.group && intent.namespace === target.namespace,
-        );
-    const zone = zoneNamed(live, options.zone);
-    const meant = members.filter((member) => zone === undefined || member.zone === zone);
-    const revisions = await readRevisions(cluster, target.namespace, meant);
-    const { runs } = options.toCommit === undefined ? { runs: [] } : await readRuns(cluster, target);
-    const run = live.from === 'agent' ? live.decision.run : undefined;
-    const going = meant
-      .map((member): Going => ({ member, to: revisionMeant(member, revisions.get(member.zone) ?? [], options, { run, runs, undos }) }))
-      .filter(({ member, to }) => member.view.status.updateRevision !== to.name);
-    if (going.length === 0) {
-      context.stdout.write(`${name} asks for that revision already; nothing was undone\n`);
+    const members = await readMembers(cluster, target);
+    const undos = await chooseUndos(cluster, target, members, options);
+    if (undos.length === 0) {
+      context.stdout.write(`${name} already has that revision as its update revision; nothing was undone\n`);
       return exitCodes.done;
     }
-    for (const { member } of going) {
-      refuseUnguarded(member, `going back with ${name}`);
-      const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
-      const size = { from: replicas, to: replicas };
-      const request = {
-        kind: 'update',
-        namespace,
-        statefulSet,
-        ...size,
-        isTemplateChanged: true,
-        strategy,
-        via: 'patch',
-        dryRun: false,
-      } as const;
-      refuseWhenDenied(judge(snapshot, request), name);
-    }
-    const intent = undoIntent(target, going, options.reason);
+    for (const { member } of undos) refuseDenied(members, member, name);
+    const intent = undoIntent(target, undos, options.reason);
     if (options.dryRun === 'client') {
-      printObjects(context, [intent, ...going.map(restored)]);
+      printObjects(context, [intent, ...undos.map(restoredObject)]);
       return exitCodes.done;
     }
-    const preview = previewText(name, going);
-    if (options.dryRun === undefined) {
-      const isFar = options.toRevision !== undefined || options.toCommit !== undefined;
-      if (!(await (isFar ? isMeantByName(context, options, preview, target.group) : isMeant(context, options, preview))))
-        return exitCodes.refused;
-    }
-    const isDryRun = options.dryRun === 'server';
-    const held = await applyIntent(cluster, intent, isDryRun).catch((error: unknown) => {
-      throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was undone') : error;
-    });
-    // What is gone back to is not held any more, whoever took it back before.
-    for (const undo of isDryRun
-      ? []
-      : await undosOf(
-          cluster,
-          target,
-          going.map(({ member, to }) => ({ zone: member.zone, revision: to.name })),
-        ))
-      await deleteIntent(cluster, undo);
-    const patched = await writeAll(cluster, going, name, options.reason, isDryRun);
-    if (isDryRun) {
-      printObjects(context, [held, ...patched]);
+    const preview = previewText(name, undos);
+    if (options.dryRun === undefined && !(await isConfirmed(context, options, preview, target.group))) return exitCodes.refused;
+    const written = await write(cluster, target, { intent, undos }, options);
+    if (options.dryRun === 'server') {
+      printObjects(context, written);
       return exitCodes.done;
     }
     context.stdout.write(preview);
-    context.stdout.write(gitText(going, name, intent.metadata.name));
+    context.stdout.write(gitText(undos, name, intent.metadata.name));
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });
 }
 
-/** It names the revisions that are taken back: whoever asks for them again is held until it is cancelled. */
-function undoIntent({ namespace, group }: GroupName, going: readonly Going[], reason: string | undefined): KubernetesObject {
-  const undone = going.map(({ member, to }) => ({ zone: member.zone, revision: member.view.status.updateRevision, to: to.name }));
+/** Returns the members of the chosen zones whose update revision differs from the requested one. */
+async function chooseUndos(
+  cluster: Cluster,
+  target: GroupName,
+  { live, members, snapshot }: Members,
+  options: UndoOptions,
+): Promise<readonly MemberUndo[]> {
+  const { intents } = snapshot;
+  const earlier = isUnknown(intents)
+    ? []
+    : intents.filter(({ action, group, namespace }) => action === 'undo' && group === target.group && namespace === target.namespace);
+  const zone = zoneNamed(live, options.zone);
+  const meant = members.filter((member) => zone === undefined || member.zone === zone);
+  const revisions = await readRevisions(cluster, target.namespace, meant);
+  const { runs } = options.toCommit === undefined ? { runs: [] } : await readRuns(cluster, target);
+  const run = live.from === 'agent' ? live.decision.run : undefined;
+  return meant
+    .map((member): MemberUndo => {
+      const to = revisionMeant(member, revisions.get(member.zone) ?? [], options, { run, runs, undos: earlier });
+      return { member, to };
+    })
+    .filter(({ member, to }) => member.view.status.updateRevision !== to.name);
+}
+
+/** @throws Failure if Kubernetes would replace the pods at once, or if policy denies the new template. */
+function refuseDenied({ snapshot }: Members, member: Member, name: string): void {
+  refuseUnguarded(member, `a rollback of ${name}`);
+  const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
+  const size = { from: replicas, to: replicas };
+  const request = {
+    kind: 'update',
+    namespace,
+    statefulSet,
+    ...size,
+    isTemplateChanged: true,
+    strategy,
+    via: 'patch',
+    dryRun: false,
+  } as const;
+  refuseWhenDenied(judge(snapshot, request), name);
+}
+
+function isConfirmed(context: CommandContext, options: UndoOptions, preview: string, group: string): Promise<boolean> {
+  const isChosenByName = options.toRevision !== undefined || options.toCommit !== undefined;
+  return isChosenByName ? isMeantByName(context, options, preview, group) : isMeant(context, options, preview);
+}
+
+/** Writes the intent, then the templates, and returns the written objects. */
+async function write(
+  cluster: Cluster,
+  target: GroupName,
+  { intent, undos }: { readonly intent: KubernetesObject; readonly undos: readonly MemberUndo[] },
+  { reason, dryRun }: UndoOptions,
+): Promise<readonly KubernetesObject[]> {
+  const isDryRun = dryRun === 'server';
+  const written = await applyIntent(cluster, intent, isDryRun).catch((error: unknown) => {
+    throw isStatus(error, 404) ? notInstalled(rolloutIntents, 'nothing was undone') : error;
+  });
+  // An earlier undo of the revision that is requested now would block it.
+  const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
+  for (const undo of isDryRun ? [] : await undosOf(cluster, target, revisions)) await deleteIntent(cluster, undo);
+  return [written, ...(await writeMembers(cluster, undos, { name: nameOf(target), reason, isDryRun }))];
+}
+
+/** Returns the intent that blocks the undone revisions until it is cancelled. */
+function undoIntent({ namespace, group }: GroupName, undos: readonly MemberUndo[], reason: string | undefined): KubernetesObject {
+  const undone = undos.map(({ member, to }) => ({ zone: member.zone, revision: member.view.status.updateRevision, to: to.name }));
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutIntent',
@@ -117,7 +137,7 @@ function undoIntent({ namespace, group }: GroupName, going: readonly Going[], re
   };
 }
 
-function restored({ member: { object }, to }: Going): KubernetesObject {
+function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObject {
   const { name, namespace, uid } = object.metadata;
   return {
     apiVersion: 'apps/v1',
@@ -127,60 +147,58 @@ function restored({ member: { object }, to }: Going): KubernetesObject {
   };
 }
 
-function previewText(name: string, going: readonly Going[]): string {
-  const lines = going.map(({ member: { zone, view }, to }) => {
+function previewText(name: string, undos: readonly MemberUndo[]): string {
+  const lines = undos.map(({ member: { zone, view }, to }) => {
     const short = (revision: string): string => shortRevision(revision, view.name);
     return `  ${zone}: ${short(view.status.updateRevision)} -> ${short(to.name)} (revision ${to.number})\n`;
   });
-  const pods = going.reduce((sum, { member }) => sum + member.view.replicas, 0);
-  return `${name} goes back, of ${plural(pods, 'pod')} those that are not there already, in the order of the group:\n${lines.join('')}`;
+  const pods = undos.reduce((sum, { member }) => sum + member.view.replicas, 0);
+  return `${name} returns to an earlier revision; up to ${plural(pods, 'pod')} are replaced in the order of the group:\n${lines.join('')}`;
 }
 
-/** Git does not know: what it asks for again is held, and nobody should have to find out why. */
-function gitText(going: readonly Going[], name: string, intent: string): string {
-  const commit = going.map(({ member }) => member.view.annotations[changeAnnotations.commit]).find((one) => one !== undefined);
-  const revert = commit === undefined ? '' : `: git revert ${commit}`;
+/** Says that manifests in Git still request the undone revision, which stays blocked. */
+function gitText(undos: readonly MemberUndo[], name: string, intent: string): string {
+  const commit = undos.map(({ member }) => member.view.annotations[changeAnnotations.commit]).find((one) => one !== undefined);
+  const revert = commit === undefined ? '' : `. Run: git revert ${commit}`;
   return [
-    `  manifests in Git still ask for what was taken back${revert}\n`,
-    `  until they ask for something else it is held; to let it pass: kubectl rollout-group cancel ${name} ${intent}\n`,
+    `  manifests in Git still request the undone revision${revert}\n`,
+    `  the agent blocks that revision until Git requests another one. Allow it: kubectl rollout-group cancel ${name} ${intent}\n`,
   ].join('');
 }
 
-async function writeAll(
+async function writeMembers(
   cluster: Cluster,
-  going: readonly Going[],
-  name: string,
-  reason: string | undefined,
-  isDryRun: boolean,
+  undos: readonly MemberUndo[],
+  { name, reason, isDryRun }: { readonly name: string; readonly reason: string | undefined; readonly isDryRun: boolean },
 ): Promise<readonly KubernetesObject[]> {
   const done: KubernetesObject[] = [];
-  for (const one of going) {
+  for (const one of undos) {
     try {
-      done.push(await writeOne(cluster, one, reason, isDryRun));
+      done.push(await writeMember(cluster, one, reason, isDryRun));
     } catch (error) {
       if (isDryRun || done.length === 0 || !(error instanceof ApiFailure || error instanceof TransportFailure)) throw error;
       throw new Failure({
         exitCode: exitCodes.failed,
-        what: `only a part of ${name} goes back: ${done.map((object) => object.metadata.name).join(', ')}`,
+        what: `${name} was undone only in part: ${done.map((object) => object.metadata.name).join(', ')}`,
         why: error.message,
-        todo: 'repeat the command, which is safe: nothing of what was taken back is rolled meanwhile',
+        todo: 'repeat the command. That is safe: the undone revision stays blocked meanwhile',
       });
     }
   }
   return done;
 }
 
-/** Only if its spec is what it was judged by; who wrote its status meanwhile does not matter. */
-function writeOne(
+/** Replaces the template if the spec is unchanged since the judgement. Changes of the status do not matter. */
+function writeMember(
   { env, timeoutMs }: Cluster,
-  { member: { object, view }, to }: Going,
+  { member: { object, view }, to }: MemberUndo,
   reason: string | undefined,
   dryRun: boolean,
 ): Promise<KubernetesObject> {
   const { namespace, name, uid, generation } = view;
   const cause = `undo to revision ${to.number}${reason === undefined ? '' : `: ${reason}`}`.slice(0, 512);
   const pathOf = (key: string): string => `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  // They say where the template came from that goes.
+  // These annotations describe the origin of the undone template.
   const stale = [changeAnnotations.commit, changeAnnotations.planDigest].filter((key) => view.annotations[key] !== undefined);
   const operations: readonly JsonPatchOperation[] = [
     { op: 'test', path: '/metadata/generation', value: generation },

@@ -8,7 +8,7 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { printObjects } from '../live/acting.ts';
 import { isMeant, type PromptFlags } from '../live/confirm.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 import { deleteInstallation } from '../source/cluster/install.ts';
 import { readHeldSets } from '../source/held-partitions.ts';
 import { anyWorkload, type InstallationFlags, readScope, writePolicyErrors } from '../source/installation.ts';

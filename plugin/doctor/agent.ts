@@ -1,7 +1,7 @@
 // Is an agent there, does it work, is it the only one, and may it do what it has to?
 import { isUnknown } from '../../engine/snapshot.ts';
 import { ageText } from '../live/when.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 import type { AgentRight } from './agent-rights.ts';
 import {
   type AccountFact,

@@ -8,7 +8,7 @@ import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 import { type Check, type CheckResult, type Facts, type LedgerFact, orOk, skipped } from './check.ts';
 
 function membersOf({ sets }: Facts, group: GroupDefinition): readonly StatefulSetView[] {

@@ -40,7 +40,7 @@ export interface Asked {
 type IntentSpec = RolloutIntent['spec'];
 
 /** What is to be asked; `text` alone when there is nothing to ask for. */
-interface Request {
+export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
   /** What tells two of one action from each other, beside the group; asked for twice it is one object. */
   readonly key?: string;

@@ -7,7 +7,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { sourceText } from '../output/plan/words.ts';
+import { sourceText } from '../output/plan/plan-text.ts';
 import type { LiveGroup } from './groups.ts';
 import type { Listing } from './listing.ts';
 import { readEvidence, scopeOf } from './read.ts';

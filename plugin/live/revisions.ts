@@ -8,7 +8,7 @@ import type { IntentView } from '../../engine/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { shortRevision } from '../output/group-words.ts';
+import { shortRevision } from '../output/group-text.ts';
 import type { Member } from './members.ts';
 import type { RunRecord } from './runs.ts';
 

@@ -1,7 +1,7 @@
 // Durations and instants of the command line, and how old something is.
 import { durationMs } from '../../policies/duration.ts';
 import { usageFailure } from '../failure.ts';
-import { spanText } from '../output/plan/words.ts';
+import { spanText } from '../output/plan/plan-text.ts';
 
 /** Milliseconds of the value of a flag. @throws Failure when it is no duration. */
 export function durationFlag(flag: string, text: string): number {

@@ -2,7 +2,7 @@
 import type { OutputStream } from '../context.ts';
 import type { AppliedObject } from '../source/cluster/apply.ts';
 import type { BasisChange } from '../source/cluster/basis.ts';
-import { plural } from './words.ts';
+import { plural } from './plural.ts';
 
 export type Shown = Pick<OutputStream, 'paint'>;
 

@@ -2,8 +2,8 @@
 import type { Judgement } from '../../engine/decision.ts';
 import type { GroupEvent } from '../live/events.ts';
 import { ageText, secondText } from '../live/when.ts';
+import { sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { sourceText } from './plan/words.ts';
 
 /** What the engine says of the request now, or why that cannot be told. */
 export type Now = Judgement | { readonly unknown: string };

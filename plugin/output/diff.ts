@@ -5,9 +5,9 @@ import type { PlannedChange } from '../../engine/plan/document.ts';
 import type { Difference, GroupDifference, ObjectDifference, ZonePart } from '../difference.ts';
 import type { GroupSiblings } from '../sibling-difference.ts';
 import { valueText } from './plan/changes.ts';
+import { podsText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { podsText } from './plan/words.ts';
-import { plural } from './words.ts';
+import { plural } from './plural.ts';
 
 /** The text, ending in a line break. */
 export function renderDifference({ groups, objects }: Difference, look: TableLook): string {

@@ -3,7 +3,7 @@ import { explainCode } from '../../policies/findings/codes.ts';
 import type { OutputStream } from '../context.ts';
 import type { CheckResult, Verdict } from '../doctor/check.ts';
 import type { Style } from './colour.ts';
-import { plural } from './words.ts';
+import { plural } from './plural.ts';
 
 interface ChecksLook extends Pick<OutputStream, 'paint'> {
   /** Also says how to mend what is wrong. */

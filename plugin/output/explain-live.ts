@@ -6,10 +6,10 @@ import type { LiveGroup } from '../live/groups.ts';
 import type { Subject } from '../live/subject.ts';
 import { ageText } from '../live/when.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
+import { metricText, podTrouble, shortRevision, troubledPods, unreadZones } from './group-text.ts';
 import { readingText } from './group-tree.ts';
-import { metricText, podTrouble, shortRevision, troubledPods, unreadZones } from './group-words.ts';
+import { shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { shortDigest } from './plan/words.ts';
 
 interface LiveExplanation {
   readonly live: LiveGroup;

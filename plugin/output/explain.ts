@@ -6,11 +6,11 @@ import { isMisplacedForGood } from '../../engine/publish/person.ts';
 import { isLimitOfZero } from '../../engine/rule.ts';
 import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
 import type { Style } from './colour.ts';
-import { goalText, missingText, podsMissing, unreadZones } from './group-words.ts';
+import { goalText, missingText, podsMissing, unreadZones } from './group-text.ts';
+import { factText, passesText, podsText, sourceText, spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph } from './plan/table-layout.ts';
-import { factText, passesText, podsText, sourceText, spanText } from './plan/words.ts';
-import { plural } from './words.ts';
+import { plural } from './plural.ts';
 
 /** A step of a decision just made names its pods; one that was published counts them. */
 type ExplainedStep = Step & { readonly podCount?: number };

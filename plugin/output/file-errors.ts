@@ -3,7 +3,7 @@ import { countFindings, type Finding } from '../../policies/findings/finding.ts'
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { findingBlocks } from './findings/text.ts';
-import { plural } from './words.ts';
+import { plural } from './plural.ts';
 
 /** Prints the findings and what they add up to. */
 export function writeErrors({ stderr }: Pick<CommandContext, 'stderr'>, findings: readonly Finding[]): ExitCode {

@@ -1,10 +1,10 @@
 // Groups as a table, one line each.
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
-import { infoText, partText, phaseStyles, podTotals, waveText } from './group-words.ts';
+import { infoText, partText, phaseStyles, podTotals, waveText } from './group-text.ts';
+import { shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column, type Row } from './plan/table-layout.ts';
-import { shortDigest } from './plan/words.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];

@@ -5,16 +5,16 @@ import { strategyTraits } from '../../policies/strategies.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText } from '../live/when.ts';
-import { changeText } from './change-words.ts';
-import { endText } from './estimate-words.ts';
+import { endText } from './estimate-text.ts';
 import { marks } from './explain.ts';
-import { goalText, metricText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-words.ts';
+import { goalText, metricText, phaseStyles, podTotals, shortRevision, unreadZones, waveText, zoneProgress } from './group-text.ts';
+import { changeText } from './image-change-text.ts';
 import type { ZoneProgress } from './live.ts';
+import { factText, passesText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column, paragraph, type Row, shorten } from './plan/table-layout.ts';
-import { factText, passesText, shortDigest } from './plan/words.ts';
+import { plural } from './plural.ts';
 import { type PodDetail, podRows } from './pod-rows.ts';
-import { plural } from './words.ts';
 
 const columns: readonly Column[] = [
   { title: 'NAME', align: 'left', isFlexible: true },

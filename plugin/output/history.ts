@@ -1,11 +1,11 @@
 // Past rollouts: one line each, or all that one record holds.
 import type { ShownRun } from '../../engine/publish/run-outcome.ts';
 import type { Style } from './colour.ts';
-import { shortRevision } from './group-words.ts';
+import { shortRevision } from './group-text.ts';
+import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { alignRows, type Column, paragraph } from './plan/table-layout.ts';
-import { spanText } from './plan/words.ts';
-import { plural } from './words.ts';
+import { plural } from './plural.ts';
 
 const columns: readonly Column[] = [
   { title: 'RUN', align: 'left' },

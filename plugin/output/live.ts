@@ -1,9 +1,9 @@
 // A rollout as it goes on: one frame for a terminal that can redraw, one line per transition for everything else.
 import type { GroupDecision } from '../../engine/decision.ts';
+import { factText, spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, shorten } from './plan/table-layout.ts';
-import { factText, spanText } from './plan/words.ts';
-import { plural } from './words.ts';
+import { plural } from './plural.ts';
 
 /** The pods of one zone. */
 export interface ZoneProgress {

@@ -2,7 +2,7 @@
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
 import { ageText } from '../live/when.ts';
-import { shortRevision } from './group-words.ts';
+import { shortRevision } from './group-text.ts';
 import type { Row } from './plan/table-layout.ts';
 
 /** How pods that do not move are shown. */

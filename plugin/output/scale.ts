@@ -1,8 +1,8 @@
-// What a change of replicas sets in motion: which zones follow, and what they wait for.
+// The zones that follow a change of replicas, and the conditions that they wait for.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 
-/** One line per zone that takes its number from this one, directly or not; empty when nobody does. */
+/** Returns one line per zone that follows the given zone, directly or indirectly. */
 export function propagationLines(
   definition: GroupDefinition | undefined,
   zone: ZoneDefinition,
@@ -14,7 +14,7 @@ export function propagationLines(
   return [...first, ...followersOf(zones, zone.name).map((follower) => followerLine(follower, from, to))].join('');
 }
 
-/** In the order in which the change reaches them; a circle, which lint refuses, is not followed. */
+/** Returns the followers in the order in which the change reaches them. Stops at a cycle, which lint reports. */
 function followersOf(zones: readonly ZoneDefinition[], leader: string): readonly ZoneDefinition[] {
   const reached = new Set([leader]);
   const found: ZoneDefinition[] = [];
@@ -37,8 +37,8 @@ function followerLine(zone: ZoneDefinition, from: number, to: number): string {
 function delays({ betweenZonesMs, delayed, prepare }: ZoneDefinition, from: number, to: number): readonly string[] {
   if (to >= from) return [];
   return [
-    ...(betweenZonesMs === undefined ? [] : [`not before ${formatDuration(betweenZonesMs)} after the last decrease of another zone`]),
-    ...(delayed === undefined ? [] : [`after its leaving pods have been prepared for ${formatDuration(delayed.afterMs)}`]),
-    ...(prepare === undefined ? [] : ['after its leaving pods have prepared']),
+    ...(betweenZonesMs === undefined ? [] : [`at least ${formatDuration(betweenZonesMs)} after the last scale-down of another zone`]),
+    ...(delayed === undefined ? [] : [`after the pods to be removed have been prepared for ${formatDuration(delayed.afterMs)}`]),
+    ...(prepare === undefined ? [] : ['after the pods to be removed have prepared']),
   ];
 }

@@ -1,10 +1,10 @@
 // The result of simulated runs: what held, how long it took, and the run that tells most, as lanes.
 import type { ShownRun, Simulation } from '../simulation/runs.ts';
+import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph } from './plan/table-layout.ts';
-import { spanText } from './plan/words.ts';
+import { plural } from './plural.ts';
 import { renderLanes } from './timeline.ts';
-import { plural } from './words.ts';
 
 /** The simulation of one group, with the run that is shown. */
 export interface GroupSimulation {

@@ -5,9 +5,9 @@ import type { Estimation } from '../live/estimate.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, secondText } from '../live/when.ts';
-import { changeText } from './change-words.ts';
-import { endText, startingText, zoneEndText } from './estimate-words.ts';
-import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-words.ts';
+import { endText, startingText, zoneEndText } from './estimate-text.ts';
+import { infoText, partText, podTotals, troubledPods, unreadZones, waveText, zoneProgress } from './group-text.ts';
+import { changeText } from './image-change-text.ts';
 import { type Moment, renderFrame } from './live.ts';
 import type { TableLook } from './plan/table.ts';
 

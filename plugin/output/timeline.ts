@@ -1,6 +1,7 @@
 // Lanes of text: one per zone, time to the right, each column marked with the most telling thing that happens in it.
+
+import { spanText } from './plan/plan-text.ts';
 import { shorten } from './plan/table-layout.ts';
-import { spanText } from './plan/words.ts';
 
 export interface LaneSpan {
   readonly lane: string;

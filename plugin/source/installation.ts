@@ -6,7 +6,7 @@ import type { Finding } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings/text.ts';
-import { plural } from '../output/words.ts';
+import { plural } from '../output/plural.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { readInputs } from './input.ts';
 

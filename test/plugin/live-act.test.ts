@@ -38,7 +38,7 @@ describe('pause', () => {
     expect(writes[0]?.body).toMatchObject({
       spec: { group: 'ingester', action: 'pause', zone: 'c', reason: 'read latency' },
     });
-    expect(stdout).toMatch(/^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}nothing new starts\n$/);
+    expect(stdout).toMatch(/^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod is replaced\n$/);
   });
 
   it('holds the group from then on, as explain says', async () => {
@@ -87,20 +87,20 @@ describe('resume', () => {
       expect.objectContaining({ preconditions: { uid: expect.any(String), resourceVersion: expect.any(String) } }),
     ]);
     expect(objects.filter(({ kind }) => kind === 'RolloutIntent')).toEqual([]);
-    expect((await act('resume ingester')).stdout).toBe('mimir/ingester was not paused by anybody\n');
+    expect((await act('resume ingester')).stdout).toBe('mimir/ingester is not paused by a request\n');
   });
 
   it('does not lift the pause of the whole group for one zone, and says so', async () => {
     const { stdout, writes } = await act('resume ingester --zone c', { extra: [pauseOf()] });
     expect(writes).toEqual([]);
-    expect(stdout).toContain('the whole group is still paused: kubectl rollout-group resume mimir/ingester');
+    expect(stdout).toContain('the whole group is still paused. Run: kubectl rollout-group resume mimir/ingester');
   });
 });
 
 describe('restart', () => {
   it('changes one annotation of every template, if the object is still what it was, and records why', async () => {
     const { status, stdout, writes } = await act('restart ingester --reason certificates');
-    expect([status, stdout]).toEqual([0, '6 pods of mimir/ingester will be replaced, in the order of the group\n']);
+    expect([status, stdout]).toEqual([0, '6 pods of mimir/ingester will be replaced in the order of the group\n']);
     const patches = writes.filter(({ method }) => method === 'PATCH');
     expect(patches.map(({ path }) => path.split('/').at(-1))).toEqual(['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c']);
     for (const { body } of patches) {
@@ -157,8 +157,8 @@ describe('restart', () => {
     const { status, stdout, stderr, writes } = await act('restart ingester', { options: { forbiddenWrites: ['ingester-zone-b'] } });
     expect([status, stdout]).toEqual([11, '']);
     expect(writes.map(({ path }) => path.split('/').at(-1))).toEqual(['ingester-zone-a', 'ingester-zone-b']);
-    expect(stderr).toContain('error: only a part of mimir/ingester was restarted: anna may not patch statefulsets in namespace mimir');
-    expect(stderr).toContain('why: ingester-zone-a has its new template already; then: ');
+    expect(stderr).toContain('error: mimir/ingester was restarted only in part: anna may not patch statefulsets in namespace mimir');
+    expect(stderr).toContain('why: ingester-zone-a already has its new template; then: ');
     expect(stderr).toContain('then repeat the command, which is safe');
     const first = await act('restart ingester', { options: { forbiddenWrites: ['ingester-zone-a'] } });
     expect(first.stderr).not.toContain('only a part');
@@ -176,14 +176,14 @@ describe('scale', () => {
         body: { spec: { replicas: 4 }, metadata: { uid: 'uid-ingester-zone-a', resourceVersion: expect.any(String) } },
       },
     ]);
-    expect(stdout).toBe('statefulset/ingester-zone-a of mimir/ingester from 2 to 4: done\n  zone b follows a\n  zone c follows b\n');
+    expect(stdout).toBe('scaled statefulset/ingester-zone-a of mimir/ingester from 2 to 4\n  zone b follows a\n  zone c follows b\n');
   });
 
   it('does nothing for the number that is there', async () => {
     expect(await act('scale ingester --to 2')).toMatchObject({
       status: 0,
       writes: [],
-      stdout: 'statefulset/ingester-zone-a of mimir/ingester has 2 replicas already\n',
+      stdout: 'statefulset/ingester-zone-a of mimir/ingester already has 2 replicas\n',
     });
   });
 

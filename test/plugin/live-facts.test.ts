@@ -3,7 +3,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { rolesIn } from '../../plugin/live/facts.ts';
 import { imageChanges } from '../../plugin/live/image-change.ts';
 import type { Listing } from '../../plugin/live/listing.ts';
-import { changeText } from '../../plugin/output/change-words.ts';
+import { changeText } from '../../plugin/output/image-change-text.ts';
 import { renderStatus } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { type FakeObject, fakeApiServer } from './api-server.ts';

@@ -3,7 +3,7 @@ import type { Estimate } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { rolesIn } from '../../plugin/live/facts.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
-import { endText, etaDocument, startingText } from '../../plugin/output/estimate-words.ts';
+import { endText, etaDocument, startingText } from '../../plugin/output/estimate-text.ts';
 import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
 import { renderGroups } from '../../plugin/output/get.ts';
 import { renderTree } from '../../plugin/output/group-tree.ts';

@@ -4,7 +4,7 @@ import { unyieldingRules } from '../../policies/rollout/rules-without-exception.
 import type { FakeObject } from './api-server.ts';
 import { rolling } from './live-kit.ts';
 import { adoptedObjects } from './live-objects.ts';
-import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-words-kit.ts';
+import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
 
 describe('undo', () => {
   const patches = ({ kept }: Acted): readonly unknown[] =>
@@ -28,7 +28,7 @@ describe('undo', () => {
       { op: 'add', path: '/metadata/annotations/kubernetes.io~1change-cause', value: 'undo to revision 2: memory leak' },
     ]);
     expect(acted.stdout).toContain('  a: rev-2 -> rev-1 (revision 2)\n');
-    expect(acted.stdout).toContain('manifests in Git still ask for what was taken back');
+    expect(acted.stdout).toContain('manifests in Git still request the undone revision');
   });
 
   it('says what to revert in Git where the commit is known', async () => {
@@ -79,7 +79,7 @@ describe('undo', () => {
     });
     const back = { ...over, run: { ...runOf(over), previous: { a: 'rev-3', b: 'rev-3', c: 'rev-3' } } };
     const done = await act('undo ingester', { decision: back, extra: [...history, standing('rev-3')] });
-    expect([done.status, done.kept, done.stdout]).toEqual([0, [], 'mimir/ingester asks for that revision already; nothing was undone\n']);
+    expect([done.status, done.kept, done.stdout]).toEqual([0, [], 'mimir/ingester already has that revision as its update revision; nothing was undone\n']);
     const begun = await act('undo ingester', { decision: back, extra: [...history, standing('rev-2')] });
     expect(asked(begun)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
   });
@@ -206,7 +206,7 @@ describe('protect and cancel', () => {
 
   it('cancel takes back what is named, of this group alone', async () => {
     const acted = await act('cancel ingester protect.ingester', { extra: [protection] });
-    expect([acted.status, acted.stdout]).toEqual([0, 'mimir/ingester: protect.ingester was taken back\n']);
+    expect([acted.status, acted.stdout]).toEqual([0, 'mimir/ingester: protect.ingester cancelled\n']);
     expect(acted.objects.some(({ kind }) => kind === 'RolloutIntent')).toBe(false);
     const other = { ...protection, spec: { ...Object(protection['spec']), group: 'querier' } };
     const foreign = await act('cancel ingester protect.ingester', { extra: [other] });
@@ -223,7 +223,7 @@ describe('protect and cancel', () => {
     expect([nothing.status, nothing.kept, nothing.stdout]).toEqual([
       0,
       [],
-      'mimir/ingester is not about to shrink; nothing was cancelled\n',
+      'mimir/ingester has no pending scale-down; nothing was cancelled\n',
     ]);
   });
 });

@@ -153,7 +153,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     const before = await images();
     await write(eve, 'forged-promote', { action: 'promote', runId: id, wave: 'canary', requestedBy: forged });
     await write(eve, 'forged-approve', { action: 'approve', runId: id, wave: 'rest', requestedBy: forged });
-    for (const verb of ['pinned', 'approve --wave rest']) {
+    for (const verb of ['promote', 'approve --wave rest']) {
       const { status, stderr } = await anna.run([...verb.split(' ').slice(0, 1), 'ingester', ...verb.split(' ').slice(1)]);
       expect([verb, status]).toEqual([verb, 5]);
       expect(stderr).toContain('no webhook writes down who asks');
@@ -176,7 +176,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     const id = runId(asking);
     const before = await images();
     const refused = await eve.run(['approve', 'ingester']);
-    expect([refused.status, refused.stderr]).toEqual([5, expect.stringContaining('it takes somebody of oncall')]);
+    expect([refused.status, refused.stderr]).toEqual([5, expect.stringContaining('an approver must belong to oncall')]);
     await write(eve, 'stranger', { action: 'approve', runId: id, wave: 'rest' });
     const body = await write(eve, 'forged', { action: 'approve', runId: id, wave: 'rest', requestedBy: forged });
     expect(body.spec?.requestedBy?.user).toBe('eve');
@@ -245,20 +245,20 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await group.setImage('example.com/server:3');
     await untilHeld('soak');
     expect(await ok(eve, 'abort', 'ingester', '--reason', 'bad WAL replay')).toContain(
-      'aborted in wave canary by eve (bad WAL replay): 1 pod new, 5 old',
+      'aborted in wave canary by eve (bad WAL replay): 1 of 6 pods updated',
     );
     const { run } = await until('failed', ({ phase }) => phase === 'Failed');
     const status = await anna.run(['status', 'ingester', '--timeout', '30s']);
     expect([status.status, status.stdout]).toEqual([6, expect.stringContaining('aborted by eve (bad WAL replay)')]);
     expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/aborted by eve \(bad WAL replay\)/);
-    expect(await ok(eve, 'abort', 'ingester')).toContain('has ended already');
+    expect(await ok(eve, 'abort', 'ingester')).toContain('has already ended');
     await ok(anna, 'retry', 'ingester');
     expect((await untilHeld('soak')).run).toMatchObject({ id: run?.id, outcome: 'running' });
   });
 
   it('an undo goes back with the whole group, and holds what manifests ask for again', async () => {
     expect(await ok(eve, 'undo', 'ingester', '--yes', '--reason', 'memory leak')).toContain(
-      'manifests in Git still ask for what was taken back',
+      'manifests in Git still request the undone revision',
     );
     await ok(anna, 'status', 'ingester', '--timeout', '90s');
     expect(await images()).toBe('222222');
@@ -275,7 +275,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   });
 
   it('a protected pod stays, and what was asked is taken back by its name', async () => {
-    await ok(anna, 'pinned', 'ingester', '--yes');
+    await ok(anna, 'promote', 'ingester', '--yes');
     await ok(anna, 'protect', 'ingester', '--pod', 'ingester-zone-a-0', '--pod', 'ingester-zone-a-1', '--for', '1h');
     await ok(anna, 'approve', 'ingester', '--wave', 'rest');
     await untilHeld('protected');
@@ -283,7 +283,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
       readonly items: readonly KubernetesObject[];
     };
     const name = items.find((item) => item.metadata.name.startsWith('protect.'))?.metadata.name ?? '';
-    expect(await ok(anna, 'cancel', 'ingester', name)).toBe(`mimir/ingester: ${name} was taken back\n`);
+    expect(await ok(anna, 'cancel', 'ingester', name)).toBe(`mimir/ingester: ${name} cancelled\n`);
     await ok(anna, 'status', 'ingester', '--timeout', '90s');
     expect(await images()).toBe('444444');
   });

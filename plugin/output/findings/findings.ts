@@ -2,7 +2,7 @@
 import { countFindings, type Finding } from '../../../policies/findings/finding.ts';
 import type { OutputStream } from '../../context.ts';
 import type { ExitCode } from '../../exit-code.ts';
-import { plural } from '../words.ts';
+import { plural } from '../plural.ts';
 
 export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'github' | 'markdown';
 

@@ -1,6 +1,6 @@
 // Findings as workflow commands of GitHub Actions, which show them beside the changed lines.
 import type { Finding } from '../../../policies/findings/finding.ts';
-import { sourceText } from '../plan/words.ts';
+import { sourceText } from '../plan/plan-text.ts';
 import { repositoryPath } from '../source-uri.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 

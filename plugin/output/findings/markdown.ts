@@ -1,7 +1,7 @@
 // Findings for a pull-request comment: the sum first, the most serious ones on top, short enough to be read.
 import { type Finding, placeText, type Severity } from '../../../policies/findings/finding.ts';
 import { codeSpan, tableCell } from '../markdown.ts';
-import { sourceText } from '../plan/words.ts';
+import { sourceText } from '../plan/plan-text.ts';
 import { type FindingsReport, summarySentence } from './findings.ts';
 
 /** More rows than this are counted, not shown: a comment that long is not read, and forges cut it. */

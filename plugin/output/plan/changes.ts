@@ -1,6 +1,6 @@
 // How the changes of a plan read: a short name for the field, what was and what will be, and what follows.
 import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
-import { plural } from '../words.ts';
+import { plural } from '../plural.ts';
 
 interface ChangeLine {
   readonly field: string;

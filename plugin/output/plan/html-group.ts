@@ -4,7 +4,7 @@ import type { GroupPlan } from '../../../engine/plan/document.ts';
 import { changeLines } from './changes.ts';
 import { type Html, html, htmlTable, nothing } from './html-text.ts';
 import { timelineSvg } from './html-timeline.ts';
-import * as words from './words.ts';
+import * as words from './plan-text.ts';
 
 interface GroupPlace {
   /** Anchor of the group, unique in the page. */

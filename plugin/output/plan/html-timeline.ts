@@ -1,9 +1,9 @@
 // The timeline of a group as SVG: zones as rows, time to the right, waves as bands, p50 as bars and p90 as their shade.
 import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
-import { plural } from '../words.ts';
+import { plural } from '../plural.ts';
 import { type Html, html, nothing } from './html-text.ts';
+import * as words from './plan-text.ts';
 import { shorten } from './table-layout.ts';
-import * as words from './words.ts';
 
 const left = 132;
 const right = 980;

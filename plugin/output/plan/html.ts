@@ -5,7 +5,7 @@ import { groupHtml } from './html-group.ts';
 import { planStyle } from './html-style.ts';
 import { type Html, html, htmlTable, nothing } from './html-text.ts';
 import { timelineLegend, timelinePatterns } from './html-timeline.ts';
-import * as words from './words.ts';
+import * as words from './plan-text.ts';
 
 /** With more groups than this, only those that need attention are unfolded. */
 const mostUnfolded = 6;

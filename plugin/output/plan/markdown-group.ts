@@ -1,10 +1,10 @@
 // One group of a plan in Markdown: its steps as a table, and folded away its changes, zones, risks and the rules that were asked.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan } from '../../../engine/plan/document.ts';
-import { plural } from '../words.ts';
+import { plural } from '../plural.ts';
 import { changeLines } from './changes.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from './markdown-text.ts';
-import * as words from './words.ts';
+import * as words from './plan-text.ts';
 
 const longestText = 300;
 

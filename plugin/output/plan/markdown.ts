@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { canonicalJson } from '../../../engine/hash.ts';
 import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
-import { plural } from '../words.ts';
+import { plural } from '../plural.ts';
 import { fitSections, type Section } from './markdown-budget.ts';
 import { groupForms } from './markdown-group.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from './markdown-text.ts';
-import * as words from './words.ts';
+import * as words from './plan-text.ts';
 
 /** GitHub takes 65,536 characters, the least of the large forges; 1,000 are spared for what a bot adds. Counted in UTF-16 units. */
 export const commentBudget = 65_536 - 1_000;

@@ -4,8 +4,8 @@ import type { GroupPlan, Plan, PlannedStep } from '../../../engine/plan/document
 import type { Paint } from '../colour.ts';
 import type { Glyphs } from '../terminal.ts';
 import { changeLines } from './changes.ts';
+import * as words from './plan-text.ts';
 import { alignRows, type Column, paragraph, type Row } from './table-layout.ts';
-import * as words from './words.ts';
 
 /** What the reader's terminal can show. */
 export interface TableLook {

@@ -2,7 +2,7 @@
 import type { CaseResult, RuleCoverage } from '../../../engine/policy-test/policy-test.ts';
 import type { OutputStream } from '../../context.ts';
 import type { ExitCode } from '../../exit-code.ts';
-import { plural } from '../words.ts';
+import { plural } from '../plural.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { factsOf } from '../../../agent/published/event-facts.ts';
 import { type Held, personNeeded } from '../../../engine/publish/person.ts';
 import { groupStatus } from '../../../engine/publish/status.ts';
-import { misplacedAfter, misplacedTurn } from '../../plugin/standstill-kit.ts';
+import { misplacedAfter, misplacedTurn } from '../../plugin/person-needed-kit.ts';
 
 const wait = (rule: string, more: Partial<Held['waits'][number]> = {}): Held['waits'][number] => ({
   rule,

@@ -4,8 +4,8 @@ import { formatDuration } from '../../policies/duration.ts';
 import { ageText } from '../live/when.ts';
 import type { Style } from './colour.ts';
 import type { ZoneProgress } from './live.ts';
-import { factText } from './plan/words.ts';
-import { plural } from './words.ts';
+import { factText } from './plan/plan-text.ts';
+import { plural } from './plural.ts';
 
 /** Names of the zones whose StatefulSet or pods could not be read: nothing that is counted of them counts. */
 export function unreadZones({

@@ -8,7 +8,7 @@ import { isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { isPartitionAwaited } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
-import { plural } from '../words.ts';
+import { plural } from '../plural.ts';
 
 /** A length of time in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` when nobody can know it. */
 export function spanText(seconds: number | undefined): string {

@@ -5,7 +5,7 @@ import { type FakeObject, fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { definition, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects } from './live-objects.ts';
-import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-words-kit.ts';
+import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
 
 describe('approve', () => {
   it('says yes to what waits, for the run under way alone, as the person that the API server knows', async () => {
@@ -23,7 +23,7 @@ describe('approve', () => {
       },
     ]);
     expect(acted.stdout).toMatch(
-      /^mimir\/ingester: wave rest approved by anna until .* UTC \(canary is fine\)\n {2}counts for run 4f1c9a02 and these waves as defined now; 2 different people must approve\n$/,
+      /^mimir\/ingester: wave rest approved by anna until .* UTC \(canary is fine\)\n {2}valid for run 4f1c9a02 and while the waves are unchanged; 2 different people must approve\n$/,
     );
   });
 
@@ -43,7 +43,7 @@ describe('approve', () => {
   it('is refused to a person of none of the groups', async () => {
     const acted = await act('approve ingester', { options: { stamp: { user: 'eve', groups: ['dev'] } } });
     expect([acted.status, acted.kept]).toEqual([5, []]);
-    expect(acted.stderr).toContain('it takes somebody of oncall, and the API server says dev');
+    expect(acted.stderr).toContain('an approver must belong to oncall; the API server reports dev');
   });
 
   it('is refused without an agent, since only that knows the run', async () => {
@@ -86,7 +86,7 @@ describe('approve', () => {
       },
     ]);
     const endless = await act('approve ingester --rule safety/drained', { decision: waiting, extra: [policy] });
-    expect([endless.status, endless.kept, endless.stderr]).toEqual([3, [], expect.stringContaining('say until when: --for 1h')]);
+    expect([endless.status, endless.kept, endless.stderr]).toEqual([3, [], expect.stringContaining('add --for 1h')]);
   });
 
   it('names what the agent asks for, whatever stands written meanwhile; and what stands written where it does not ask yet', async () => {
@@ -117,7 +117,7 @@ describe('reject', () => {
     expect(asked(acted)).toEqual([
       { group: 'ingester', action: 'reject', runId: '4f1c9a02', wave: 'rest', reason: 'errors in the canary' },
     ]);
-    expect(acted.stdout).toContain('wave rest rejected by anna (errors in the canary)\n  nothing of it begins in run 4f1c9a02');
+    expect(acted.stdout).toContain('wave rest rejected by anna (errors in the canary)\n  wave rest stays blocked in run 4f1c9a02');
   });
 });
 
@@ -126,8 +126,8 @@ describe('promote', () => {
     const canary = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
     const acted = await act('promote ingester', { decision: canary });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary' }]);
-    expect(acted.stdout).toContain('wave canary promoted by anna, which passes over a soak of 30m and gate errors');
-    expect(acted.stdout).toContain('approvals hold as before');
+    expect(acted.stdout).toContain('wave canary promoted by anna, skips a soak of 30m and gate errors');
+    expect(acted.stdout).toContain('approvals still apply');
   });
 
   it('takes one gate, or all waves by the name of the group', async () => {
@@ -161,20 +161,20 @@ describe('abort and retry', () => {
   it('abort ends the run under way, and says what stays and where it goes from there', async () => {
     const acted = await act('abort ingester --reason "bad WAL replay"', { decision: rolling });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', reason: 'bad WAL replay' }]);
-    expect(acted.stdout).toMatch(/^mimir\/ingester aborted in wave rest by anna \(bad WAL replay\): \d+ pods new, \d+ old\n/);
-    expect(acted.stdout).toContain('kubectl rollout-group undo mimir/ingester   on: kubectl rollout-group retry mimir/ingester');
+    expect(acted.stdout).toMatch(/^mimir\/ingester aborted in wave rest by anna \(bad WAL replay\): \d+ of \d+ pods updated\n/);
+    expect(acted.stdout).toContain('Roll back: kubectl rollout-group undo mimir/ingester\n  Continue: kubectl rollout-group retry mimir/ingester');
   });
 
   it('abort holds where nobody vouches for who asked, and says so', async () => {
     const acted = await act('abort ingester', { decision: rolling, options: {} });
     expect([acted.status, asked(acted).length]).toEqual([0, 1]);
-    expect(acted.stdout).toContain('held until the intent is taken back');
+    expect(acted.stdout).toContain('stays paused until the request is deleted');
   });
 
   it.each([
-    ['abort ingester', over, 'does not roll; nothing was aborted'],
-    ['abort ingester', failed, 'has ended already: no pod became available for 5m'],
-    ['retry ingester', rolling, 'has no run that failed'],
+    ['abort ingester', over, 'no run is in progress; nothing was aborted'],
+    ['abort ingester', failed, 'has already ended: no pod became available for 5m'],
+    ['retry ingester', rolling, 'has no failed run'],
   ])('%s is nothing where there is nothing to do', async (line, decision, text) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([0, []]);

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { todoOf } from '../../plugin/output/explain.ts';
-import { passesText } from '../../plugin/output/plan/words.ts';
+import { passesText } from '../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
 import { type FakeApiServer, type FakeObject, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
-import { misplacedAfter } from './standstill-kit.ts';
+import { misplacedAfter } from './person-needed-kit.ts';
 
 const pause = {
   apiVersion: 'rollout-group.dev/v1alpha1',
@@ -60,10 +60,10 @@ describe('pods that came back without their revision', () => {
 
 describe('the end of the time that status was given', () => {
   it.each([
-    ['paused', [now(paused), pause], 8, 'mimir/ingester is paused, and goes on when somebody resumes it. '],
+    ['paused', [now(paused), pause], 8, 'mimir/ingester is paused until it is resumed. '],
     ['waiting for an approval', [now(waiting)], 8, 'mimir/ingester waits for an approval. '],
-    ['misplaced', [now(misplacedAfter(2))], 8, 'pods came back without their revision, and it needs a person. '],
-    ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester does not go on: policy refuses the next step. '],
+    ['misplaced', [now(misplacedAfter(2))], 8, 'pods restarted with the wrong revision. '],
+    ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: a rule denies the next step. '],
     ['rolling', [now(rolling)], 7, 'the rollout goes on. '],
   ] as const)('says why a group stands still, or that it goes on: %s', async (_, objects, status, text) => {
     const ended = await ask(objects, 'status ingester --timeout 50ms');

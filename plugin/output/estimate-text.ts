@@ -3,8 +3,8 @@ import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { ageText } from '../live/when.ts';
-import { spanText } from './plan/words.ts';
-import { plural } from './words.ts';
+import { spanText } from './plan/plan-text.ts';
+import { plural } from './plural.ts';
 
 /** `in about 21m to 46m, plus 1 approval; pods took 1m3s to start (measured on 7) and 25s to stop`, or why that cannot be told. */
 export function endText(estimate: Known<Estimate>, nowMs: number): string {
