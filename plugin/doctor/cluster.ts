@@ -1,8 +1,8 @@
 // Kinds, clocks and the version of Kubernetes: what surrounds the groups.
 
 import { isUnknown } from '../../engine/snapshot.ts';
-import { spanText } from '../output/plan/plan-text.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { spanText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/plural.ts';
 import { type Check, type CheckResult, orOk, skipped } from './check.ts';
 

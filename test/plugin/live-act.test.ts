@@ -159,7 +159,7 @@ describe('restart', () => {
     expect(writes.map(({ path }) => path.split('/').at(-1))).toEqual(['ingester-zone-a', 'ingester-zone-b']);
     expect(stderr).toContain('error: mimir/ingester was restarted only in part: anna may not patch statefulsets in namespace mimir');
     expect(stderr).toContain('why: ingester-zone-a already has its new template; then: ');
-    expect(stderr).toContain('then repeat the command, which is safe');
+    expect(stderr).toContain('then repeat the command. That is safe');
     const first = await act('restart ingester', { options: { forbiddenWrites: ['ingester-zone-a'] } });
     expect(first.stderr).not.toContain('only a part');
   });

@@ -162,7 +162,9 @@ describe('abort and retry', () => {
     const acted = await act('abort ingester --reason "bad WAL replay"', { decision: rolling });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', reason: 'bad WAL replay' }]);
     expect(acted.stdout).toMatch(/^mimir\/ingester aborted in wave rest by anna \(bad WAL replay\): \d+ of \d+ pods updated\n/);
-    expect(acted.stdout).toContain('Roll back: kubectl rollout-group undo mimir/ingester\n  Continue: kubectl rollout-group retry mimir/ingester');
+    expect(acted.stdout).toContain(
+      'Roll back: kubectl rollout-group undo mimir/ingester\n  Continue: kubectl rollout-group retry mimir/ingester',
+    );
   });
 
   it('abort holds where nobody vouches for who asked, and says so', async () => {

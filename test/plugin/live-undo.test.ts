@@ -79,7 +79,11 @@ describe('undo', () => {
     });
     const back = { ...over, run: { ...runOf(over), previous: { a: 'rev-3', b: 'rev-3', c: 'rev-3' } } };
     const done = await act('undo ingester', { decision: back, extra: [...history, standing('rev-3')] });
-    expect([done.status, done.kept, done.stdout]).toEqual([0, [], 'mimir/ingester already has that revision as its update revision; nothing was undone\n']);
+    expect([done.status, done.kept, done.stdout]).toEqual([
+      0,
+      [],
+      'mimir/ingester already has that revision as its update revision; nothing was undone\n',
+    ]);
     const begun = await act('undo ingester', { decision: back, extra: [...history, standing('rev-2')] });
     expect(asked(begun)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
   });
