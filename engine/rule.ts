@@ -1,17 +1,15 @@
-// What a rule is, and the five ways in which it answers.
+// A rule, its results, which results block a step, and which result leads when several block.
 import type { Source } from '../policies/definition.ts';
 import type { RuleOutcome, RuleResult } from './decision.ts';
 
-/** One question about one step. A rule is pure: the same question has the same answer. */
+/** One question about one step. A rule is pure: the same question has the same answer. Its title is in `rules/catalog.ts`. */
 export interface Rule<Question> {
-  /** kebab-case; what people see and name in exceptions. */
+  /** kebab-case; messages show it and exceptions name it. */
   readonly id: string;
-  /** What the rule holds, in a few words, for the list of rules. */
-  readonly title: string;
   readonly evaluate: (question: Question) => RuleResult;
 }
 
-/** The optional parts of a result; undefined ones are left out of it. */
+/** The optional parts of a result; `result` drops the undefined ones. */
 interface ResultDetails {
   readonly limit?: string | undefined;
   readonly source?: Source | undefined;
@@ -19,7 +17,7 @@ interface ResultDetails {
   readonly digest?: string | undefined;
 }
 
-/** A result with only those details that are there. */
+/** Builds a result without undefined details. */
 export function result(rule: string, outcome: RuleOutcome, fact: string, details: ResultDetails = {}): RuleResult {
   return {
     rule,
@@ -32,23 +30,74 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
   };
 }
 
-/** Whether a result keeps a step from being taken now. */
-export function blocks(answer: RuleResult): boolean {
-  return answer.outcome === 'wait' || answer.outcome === 'no' || answer.outcome === 'unknown';
+/** Reports whether a result stops its step now. */
+export function blocks({ outcome }: RuleResult): boolean {
+  return outcome === 'wait' || outcome === 'no' || outcome === 'unknown';
 }
 
-/** Whether a budget holds because its limit is nothing, which neither time nor progress changes. */
+/** The outcomes, the most lasting first: a person ends `no`, a successful read ends `unknown`, time or progress ends `wait`. */
+const precedence: readonly RuleOutcome[] = ['no', 'unknown', 'wait', 'ok', 'skip'];
+
+/**
+ * Compares two results for `sort`: the more lasting outcome first. Of two equal outcomes `prepare-downscale` comes last, because no pod is asked
+ * to prepare while another rule blocks. Other results keep their order.
+ */
+export function byPrecedence(a: RuleResult, b: RuleResult): number {
+  const byOutcome = precedence.indexOf(a.outcome) - precedence.indexOf(b.outcome);
+  return byOutcome || Number(isPreparation(a)) - Number(isPreparation(b));
+}
+
+/** Reports whether the result is about asking pods to prepare for their removal. */
+export function isPreparation({ rule }: RuleResult): boolean {
+  return rule === 'prepare-downscale';
+}
+
+/** Returns the results that block, in the order in which every output names them. */
+export function blockingResults(results: readonly RuleResult[]): readonly RuleResult[] {
+  return results.filter(blocks).sort(byPrecedence);
+}
+
+/** Returns the blocking result that every output names first; undefined when no result blocks. */
+export function leadingResult<Result extends RuleResult>(results: readonly Result[]): Result | undefined {
+  return results.filter(blocks).sort(byPrecedence)[0];
+}
+
+/** The parts of a denial, in the order in which a sentence has them. Only the last two may be empty. */
+interface DenialParts {
+  readonly rule: string;
+  readonly fact: string;
+  readonly limit: string;
+  readonly retry: string;
+}
+
+/** Returns the parts of a denial, each with its punctuation, so that a short message can drop some. */
+export function denialParts({ rule, fact, limit, earliestMs }: RuleResult): DenialParts {
+  return {
+    rule: ` is denied by ${rule}: `,
+    fact,
+    limit: limit === undefined ? '' : ` (limit: ${limit})`,
+    retry: earliestMs === undefined ? '' : `; retry after ${new Date(earliestMs).toISOString()}`,
+  };
+}
+
+/** Returns a denial as one sentence: request, rule, fact, limit and the earliest retry. `what` is such as `eviction of pod/x in namespace y`. */
+export function denialText(what: string, leading: RuleResult): string {
+  const { rule, fact, limit, retry } = denialParts(leading);
+  return `${what}${rule}${fact}${limit}${retry}`;
+}
+
+/** Reports whether a budget of 0 blocks the step, which neither time nor progress ends. */
 export function isLimitOfZero({ rule, outcome, limit }: RuleResult): boolean {
   return outcome === 'no' && limit === '0' && (rule === 'zone-budget' || rule === 'eviction-budget');
 }
 
-/** The outcome of a step whose rules answered like this: one `no` blocks it, anything else that holds makes it wait. */
+/** Returns the outcome of a step: `blocked` when a result is `no`, `wait` when another one blocks, otherwise `act`. */
 export function stepOutcome(results: readonly RuleResult[]): 'act' | 'wait' | 'blocked' {
-  if (results.some((answer) => answer.outcome === 'no')) return 'blocked';
+  if (results.some(({ outcome }) => outcome === 'no')) return 'blocked';
   return results.some(blocks) ? 'wait' : 'act';
 }
 
-/** The earliest of the given instants; undefined when there is none. */
+/** Returns the earliest of the given instants in milliseconds; undefined when there is none. */
 export function earliest(instants: readonly (number | undefined)[]): number | undefined {
   let first: number | undefined;
   for (const instant of instants) if (instant !== undefined && (first === undefined || instant < first)) first = instant;

@@ -5,7 +5,8 @@ import { createObject } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { hashText } from '../../engine/hash.ts';
 import { encodeRequest } from '../../engine/judge/request-document.ts';
-import { reasonOf } from '../../engine/publish/reason.ts';
+import { leadingResult } from '../../engine/rule.ts';
+import { reasonOf } from '../../engine/rules/catalog.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
@@ -71,7 +72,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
         if (toldMs.size <= mostRemembered) break;
         toldMs.delete(oldest);
       }
-      waiting.push(eventOf(judgement, subject, { nowMs: env.clock.nowMs(), identity: config.identity }));
+      waiting.push(denialEvent(judgement, subject, { nowMs: env.clock.nowMs(), identity: config.identity }));
       writing ??= writeAll();
     },
     settled: async () => {
@@ -80,14 +81,13 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
   };
 }
 
-/** The name follows from the decision and the ten minutes in which it was made, so that several processes write it once. */
-function eventOf(
+/** Returns the Event of a denial. Its name follows from the decision and its ten minutes, so several processes write one Event. */
+export function denialEvent(
   { message, decisionId, results, request }: Judgement,
   { namespace, statefulSet, uid }: DeniedSubject,
   { nowMs, identity }: { readonly nowMs: number; readonly identity: string },
 ): KubernetesObject {
-  const refused =
-    results.find(({ outcome }) => outcome === 'no') ?? results.find(({ outcome }) => outcome === 'wait' || outcome === 'unknown');
+  const leading = leadingResult(results);
   const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}`)}`;
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
   const asked = encodeRequest(request);
@@ -99,7 +99,7 @@ function eventOf(
     eventTime: new Date(nowMs).toISOString().replace('Z', '000Z'),
     regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: statefulSet, ...(uid === undefined ? {} : { uid }) },
     type: 'Warning',
-    reason: reasonOf(refused?.rule ?? 'denied').slice(0, 128),
+    reason: leading === undefined ? 'Denied' : reasonOf(leading.rule).slice(0, 128),
     action: 'Deny',
     note: `${message.slice(0, longestNote - explain.length)}${explain}`,
     reportingController: 'rollout-group.dev/webhook',

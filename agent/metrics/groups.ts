@@ -1,7 +1,7 @@
 // What the metrics know of groups between two scrapes: the last decision of each, and what was counted since the process started.
 import { unavailableLimit } from '../../engine/amount.ts';
 import type { GroupDecision, Phase, RuleResult } from '../../engine/decision.ts';
-import { reasonOf } from '../../engine/publish/reason.ts';
+import { reasonOf } from '../../engine/rules/catalog.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { TurnReport } from '../report.ts';
 import type { ownMetrics } from './catalog.ts';

@@ -33,7 +33,7 @@ const events: readonly (readonly [string, string, string])[] = [
   ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],
   ['LeaseLost', 'Warning', 'on the Lease: this process may not act any more'],
   ['PolicyInvalid', 'Warning', 'on the Lease: an error in the definitions, with its code'],
-  ['NoDownscale', 'Warning', 'on the StatefulSet: a webhook has refused something by this rule, or by another one under its name'],
+  ['DownscaleForbidden', 'Warning', 'on the StatefulSet: a webhook denied a request by `no-downscale`; other rules have their own reason'],
 ];
 
 /** The whole page. */
@@ -92,7 +92,7 @@ export function agentMarkdown(): string {
     '## Events',
     '',
     'On the RolloutGroup where there is such an object, otherwise on the StatefulSet concerned. The same fact is told once in ten minutes.',
-    'A rule that has held a group for five seconds is told with its own name as reason: `other-zones-ready` is `OtherZonesReady`.',
+    'A rule that blocks a group for five seconds gets an Event with the reason of the rule (docs/rules.md): `other-zones-ready` gives `OtherZonesNotReady`.',
     '',
     '| Reason | Type | Says |',
     '|---|---|---|',

@@ -1,7 +1,7 @@
 // Which Kubernetes Events a turn is worth: what a person may ask about later, derived from one decision and the one before it.
 import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
 import { isMisplacedForGood } from '../../engine/publish/person.ts';
-import { reasonOf } from '../../engine/publish/reason.ts';
+import { reasonOf } from '../../engine/rules/catalog.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { PerformedAction, TurnReport } from '../report.ts';

@@ -6,7 +6,7 @@ import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import type { Decision, GroupDecision, Phase, RuleResult, Step, ZoneDecision } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
-import { blocks, earliest, result } from '../rule.ts';
+import { blockingResults, blocks, earliest, result } from '../rule.ts';
 import { withRollback } from '../run/rollback.ts';
 import { advanceRun } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
@@ -33,7 +33,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const planned = [...scale.steps, ...roll.steps];
   const steps = planned.length > 0 ? planned : unreadZones(context);
   const actions = [...scale.actions, ...roll.actions];
-  const waits = distinct(steps.flatMap((step) => step.results.filter(blocks)));
+  const waits = distinctBlocking(steps.flatMap(({ results }) => results));
   const outcome =
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
@@ -91,16 +91,13 @@ function waveOf(group: GroupDefinition, run: RunState | undefined): GroupDecisio
   return wave === undefined || run === undefined ? undefined : { name: wave.name, index: run.wave, count: waves.length };
 }
 
-/** Several zones may wait for the same thing; it is said once, what no time cures first. */
-function distinct(results: readonly RuleResult[]): readonly RuleResult[] {
-  const rank = { no: 0, unknown: 1, wait: 2, ok: 3, skip: 3 };
+/** Returns the blocking results, the most lasting first. A result that several zones share appears once. */
+function distinctBlocking(results: readonly RuleResult[]): readonly RuleResult[] {
   const seen = new Set<string>();
-  return results
-    .filter((answer) => {
-      const key = `${answer.rule} ${answer.outcome} ${answer.fact}`;
-      return seen.has(key) ? false : seen.add(key);
-    })
-    .sort((a, b) => rank[a.outcome] - rank[b.outcome]);
+  return blockingResults(results).filter(({ rule, outcome, fact }) => {
+    const key = `${rule} ${outcome} ${fact}`;
+    return seen.has(key) ? false : seen.add(key);
+  });
 }
 
 function goalOf(context: GroupContext, steps: readonly Step[]): string {

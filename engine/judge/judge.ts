@@ -8,7 +8,7 @@ import type { Action, AdmissionRequest, Judgement, RuleResult } from '../decisio
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { blocks, result } from '../rule.ts';
+import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { type PolicyAnswer, policyAnswer } from '../rules/policy.ts';
 import { prepareDownscale } from '../rules/prepare.ts';
@@ -46,27 +46,21 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
   const asks = actions.some((action) => action.kind === 'callPods' && action.method === 'POST');
   const waitsForCalls = asks && refusals.every((answer) => isPreparation(answer) && answer.outcome === 'wait');
   const outcome = refusals.length === 0 ? 'allow' : waitsForCalls ? 'prepare' : 'deny';
-  const first = [...refusals].sort((a, b) => severity(b) - severity(a) || Number(isPreparation(a)) - Number(isPreparation(b)))[0];
+  const leading = leadingResult(verdict.results);
   return {
     outcome,
     code: outcome === 'deny' ? (verdict.code === undefined || verdict.code === 200 ? 403 : verdict.code) : 200,
     request,
-    message: first === undefined ? `${describe(request)} is allowed` : refusal(request, first),
+    message:
+      leading === undefined
+        ? `${describe(request)} is allowed`
+        : denialText(`${describe(request)} in namespace ${request.namespace}`, leading),
     effect: effectOf(refusals, verdict.policies),
     results: verdict.results,
     warnings,
     actions: outcome === 'allow' ? [] : actions,
-    decisionId: decisionId(snapshot, request, first?.rule),
+    decisionId: decisionId(snapshot, request, leading?.rule),
   };
-}
-
-/** No pod is asked to prepare while something else holds, so that is what is said. */
-function isPreparation({ rule }: RuleResult): boolean {
-  return rule === 'prepare-downscale';
-}
-
-function severity(answer: RuleResult): number {
-  return { no: 3, unknown: 2, wait: 1, ok: 0, skip: 0 }[answer.outcome];
 }
 
 function effectOf(refusals: readonly RuleResult[], policies: PolicyAnswer | undefined): Judgement['effect'] {
@@ -78,13 +72,6 @@ function effectOf(refusals: readonly RuleResult[], policies: PolicyAnswer | unde
   if (own.length > 0 || ofPolicies.includes('hold')) return 'hold';
   if (ofPolicies.includes('requireApproval')) return 'requireApproval';
   return effects.includes('warn') ? 'warn' : 'allow';
-}
-
-/** Why a request is refused, in one sentence: the rule, the fact, the limit, and when it passes. */
-function refusal(request: AdmissionRequest, answer: RuleResult): string {
-  const limit = answer.limit === undefined ? '' : ` (limit: ${answer.limit})`;
-  const passes = answer.earliestMs === undefined ? '' : `; passes at ${new Date(answer.earliestMs).toISOString()} at the earliest`;
-  return `${describe(request)} in namespace ${request.namespace} is refused by ${answer.rule}: ${answer.fact}${limit}${passes}`;
 }
 
 function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {

@@ -1,5 +1,6 @@
 // What is left out of a published decision that is too long, and in which order.
 import type { RuleResult } from '../decision.ts';
+import { blocks } from '../rule.ts';
 import { type PublishedDecision, publishedByteLimit } from './published.ts';
 
 /** The most characters of one text; messages of servers and policies may be any length. */
@@ -11,7 +12,7 @@ const reductions: readonly ((value: PublishedDecision) => {
   readonly omitted: number;
   readonly part: string;
 })[] = [
-  (value) => keepResults(value, ({ outcome }) => outcome !== 'ok' && outcome !== 'skip'),
+  (value) => keepResults(value, blocks),
   (value) => keepResults(value, () => false),
   (value) => shorten(value, 'actions', 10),
   (value) => shorten(value, 'pods', 10),

@@ -3,10 +3,10 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
 import { fieldAt } from '../observe/raw.ts';
+import { reasonOf } from '../rules/catalog.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { isMisplacedForGood } from './person.ts';
 import type { PublishedDecision, PublishedWait } from './published.ts';
-import { reasonOf } from './reason.ts';
 
 interface ScaleTarget {
   /** Pods of the zone that is scaled, as its StatefulSet counts them. */

@@ -1,122 +1,263 @@
-// Every rule of the engine with what it holds and how it may answer. The documentation and the coverage test read this list.
+// Every rule of the engine: what it asks, how it may answer, and the reason of a condition or Event while it blocks.
 import type { RuleOutcome } from '../decision.ts';
-import { reasonOf } from '../publish/reason.ts';
 
 export interface RuleEntry {
   readonly id: string;
+  /** The state in which the rule passes, as a clause after "passes when". */
   readonly title: string;
   readonly outcomes: readonly RuleOutcome[];
-  /** What it means when the rule holds, and what to do then; absent where the fact says it all. */
-  readonly whenHeld?: string;
+  /** PascalCase name of the blocked state; absent for a rule that never blocks. */
+  readonly reason?: string;
+  /** What a block means and what to do; absent where the fact of the result is enough. */
+  readonly whenBlocked?: string;
 }
 
-/** The rules by id. A rule of a RolloutPolicy is named `policy/rule` and may answer in every way. */
+/** The rules by id. A rule of a RolloutPolicy is named `policy/rule` and may have every outcome. */
 export const ruleCatalog: readonly RuleEntry[] = [
-  { id: 'announced', title: 'the agent has announced what is asked for', outcomes: ['ok'] },
-  { id: 'approval', title: 'enough people with the right groups approved the wave', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
+  { id: 'announced', title: 'the agent has announced exactly this request in the ledger', outcomes: ['ok'] },
+  {
+    id: 'approval',
+    reason: 'ApprovalMissing',
+    title: 'the wave has the required approvals',
+    outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
+  },
   {
     id: 'delayed-downscale',
-    title: 'leaving pods have been prepared for the whole delay, and have just said so again',
+    reason: 'DownscaleDelayNotOver',
+    title: 'the leaving pods have been prepared for the whole delay and have confirmed it again',
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
-  { id: 'disruption-budget', title: 'the disruption budget of the zone or partition has room', outcomes: ['ok', 'wait', 'no', 'unknown'] },
+  {
+    id: 'disruption-budget',
+    reason: 'DisruptionBudgetExhausted',
+    title: 'the disruption budget of the zone or partition allows one more disruption',
+    outcomes: ['ok', 'wait', 'no', 'unknown'],
+  },
   {
     id: 'eviction-budget',
-    title: 'PodDisruptionBudgets let the eviction API take a pod',
+    reason: 'EvictionBudgetExhausted',
+    title: 'the PodDisruptionBudgets allow an eviction',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
-    whenHeld:
-      'It waits while the pods that a PodDisruptionBudget covers are not all healthy. It says no where waiting does not help: the budget lets no pod go even when all are healthy (`maxUnavailable: 0`, or `minAvailable: 100%`), or two budgets select the same pods, which the eviction API refuses. Let the budget spare a pod, and leave one budget over each pod. If the group is to stand still on purpose, write `paused: true` into its zones; in a cluster `kubectl rollout-group pause GROUP` does it too. Pods that are stuck on an old version are deleted, not evicted, and go all the same.',
+    whenBlocked:
+      'The rule waits while the pods that a PodDisruptionBudget covers are not all healthy. It answers `no` when waiting does not help: the budget allows no eviction even when all pods are healthy (`maxUnavailable: 0` or `minAvailable: 100%`), or two budgets select the same pods, which the eviction API rejects. Change the budget so that it allows one disruption, and keep one budget per pod. To stop the group on purpose, set `paused: true` in its zones or run `kubectl rollout-group pause GROUP`. Stuck outdated pods are deleted instead of evicted, so this rule does not block them.',
   },
-  { id: 'gate', title: 'the measurements of a gate passed often enough in a row', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
-  { id: 'granted-before', title: 'what was allowed a while ago and never came has ended before it is allowed again', outcomes: ['wait'] },
-  { id: 'leader-floor', title: 'a follower does not shrink below its leader', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'leader-ready', title: 'a follower grows when all pods of its leader are ready', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'ledger-full', title: 'fewer disruptions are announced than the ledger holds', outcomes: ['ok', 'wait'] },
-  { id: 'min-interval', title: 'the last replacement is long enough ago', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'namespace-ends', title: 'the namespace is being deleted, with everything in it', outcomes: ['ok'] },
-  { id: 'no-delete', title: 'the StatefulSet may be deleted', outcomes: ['no'] },
-  { id: 'no-downscale', title: 'the zone may shrink at all', outcomes: ['ok', 'no'] },
-  { id: 'no-eviction', title: 'pods of the zone may be evicted', outcomes: ['no'] },
-  { id: 'ordinals-kept', title: 'a write leaves the first ordinal of a StatefulSet as it is', outcomes: ['no'] },
-  { id: 'other-zones-ready', title: 'every other zone of the group is whole', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'partition-kept', title: 'the partition lets no pod go that the wave does not ask for', outcomes: ['ok', 'wait'] },
-  { id: 'paused', title: 'neither policy nor a person paused the zone', outcomes: ['ok', 'wait', 'skip', 'unknown'] },
+  {
+    id: 'gate',
+    reason: 'GateNotPassed',
+    title: 'the last readings of the gate succeeded often enough in a row',
+    outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
+  },
+  {
+    id: 'granted-before',
+    reason: 'EarlierGrantNotExpired',
+    title: 'the earlier grant of the same request has expired',
+    outcomes: ['wait'],
+    whenBlocked:
+      'The same request was allowed more than 30 seconds ago and was not carried out, for example because another webhook or a PodDisruptionBudget denied it. The grant expires two minutes after it was given. Until then other requests come first.',
+  },
+  {
+    id: 'leader-floor',
+    reason: 'LeaderNotShrunk',
+    title: 'the follower keeps at least as many replicas as its leader',
+    outcomes: ['ok', 'wait', 'skip'],
+  },
+  { id: 'leader-ready', reason: 'LeaderNotReady', title: 'all pods of the leading zone are ready', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'ledger-full', reason: 'LedgerFull', title: 'the ledger has room for one more claim', outcomes: ['ok', 'wait'] },
+  {
+    id: 'min-interval',
+    reason: 'IntervalNotOver',
+    title: 'the minimum interval since the last replacement has passed',
+    outcomes: ['ok', 'wait', 'skip'],
+  },
+  { id: 'namespace-ends', title: 'the namespace is being deleted', outcomes: ['ok'] },
+  { id: 'no-delete', reason: 'DeletionForbidden', title: 'the StatefulSet may be deleted', outcomes: ['no'] },
+  { id: 'no-downscale', reason: 'DownscaleForbidden', title: 'the zone may shrink', outcomes: ['ok', 'no'] },
+  { id: 'no-eviction', reason: 'EvictionForbidden', title: 'pods of the zone may be evicted', outcomes: ['no'] },
+  {
+    id: 'ordinals-kept',
+    reason: 'FirstOrdinalChanged',
+    title: 'the write keeps the first ordinal of the StatefulSet',
+    outcomes: ['no'],
+  },
+  {
+    id: 'other-zones-ready',
+    reason: 'OtherZonesNotReady',
+    title: 'all pods of every other zone are available',
+    outcomes: ['ok', 'wait', 'skip'],
+  },
+  {
+    id: 'partition-kept',
+    reason: 'PartitionTooLow',
+    title: 'the partition exposes only pods that the wave replaces',
+    outcomes: ['ok', 'wait'],
+  },
+  { id: 'paused', reason: 'Paused', title: 'the zone is not paused', outcomes: ['ok', 'wait', 'skip', 'unknown'] },
   {
     id: 'pin-applied',
-    title: 'every pod that was taken away came back at the revision which it was to have',
+    reason: 'PinNotApplied',
+    title: 'every replaced pod runs the revision to which it is pinned',
     outcomes: ['ok', 'wait'],
-    whenHeld:
-      'Under the strategy `pinned` the StatefulSet controller makes every pod at the old version, and the webhook on the creation of pods gives it the new one. The pods that the rule names came back at the old version: the webhook was not asked, or did not answer. They run and serve. Each goes once more half a minute later; after two attempts no pod of the group goes any more, so that nothing is restarted for nothing. Look at `kubectl rollout-group doctor`: it says whether the webhook configuration `0-rollout-group-pinned` is there and names the StatefulSets. The log of the agent says of each pod why it was left as it was; when it says nothing, the API server does not reach the webhook. Put that right (`kubectl rollout-group install` prints what is missing) and say `kubectl rollout-group retry GROUP`.',
+    whenBlocked:
+      'Under the strategy `pinned` the StatefulSet controller creates every pod at the current revision, and the webhook on pod creation changes the pod to the pinned revision. The pods that the rule names were created without the webhook: it was not called, or it did not answer. These pods run and serve at the old revision. The agent replaces each of them once more after 30 seconds. After two attempts it replaces no pod of the group. Run `kubectl rollout-group doctor`: it reports whether the webhook configuration `0-rollout-group-pinned` exists and selects the StatefulSets. The log of the agent gives the cause for each pod. If the log has no entry, the API server does not reach the webhook. Repair the webhook (`kubectl rollout-group install` prints the missing parts), then run `kubectl rollout-group retry GROUP`.',
   },
-  { id: 'pods-in-flight', title: 'pods that were replaced have come back', outcomes: ['wait'] },
-  { id: 'prepare-downscale', title: 'leaving pods are prepared', outcomes: ['ok', 'wait', 'no', 'skip'] },
-  { id: 'progress-deadline', title: 'a pod became available recently enough', outcomes: ['ok', 'skip'] },
-  { id: 'protected', title: 'nobody protects the zone or the pod', outcomes: ['wait', 'unknown'] },
+  { id: 'pods-in-flight', reason: 'PodsInFlight', title: 'the replaced pods are available again', outcomes: ['wait'] },
+  {
+    id: 'prepare-downscale',
+    reason: 'PodsNotPrepared',
+    title: 'the leaving pods are prepared',
+    outcomes: ['ok', 'wait', 'no', 'skip'],
+  },
+  { id: 'progress-deadline', title: 'a pod became available within the progress deadline', outcomes: ['ok', 'skip'] },
+  { id: 'protected', reason: 'Protected', title: 'neither the zone nor the pod is protected', outcomes: ['wait', 'unknown'] },
   {
     id: 'protection-kept',
-    title:
-      'what protected a StatefulSet holds on for ten minutes after it was taken away, and is not taken away in the middle of something',
+    reason: 'ProtectionNotExpired',
+    title: 'the write does not weaken the protection of a StatefulSet during a disruption, or in the ten minutes after a removal',
     outcomes: ['wait', 'no'],
   },
-  { id: 'replica-source', title: 'the number of replicas could be read', outcomes: ['ok', 'no', 'unknown'] },
-  { id: 'replica-write-in-flight', title: 'no zone is growing or shrinking at this moment', outcomes: ['ok', 'wait'] },
+  {
+    id: 'replica-source',
+    reason: 'ReplicaSourceUnreadable',
+    title: 'the source of the replica count could be read',
+    outcomes: ['ok', 'no', 'unknown'],
+  },
+  { id: 'replica-write-in-flight', reason: 'ScalingInProgress', title: 'no zone is scaling', outcomes: ['ok', 'wait'] },
   {
     id: 'replicas-owned',
-    title: 'replicas of a member are written where the group says that they come from',
+    reason: 'ReplicasOwnedElsewhere',
+    title: 'the request changes the object that owns the replica count of the zone',
     outcomes: ['ok', 'no', 'skip'],
   },
-  { id: 'restart-version', title: 'a pod that restarts comes back at the revision that it has', outcomes: ['wait'] },
+  {
+    id: 'restart-version',
+    reason: 'RestartWouldUpdate',
+    title: 'a restarted pod keeps its revision',
+    outcomes: ['wait'],
+  },
   {
     id: 'revision-known',
-    title: 'the revision at which a pod is to come back can be read',
+    reason: 'RevisionUnknown',
+    title: 'the ControllerRevision of the replacement could be read',
     outcomes: ['ok', 'skip', 'unknown'],
-    whenHeld:
-      'The agent reads the ControllerRevision of the new template before it takes a pod away, and could not. Most often the right to read `controllerrevisions` is missing, which `kubectl rollout-group doctor` names. It asks again every few seconds, and goes on by itself once it can.',
+    whenBlocked:
+      'The agent reads the ControllerRevision of the new template before it replaces a pod, and the read failed. The usual cause is a missing permission for `controllerrevisions`, which `kubectl rollout-group doctor` reports. The agent tries again every 5 seconds and continues when the read succeeds.',
   },
-  { id: 'rolled-back', title: 'a revision that failed is asked for no more', outcomes: ['wait'] },
-  { id: 'rollout-in-progress', title: 'no rollout stands against a change of replicas', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'run-deadline', title: 'the run has not moved for longer than it may', outcomes: ['ok', 'skip'] },
-  { id: 'run-failed', title: 'the run has not failed', outcomes: ['ok', 'no'] },
-  { id: 'scale-ceiling', title: 'a zone grows to no more than its bounds and policies allow', outcomes: ['ok', 'no', 'skip'] },
-  { id: 'scale-floor', title: 'a zone keeps at least one pod, and what its bounds and policies ask for', outcomes: ['ok', 'no', 'skip'] },
-  { id: 'scaling-hold', title: 'the settings of the zone can be read and let it scale', outcomes: ['ok', 'no'] },
-  { id: 'soak', title: 'the wave has been available for long enough', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'undone', title: 'nobody took the revision back', outcomes: ['wait'] },
-  { id: 'update-strategy', title: 'the StatefulSets have the update strategy that the engine needs', outcomes: ['ok', 'wait', 'no'] },
-  { id: 'view-complete', title: 'every zone of the group was read, and is as new as its spec', outcomes: ['ok', 'wait', 'unknown'] },
-  { id: 'wave-available', title: 'all pods of the group are available after a wave', outcomes: ['wait', 'unknown'] },
-  { id: 'window', title: 'the windows of all policies are open', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'rolled-back', reason: 'RevisionRolledBack', title: 'the update revision is not one that was rolled back', outcomes: ['wait'] },
+  {
+    id: 'rollout-in-progress',
+    reason: 'RolloutInProgress',
+    title: 'no rollout blocks the change of replicas',
+    outcomes: ['ok', 'wait', 'skip'],
+  },
+  { id: 'run-deadline', title: 'the run is within its deadline', outcomes: ['ok', 'skip'] },
+  { id: 'run-failed', reason: 'RunFailed', title: 'the run has not failed', outcomes: ['ok', 'no'] },
+  {
+    id: 'scale-ceiling',
+    reason: 'TooManyReplicas',
+    title: 'the zone stays within the most replicas that its bounds and policies allow',
+    outcomes: ['ok', 'no', 'skip'],
+  },
+  {
+    id: 'scale-floor',
+    reason: 'TooFewReplicas',
+    title: 'the zone keeps the fewest replicas that its bounds and policies require, at least 1',
+    outcomes: ['ok', 'no', 'skip'],
+  },
+  {
+    id: 'scaling-hold',
+    reason: 'ScalingBlocked',
+    title: 'the settings of the zone are readable and allow scaling',
+    outcomes: ['ok', 'no'],
+  },
+  {
+    id: 'soak',
+    reason: 'SoakNotOver',
+    title: 'the pods of the wave have been available for the soak time',
+    outcomes: ['ok', 'wait', 'skip'],
+  },
+  { id: 'undone', reason: 'RevisionUndone', title: 'the update revision is not undone by a request', outcomes: ['wait'] },
+  {
+    id: 'update-strategy',
+    reason: 'UpdateStrategyNotReady',
+    title: 'the StatefulSets have the update strategy that the group requires',
+    outcomes: ['ok', 'wait', 'no'],
+  },
+  {
+    id: 'view-complete',
+    reason: 'ViewIncomplete',
+    title: 'every zone was read and its status is up to date',
+    outcomes: ['ok', 'wait', 'unknown'],
+  },
+  {
+    id: 'wave-available',
+    reason: 'WaveNotAvailable',
+    title: 'all pods of the group are available after the wave',
+    outcomes: ['wait', 'unknown'],
+  },
+  { id: 'window', reason: 'WindowClosed', title: 'the windows of all policies are open', outcomes: ['ok', 'wait', 'skip'] },
   {
     id: 'zone-budget',
-    title: 'fewer pods of the zone are down than may be',
+    reason: 'ZoneBudgetExhausted',
+    title: 'fewer pods of the zone are unavailable than its budget allows',
     outcomes: ['ok', 'wait', 'no'],
-    whenHeld:
-      'It waits until pods that were replaced are available again. It says no when the limit is 0, which neither time nor progress changes: `maxUnavailable: 0` of the group, of the zone or of a policy, or `fromBudget` with a PodDisruptionBudget that lets no pod go. Raise the limit where the rule says that it is written. If the group is to stand still on purpose, write `paused: true` into its zones, or let a policy hold it; in a cluster `kubectl rollout-group pause GROUP` does it too. Then everybody sees who asked for it, and plans say so. Pods that are stuck on an old version are replaced all the same.',
+    whenBlocked:
+      'The rule waits until the replaced pods are available again. It answers `no` when the limit is 0, which neither time nor progress changes: `maxUnavailable: 0` in the group, the zone or a policy, or `fromBudget` with a PodDisruptionBudget that allows no eviction. Raise the limit at the place that the rule names. To stop the group on purpose, set `paused: true` in its zones, use a rule of a policy, or run `kubectl rollout-group pause GROUP`: the requester and the reason are then visible, and plans show the pause. Stuck outdated pods are replaced regardless of this limit.',
   },
-  { id: 'zone-gap', title: 'the last decrease of another zone is long enough ago', outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'] },
+  {
+    id: 'zone-gap',
+    reason: 'ZoneGapNotOver',
+    title: 'the minimum time since the last downscale of another zone has passed',
+    outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
+  },
 ];
 
-/** The list of rules as a page of the documentation. */
+const reasons: ReadonlyMap<string, string> = new Map(ruleCatalog.flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])));
+
+/**
+ * Returns the reason of a condition, Event or metric while the rule blocks. The reason of a policy rule follows from its name:
+ * `stateful-safety/queue.empty` becomes `StatefulSafetyQueueEmpty`, and a name that begins with a digit gets `Rule` in front.
+ */
+export function reasonOf(rule: string): string {
+  const known = reasons.get(rule);
+  if (known !== undefined) return known;
+  const words = rule.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  const reason = words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join('');
+  return /^[A-Za-z]/.test(reason) ? reason : `Rule${reason}`;
+}
+
+/** Returns docs/rules.md. */
 export function rulesMarkdown(): string {
-  const rows = ruleCatalog.map(({ id, title, outcomes }) => `| \`${id}\` | \`${reasonOf(id)}\` | ${title} | ${outcomes.join(', ')} |`);
+  const rows = ruleCatalog.map(
+    ({ id, reason, title, outcomes }) =>
+      `| \`${id}\` | ${reason === undefined ? '' : `\`${reason}\``} | ${title} | ${outcomes.join(', ')} |`,
+  );
   return [
     '# Rules',
     '',
-    'Generated from `engine/rules/catalog.ts`. These names stand in plans, in `explain`, in refusals and in exceptions. A rule of a RolloutPolicy is',
-    'named `policy/rule` and may answer in every way.',
+    'Look up a rule that a plan, `explain`, a denial or an exception names. In a terminal:',
     '',
-    '- `ok`: it does not hold the step.',
-    '- `wait`: it will pass by itself, with time or with progress elsewhere.',
-    '- `no`: it refuses; a person must change something.',
-    '- `skip`: it does not apply.',
-    '- `unknown`: it could not be decided, which holds the step.',
+    '```console',
+    '$ kubectl rollout-group docs zone-budget',
+    '```',
     '',
-    '| Rule | Reason of conditions and events | What it asks | How it may answer |',
+    'A rule of a RolloutPolicy is named `policy/rule` and may have every outcome.',
+    '',
+    '- `ok`: the rule does not block the step.',
+    '- `wait`: the rule blocks the step until time passes or another part of the group makes progress.',
+    '- `no`: the rule blocks the step until a person changes something.',
+    '- `skip`: the rule does not apply.',
+    '- `unknown`: the rule could not be evaluated. It blocks the step.',
+    '',
+    'When several rules block, every output names the same rule first: `no` before `unknown` before `wait`.',
+    '',
+    '| Rule | Reason while it blocks | Passes when | Outcomes |',
     '|---|---|---|---|',
     ...rows,
     '',
-    '## When a rule holds',
+    '## When a rule blocks',
     '',
-    ...ruleCatalog.flatMap(({ id, whenHeld }) => (whenHeld === undefined ? [] : [`### \`${id}\``, '', whenHeld, ''])),
+    ...ruleCatalog.flatMap(({ id, whenBlocked }) => (whenBlocked === undefined ? [] : [`### \`${id}\``, '', whenBlocked, ''])),
+    'Generated from `engine/rules/catalog.ts` by `npm run generate`.',
+    '',
   ].join('\n');
 }

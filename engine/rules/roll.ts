@@ -22,7 +22,6 @@ export interface RollQuestion {
 
 const updateStrategy: Rule<RollQuestion> = {
   id: 'update-strategy',
-  title: 'the StatefulSets have the update strategy that the engine needs',
   evaluate: ({ context, zone }) => {
     const limit = traitsOf(context.group).updateStrategy;
     const asked = profileOf(context.group).checksStrategyOfAllZones ? context.view.zones : [zone.view];
@@ -37,7 +36,6 @@ const updateStrategy: Rule<RollQuestion> = {
 
 const viewComplete: Rule<RollQuestion> = {
   id: 'view-complete',
-  title: 'every zone of the group was read, and is as new as its spec',
   evaluate: ({ context }) => {
     const unread = context.view.zones.find((view) => view.unknown !== undefined);
     if (unread?.unknown !== undefined) return result('view-complete', 'unknown', unread.unknown);
@@ -61,7 +59,6 @@ export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
 
 const notFailed: Rule<RollQuestion> = {
   id: 'run-failed',
-  title: 'the run has not failed',
   evaluate: ({ context, run }) => {
     if (run.outcome !== 'failed') return result('run-failed', 'ok', 'the run has not failed');
     return result('run-failed', 'no', run.failure ?? 'the run failed', { source: sourceOf(context, 'rollout.onFailure') });
@@ -70,7 +67,6 @@ const notFailed: Rule<RollQuestion> = {
 
 const notPaused: Rule<RollQuestion> = {
   id: 'paused',
-  title: 'neither policy nor a person paused the zone',
   evaluate: ({ context, zone }) => {
     const { zone: definition } = zone.view;
     if (definition.paused) {
@@ -98,7 +94,6 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
 
 const noReplicaWrite: Rule<RollQuestion> = {
   id: 'replica-write-in-flight',
-  title: 'no zone is growing or shrinking at this moment',
   evaluate: ({ context, isScaling }) => {
     if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
     if (!profileOf(context.group).waitsForShrinkingZones) return result('replica-write-in-flight', 'ok', 'no replicas change');
@@ -118,7 +113,6 @@ const noReplicaWrite: Rule<RollQuestion> = {
 
 const otherZonesReady: Rule<RollQuestion> = {
   id: 'other-zones-ready',
-  title: 'every other zone of the group is whole',
   evaluate: ({ context, zone }) => {
     const { name } = zone.view.zone;
     const down = context.view.zones.filter((view) => !view.isReady);
@@ -154,7 +148,6 @@ const otherZonesReady: Rule<RollQuestion> = {
 
 const minInterval: Rule<RollQuestion> = {
   id: 'min-interval',
-  title: 'the last replacement is long enough ago',
   evaluate: ({ context, run }) => {
     const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
     if (intervalMs === 0) return result('min-interval', 'skip', 'no interval is set');
@@ -172,7 +165,6 @@ const minInterval: Rule<RollQuestion> = {
 
 const ledgerHasRoom: Rule<RollQuestion> = {
   id: 'ledger-full',
-  title: 'fewer disruptions are announced than the ledger holds',
   evaluate: ({ context }) => {
     const open = context.view.ledger.claims.length;
     return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} disruptions are announced`, {

@@ -23,7 +23,6 @@ export interface ScaleQuestion {
 
 const viewComplete: Rule<ScaleQuestion> = {
   id: 'view-complete',
-  title: 'every zone of the group was read, and before a decrease is as new as its spec',
   evaluate: ({ context, zone, from, to }) => {
     const unread = zone.unknown ?? context.view.zones.find((view) => view.unknown !== undefined)?.unknown;
     if (unread !== undefined) return result('view-complete', 'unknown', unread);
@@ -33,7 +32,6 @@ const viewComplete: Rule<ScaleQuestion> = {
 
 const mayScale: Rule<ScaleQuestion> = {
   id: 'scaling-hold',
-  title: 'the settings of the zone can be read and let it scale',
   evaluate: ({ context, zone, from, to, asker }) => {
     const { name, scalingHold, scaleDownHold } = zone.zone;
     const why = (asker === 'agent' ? scalingHold : undefined) ?? (to < from ? scaleDownHold : undefined);
@@ -44,7 +42,6 @@ const mayScale: Rule<ScaleQuestion> = {
 
 const leaderReady: Rule<ScaleQuestion> = {
   id: 'leader-ready',
-  title: 'a follower grows when all pods of its leader are ready',
   evaluate: ({ context, zone }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.up');
     const leader = zoneNamed(context, zone.zone.follows);
@@ -64,7 +61,6 @@ const leaderReady: Rule<ScaleQuestion> = {
 
 const noPodInFlight: Rule<ScaleQuestion> = {
   id: 'rollout-in-progress',
-  title: 'a zone grows between two replacements, not during one',
   evaluate: ({ context, zone, run }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
     if (zone.zone.duringRollout === 'allow') return result('rollout-in-progress', 'ok', 'it may grow during a rollout', { source });
@@ -77,7 +73,6 @@ const noPodInFlight: Rule<ScaleQuestion> = {
 
 const noDownscale: Rule<ScaleQuestion> = {
   id: 'no-downscale',
-  title: 'the zone may shrink at all',
   evaluate: ({ context, zone }) => {
     const source = protectSource(context, zone.zone.name, 'noDownscale');
     if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'it may shrink');
@@ -89,7 +84,6 @@ const noDownscale: Rule<ScaleQuestion> = {
 
 const scaleFloor: Rule<ScaleQuestion> = {
   id: 'scale-floor',
-  title: 'a zone keeps at least one pod, and what its bounds and policies ask for',
   evaluate: ({ context, zone, to, isForced }) => {
     if (isForced) return result('scale-floor', 'skip', 'replicas are forced');
     const floor = Math.max(profileOf(context.group).leastReplicas, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
@@ -108,7 +102,6 @@ const scaleFloor: Rule<ScaleQuestion> = {
 /** Upwards the bounds are asked too: a leader is scaled by people and autoscalers, who know nothing of them. */
 export const scaleCeiling: Rule<ScaleQuestion> = {
   id: 'scale-ceiling',
-  title: 'a zone grows to no more than its bounds and policies allow',
   evaluate: ({ context, zone, to, isForced }) => {
     const ceiling = Math.min(zone.zone.bounds.max ?? Number.POSITIVE_INFINITY, context.limits.maxReplicas ?? Number.POSITIVE_INFINITY);
     if (isForced) return result('scale-ceiling', 'skip', 'replicas are forced');
@@ -126,7 +119,6 @@ export const scaleCeiling: Rule<ScaleQuestion> = {
 
 const leaderFloor: Rule<ScaleQuestion> = {
   id: 'leader-floor',
-  title: 'a follower does not shrink below its leader',
   evaluate: ({ context, zone, to, isForced }) => {
     const leader = zoneNamed(context, zone.zone.follows);
     if (leader?.set === undefined || isForced || !profileOf(context.group).checksEveryDownscale)
@@ -142,7 +134,6 @@ const leaderFloor: Rule<ScaleQuestion> = {
 
 const otherZonesReady: Rule<ScaleQuestion> = {
   id: 'other-zones-ready',
-  title: 'every other zone of the group is whole, and of one version',
   evaluate: ({ context, zone, isForced }) => {
     const checksAll = profileOf(context.group).checksEveryDownscale;
     // A forced number of an adopted zone is prepared like any other, and only whole zones let it be.
@@ -167,7 +158,6 @@ const otherZonesReady: Rule<ScaleQuestion> = {
 
 const rolloutOver: Rule<ScaleQuestion> = {
   id: 'rollout-in-progress',
-  title: 'no zone shrinks while the group rolls',
   evaluate: ({ context, zone, run, isForced }) => {
     const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
     if (isForced || !profileOf(context.group).checksEveryDownscale)
@@ -184,20 +174,17 @@ const rolloutOver: Rule<ScaleQuestion> = {
 
 const gap: Rule<ScaleQuestion> = {
   id: 'zone-gap',
-  title: 'the last decrease of another zone is long enough ago',
   evaluate: zoneGap,
 };
 
 const notPaused: Rule<ScaleQuestion> = {
   id: 'paused',
-  title: 'nobody paused the group',
   evaluate: ({ context, zone, asker }) =>
     asker === 'agent' ? pausedByPerson(context, zone.zone.name) : result('paused', 'skip', 'a pause binds the agent alone'),
 };
 
 const replicasOwned: Rule<ScaleQuestion> = {
   id: 'replicas-owned',
-  title: 'replicas of a member are written where the group says that they come from',
   evaluate: ({ context, zone, to, asker }) => {
     const { replicas } = zone.zone;
     if (asker === 'agent' || !profileOf(context.group).ownsReplicas) return result('replicas-owned', 'skip', "the write is its owner's");

@@ -5,7 +5,7 @@ import type { RuleResult } from '../decision.ts';
 import { isBelievable } from '../observe/clock-skew.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { result } from '../rule.ts';
+import { byPrecedence, result } from '../rule.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface Shrunk {
@@ -33,8 +33,7 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
   if (isOwnAsked) answers.push(ownGap(question, others));
   if (isOtherAsked)
     answers.push(...others.map((other) => gapOf(question, other, zoneNamed(context, other.zone)?.zone.betweenZonesMs, other.zone, false)));
-  const rank = ['no', 'unknown', 'wait', 'ok', 'skip'];
-  const worst = answers.sort((a, b) => rank.indexOf(a.outcome) - rank.indexOf(b.outcome) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
+  const worst = answers.sort((a, b) => byPrecedence(a, b) || (b.earliestMs ?? 0) - (a.earliestMs ?? 0))[0];
   return worst ?? result('zone-gap', 'skip', 'no time between zones is set');
 }
 

@@ -69,10 +69,14 @@ async function writeCode(stdout: OutputStream, output: DocsOptions['output'], co
   stdout.write(`${lines.join('\n')}\n`);
 }
 
-async function writeRule(stdout: OutputStream, output: DocsOptions['output'], { id, title, outcomes, whenHeld }: RuleEntry): Promise<void> {
-  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'Rule', id, title, outcomes, whenHeld });
+async function writeRule(
+  stdout: OutputStream,
+  output: DocsOptions['output'],
+  { id, title, outcomes, whenBlocked }: RuleEntry,
+): Promise<void> {
+  if (output === 'json') return writeDocument(stdout, 'json', { kind: 'Rule', id, title, outcomes, whenBlocked });
   stdout.write(
-    `${stdout.paint('bold', id)}\npasses when ${title}\nmay answer ${outcomes.join(', ')}\n${whenHeld === undefined ? '' : `\n${whenHeld}\n`}`,
+    `${stdout.paint('bold', id)}\npasses when ${title}\nmay answer ${outcomes.join(', ')}\n${whenBlocked === undefined ? '' : `\n${whenBlocked}\n`}`,
   );
 }
 

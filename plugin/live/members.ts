@@ -2,6 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
+import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Cluster } from '../connection.ts';
@@ -57,12 +58,12 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
 /** @throws Failure with exit code 5 when the judgement denies: what, the rule with its fact, and where to look. */
 export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): void {
   if (outcome !== 'deny') return;
-  const held = results.find((result) => result.outcome === 'no' || result.outcome === 'unknown' || result.outcome === 'wait');
-  const written = sourceText(held?.source);
+  const leading = leadingResult(results);
+  const written = sourceText(leading?.source);
   throw new Failure({
     exitCode: exitCodes.refused,
     what: message,
-    ...(written === undefined ? {} : { why: `${held?.rule} is written at ${written}` }),
+    ...(written === undefined ? {} : { why: `${leading?.rule} is written at ${written}` }),
     todo: `kubectl rollout-group explain ${name}`,
   });
 }

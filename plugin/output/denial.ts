@@ -1,5 +1,6 @@
 // A refusal of the admission webhook, as the Event of it tells.
 import type { Judgement } from '../../engine/decision.ts';
+import { blockingResults } from '../../engine/rule.ts';
 import type { GroupEvent } from '../live/events.ts';
 import { ageText, secondText } from '../live/when.ts';
 import { sourceText } from './plan/plan-text.ts';
@@ -42,8 +43,7 @@ function nowRows(now: Now): readonly Row[] {
   if ('unknown' in now) return [['now', `it cannot be told: ${now.unknown}`]];
   const { outcome, message, results } = now;
   if (outcome === 'allow') return [['now', 'it would pass']];
-  const holding = results.filter((answer) => answer.outcome === 'no' || answer.outcome === 'wait' || answer.outcome === 'unknown');
-  const written = holding.flatMap(({ rule, source }) => {
+  const written = blockingResults(results).flatMap(({ rule, source }) => {
     const place = sourceText(source);
     return place === undefined ? [] : [['written', `${rule}: ${place}`] as const];
   });

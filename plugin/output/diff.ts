@@ -2,6 +2,7 @@
 import { diffLines } from 'diff';
 import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import type { PlannedChange } from '../../engine/plan/document.ts';
+import { blockingResults } from '../../engine/rule.ts';
 import type { Difference, GroupDifference, ObjectDifference, ZonePart } from '../difference.ts';
 import type { GroupSiblings } from '../sibling-difference.ts';
 import { valueText } from './plan/changes.ts';
@@ -79,7 +80,7 @@ function notedLines(lines: readonly string[], notes: readonly string[], look: Ta
 
 function notesOf(change: PlannedChange, group: GroupDifference): readonly string[] {
   const refusals = group.refused.filter((refusal) => refusal.zone !== undefined && change.zones.includes(refusal.zone));
-  const rules = refusals.flatMap((refusal) => refusal.results.filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip'));
+  const rules = refusals.flatMap((refusal) => blockingResults(refusal.results));
   if (refusals.length > 0) return [`REFUSED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`];
   return [consequenceNote(change, group)];
 }

@@ -3,7 +3,7 @@ import type { GroupDecision, RuleOutcome, RuleResult, Step } from '../../engine/
 import { describeAction } from '../../engine/plan/action-text.ts';
 import type { Refusal } from '../../engine/plan/document.ts';
 import { isMisplacedForGood } from '../../engine/publish/person.ts';
-import { isLimitOfZero } from '../../engine/rule.ts';
+import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isPartitionAwaited } from '../../engine/rules/strategy.ts';
 import type { Style } from './colour.ts';
 import { goalText, missingText, podsMissing, unreadZones } from './group-text.ts';
@@ -78,7 +78,7 @@ function verdict({ decision, refused, trouble = [], isUnattended }: Explanation)
   const { outcome, waits, steps, actions } = decision;
   if (isUnattended === true) return '. Nobody acts: the agent is not running.';
   if (refused.length > 0) return `. ${plural(refused.length, 'request')} refused; somebody must change what is asked for, or the rule.`;
-  if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(isHolding)))
+  if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(blocks)))
     return `. The next step is prepared: ${actions.map(describeAction).join(', ')}.`;
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but pods do not come back by themselves.';
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
@@ -109,14 +109,14 @@ function zonesText({ decision, unread = unreadZones(decision) }: Explanation): s
 }
 
 function stepLines(step: ExplainedStep, explanation: Explanation, look: TableLook): readonly string[] {
-  const holding = step.results.filter(isHolding);
+  const blocking = blockingResults(step.results);
   const summary =
     step.results.length === 0
       ? 'its rules did not fit into what was published'
-      : holding.length > 0
-        ? `held by ${holding.length} of ${plural(step.results.length, 'rule')}`
+      : blocking.length > 0
+        ? `blocked by ${blocking.length} of ${plural(step.results.length, 'rule')}`
         : `all of ${plural(step.results.length, 'rule')} passed`;
-  const shown = explanation.isWhatIf ? holding : step.results;
+  const shown = explanation.isWhatIf ? blocking : step.results;
   return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(shown, explanation, look)];
 }
 
@@ -127,7 +127,7 @@ function stepText(step: ExplainedStep): string {
 }
 
 function refusalLines(refusal: Refusal, explanation: Explanation, look: TableLook): readonly string[] {
-  const shown = explanation.isWhatIf ? refusal.results.filter(isHolding) : refusal.results;
+  const shown = explanation.isWhatIf ? blockingResults(refusal.results) : refusal.results;
   return [...field('REFUSED', refusal.what, look, 'red'), ...resultLines(shown, explanation, look)];
 }
 
@@ -142,12 +142,8 @@ function resultLines(results: readonly RuleResult[], { nowMs }: Explanation, loo
     const source = sourceText(result.source);
     const indent = ' '.repeat(head.length);
     const written = source === undefined ? [] : paragraph(indent, `written at ${source}`, look.columns);
-    return [painted, ...rest, ...(isHolding(result) ? [...written, ...paragraph(indent, passesText(result, nowMs), look.columns)] : [])];
+    return [painted, ...rest, ...(blocks(result) ? [...written, ...paragraph(indent, passesText(result, nowMs), look.columns)] : [])];
   });
-}
-
-function isHolding(result: RuleResult): boolean {
-  return result.outcome === 'no' || result.outcome === 'wait' || result.outcome === 'unknown';
 }
 
 /** What a person can do, as far as the rules tell; waiting is not listed. */

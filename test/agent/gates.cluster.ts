@@ -163,7 +163,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
       client.until<Group>(`${ours}/turns-bad/rolloutgroups`, what, (groups) =>
         groups.every(({ status }) => status !== undefined && isSo(status)),
       );
-    await groupSays('a wave that soaks', ({ reason = '' }) => reason === 'Soak');
+    await groupSays('a wave that soaks', ({ reason = '' }) => reason === 'SoakNotOver');
     prometheus.expose(['gate_value 1']);
     await groupSays('a run that failed', ({ phase }) => phase === 'Failed');
     expect(await isUntouched()).toBe(true);

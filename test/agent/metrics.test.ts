@@ -250,7 +250,7 @@ describe('the metrics of groups', () => {
     pass(5000);
     metrics.listener.turnEnded(reportOf({ decision: decisionOf({ waits: [wait, { ...wait, rule: 'policy/freeze', outcome: 'no' }] }) }));
     expect(await samples('rollout_group_waits')).toEqual([
-      'rollout_group_waits{namespace="mimir",group="ingester",rule="other-zones-ready",reason="OtherZonesReady",outcome="wait"} 1',
+      'rollout_group_waits{namespace="mimir",group="ingester",rule="other-zones-ready",reason="OtherZonesNotReady",outcome="wait"} 1',
       expect.stringMatching(
         /^rollout_group_waits\{namespace="mimir",group="ingester",rule="policy\/freeze",reason="\w+",outcome="no"\} 1$/,
       ),

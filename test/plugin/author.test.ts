@@ -192,7 +192,7 @@ describe('docs', () => {
   it('explains a rule of the engine', () => {
     expect(runPlugin(['docs', 'zone-gap']).stdout.split('\n')[0]).toBe('zone-gap');
     expect(runPlugin(['docs', 'pin-applied']).stdout).toContain('kubectl rollout-group retry GROUP');
-    expect(JSON.parse(runPlugin(['docs', 'zone-budget', '-o', 'json']).stdout).whenHeld).toContain('kubectl rollout-group pause GROUP');
+    expect(JSON.parse(runPlugin(['docs', 'zone-budget', '-o', 'json']).stdout).whenBlocked).toContain('kubectl rollout-group pause GROUP');
     expect(JSON.parse(runPlugin(['docs', '-o', 'json']).stdout).rules).toEqual(ruleCatalog.map(({ id }) => id));
   });
 

@@ -16,9 +16,9 @@ function denial(name: string, agoMs: number, namespace = 'mimir', request?: obje
     eventTime: new Date(nowMs - agoMs).toISOString().replace('Z', '000Z'),
     regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: 'ingester-zone-b' },
     type: 'Warning',
-    reason: 'ZoneGap',
+    reason: 'ZoneGapNotOver',
     action: 'Deny',
-    note: `scale of statefulset/ingester-zone-b from 3 to 2 is refused by zone-gap: zone a shrank 2h ago (limit: 13h); kubectl rollout-group explain decision/${id}`,
+    note: `scale of statefulset/ingester-zone-b from 3 to 2 is denied by zone-gap: zone a shrank 2h ago (limit: 13h); kubectl rollout-group explain decision/${id}`,
     reportingController: 'rollout-group.dev/webhook',
     reportingInstance: 'agent-0',
   };
@@ -35,9 +35,9 @@ it('says what was refused, by which rule and when', async () => {
   expect(stdout.replace(/when .*Z, 2m(?:\d+s)? ago/, 'when     INSTANT, AGE ago')).toBe(
     `decision/${id}
   refused  statefulset/ingester-zone-b in mimir
-  reason   ZoneGap
+  reason   ZoneGapNotOver
   when     INSTANT, AGE ago; 2 times told of
-  why      scale of statefulset/ingester-zone-b from 3 to 2 is refused by zone-gap: zone a shrank 2h ago (limit: 13h)
+  why      scale of statefulset/ingester-zone-b from 3 to 2 is denied by zone-gap: zone a shrank 2h ago (limit: 13h)
 `,
   );
 });
@@ -48,7 +48,7 @@ it('looks in other namespaces when there is nothing in this one', async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     kind: 'Denial',
     decision: id,
-    events: [{ namespace: 'loki', reason: 'ZoneGap', object: 'statefulset/ingester-zone-b' }],
+    events: [{ namespace: 'loki', reason: 'ZoneGapNotOver', object: 'statefulset/ingester-zone-b' }],
   });
 });
 
@@ -78,8 +78,8 @@ describe('what the answer is now', () => {
 
   it('is worked out from the request that the Event tells of', async () => {
     const { stdout } = await ask([told, ...guarded], `explain decision/${id} -n mimir`);
-    expect(stdout).toContain('  why      scale of statefulset/ingester-zone-b from 3 to 2 is refused by zone-gap');
-    expect(stdout).toContain('  now      scale of statefulset/ingester-zone-b from 2 to 1 in namespace mimir is refused by no-downscale: ');
+    expect(stdout).toContain('  why      scale of statefulset/ingester-zone-b from 3 to 2 is denied by zone-gap');
+    expect(stdout).toContain('  now      scale of statefulset/ingester-zone-b from 2 to 1 in namespace mimir is denied by no-downscale: ');
     expect(stdout).toContain('  written  no-downscale: StatefulSet mimir/ingester-zone-b');
   });
 
@@ -87,7 +87,7 @@ describe('what the answer is now', () => {
     expect((await ask([told, ...adoptedObjects()], `explain decision/${id} -n mimir`)).stdout).toContain('  now      it would pass\n');
     const blind = await ask([told, ...guarded], `explain decision/${id} -n mimir`, { forbidden: ['statefulsets', 'rolloutgroups'] });
     expect(blind.status).toBe(0);
-    expect(blind.stdout).toMatch(/ {2}now {6}it cannot be told: |refused by view-complete/);
+    expect(blind.stdout).toMatch(/ {2}now {6}it cannot be told: |denied by view-complete/);
   });
 
   it('is left out where the Event does not say what was asked', async () => {

@@ -44,12 +44,12 @@ describe('the explanation of a group', () => {
         zones    zone-a 20/20 updated, 20 available; zone-b 7/20 updated, 15 available; zone-c 0/20
                  updated, 20 available
 
-        step     roll zone-c 19..17   held by 1 of 3 rules
+        step     roll zone-c 19..17   blocked by 1 of 3 rules
          [ok]   other-zones-ready  other zones are whole: zone-a 20/20, zone-b 20/20
          [SKIP] min-interval       no interval is set
          [WAIT] approval           0 of 1 approvals are given (limit: 1 of oncall)
                                    written at policy/ingester.yaml:58:9
-                                   passes when enough people with the right groups approved the wave
+                                   passes when the wave has the required approvals
 
         do       give the approval: 0 of 1 approvals are given (limit: 1 of oncall)
                  kubectl rollout-group approve mimir/ingester

@@ -162,7 +162,7 @@ describe('the live screen', () => {
     screen.press('d');
     await screen.shows('STATE');
     screen.press('e');
-    await screen.shows('held by 1 of 13 rules');
+    await screen.shows('blocked by 1 of 13 rules');
     screen.press('p');
     await screen.shows('kubectl rollout-group pause mimir/ingester   press y to do this');
     expect(server.writes).toEqual([]);

@@ -374,7 +374,7 @@ describe('events', () => {
     eventTime: '2026-08-22T12:31:04.000000Z',
     reportingController: by,
     type: 'Normal',
-    reason: 'ZoneGap',
+    reason: 'ZoneGapNotOver',
     action: 'Wait',
     note: 'zone b waits',
     regarding: { kind, name: about, namespace: 'mimir' },

@@ -335,7 +335,7 @@ describeOnControlPlane(
           ({ said }) => said.includes('safety/not-now'),
         );
         expect(said).toMatch(
-          /prepare-downscale-compat.* denied the request: scale of statefulset\/prepared-zone-a from 3 to 2 .*refused by safety\/not-now/,
+          /prepare-downscale-compat.* denied the request: scale of statefulset\/prepared-zone-a from 3 to 2 .*denied by safety\/not-now/,
         );
       }
       const { said } = await write(admin, 'PATCH', `${path}/scale`, replicas(2), merge);

@@ -180,7 +180,7 @@ describeOnControlPlane(
       expect(await openClaims('asked')).toEqual(['a']);
       world.front.leadTo(other.port);
       const then = await write(admin, 'PATCH', path('b'), replicas(1), merge);
-      expect(then).toMatchObject({ isRefused: true, said: expect.stringMatching(/^429 .*denied the request.*refused by/) });
+      expect(then).toMatchObject({ isRefused: true, said: expect.stringMatching(/^429 .*denied the request.*denied by/) });
       const sets = await admin.list<StatefulSet>(setsOf(namespace));
       expect(sets.filter(({ metadata }) => metadata.name.startsWith('asked-')).map(({ spec }) => spec.replicas)).toEqual([2, 2]);
     });
@@ -214,7 +214,7 @@ describeOnControlPlane(
         ...[other, fresh].map(async (process) => decided(process, await disruption({ group: 'shrunk', isDecrease: true }, 'b'))),
       ]);
       for (const answer of asked) expect(answer).toMatchObject({ allowed: false, status: { code: 429 } });
-      expect(asked.slice(4).map(({ status }) => status?.message)).toEqual([1, 2].map(() => expect.stringContaining('refused by zone-gap')));
+      expect(asked.slice(4).map(({ status }) => status?.message)).toEqual([1, 2].map(() => expect.stringContaining('denied by zone-gap')));
       await other.agent.kill();
       world.front.leadTo(fresh.port);
       for (const outcome of [

@@ -1,6 +1,7 @@
 // A refusal in words and codes: the rule, the fact, where it is written, when it passes, and where to ask further.
 import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
+import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
 import type { Source } from '../../policies/definition.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import type { Answer } from '../review/review.ts';
@@ -31,15 +32,14 @@ export interface DenialSubject {
 
 /** What a judgement refuses, as an answer. 429 is what passes by itself, and what clients such as `kubectl drain` try again; 403 is for good. */
 export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
-  const refusing = refusalsOf(judgement);
-  const first = mostLasting(refusing);
+  const refusing = judgement.results.filter(blocks);
   const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && refusing.every(({ outcome }) => outcome !== 'no'));
   const retryAfterSeconds = isTemporary ? retryAfter(refusing, subject) : undefined;
   return {
     allowed: false,
     code: isTemporary ? 429 : 403,
     reason: isTemporary ? 'TooManyRequests' : 'Forbidden',
-    message: messageOf(judgement, first, subject),
+    message: messageOf(judgement, subject),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(judgement.warnings.length === 0 ? {} : { warnings: judgement.warnings }),
     auditAnnotations: auditOf(judgement, subject),
@@ -50,30 +50,27 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
  * What is asked for, which rule refuses it and why, and where to ask further: those are always there. When it passes, what helps, where it is
  * written, the limit and the namespace are, as far as there is room, and come in this order.
  */
-function messageOf(judgement: Judgement, first: RuleResult | undefined, { namespace }: DenialSubject): string {
-  const { outcome, decisionId, request, message } = judgement;
+function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
+  const leading = leadingResult(results);
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
   let room = longestMessage - Buffer.byteLength(explain);
-  if (first === undefined) return boundedText(message, room) + explain;
+  if (leading === undefined) return boundedText(message, room) + explain;
   const parts = {
+    ...denialParts({ ...leading, rule: boundedText(leading.rule, longestRule) }),
     what: boundedText(describe(request), longestWhat),
     namespace: ` in namespace ${namespace}`,
-    why: ` is refused by ${boundedText(first.rule, longestRule)}: `,
-    fact: first.fact,
-    limit: first.limit === undefined ? '' : ` (limit: ${first.limit})`,
-    passes: first.earliestMs === undefined ? '' : `; passes at ${new Date(first.earliestMs).toISOString()} at the earliest`,
     hint: outcome === 'prepare' ? '; give the group replicas.count or replicas.mirror, and the agent prepares its pods' : '',
-    written: first.source === undefined ? '' : `; written at ${sourceText(first.source, namespace)}`,
+    written: leading.source === undefined ? '' : `; written at ${sourceText(leading.source, namespace)}`,
   };
-  room -= Buffer.byteLength(parts.what) + Buffer.byteLength(parts.why);
+  room -= Buffer.byteLength(parts.what) + Buffer.byteLength(parts.rule);
   const kept = { ...parts, fact: boundedText(parts.fact, room) };
   room -= Buffer.byteLength(kept.fact);
-  for (const part of ['passes', 'hint', 'written', 'limit', 'namespace'] as const) {
+  for (const part of ['retry', 'hint', 'written', 'limit', 'namespace'] as const) {
     const bytes = Buffer.byteLength(parts[part]);
     if (bytes <= room) room -= bytes;
     else kept[part] = '';
   }
-  return `${kept.what}${kept.namespace}${kept.why}${kept.fact}${kept.limit}${kept.passes}${kept.hint}${kept.written}${explain}`;
+  return `${kept.what}${kept.namespace}${kept.rule}${kept.fact}${kept.limit}${kept.retry}${kept.hint}${kept.written}${explain}`;
 }
 
 /** Refused because nobody can tell whether it may pass (S31). Passes by itself once what is missing is there. */
@@ -82,10 +79,7 @@ export function unknownDenial(what: string, problem: string): Answer {
     allowed: false,
     code: 429,
     reason: 'TooManyRequests',
-    message: boundedText(
-      `${boundedText(what, longestWhat)} is refused, because it cannot be told whether policy allows it: ${problem}`,
-      longestMessage,
-    ),
+    message: boundedText(`${boundedText(what, longestWhat)} is denied: it is unknown whether policy allows it: ${problem}`, longestMessage),
     retryAfterSeconds: 5,
     auditAnnotations: { outcome: 'unknown' },
   };
@@ -96,7 +90,7 @@ export function auditOf(
   judgement: Judgement,
   { group, policyDigest }: Pick<DenialSubject, 'group' | 'policyDigest'>,
 ): Record<string, string> {
-  const rule = mostLasting(refusalsOf(judgement))?.rule;
+  const rule = leadingResult(judgement.results)?.rule;
   return {
     outcome: judgement.outcome,
     decision: judgement.decisionId,
@@ -104,18 +98,6 @@ export function auditOf(
     ...(group === undefined ? {} : { group }),
     ...(rule === undefined ? {} : { rule }),
   };
-}
-
-/** The results that refuse. */
-function refusalsOf({ results }: Judgement): readonly RuleResult[] {
-  return results.filter(({ outcome }) => outcome === 'wait' || outcome === 'no' || outcome === 'unknown');
-}
-
-function mostLasting(refusing: readonly RuleResult[]): RuleResult | undefined {
-  // No pod is asked to prepare while something else holds.
-  const rank = ({ rule, outcome }: RuleResult): number =>
-    ['no', 'unknown', 'wait'].indexOf(outcome) + (rule === 'prepare-downscale' ? 0.5 : 0);
-  return [...refusing].sort((a, b) => rank(a) - rank(b))[0];
 }
 
 /** What passes only once a person has done something is not tried again by itself. */

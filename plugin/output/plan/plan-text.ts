@@ -4,7 +4,7 @@ import type { RuleResult } from '../../../engine/decision.ts';
 import type { Assumptions, Quantiles } from '../../../engine/plan/assumptions.ts';
 import type { GroupPlan, Plan, PlannedStep, Refusal } from '../../../engine/plan/document.ts';
 import { isMisplacedForGood } from '../../../engine/publish/person.ts';
-import { isLimitOfZero } from '../../../engine/rule.ts';
+import { blockingResults, isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { isPartitionAwaited } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
@@ -130,9 +130,10 @@ export function factText(result: RuleResult): string {
 
 /** The results of a refusal that hold it, without the fact where its message says it already. */
 export function holdingResults(refusal: Refusal): readonly { readonly result: RuleResult; readonly fact: string | undefined }[] {
-  return refusal.results
-    .filter((result) => result.outcome !== 'ok' && result.outcome !== 'skip')
-    .map((result) => ({ result, fact: refusal.message.includes(result.fact) ? undefined : factText(result) }));
+  return blockingResults(refusal.results).map((result) => ({
+    result,
+    fact: refusal.message.includes(result.fact) ? undefined : factText(result),
+  }));
 }
 
 /** The instant at which a plan begins, in milliseconds; undefined when nothing in it depends on the calendar. */

@@ -346,7 +346,7 @@ describe('a denial', () => {
   const judgement: Judgement = {
     outcome: 'deny',
     code: 403,
-    message: 'scale of statefulset/db is refused by no-downscale',
+    message: 'scale of statefulset/db is denied by no-downscale',
     effect: 'deny',
     warnings: [],
     actions: [],
@@ -371,7 +371,7 @@ describe('a denial', () => {
         },
         regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', namespace: 'mimir', uid: 'u1' },
         type: 'Warning',
-        reason: 'NoDownscale',
+        reason: 'DownscaleForbidden',
         action: 'Deny',
         reportingController: 'rollout-group.dev/webhook',
         note: `${judgement.message}; kubectl rollout-group explain decision/0123456789ab`,

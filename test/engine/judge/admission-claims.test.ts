@@ -156,7 +156,7 @@ describe('an announced decrease', () => {
     expect(judge(withClaim({}), { kind: 'deleteStatefulSet', ...set, statefulSet: 'ingester-zone-b' }).outcome).toBe('allow');
     expect(judge(seen(), deletion).outcome).toBe('allow');
     const down = seen({ podChanges: { 'ingester-zone-c': { 0: 'missing' } } });
-    expect(judge(down, deletion).message).toContain('refused by other-zones-ready');
+    expect(judge(down, deletion).message).toContain('denied by other-zones-ready');
   });
 });
 

@@ -51,7 +51,7 @@ describe('an update', () => {
       outcome: 'deny',
       code: 403,
       effect: 'deny',
-      message: 'update of statefulset/ingester-zone-a in namespace mimir is refused by safety/rule: its condition holds',
+      message: 'update of statefulset/ingester-zone-a in namespace mimir is denied by safety/rule: its condition holds',
     });
     expect(ask({ ...update, isTemplateChanged: false }, native, denying('rollout')).outcome).toBe('allow');
   });
@@ -65,7 +65,7 @@ describe('an update', () => {
   it('that lowers replicas is judged as a scale first', () => {
     const guarded = group({ zones: [{ name: 'a', noDownscale: true }] });
     expect(ask({ ...update, to: 2 }, guarded).message).toBe(
-      'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is refused by no-downscale: zone a must not shrink (limit: noDownscale)',
+      'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is denied by no-downscale: zone a must not shrink (limit: noDownscale)',
     );
     expect(rules(ask({ ...update, to: 4 }))).toEqual(['scale-ceiling skip', 'window skip']);
     expect(rules(ask({ ...update, to: 4 }, native, denying('rollout')))).toEqual(['scale-ceiling skip', 'window skip', 'safety/rule no']);
@@ -157,7 +157,7 @@ describe('the deletion of a StatefulSet', () => {
       outcome: 'deny',
       code: 403,
       effect: 'deny',
-      message: 'delete of statefulset/ingester-zone-a in namespace mimir is refused by no-delete: zone a must not be deleted',
+      message: 'delete of statefulset/ingester-zone-a in namespace mimir is denied by no-delete: zone a must not be deleted',
     });
     expect(ask(deletion, guarded, { exceptions: [exception('no-delete')] }).outcome).toBe('allow');
   });
@@ -243,7 +243,7 @@ describe('an eviction', () => {
       code: 429,
       effect: 'hold',
       message:
-        'eviction of pod/ingester-zone-a-1 in namespace mimir is refused by disruption-budget: 1 pod not ready in ingester-zone-a (limit: 1)',
+        'eviction of pod/ingester-zone-a-1 in namespace mimir is denied by disruption-budget: 1 pod not ready in ingester-zone-a (limit: 1)',
     });
   });
 
@@ -261,7 +261,7 @@ describe('an eviction', () => {
       code: 500,
       effect: 'deny',
       message:
-        'eviction of pod/ingester-zone-a-1 in namespace mimir is refused by disruption-budget: disruption budgets could not be read: forbidden',
+        'eviction of pod/ingester-zone-a-1 in namespace mimir is denied by disruption-budget: disruption budgets could not be read: forbidden',
     });
   });
 

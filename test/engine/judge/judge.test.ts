@@ -40,7 +40,7 @@ function scale(definition: GroupDefinition, request: Partial<Scale> = {}, overri
 
 const short = ({ outcome, code, effect, message }: Judgement) => ({ outcome, code, effect, message });
 const allowed = (message: string) => ({ outcome: 'allow', code: 200, effect: 'allow', message });
-const refused = 'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is refused by';
+const refused = 'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is denied by';
 const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
 const prepare = { endpoint, onFailure: 'deny' } as const;
 const onDown = (rule: object) => policy({ rules: [policyRule({ actions: ['scaleDown'], ...rule })] });
@@ -73,7 +73,7 @@ describe('a decrease', () => {
       outcome: 'deny',
       code: 403,
       effect: 'hold',
-      message: `${refused} zone-gap: zone b shrank 1m ago (limit: 1h); passes at 2026-03-02T12:59:00.000Z at the earliest`,
+      message: `${refused} zone-gap: zone b shrank 1m ago (limit: 1h); retry after 2026-03-02T12:59:00.000Z`,
     });
   });
 
@@ -105,7 +105,7 @@ describe('a decrease', () => {
       native,
       { policies: [policy({ windows: [freeze({ actions: ['scaleDown'] })] })] },
       'hold',
-      'window: a deny window is open (limit: freeze); passes at 2026-03-02T13:00:00.000Z at the earliest',
+      'window: a deny window is open (limit: freeze); retry after 2026-03-02T13:00:00.000Z',
     ],
     ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: its condition holds'],
     ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: its condition holds'],
@@ -189,7 +189,7 @@ describe('a decrease that must prepare', () => {
       outcome: 'deny',
       code: 403,
       effect: 'deny',
-      message: `${refused} prepare-downscale: ingester-zone-a-2 did not prepare: HTTP 500; passes at 2026-03-02T12:00:30.000Z at the earliest`,
+      message: `${refused} prepare-downscale: ingester-zone-a-2 did not prepare: HTTP 500; retry after 2026-03-02T12:00:30.000Z`,
     });
     expect(judgement.actions).toEqual([call('DELETE')]);
   });

@@ -118,7 +118,7 @@ describe('a write that takes protection away', () => {
   it('must not lower replicas too', () => {
     const answer = judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2 });
     expect(answer).toMatchObject({ outcome: 'deny', code: 403 });
-    expect(answer.message).toContain('refused by protection-kept: it lowers replicas and changes the label rollout-group in one write');
+    expect(answer.message).toContain('denied by protection-kept: it lowers replicas and changes the label rollout-group in one write');
     expect(judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2, relabels: ['team'] }).outcome).toBe('allow');
   });
 

@@ -120,7 +120,7 @@ describe('a member that is deleted', () => {
       {
         what: 'delete StatefulSet ingester-zone-b',
         zone: 'b',
-        message: 'delete of statefulset/ingester-zone-b in namespace mimir is refused by no-delete: zone b must not be deleted',
+        message: 'delete of statefulset/ingester-zone-b in namespace mimir is denied by no-delete: zone b must not be deleted',
         results: [
           { rule: 'no-delete', outcome: 'no' },
           { rule: 'window', outcome: 'skip' },
@@ -146,7 +146,7 @@ describe('a change that is refused', () => {
         what: 'scale StatefulSet ingester-zone-a from 3 to 2',
         zone: 'a',
         message:
-          'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is refused by no-downscale: zone a must not shrink (limit: noDownscale)',
+          'scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is denied by no-downscale: zone a must not shrink (limit: noDownscale)',
       },
     ]);
     expect(refused.waves).toEqual([]);

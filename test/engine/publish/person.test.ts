@@ -38,8 +38,8 @@ describe('the person that a group needs', () => {
       Object.fromEntries(
         groupStatus(misplacedAfter(placements)).conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]),
       );
-    expect(conditions(2)).toMatchObject({ Progressing: 'False PinApplied', Degraded: 'True PinApplied' });
-    expect(conditions(1)).toMatchObject({ Progressing: 'True PinApplied', Degraded: 'False AsExpected' });
+    expect(conditions(2)).toMatchObject({ Progressing: 'False PinNotApplied', Degraded: 'True PinNotApplied' });
+    expect(conditions(1)).toMatchObject({ Progressing: 'True PinNotApplied', Degraded: 'False AsExpected' });
   });
 });
 
@@ -47,13 +47,13 @@ describe('the Event about it', () => {
   it('is a warning of its own after the last attempt, also when the wait before was told', () => {
     const eventsOf = (placements: number, past?: ReturnType<typeof factsOf>['past']) => {
       const found = factsOf(misplacedTurn(placements), past);
-      return { ...found, facts: found.facts.filter(({ reason }) => reason === 'PinApplied') };
+      return { ...found, facts: found.facts.filter(({ reason }) => reason === 'PinNotApplied') };
     };
     const first = eventsOf(1);
     const second = eventsOf(2, first.past);
     expect([first, second].map(({ facts }) => facts.map(({ type, reason }) => `${type} ${reason}`))).toEqual([
-      ['Normal PinApplied'],
-      ['Warning PinApplied'],
+      ['Normal PinNotApplied'],
+      ['Warning PinNotApplied'],
     ]);
     expect(new Set([...first.facts, ...second.facts].map(({ identity }) => identity)).size).toBe(2);
   });

@@ -1,23 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { reasonOf } from '../../../engine/publish/reason.ts';
-import { ruleCatalog, rulesMarkdown } from '../../../engine/rules/catalog.ts';
+import { reasonOf, ruleCatalog, rulesMarkdown } from '../../../engine/rules/catalog.ts';
 import { rollRules } from '../../../engine/rules/roll.ts';
 import { scaleDownRules, scaleUpRules } from '../../../engine/rules/scale.ts';
 
 const ids = ruleCatalog.map(({ id }) => id);
 
-describe('the list of rules', () => {
+describe('the rule catalogue', () => {
   it('is sorted by id, without repetition, in kebab-case', () => {
     expect(ids).toEqual([...new Set(ids)].sort());
     expect(ids.filter((id) => !/^[a-z]+(-[a-z]+)*$/.test(id))).toEqual([]);
   });
 
-  it('holds every rule that is asked of a roll or of a change of replicas', () => {
+  it('has every rule of a rollout step and of a change of replicas', () => {
     const asked = [...rollRules, ...scaleUpRules, ...scaleDownRules].map(({ id }) => id);
     expect(asked.filter((id) => !ids.includes(id))).toEqual([]);
   });
 
-  it('names for every rule the ways in which it answers, each once and in one order', () => {
+  it('lists the outcomes of every rule once and in the same order', () => {
     const order = ['ok', 'wait', 'no', 'skip', 'unknown'];
     const odd = ruleCatalog.filter(
       ({ outcomes }) =>
@@ -26,12 +25,43 @@ describe('the list of rules', () => {
     expect(odd).toEqual([]);
   });
 
-  it('is a page with one row for each rule', () => {
+  it('has a page with one row for each rule', () => {
     const page = rulesMarkdown();
     expect(page.startsWith('# Rules\n')).toBe(true);
-    for (const { id, whenHeld } of ruleCatalog) expect(page.includes(`### \`${id}\`\n\n${whenHeld}\n`)).toBe(whenHeld !== undefined);
+    for (const { id, whenBlocked } of ruleCatalog)
+      expect(page.includes(`### \`${id}\`\n\n${whenBlocked}\n`)).toBe(whenBlocked !== undefined);
     expect(page.split('\n').filter((row) => row.startsWith('| `'))).toEqual(
-      ruleCatalog.map(({ id, title, outcomes }) => `| \`${id}\` | \`${reasonOf(id)}\` | ${title} | ${outcomes.join(', ')} |`),
+      ruleCatalog.map(
+        ({ id, reason, title, outcomes }) =>
+          `| \`${id}\` | ${reason === undefined ? '' : `\`${reason}\``} | ${title} | ${outcomes.join(', ')} |`,
+      ),
     );
+  });
+});
+
+describe('the reason of a rule', () => {
+  /** Each reason must contain one of these words, so that `Ready=False` reads as a state that blocks. */
+  const blockedWords =
+    /Not|Missing|Exhausted|Closed|Incomplete|InFlight|InProgress|Paused|Protected|Failed|Full|Forbidden|Changed|TooLow|TooMany|TooFew|Unreadable|Unknown|Blocked|Elsewhere|WouldUpdate|RolledBack|Undone/;
+  const mayBlock = ruleCatalog.filter(({ outcomes }) => outcomes.some((outcome) => outcome !== 'ok' && outcome !== 'skip'));
+
+  it('exists for every rule that may block and for no other rule', () => {
+    expect(ruleCatalog.filter(({ reason }) => reason !== undefined)).toEqual(mayBlock);
+  });
+
+  it('is a different PascalCase name for each rule', () => {
+    const reasons = mayBlock.map(({ id }) => reasonOf(id));
+    expect(new Set(reasons).size).toBe(reasons.length);
+    expect(reasons.filter((reason) => !/^[A-Z][A-Za-z]+$/.test(reason))).toEqual([]);
+  });
+
+  it('names the blocked state', () => {
+    expect(mayBlock.filter(({ reason }) => !blockedWords.test(reason ?? ''))).toEqual([]);
+    const passes = /Ready$|Available$|Complete$|Applied$|Passed$|Over$|Prepared$|Shrunk$|Expired$/;
+    expect(mayBlock.filter(({ reason }) => passes.test(reason ?? '') && !/Not|In(?=complete)/.test(reason ?? ''))).toEqual([]);
+  });
+
+  it('follows from the name of a policy rule', () => {
+    expect(['stateful-safety/queue.is-empty', '1-rule/x'].map(reasonOf)).toEqual(['StatefulSafetyQueueIsEmpty', 'Rule1RuleX']);
   });
 });

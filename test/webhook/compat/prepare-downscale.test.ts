@@ -255,7 +255,7 @@ describe('prepare-downscale that comes to no decision', () => {
 });
 
 describe('beside native enforcement', () => {
-  const denial: Answer = { allowed: false, code: 403, reason: 'Forbidden', message: 'refused by safety/not-now' };
+  const denial: Answer = { allowed: false, code: 403, reason: 'Forbidden', message: 'denied by safety/not-now' };
   const beside = (answer: Answer | undefined, sets: readonly Json[] = zones, options: WorldOptions = {}) => {
     const { world } = given(sets, options);
     let asked = 0;

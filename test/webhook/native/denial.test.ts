@@ -89,17 +89,17 @@ describe('a denial', () => {
     const explain = '; kubectl rollout-group explain decision/0123456789ab';
     const start = 'scale of statefulset/ingester-zone-a from 3 to 2';
     expect(said('it must not')).toBe(
-      `${start} in namespace mimir is refused by no-downscale: it must not (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
+      `${start} in namespace mimir is denied by no-downscale: it must not (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
     );
     expect(said('x'.repeat(40))).toBe(
-      `${start} is refused by no-downscale: ${'x'.repeat(40)} (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
+      `${start} is denied by no-downscale: ${'x'.repeat(40)} (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect${explain}`,
     );
     expect(said('x'.repeat(70))).toBe(
-      `${start} is refused by no-downscale: ${'x'.repeat(70)}; written at RolloutGroup mimir/ingester spec.protect${explain}`,
+      `${start} is denied by no-downscale: ${'x'.repeat(70)}; written at RolloutGroup mimir/ingester spec.protect${explain}`,
     );
-    expect(said('x'.repeat(100))).toBe(`${start} is refused by no-downscale: ${'x'.repeat(100)} (limit: noDownscale)${explain}`);
+    expect(said('x'.repeat(100))).toBe(`${start} is denied by no-downscale: ${'x'.repeat(100)} (limit: noDownscale)${explain}`);
     expect(said('x'.repeat(500))).toMatch(
-      /^scale of .* is refused by no-downscale: x{100,}…; kubectl rollout-group explain decision\/0123456789ab$/,
+      /^scale of .* is denied by no-downscale: x{100,}…; kubectl rollout-group explain decision\/0123456789ab$/,
     );
   });
 
@@ -121,7 +121,7 @@ describe('a denial', () => {
             const { message = '' } = denialOf(denied([answer], { request: asked, outcome }), { ...subject, namespace: name });
             expect(Buffer.byteLength(message), message).toBeLessThanOrEqual(256);
             expect(message).toMatch(
-              /^scale of statefulset\/.+ is refused by [np].+: .+; kubectl rollout-group explain decision\/0123456789ab$/,
+              /^scale of statefulset\/.+ is denied by [np].+: .+; kubectl rollout-group explain decision\/0123456789ab$/,
             );
           }
           expect(Buffer.byteLength(unknownDenial(`UPDATE of statefulsets/${name}`, fact).message ?? '')).toBeLessThanOrEqual(256);

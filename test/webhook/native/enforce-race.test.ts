@@ -173,7 +173,7 @@ describe('without any agent', () => {
       await world.env.advance(waitMs);
       const answer = await world.env.finish(second.ask(scaleOf(world.set('b'), 2)));
       expect(answer, `after ${waitMs} ms`).toMatchObject({ allowed: false, code: 429 });
-      expect(answer.message).toMatch(/refused by (zone-gap|other-zones-ready|replica-write-in-flight)/);
+      expect(answer.message).toMatch(/denied by (zone-gap|other-zones-ready|replica-write-in-flight)/);
     }
     expect(await world.env.finish(second.ask(scaleOf(world.set('a'), 1)))).toMatchObject({ allowed: true });
     world.scaleTo('a', 1);
@@ -195,7 +195,7 @@ describe('without any agent', () => {
     world.scaleTo('a', 3);
     await world.env.advance(600_000);
     const answer = await world.env.finish(first.ask(scaleOf(world.set('b'), 2)));
-    expect(answer.message).toContain('refused by zone-gap');
+    expect(answer.message).toContain('denied by zone-gap');
   });
 
   it('a zone whose pods are gone is refused for the second zone after two minutes', async () => {
@@ -224,7 +224,7 @@ describe('without any agent', () => {
       }
       expect(answers.slice(0, 5).every(({ allowed }) => allowed)).toBe(true);
       expect(answers.at(-1)).toMatchObject({ allowed: false, code: 429 });
-      expect(answers.at(-1)?.message).toContain('refused by granted-before');
+      expect(answers.at(-1)?.message).toContain('denied by granted-before');
       await world.env.advance(1_000);
       expect(await world.env.finish(process.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: true });
       expect(world.ledger().claims).toMatchObject([{ zone: 'b' }]);

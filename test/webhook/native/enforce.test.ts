@@ -61,7 +61,7 @@ describe('what is protected is refused on every path', () => {
       const refused = await guarded.env.finish(process.ask(review(guarded)));
       expect(refused).toMatchObject({ allowed: false, code: 403, reason: 'Forbidden' });
       expect(refused.message).toMatch(
-        /refused by no-(downscale|delete|eviction): zone a .*; kubectl rollout-group explain decision\/[0-9a-f]{12}$/,
+        /denied by no-(downscale|delete|eviction): zone a .*; kubectl rollout-group explain decision\/[0-9a-f]{12}$/,
       );
       expect(guarded.ledger().claims).toEqual([]);
 
@@ -86,13 +86,13 @@ describe('what is protected is refused on every path', () => {
     const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
     const id = answer.auditAnnotations?.['decision'];
     expect(answer.message).toBe(
-      `scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is refused by no-downscale: zone a must not shrink (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect; kubectl rollout-group explain decision/${id}`,
+      `scale of statefulset/ingester-zone-a from 3 to 2 in namespace mimir is denied by no-downscale: zone a must not shrink (limit: noDownscale); written at RolloutGroup mimir/ingester spec.protect; kubectl rollout-group explain decision/${id}`,
     );
     expect(answer.auditAnnotations).toMatchObject({ outcome: 'deny', rule: 'no-downscale', group: 'mimir/ingester' });
     expect(answer.auditAnnotations?.['policy']).toMatch(/^[0-9a-f]+$/);
     await world.env.settle();
     expect(world.api.list('events')).toMatchObject([
-      { regarding: { kind: 'StatefulSet', name: 'ingester-zone-a' }, reason: 'NoDownscale', type: 'Warning' },
+      { regarding: { kind: 'StatefulSet', name: 'ingester-zone-a' }, reason: 'DownscaleForbidden', type: 'Warning' },
     ]);
   });
 
@@ -102,7 +102,7 @@ describe('what is protected is refused on every path', () => {
     expect(await world.env.finish(process.ask(deletionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
     const second = await world.env.finish(process.ask(deletionOf(world.pod('b', 1))));
     expect(second).toMatchObject({ allowed: false, code: 429, reason: 'TooManyRequests' });
-    expect(second.message).toContain('refused by disruption-budget: 1 pod not ready in ingester-zone-a');
+    expect(second.message).toContain('denied by disruption-budget: 1 pod not ready in ingester-zone-a');
   });
 
   it('a restart, a strategy, a partition, a first ordinal', async () => {
@@ -121,9 +121,9 @@ describe('what is protected is refused on every path', () => {
       metadata: { ...(template['metadata'] as Json), annotations: { 'kubectl.kubernetes.io/restartedAt': 'now' } },
     };
     const ask = (change: (object: Json) => Json) => world.env.finish(process.ask(updateOf(set, change)));
-    expect((await ask(withSpec({ template: restarted }))).message).toContain('refused by safety/no-restarts');
-    expect((await ask(withSpec({ updateStrategy: { type: 'RollingUpdate' } }))).message).toContain('refused by update-strategy');
-    expect((await ask(withSpec({ ordinals: { start: 1 } }))).message).toContain('refused by ordinals-kept');
+    expect((await ask(withSpec({ template: restarted }))).message).toContain('denied by safety/no-restarts');
+    expect((await ask(withSpec({ updateStrategy: { type: 'RollingUpdate' } }))).message).toContain('denied by update-strategy');
+    expect((await ask(withSpec({ ordinals: { start: 1 } }))).message).toContain('denied by ordinals-kept');
     world.api.change('apps/v1/statefulsets', 'mimir', set.metadata.name, {
       spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 3 } } },
     });
@@ -131,7 +131,7 @@ describe('what is protected is refused on every path', () => {
     const rolling = world.set('a');
     const lower = { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } } };
     const answer = await world.env.finish(process.ask(updateOf(rolling, withSpec(lower))));
-    expect(answer.message).toContain('refused by update-strategy: the partition 1 would replace 2 pods');
+    expect(answer.message).toContain('denied by update-strategy: the partition 1 would replace 2 pods');
   });
 });
 
@@ -145,7 +145,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
       const both = updateOf(world.set('a'), (object) => withLabels(labels)(withSpec({ replicas: 2 })(object)));
       const answer = await world.env.finish(process.ask(both));
       expect(answer).toMatchObject({ allowed: false, code: 403 });
-      expect(answer.message).toContain('refused by protection-kept');
+      expect(answer.message).toContain('denied by protection-kept');
     });
 
     it(`holds on for ten minutes when the label is ${how} first`, async () => {
@@ -158,7 +158,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
       for (const review of [scaleOf(world.set('a'), 0), deletionOf(world.set('a')), evictionOf(world.pod('a', 0))]) {
         const answer = await world.env.finish(second.ask(review));
         expect(answer).toMatchObject({ allowed: false, code: 429 });
-        expect(answer.message).toContain('refused by protection-kept: ingester-zone-a left the group ingester a short while ago');
+        expect(answer.message).toContain('denied by protection-kept: ingester-zone-a left the group ingester a short while ago');
       }
       await world.env.advance(600_000);
       if (how === 'removed') expect(await world.env.finish(second.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: true });
@@ -173,7 +173,7 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
     world.api.put('apps/v1/statefulsets', without as never);
     await world.env.advance(1000);
     const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
-    expect(answer.message).toContain('refused by protection-kept: ingester-zone-a lost the label grafana.com/no-downscale');
+    expect(answer.message).toContain('denied by protection-kept: ingester-zone-a lost the label grafana.com/no-downscale');
     expect(await world.env.finish(process.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false, code: 403 });
   });
 
@@ -200,14 +200,14 @@ describe('what takes protection away, in one request or in two (threat 10)', () 
       const ask = (process: typeof one, review: Review) => world.env.finish(process.ask(review));
       expect(await ask(one, updateOf(world.set('a'), withLabels({ [time]: '13h' })))).toEqual(expect.objectContaining({ allowed: true }));
       const both = updateOf(world.set('a'), (object) => change(withSpec({ replicas: 2 })(object)));
-      expect((await ask(one, both)).message).toContain('refused by protection-kept: it lowers replicas and changes');
+      expect((await ask(one, both)).message).toContain('denied by protection-kept: it lowers replicas and changes');
       expect(await ask(one, updateOf(world.set('a'), change))).toMatchObject({ allowed: true });
       world.api.put('apps/v1/statefulsets', change(world.set('a')) as never);
       await world.env.advance(2000);
       for (const process of [one, other]) {
         const answer = await ask(process, scaleOf(world.set('a'), 2));
         expect(answer).toMatchObject({ allowed: false, code: 429 });
-        expect(answer.message).toContain(`refused by protection-kept: ingester-zone-a ${fact} a short while ago`);
+        expect(answer.message).toContain(`denied by protection-kept: ingester-zone-a ${fact} a short while ago`);
       }
       await world.env.advance(600_000);
       expect(await ask(other, scaleOf(world.set('a'), 2)), fact).toMatchObject({ allowed: true });
@@ -314,7 +314,7 @@ describe('what must always pass (S32)', () => {
     const world = enforceWorld({ spec: { ...protectedSpec, replicas: { count: 2 }, protect: { noEviction: true } } });
     const process = await world.start();
     const refused = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
-    expect(refused.message).toContain('refused by replicas-owned');
+    expect(refused.message).toContain('denied by replicas-owned');
     const base = world.ledger();
     const { uid, resourceVersion } = world.set('a').metadata;
     const claim = { verb: 'scaleDown', zone: 'a', uid, from: 3, to: 2, resourceVersion, epoch: 4, atMs: world.env.clock.nowMs() } as const;
@@ -337,7 +337,7 @@ describe('pods that must prepare', () => {
     const process = await world.start({ isPreparedElsewhere: true });
     const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
     expect(answer).toMatchObject({ allowed: false, code: 403 });
-    expect(answer.message).toContain('refused by prepare-downscale: 1 pod must prepare; give the group replicas.count or replicas.mirror');
+    expect(answer.message).toContain('denied by prepare-downscale: 1 pod must prepare; give the group replicas.count or replicas.mirror');
     expect(process.writes.filter((write) => !write.includes('/events'))).toEqual([]);
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2, { dryRun: true })))).toMatchObject({ allowed: true });
   });

@@ -30,7 +30,7 @@ describe('a preview', () => {
     const process = await world.start({ own });
     const review = scaleOf(world.set('a'), 2);
     const refused = await preview(world, process, review);
-    expect(refused).toMatchObject({ allowed: false, code: 403, message: expect.stringContaining('refused by no-downscale') });
+    expect(refused).toMatchObject({ allowed: false, code: 403, message: expect.stringContaining('denied by no-downscale') });
     expect(await world.env.finish(process.ask(review))).toEqual(refused);
     await world.env.settle();
     // People find the decision though nobody has asked the endpoint.
@@ -115,7 +115,7 @@ describe('both forms in one process', () => {
   it('no pod prepares, and no time is recorded, for a decrease that native enforcement refuses', async () => {
     const { world, process, endpoint } = await prepared(true);
     const answer = await handle(world, endpoint, scaleOf(world.set('a'), 2));
-    expect(answer).toMatchObject({ allowed: false, code: 403, message: expect.stringContaining('refused by safety/not-now') });
+    expect(answer).toMatchObject({ allowed: false, code: 403, message: expect.stringContaining('denied by safety/not-now') });
     expect(process.podCalls).toEqual([]);
     expect(process.writes).toEqual([expect.stringMatching(/^POST .*events$/)]);
     expect(world.set('a').metadata['annotations']).toEqual(marked.annotations);
