@@ -137,7 +137,7 @@ describe('what to do about a template that comes together with its group', () =>
 
   it('is not said of what else the strategy waits for', () => {
     expect(todoOf({ ...held, limit: 'OnDelete' }, 'mimir/kafka')).toEqual([]);
-    expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('the update strategy that the engine needs');
+    expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('the update strategy that the group reeds');
   });
 });
 
