@@ -1,5 +1,6 @@
 // The agent as a whole: caches, policies, leadership and the loop of turns, put together.
 import { sleep } from '../cluster/env.ts';
+import { messageOf } from '../policies/error-message.ts';
 import { type AdmissionGuard, admissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
@@ -215,7 +216,7 @@ export function startAgent(
       try {
         what(listener);
       } catch (error) {
-        env.log.error('a listener failed', { problem: error instanceof Error ? error.message : 'unknown' });
+        env.log.error('a listener failed', { problem: messageOf(error) });
       }
     }
   };

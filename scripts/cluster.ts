@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { messageOf } from '../policies/error-message.ts';
 import { findBinaries } from '../test/control-plane/binaries.ts';
 import type { ApiClient, KubernetesObject } from '../test/control-plane/client.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
@@ -238,7 +239,7 @@ interface Group extends KubernetesObject {
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`error: ${messageOf(error)}\n`);
   process.exitCode = 1;
 }
 // The loop would live on for signal handlers and timers of a start that was given up.

@@ -7,6 +7,7 @@ import { hashText } from '../../engine/hash.ts';
 import { encodeRequest } from '../../engine/judge/request-document.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
@@ -54,7 +55,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
         // Another process has told of it.
         if (isStatus(error, 409) || hasWarned) continue;
         hasWarned = true;
-        env.log.warn('an Event of a denial could not be written', { error: error instanceof Error ? error.message : String(error) });
+        env.log.warn('an Event of a denial could not be written', { error: messageOf(error) });
       }
     }
     writing = undefined;

@@ -8,6 +8,7 @@ import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { AgentConfig } from '../config.ts';
@@ -285,8 +286,4 @@ async function isTold(
     timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
   });
   return await (hasGroups ? asked : asked.catch(() => true));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'it cannot be read';
 }

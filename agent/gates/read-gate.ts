@@ -1,6 +1,7 @@
 // One gate or input that is being read: when it is asked next, and which of its readings still count.
 import type { GateReading } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 import type { GateAsker } from './ask.ts';
 
@@ -86,7 +87,7 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
     try {
       return await asker.ask({ atMs, timeoutMs });
     } catch (error) {
-      const message = error instanceof Error ? error.message.slice(0, longestMessage) : 'no answer came';
+      const message = messageOf(error).slice(0, longestMessage);
       return { atMs, result: 'error', message };
     }
   };

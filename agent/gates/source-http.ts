@@ -1,6 +1,7 @@
 // Questions to metric sources as they go over the network: Prometheus' query API and Consul's health API, with what the sources say of credentials.
 import type { Clock } from '../../cluster/env.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import type { GateAnswer, GateHttp, GateQuestion, Log } from '../env.ts';
 import { findSource, type SourceParts } from './find-source.ts';
@@ -66,7 +67,7 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
       return answer;
     } catch (error) {
       const problem = spoken(error);
-      noted(question.source, problem, error instanceof Error ? error.message : String(error));
+      noted(question.source, problem, messageOf(error));
       throw new Error(problem);
     }
   };

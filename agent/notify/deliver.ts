@@ -12,6 +12,7 @@ import {
   withChannel,
   withProblem,
 } from '../../engine/notify/notes.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { AgentEnv } from '../env.ts';
 import { callbackService } from './callback.ts';
@@ -110,7 +111,7 @@ export class Deliverer {
       const target: Target = { group, channel: found, run, delivery, id };
       return delivery.kind === 'edit' ? await this.#edit(target) : await this.#deliver(target);
     } catch (error) {
-      const problem = error instanceof Error ? error.message : 'it failed';
+      const problem = messageOf(error);
       onResult(channel, 'failed', problem);
       return { kind: 'later', who: 'group' };
     }
@@ -256,7 +257,7 @@ export class Deliverer {
       const what = { name: { namespace: group.namespace, group: group.name }, run, delivery, key: id };
       return await question(serviceOf(this.#options.parts, channel), what);
     } catch (error) {
-      return problemBefore(error) ?? { kind: 'unknown', problem: error instanceof Error ? error.message : 'no answer came' };
+      return problemBefore(error) ?? { kind: 'unknown', problem: messageOf(error) };
     }
   }
 }

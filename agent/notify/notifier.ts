@@ -1,4 +1,5 @@
 // Tells people of runs, through the channels that groups name: a listener of turns with a queue for each channel. Nothing waits for it.
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener } from '../report.ts';
@@ -97,7 +98,7 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
         warnOnce(key, undefined, {});
         if (isLeading()) for (const channel of created.channels) queueOf(channel).want(key);
       },
-      onFailure: (error) => warnOnce(key, error instanceof Error ? error.message : 'it failed', { namespace, group: name }),
+      onFailure: (error) => warnOnce(key, messageOf(error), { namespace, group: name }),
     });
     groups.set(key, created);
     return created;

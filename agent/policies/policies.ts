@@ -4,6 +4,7 @@ import { isSameJson } from '../../cluster/request/json.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import type { IntentView, Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { holdingAll } from '../../policies/live/holding.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
 import type { PolicyFile } from '../../policies/load.ts';
@@ -100,7 +101,7 @@ export function startPolicySource(
     try {
       resolved = resolve();
     } catch (error) {
-      message = error instanceof Error ? error.message : 'they cannot be worked out';
+      message = messageOf(error);
     }
     if (message !== defect) {
       defect = message;
@@ -239,7 +240,7 @@ function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boo
       problem = undefined;
     } catch (error) {
       if (turn !== reading) return;
-      problem = error instanceof Error ? error.message : 'it cannot be read';
+      problem = messageOf(error);
       log.error('the policy directory cannot be read', { problem });
       cancelRetry = timers.after(rereadAfterMs, () => void read());
     }

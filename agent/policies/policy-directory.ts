@@ -4,6 +4,7 @@ import { type FSWatcher, watch as watchFiles } from 'node:fs';
 import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Timers } from '../../cluster/env.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { PolicyDirectory } from '../env.ts';
 
 interface PolicyDirectoryOptions {
@@ -141,8 +142,4 @@ function digest(files: PolicyFiles): string {
   const hash = createHash('sha256');
   for (const { name, text } of files) hash.update(`${name.length}:${name}${text.length}:${text}`);
   return hash.digest('hex');
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@ import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { headersOf } from '../../cluster/connection/response-body.ts';
 import { environmentProxy } from '../../cluster/kubeconfig/proxy.ts';
+import { messageOf } from '../../policies/error-message.ts';
 
 interface ExchangeRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -79,7 +80,7 @@ function exchange(request: ExchangeRequest, ways: Ways): Promise<ExchangeAnswer>
           end();
           resolve({ status: response.statusCode ?? 0, body, headers: headersOf(response) });
         }),
-      (error: unknown) => fail(error instanceof Error ? error.message : String(error), error),
+      (error: unknown) => fail(messageOf(error), error),
     );
   });
 }

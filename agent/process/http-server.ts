@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../cluster/env.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { Log } from '../env.ts';
 import type { ClusterValidation } from '../flags/settings.ts';
 
@@ -120,7 +121,7 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
     given =
       refusal(options, request, { path, route: known === undefined ? '<unknown-route>' : route }) ?? (await (known ?? missing)(options));
   } catch (error) {
-    log.error('an HTTP request could not be answered', { route, error: error instanceof Error ? error.message : String(error) });
+    log.error('an HTTP request could not be answered', { route, error: messageOf(error) });
     given = { status: 500, contentType: text, body: 'internal error\n' };
   }
   const body = Buffer.from(given.body);

@@ -2,6 +2,7 @@
 import { connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { startAdmission } from '../admission/admission.ts';
 import { type Agent, startAgent } from '../agent.ts';
 import type { Log } from '../env.ts';
@@ -48,7 +49,7 @@ async function run(words: readonly string[]): Promise<void> {
       try {
         await start(settings);
       } catch (error) {
-        refuse(error instanceof Error ? error.message : String(error));
+        refuse(messageOf(error));
         // The HTTP server may be there already.
         process.exit();
       }

@@ -3,6 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
 import { canonicalJson, hashText } from '../../engine/hash.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { apiVersion } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -112,7 +113,7 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
         onWrite?.('done');
       } catch (error) {
         onWrite?.('failed');
-        if (!hasWarned) env.log.warn('an Event could not be written', { error: error instanceof Error ? error.message : String(error) });
+        if (!hasWarned) env.log.warn('an Event could not be written', { error: messageOf(error) });
         hasWarned = true;
       }
     }

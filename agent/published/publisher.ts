@@ -10,6 +10,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { groupStatus, scaleTargetOf } from '../../engine/publish/status.ts';
 import { statusMapName } from '../../engine/publish/status-map.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation, TurnListener, TurnReport } from '../report.ts';
@@ -177,7 +178,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
       env.log.warn('a decision could not be published', {
         namespace,
         group,
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
       });
     },
   });

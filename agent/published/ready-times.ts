@@ -5,6 +5,7 @@ import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { SharedWatches } from '../watched/caches.ts';
 
@@ -149,7 +150,7 @@ class Keeper {
       this.#env.log.warn('ready time of a pod could not be written', {
         namespace,
         pod: name,
-        problem: error instanceof Error ? error.message : String(error),
+        problem: messageOf(error),
       });
       this.#options.onPatch?.('failed');
       // What the server refuses for good is tried again when all pods are looked at.

@@ -5,6 +5,7 @@ import { getObject, listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { createObject, deleteObject, patchObject, type Target } from '../../cluster/request/write.ts';
 import { runRecord } from '../../engine/publish/run-record.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { apiGroup, type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -206,7 +207,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
   };
 
   const warn = (error: unknown): void => {
-    if (!hasWarned) env.log.warn('runs could not be recorded', { error: error instanceof Error ? error.message : String(error) });
+    if (!hasWarned) env.log.warn('runs could not be recorded', { error: messageOf(error) });
     hasWarned = true;
   };
 

@@ -6,6 +6,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { releaseLabel } from '../../engine/release/release-document.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import type { LedgerIdentity } from '../turn/ledgers.ts';
@@ -109,7 +110,7 @@ export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChang
       }
       return undefined;
     } catch (error) {
-      const message = error instanceof Error ? error.message : 'the request failed';
+      const message = messageOf(error);
       return { message, isForbidden: isStatus(error, 403) };
     }
   };

@@ -4,6 +4,7 @@ import { ledgerOfEpoch } from '../../engine/ledger/ledger.ts';
 import { decideRelease, type ReleaseDecision } from '../../engine/release/release.ts';
 import type { Definitions } from '../../engine/release/terms.ts';
 import type { Ledger, Snapshot } from '../../engine/snapshot.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { NextTurn } from '../loop.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { ReleaseReport } from '../report.ts';
@@ -40,7 +41,7 @@ export async function takeReleaseTurn(parts: ReleaseParts, orphan: Orphan): Prom
     return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).run();
   } catch (error) {
     const { namespace, name: group } = orphan;
-    parts.env.log.warn('a release could not go on', { namespace, group, problem: error instanceof Error ? error.message : 'unknown' });
+    parts.env.log.warn('a release could not go on', { namespace, group, problem: messageOf(error) });
     return { retry: { afterMs: askedPauseMs(error) } };
   }
 }

@@ -5,6 +5,7 @@ import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { deleteObject, evictPod, patchObject, replaceObject } from '../../cluster/request/write.ts';
 import type { Action } from '../../engine/decision.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { ActionResult } from '../report.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
 import type { SourceReference } from '../watched/replica-sources.ts';
@@ -116,7 +117,7 @@ async function advanceCurrentRevision(
 
 /** Gone or changed objects are conflicts; 4xx are refusals; after 5xx, as without an answer, nobody knows whether it happened. */
 function outcomeOf(error: unknown): Acted {
-  const message = error instanceof Error ? error.message : 'the request failed';
+  const message = messageOf(error);
   if (error instanceof ApiFailure) {
     const { status, retryAfterMs } = error;
     const isChanged = status === 404 || status === 409 || status === 410 || status === 412;

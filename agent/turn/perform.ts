@@ -6,6 +6,7 @@ import { profileOf } from '../../engine/profiles.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { PerformedAction } from '../report.ts';
@@ -100,7 +101,7 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
         endpoint,
       );
     } catch (error) {
-      return { problem: error instanceof Error ? error.message : 'it has no address' };
+      return { problem: messageOf(error) };
     }
   };
   const pods = standing.map((pod) => ({ ordinal: pod.ordinal, uid: pod.uid, name: pod.name, url: urlOf(pod) }));

@@ -1,6 +1,7 @@
 // Calls to pods that leave or stay: prepare for your removal, or take it back. Pods may refuse, hang and lie.
 import { inParallel } from '../../cluster/pods/parallel.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 
 const maxBodyBytes = 65_536;
@@ -79,7 +80,7 @@ async function ask({ pods, clock, log }: AgentEnv, pod: CalledPod, { method, sit
     const reportedMs = reportedTime(body, clock.nowMs());
     return typeof reportedMs === 'string' ? failed(reportedMs) : { ...identity, result: 'done', reportedMs };
   } catch (error) {
-    return failed(error instanceof Error ? error.message.slice(0, 256) : 'no answer came');
+    return failed(messageOf(error).slice(0, 256));
   }
 }
 

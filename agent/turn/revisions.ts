@@ -1,5 +1,4 @@
 // ControllerRevisions that pins need, read by name and kept: one of them never changes.
-
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -9,6 +8,7 @@ import { withRollback } from '../../engine/run/rollback.ts';
 import type { RevisionView, Snapshot } from '../../engine/snapshot.ts';
 import { wantedRevisions } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 
 interface RevisionParts {
@@ -64,6 +64,6 @@ async function readTemplate(
     if (found === undefined) return { unknown: 'it does not exist' };
     return observeTemplate(found, owner);
   } catch (error) {
-    return { unknown: error instanceof Error ? error.message : 'the request failed' };
+    return { unknown: messageOf(error) };
   }
 }

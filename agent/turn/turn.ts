@@ -9,6 +9,7 @@ import { revertProgress } from '../../engine/run/run.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Leadership } from '../leadership.ts';
 import type { NextTurn } from '../loop.ts';
@@ -60,7 +61,7 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
         continue;
       }
       memory.isFreshWanted = true;
-      turn.report(error instanceof Error ? error.message : 'the turn failed');
+      turn.report(messageOf(error));
       return { retry: { afterMs: askedPauseMs(error) } };
     }
   }
@@ -333,7 +334,7 @@ class Turn {
     } catch (error) {
       memory.isFreshWanted = true;
       this.#storePauseMs = askedPauseMs(error);
-      return `what was done could not be remembered: ${error instanceof Error ? error.message : 'the ledger was not written'}`;
+      return `what was done could not be remembered: ${messageOf(error)}`;
     }
   }
 

@@ -5,6 +5,7 @@ import type { KubernetesObject, Resource } from '../../cluster/request/resource.
 import { observeReplicaSource } from '../../engine/observe/source.ts';
 import type { ReplicaSourceView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ReplicasDefinition } from '../../policies/definition.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 import { type Watched, watch } from './watched.ts';
 
@@ -87,7 +88,7 @@ export function replicaSources(env: AgentEnv, timeoutMs: number, onChange: (key:
     } catch (error) {
       failure ??= error;
     }
-    return unknown(failure instanceof Error ? failure.message : 'it could not be read');
+    return unknown(messageOf(failure));
   };
 
   const followOne = (namespace: string, mirror: Mirror, resource: Resource): void => {

@@ -1,6 +1,7 @@
 // Which kinds the server does not serve at all, asked only when it forbids to read some: it asks for permission before it looks for the kind.
 import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import type { Resource } from '../../cluster/request/resource.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 
 interface ServedKinds {
@@ -22,7 +23,7 @@ export function servedKinds(env: AgentEnv, onLearned: () => void): ServedKinds {
       known = await discover(env, { timeoutMs });
       onLearned();
     } catch (error) {
-      env.log.warn('the kinds that the server serves cannot be listed', { problem: error instanceof Error ? error.message : undefined });
+      env.log.warn('the kinds that the server serves cannot be listed', { problem: messageOf(error) });
     }
   };
   return {

@@ -2,6 +2,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { createSecureContext } from 'node:tls';
+import { messageOf } from '../../policies/error-message.ts';
 import { type Connection, ConnectionFailure, type TlsMaterial } from './connection.ts';
 
 /**
@@ -72,7 +73,7 @@ export class AgentPool {
         ...(serverName !== undefined && { servername: serverName }),
       };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new ConnectionFailure('configuration', `a certificate or key of ${this.#connection.origin} cannot be used: ${why}`, {
         cause: error,
       });

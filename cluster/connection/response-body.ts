@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { messageOf } from '../../policies/error-message.ts';
 import { LineSplitter } from './line-splitter.ts';
 
 /** An error's text beyond this is cut off. Lists have no limit: whoever asks for one asks for pages. */
@@ -74,7 +75,7 @@ export function readLines(response: IncomingMessage, onLine: (line: string) => v
       try {
         splitter.push(chunk);
       } catch (error) {
-        finish(`a line could not be taken: ${error instanceof Error ? error.message : String(error)}`);
+        finish(`a line could not be taken: ${messageOf(error)}`);
       }
     });
   });

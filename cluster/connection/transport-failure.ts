@@ -1,4 +1,5 @@
 // Why no answer came, in words for the person who can do something about it.
+import { messageOf } from '../../policies/error-message.ts';
 import { type Connection, ConnectionFailure } from './connection.ts';
 import { DeadlineOver } from './deadline.ts';
 import { ExchangeFailure } from './exchange.ts';
@@ -55,8 +56,4 @@ export function isDistrust(error: unknown): boolean {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@ import type { AgentOptions, RequestOptions } from 'node:https';
 import { Readable } from 'node:stream';
 // Not from the package's entry, which brings WebSockets and archives with it: 20 ms at each start.
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
+import { messageOf } from '../../policies/error-message.ts';
 import { ConnectionFailure } from '../connection/connection.ts';
 import type { Choice } from './choice.ts';
 import type { Delegated } from './credentials.ts';
@@ -43,7 +44,7 @@ export function authProvider(
       if (found.token === undefined) throw new Error('it gave no token');
       return { ...found, expiresAtMs: process.clock.nowMs() + askProviderAgainAfterMs };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new ConnectionFailure(
         'unauthenticated',
         `the auth provider "${provider.name}" of ${choice.origin} gave no credentials: ${why}`,

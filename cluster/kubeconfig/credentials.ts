@@ -1,4 +1,5 @@
 // The credentials of a chosen user, kept fresh: files are read again, plugins run again when what they gave has expired.
+import { messageOf } from '../../policies/error-message.ts';
 import { type Authorization, ConnectionFailure, type TlsMaterial } from '../connection/connection.ts';
 import type { Choice } from './choice.ts';
 import type { UserEntry } from './file.ts';
@@ -89,7 +90,7 @@ export class Credentials {
       this.#contents.set(part, await this.#process.readFile(file));
     } catch (error) {
       if (this.#contents.has(part)) return;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new ConnectionFailure('configuration', `${names[part]} ${file}, which ${this.#choice.origin} names, cannot be read: ${why}`);
     }
   }

@@ -1,6 +1,7 @@
 // What stands in kubeconfig files: read one by one, relative paths resolved against their own file, merged so that the first says last.
 import { dirname, isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
+import { messageOf } from '../../policies/error-message.ts';
 import { ConnectionFailure } from '../connection/connection.ts';
 import { isJsonObject } from '../request/json.ts';
 
@@ -106,7 +107,7 @@ async function textOf(file: string, readFile: (path: string) => Promise<Buffer>)
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     // ENOTDIR: a folder of the path is a file, so there is no such file either.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw problem(`the kubeconfig ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw problem(`the kubeconfig ${file} cannot be read: ${messageOf(error)}`, error);
   }
 }
 

@@ -1,5 +1,6 @@
 // The service account of a pod: where its files lie, and how the API server is reached from inside the cluster.
 import { isIPv6 } from 'node:net';
+import { messageOf } from '../../policies/error-message.ts';
 import { ConnectionFailure } from '../connection/connection.ts';
 import { inClusterContext } from './choice.ts';
 import type { Kubeconfig } from './file.ts';
@@ -43,7 +44,7 @@ async function read(process: ConnectionProcess, name: 'token' | 'ca.crt' | 'name
     return (await process.readFile(file)).toString('utf8') || undefined;
   } catch (error) {
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined;
-    throw problem(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw problem(`${file} cannot be read: ${messageOf(error)}`);
   }
 }
 

@@ -1,4 +1,5 @@
 // Which process may act: a Lease as client-go keeps it, with the time limits that make it safe to believe.
+import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { isStatus, TransportFailure } from '../request/failure.ts';
 import { getObject } from '../request/read.ts';
@@ -314,7 +315,7 @@ class Contender {
 const typed = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
 
 function problemOf(error: unknown): LeaseProblem {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (isStatus(error, 403)) return { reason: 'forbidden', message };
   if (isStatus(error, 404) && !(error instanceof TransportFailure)) return { reason: 'missing', message };
   return { reason: 'unreachable', message };

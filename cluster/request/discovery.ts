@@ -1,5 +1,6 @@
 // Which kinds of object the API server serves, and under which path.
 
+import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { aggregatedVersions, classicGroups, classicVersion, type ServedVersion } from './discovery-document.ts';
 import { ApiFailure, TransportFailure } from './failure.ts';
@@ -63,7 +64,7 @@ async function readClassic(version: Version, ask: (path: string) => Promise<Json
   try {
     return classicVersion(version, await ask(`${version.group === '' ? '/api' : '/apis'}/${apiVersionOf(version)}`));
   } catch (error) {
-    return { ...version, resources: [], failure: error instanceof Error ? error.message : String(error) };
+    return { ...version, resources: [], failure: messageOf(error) };
   }
 }
 

@@ -1,5 +1,6 @@
 // One batch of changes on its way into an object: read, apply, write, and find out what became of it.
 
+import { messageOf } from '../../policies/error-message.ts';
 import { type ClusterEnv, sleep } from '../env.ts';
 import { Backoff } from '../request/backoff.ts';
 import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
@@ -181,7 +182,7 @@ export class Commit<Value> {
     const mayBeApplied = this.#uncertain.size > 0;
     if (error instanceof TransportFailure ? error.mayBeApplied === mayBeApplied : !mayBeApplied) return error;
     const site = error instanceof TransportFailure || error instanceof ApiFailure ? error.site : '';
-    return new TransportFailure(error instanceof Error ? error.message : String(error), { site, mayBeApplied, cause: error });
+    return new TransportFailure(messageOf(error), { site, mayBeApplied, cause: error });
   }
 }
 

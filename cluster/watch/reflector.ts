@@ -1,5 +1,6 @@
 // Follows one collection of the API server: lists it, watches it, and keeps a store that is never silently out of date.
 
+import { messageOf } from '../../policies/error-message.ts';
 import { sleep } from '../env.ts';
 import { Backoff, slow, soon } from '../request/backoff.ts';
 import { ApiFailure, isStatus } from '../request/failure.ts';
@@ -331,8 +332,4 @@ class Following<View> {
 function reasonOf(error: unknown): FailureReason {
   if (isStatus(error, 403)) return 'forbidden';
   return isStatus(error, 404, 405) ? 'missing' : 'unreachable';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

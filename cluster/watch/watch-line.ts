@@ -1,4 +1,5 @@
 // What one line of a watch says.
+import { messageOf } from '../../policies/error-message.ts';
 import { ApiFailure } from '../request/failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../request/json.ts';
 import { named } from '../request/read.ts';
@@ -19,7 +20,7 @@ export function parseWatchLine(text: string, resource: Resource, site: string): 
   try {
     return read(parseJson(text), resource, site);
   } catch (error) {
-    return unparsable(error instanceof Error ? error.message : String(error));
+    return unparsable(messageOf(error));
   }
 }
 

@@ -1,6 +1,7 @@
 // The verb explain, asked about one decision of the admission webhook: what was refused, by which rule, when, and what the answer is now.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { Judgement } from '../../engine/decision.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -58,7 +59,7 @@ async function answerNow(ask: () => Promise<Judgement | undefined>): Promise<Now
   try {
     return await ask();
   } catch (error) {
-    return { unknown: error instanceof Error ? error.message : 'it cannot be read' };
+    return { unknown: messageOf(error) };
   }
 }
 

@@ -1,4 +1,5 @@
 // What a key has asked for, carried out by the verb of that name, with what it says as one line.
+import { messageOf } from '../../policies/error-message.ts';
 import { type ConnectionFlags, sameCluster } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
@@ -20,7 +21,7 @@ export async function carryOut(context: CommandContext, flags: ConnectionFlags, 
     const text = oneLine(said.join(''));
     return text === '' && exitCode !== exitCodes.done ? `it ended with ${exitCode}` : text;
   } catch (error) {
-    if (!(error instanceof Failure)) return oneLine(`error: ${error instanceof Error ? error.message : String(error)}`);
+    if (!(error instanceof Failure)) return oneLine(`error: ${messageOf(error)}`);
     const { what, why, todo } = error.details;
     return oneLine([`error: ${what}`, ...(why === undefined ? [] : [why]), ...(todo === undefined ? [] : [todo])].join('; '));
   }

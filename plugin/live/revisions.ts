@@ -5,6 +5,7 @@ import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -31,7 +32,7 @@ export async function readRevisions(
       throw new Failure({
         exitCode: exitCodes.notAllowed,
         what: 'what ran before cannot be read',
-        why: error instanceof Error ? error.message : 'it is forbidden',
+        why: messageOf(error),
         todo: 'ask for the rule {apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["list"]}',
       });
     },

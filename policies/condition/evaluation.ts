@@ -1,4 +1,5 @@
 // One evaluation of a condition: what it may still spend, what it has read, and how it ends early as unknown.
+import { messageOf } from '../error-message.ts';
 
 /** What evaluation ended with when it could not be decided. */
 interface Undecided {
@@ -41,7 +42,7 @@ export function evaluating<Value>(nowMs: number, evaluate: () => Value): Outcome
     return { kind: 'value', value, reads: [...evaluation.reads].sort() };
   } catch (error) {
     if (error === stopSignal && evaluation.undecided) return { kind: 'undecided', ...evaluation.undecided };
-    const text = error instanceof Error ? error.message : String(error);
+    const text = messageOf(error);
     return { kind: 'undecided', paths: [], reason: `the condition cannot be evaluated: ${text}` };
   } finally {
     current = outer;

@@ -1,6 +1,7 @@
 // When a schedule is open: starts by cron in the time of a place, each followed by a length of elapsed time.
 import { Cron } from 'croner';
 import type { WindowDefinition } from '../definition.ts';
+import { messageOf } from '../error-message.ts';
 import { defined } from '../values/defined.ts';
 import { instantFromWall, isTimeZone, wallFromInstant } from './wall-clock.ts';
 
@@ -26,7 +27,7 @@ export function parseCron(cron: string): Cron | string {
     // Paused and in UTC: the library only counts on the calendar here. Clock changes are ours, in instantFromWall.
     return new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part', paused: true });
   } catch (error) {
-    return `The schedule is not valid: ${error instanceof Error ? error.message.replace(/^CronPattern: /, '') : String(error)}`;
+    return `The schedule is not valid: ${messageOf(error).replace(/^CronPattern: /, '')}`;
   }
 }
 

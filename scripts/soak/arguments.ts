@@ -1,6 +1,7 @@
 // What a soak is asked to do, read from the words of the command line.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { messageOf } from '../../policies/error-message.ts';
 
 export interface SoakArguments {
   readonly seeds: number;
@@ -51,7 +52,7 @@ export function soakArguments(words: readonly string[]): SoakArguments | string 
   try {
     given = parsed(words);
   } catch (error) {
-    return `${error instanceof Error ? error.message : 'it cannot be read'}\n${soakUsage}`;
+    return `${messageOf(error)}\n${soakUsage}`;
   }
   for (const [name, [form, words]] of Object.entries(forms)) {
     const value = given[name as keyof typeof forms];

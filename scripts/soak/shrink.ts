@@ -2,6 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { messageOf } from '../../policies/error-message.ts';
 import { type RunResult, runScenario } from '../../simulation/run.ts';
 import { type Failure, tryFor } from '../../simulation/search/judge.ts';
 import { writeScenario } from '../../simulation/search/replay.ts';
@@ -16,7 +17,7 @@ export async function shrinkAndTell(name: string, failure: Failure, replay: stri
     return await smallAndTold(name, failure, replay);
   } catch (error) {
     // What goes another way each time may not fail again; the report of all seeds is worth more than that.
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return [`${name} fails by ${failure.id}: ${failure.message}`, `it cannot be made small: ${why}`, `again, whole: ${replay}`];
   }
 }

@@ -2,6 +2,7 @@
 // use it. Exit code 0: all were fine; 1: some were not; 2: it was asked in a way that it does not understand.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
+import { messageOf } from '../../policies/error-message.ts';
 import { runScenario } from '../../simulation/run.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
@@ -70,7 +71,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new PlanError(`${file} cannot be read: ${error instanceof Error ? error.message : 'nobody knows why'}`);
+    throw new PlanError(`${file} cannot be read: ${messageOf(error)}`);
   }
 }
 
@@ -118,7 +119,7 @@ function whyUnwritable(file: string): string | undefined {
     appendFileSync(file, '');
     return undefined;
   } catch (error) {
-    return `${file} cannot be written: ${error instanceof Error ? error.message : 'nobody knows why'}`;
+    return `${file} cannot be written: ${messageOf(error)}`;
   }
 }
 

@@ -1,6 +1,7 @@
 // The threads of a soak: each plays one seed at a time and keeps nothing of it but what it reports.
 import { setFlagsFromString } from 'node:v8';
 import { parentPort, Worker } from 'node:worker_threads';
+import { messageOf } from '../../policies/error-message.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
 
@@ -80,7 +81,7 @@ function played(worker: Worker, task: SeedTask): Promise<SeedReport | string> {
       worker.off('exit', onExit);
       resolve(answer);
     };
-    const onError = (error: unknown): void => finish(`the thread ended: ${error instanceof Error ? error.message : 'for no reason'}`);
+    const onError = (error: unknown): void => finish(`the thread ended: ${messageOf(error)}`);
     const onExit = (code: number): void => finish(`the thread ended with code ${code}`);
     const limit = setTimeout(() => finish(`no answer within ${longestSeedMs / 1000} s`), longestSeedMs);
     worker.on('message', finish);

@@ -1,5 +1,6 @@
 // Scenarios as text: what a failing seed leaves behind, and what is kept of it for good.
 import type { z } from 'zod';
+import { messageOf } from '../../policies/error-message.ts';
 import type { Scenario } from '../scenario.ts';
 import { planSchema, scenarioSchema } from './schema.ts';
 
@@ -41,7 +42,7 @@ function parsed(text: string, source: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new PlanError(`${source} is no JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+    throw new PlanError(`${source} is no JSON: ${messageOf(error)}`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { messageOf } from '../../policies/error-message.ts';
 import { type Moment, type ProcessOptions, startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
 
@@ -73,7 +74,7 @@ describe.each<Group>(['adopted', 'evicting'])('a rollout of an %s group whose le
           if (zones !== 1 || pods !== 1) wrong.push(`${where}: ${pods} pods in ${zones} zones down`);
           if (late.length > 0) wrong.push(`${where}: ${late.length} writes after the end: ${late[0]}`);
         } catch (error) {
-          wrong.push(`${where}: ${error instanceof Error ? error.message : 'failed'}`);
+          wrong.push(`${where}: ${messageOf(error)}`);
         }
       }
       expect(wrong).toEqual([]);

@@ -1,3 +1,4 @@
+import { messageOf } from '../../policies/error-message.ts';
 import { describe, expect, it } from 'vitest';
 import { denialEvent } from '../../agent/admission/denials.ts';
 import { factsOf } from '../../agent/published/event-facts.ts';
@@ -55,7 +56,7 @@ function namedInDenial(judgement: Judgement): Readonly<Record<string, string | u
   try {
     refuseWhenDenied(judgement, 'mimir/ingester');
   } catch (error) {
-    failure = error instanceof Error ? error.message : '';
+    failure = messageOf(error);
   }
   return {
     judgement: messageRule(judgement.message),

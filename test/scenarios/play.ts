@@ -1,4 +1,5 @@
 // Plays a scenario: every block of commands in turn, with what it prints.
+import { messageOf } from '../../policies/error-message.ts';
 import type { Commands } from './command.ts';
 import { agentCommands } from './commands/agent.ts';
 import { clusterCommands } from './commands/cluster.ts';
@@ -53,6 +54,6 @@ function run(stage: Stage, call: Call): readonly string[] {
     applyPolicies(stage);
     return lines;
   } catch (error) {
-    throw new Error(`line ${call.line}: ${call.name}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new Error(`line ${call.line}: ${call.name}: ${messageOf(error)}`, { cause: error });
   }
 }

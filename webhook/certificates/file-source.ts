@@ -2,6 +2,7 @@
 import { type FSWatcher, watch as watchFiles } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { authorityOf, isSameBundle, type Pair, readAuthorities, readPair } from './pair.ts';
 import { type CertificateSource, Listeners, type ServedCertificate, type SourceProblem } from './source.ts';
@@ -76,7 +77,7 @@ export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSo
     if (failure !== undefined) env.log.error('a listener of the certificate failed', { error: String(failure) });
   };
   const failed = (error: unknown): void => {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const message = `the certificate in ${certFile} and ${keyFile} cannot be served: ${reason}`;
     if (problem?.message === message) return;
     problem = { message, sinceMs: problem?.sinceMs ?? env.clock.nowMs() };

@@ -2,6 +2,7 @@
 import { Backoff } from '../../cluster/request/backoff.ts';
 import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { certificatesIn, isSameBundle, isWithin } from './pair.ts';
 import type { CertificateSource } from './source.ts';
@@ -208,7 +209,7 @@ class Injecting {
     course.dueMs = this.#nowMs() + Math.max(course.backoff.nextMs(), askedPauseMs(error) ?? 0);
     // Somebody else was faster; what he has made of it comes by the watch.
     const isOvertaken = isStatus(error, 404, 409, 422);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const advice = isStatus(error, 403) ? `; grant patch on ${configurationResources[kind].plural}` : '';
     const message = `${what}: ${reason}${advice}`;
     if (!isOvertaken && course.problem?.message !== message)

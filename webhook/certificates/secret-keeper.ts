@@ -5,6 +5,7 @@ import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { issuePair } from './authority.ts';
 import type { Pair } from './pair.ts';
@@ -299,8 +300,4 @@ class Keeper {
   #fields() {
     return { secret: `${this.#options.namespace}/${this.#options.name}` };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

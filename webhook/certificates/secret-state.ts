@@ -2,6 +2,7 @@
 import { asJsonObject } from '../../cluster/request/json.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { EncodedObject } from '../../cluster/shared/shared-object.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { authorityOf, type Pair, readAuthorities, readPair, validityOf } from './pair.ts';
 
 /** What everybody serves and trusts. */
@@ -47,7 +48,7 @@ export function secretStateOf(secret: KubernetesObject | undefined, nowMs: numbe
   try {
     return usable(data, nowMs);
   } catch (error) {
-    return { kind: 'broken', reason: error instanceof Error ? error.message : String(error) };
+    return { kind: 'broken', reason: messageOf(error) };
   }
 }
 

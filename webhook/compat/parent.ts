@@ -2,6 +2,7 @@
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { type Call, leftMs, type Review } from '../review/review.ts';
 
 const resourcesOf: Readonly<Record<string, Resource>> = {
@@ -49,5 +50,5 @@ export function requestMs({ clock }: Pick<ClusterEnv, 'clock'>, call: Call): num
 
 /** What an error says, cut to a length that fits into an answer. */
 export function problemText(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, 256);
+  return messageOf(error).slice(0, 256);
 }

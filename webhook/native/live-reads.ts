@@ -4,6 +4,7 @@ import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { enforceLabel } from '../../install/object.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { NativeGuard, WebhookEnv } from '../env.ts';
 import { type Call, leftMs } from '../review/review.ts';
 import { Undecidable } from './denial.ts';
@@ -40,7 +41,7 @@ export class LiveReads {
         namespace,
         name,
         resource: resource.plural,
-        problem: error instanceof Error ? error.message : 'unknown',
+        problem: messageOf(error),
       });
       return 'unread';
     }

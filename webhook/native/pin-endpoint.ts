@@ -14,6 +14,7 @@ import {
   unplaced,
 } from '../../engine/strategies/pinned/placement.ts';
 import { endpointPaths } from '../../install/paths.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import type { GroupIdentity, PlacementGuard, WebhookEnv } from '../env.ts';
 import { boundedText } from '../review/bounded-text.ts';
 import { type Answer, type Call, type Endpoint, leftMs, type PatchOperation, type Review } from '../review/review.ts';
@@ -126,5 +127,5 @@ class PodPlacement {
 function problemOf(error: unknown): string {
   if (error instanceof ApiFailure) return `the API server answered ${error.status}`;
   if (error instanceof TransportFailure) return 'the API server did not answer';
-  return error instanceof Error ? error.message : 'for an unknown reason';
+  return messageOf(error);
 }

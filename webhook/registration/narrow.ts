@@ -8,6 +8,7 @@ import { departureMs } from '../../engine/judge/protection.ts';
 import { membersNamed, narrowed } from '../../install/narrowing.ts';
 import type { Member } from '../../install/scope.ts';
 import { configurationName, pinConfigurationName } from '../../install/webhooks.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import {
   type ConfigurationKind,
   configurationResources,
@@ -149,7 +150,7 @@ class Narrower {
       this.#dueMs = nowMs + this.#pause.nextMs();
       // Another replica was faster, or somebody else: what he has made of it comes by the watch.
       if (isStatus(error, 404, 409, 422) && this.problem === undefined) return;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       const advice = isStatus(error, 403) ? `; grant patch on ${resource.plural}` : '';
       const problem = `${name} cannot be narrowed to what is protected, so that more or less than that is heard of, and refused while nobody answers: ${reason}${advice}`;
       if (this.problem !== problem) env.log.warn('a webhook configuration cannot be narrowed', { name, problem: reason });

@@ -2,6 +2,7 @@
 import type { Server } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import type { Log } from '../../cluster/env.ts';
+import { messageOf } from '../../policies/error-message.ts';
 
 /** A certificate and what belongs to it, all PEM. */
 export interface TlsMaterial {
@@ -71,7 +72,7 @@ export function followTls(server: Pick<Server, 'setSecureContext'>, { source, cl
     } catch (error) {
       // OpenSSL's messages name what is wrong with the text, never the text.
       log.error('the certificate cannot be served', {
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
         isOldServed: isLoaded,
       });
       loaded(false);

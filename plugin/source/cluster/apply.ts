@@ -5,6 +5,7 @@ import type { KubernetesObject, Resource } from '../../../cluster/request/resour
 import { applyObject } from '../../../cluster/request/write.ts';
 import { canonicalJson } from '../../../engine/hash.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
+import { messageOf } from '../../../policies/error-message.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
@@ -86,7 +87,7 @@ export async function applyAll(
       applied.push({ object, result: ready.live === undefined ? 'created' : 'configured', ...(taken.length === 0 ? {} : { taken }) });
     } catch (error) {
       const result = error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed';
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       const rest = objects.slice(index + 1).map((one) => ({ object: nameOf(one.object), result: 'notAttempted' as const }));
       return { applied: [...applied, { object, result, message }, ...rest], error };
     }

@@ -5,6 +5,7 @@ import type { KubernetesHttp } from '../../../cluster/env.ts';
 import { sleep } from '../../../cluster/env.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
+import { messageOf } from '../../../policies/error-message.ts';
 import { type EnforceEndpoint, type EnforceOptions, enforceEndpoint } from '../../../webhook/native/enforce.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { defaultConfig } from '../../kit/agent-process.ts';
@@ -154,7 +155,7 @@ function startWebhook({ env }: MemoryCluster, options: ProcessOptions): WebhookP
       const late = sleep(env, timeoutMs).then(() => endpoint.onFailure(review, 'there was no answer in time'));
       const answer = endpoint
         .handle(review, { deadlineMs, signal: new AbortController().signal })
-        .catch((error: unknown) => endpoint.onFailure(review, error instanceof Error ? error.message : 'unknown'));
+        .catch((error: unknown) => endpoint.onFailure(review, messageOf(error)));
       return Promise.race([answer, late]);
     },
   };

@@ -4,6 +4,7 @@ import { claimant } from '../../../engine/judge/admission-claims.ts';
 import { observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
 import type { Claim, Ledger, PodView, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { messageOf } from '../../../policies/error-message.ts';
 import type { GroupIdentity, Guard, WebhookEnv } from '../../env.ts';
 import { type EvictionRecords, evictionRecords } from './eviction-records.ts';
 
@@ -210,6 +211,6 @@ async function orNotRecorded<Value>(verb: 'read' | 'write', attempt: () => Promi
     if (error instanceof EvictionNotRecorded) throw error;
     const what = verb === 'read' ? 'announced evictions could not be read' : 'the eviction could not be announced';
     const advice = isStatus(error, 403) ? '; grant get, create and update of configmaps, or run a single replica' : '';
-    throw new EvictionNotRecorded(`${what}: ${error instanceof Error ? error.message : String(error)}${advice}`);
+    throw new EvictionNotRecorded(`${what}: ${messageOf(error)}${advice}`);
   }
 }

@@ -4,6 +4,7 @@ import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { type ObservedPod, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, type Known, type PodsView, type StatefulSetView, type ZoneBudgetView } from '../../../engine/snapshot.ts';
+import { messageOf } from '../../../policies/error-message.ts';
 
 type Port = Pick<ClusterEnv, 'kubernetes'>;
 
@@ -86,6 +87,6 @@ async function orUnknown<Value>(read: () => Promise<Known<Value>>): Promise<Know
   try {
     return await read();
   } catch (error) {
-    return { unknown: error instanceof Error ? error.message : String(error) };
+    return { unknown: messageOf(error) };
   }
 }
