@@ -1,4 +1,3 @@
-import { messageOf } from '../../policies/error-message.ts';
 import { describe, expect, it } from 'vitest';
 import { denialEvent } from '../../agent/admission/denials.ts';
 import { factsOf } from '../../agent/published/event-facts.ts';
@@ -13,6 +12,7 @@ import { refuseWhenDenied } from '../../plugin/live/members.ts';
 import { renderFoundAgain } from '../../plugin/output/denial.ts';
 import { renderExplanation } from '../../plugin/output/explain.ts';
 import type { PolicyRuleDefinition } from '../../policies/definition.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { auditOf, denialOf } from '../../webhook/native/denial.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs, outdatedStatefulSet } from '../kit/objects.ts';
