@@ -147,6 +147,25 @@ describe('the import rule', () => {
   });
 });
 
+describe('rollout strategies', () => {
+  const owners = /^(?:engine\/strategies\/|policies\/strategies\.ts$|policies\/schema\/)/;
+  const name = "'(?:pinned|partition|onDelete)'";
+  // The kind of a placement has a name of its own.
+  const compared = new RegExp(`(?<!\\.kind )[=!]== ${name}|\\bcase ${name}|${name} [=!]==`);
+  const listed = new RegExp(`${name}\\s*[,|]\\s*${name}`);
+
+  it('are asked for a property, never for their name', () => {
+    const broken = folders
+      .flatMap(sources)
+      .filter((file) => !owners.test(file))
+      .filter((file) => {
+        const text = readFileSync(file, 'utf8').replace(/\/\/.*$|\/\*[\s\S]*?\*\/|Pick<[^>]*>/gm, '');
+        return compared.test(text) || listed.test(text);
+      });
+    expect(broken).toEqual([]);
+  });
+});
+
 describe('the house style', () => {
   const all = [...folders, 'scripts', 'test'].flatMap(sources);
 

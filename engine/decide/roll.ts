@@ -1,4 +1,4 @@
-// The decision to replace pods: which zone, which pods, or why none.
+// Decides which pods to replace now: in which zone, which pods, or why no pod.
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
@@ -6,19 +6,17 @@ import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, earliest, isLimitOfZero, result, stepOutcome } from '../rule.ts';
 import { choosePods } from '../rules/budget.ts';
-import { deadlineFailure, progressDeadline, runDeadline } from '../rules/deadline.ts';
-import { withException } from '../rules/exception.ts';
+import { deadlineFailure, progressDeadline } from '../rules/deadline.ts';
 import { type PolicyAnswer, policyAnswer } from '../rules/policy.ts';
-import { protectedResult } from '../rules/protected.ts';
-import { type RollQuestion, rollRules } from '../rules/roll.ts';
+import type { RollQuestion } from '../rules/roll.ts';
 import { mayCureBeside, stuckInstants } from '../rules/stuck.ts';
 import { undoneResult } from '../rules/undone.ts';
-import { beforeWave, goneUnder, underWay } from '../rules/wave.ts';
-import { windowResult } from '../rules/window.ts';
+import { beforeWave, goneUnder, underWay, type WaveAnswer } from '../rules/wave.ts';
 import { rollbackWarnings } from '../run/rollback.ts';
 import { type AdvancedRun, fail, isUnbegun, type WaveProgress, type ZoneProgress } from '../run/run.ts';
 import type { PodView, RunState } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
+import { checkRoll } from './checks.ts';
 
 export interface RollDecision {
   readonly steps: readonly Step[];
@@ -28,7 +26,7 @@ export interface RollDecision {
   readonly run?: RunState;
 }
 
-/** Decides what to replace now. `isScaling` says that this turn already changes replicas, so nothing rolls. */
+/** Decides which pods to replace now. Nothing rolls while this turn changes replicas (`isScaling`). */
 export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
   const decision = rollOrWait(context, advanced, isScaling);
   const strategy = strategyOf(context.group);
@@ -37,7 +35,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   );
   return {
     ...decision,
-    // Last: after a write of one StatefulSet nothing else may go until its status is new again.
+    // Partitions come last: after a write of a StatefulSet no pod of it may be replaced until its status is new again.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
     warnings: [...decision.warnings, ...strategy.warnOfRestarts(context, decision.run), ...rollbackWarnings(context, decision.run)],
   };
@@ -45,18 +43,16 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
   if (advanced === undefined) return { steps: [], actions: [], warnings: [], wantedReadings: [] };
-  const { progress, run } = advanced;
-  const base = { warnings: advanced.observations, wantedReadings: advanced.wantedReadings };
-  if (progress === undefined) return { ...base, steps: [], actions: [], run };
-  if (progress.isFilled) return { ...base, actions: [], ...waitAfterWave(context, progress, advanced) };
-  return rollWave(context, progress, run, isScaling, base.warnings);
+  const { progress, run, observations: warnings, wantedReadings } = advanced;
+  if (progress === undefined) return { warnings, wantedReadings, steps: [], actions: [], run };
+  if (progress.isFilled) return { warnings, wantedReadings, actions: [], ...waitAfterWave(context, progress, advanced) };
+  return rollWave({ context, progress, run, isScaling }, warnings);
 }
 
 /** The wave has all its updated pods: they must become available, then soak, gates and approval follow. */
 function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, after }: AdvancedRun): Pick<RollDecision, 'steps' | 'run'> {
   const zone = progress.zones.find(({ view }) => !view.isReady)?.view ?? progress.zones.at(-1)?.view;
-  const deadline = deadlineFailure(context, run);
-  const current = run.outcome === 'running' && deadline !== undefined ? fail(run, deadline, context.nowMs) : run;
+  const current = failIfLate(context, run);
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure ?? 'the run failed')] : [];
   const undone = context.view.zones.map((view) => undoneResult(context, view)).find((answer) => answer !== undefined);
   const said = [...failed, ...(undone === undefined ? [] : [undone])];
@@ -71,7 +67,7 @@ function waitAfterWave(context: GroupContext, progress: WaveProgress, { run, aft
     outcome: stepOutcome(results),
     results,
   };
-  return { steps: [step], run: measured(context, current, !results.some(isPersonOrCalendar)) };
+  return { steps: [step], run: countMovableTime(context, current, !results.some(isPersonOrCalendar)) };
 }
 
 function unavailableZones(context: GroupContext, run: RunState): readonly RuleResult[] {
@@ -86,121 +82,115 @@ function unavailableZones(context: GroupContext, run: RunState): readonly RuleRe
     );
 }
 
-function rollWave(
-  context: GroupContext,
-  progress: WaveProgress,
-  run: RunState,
-  isScaling: boolean,
-  observations: readonly RuleResult[],
-): RollDecision {
+/** The wave under way in one decision. */
+interface WaveTurn {
+  readonly context: GroupContext;
+  readonly progress: WaveProgress;
+  readonly run: RunState;
+  readonly isScaling: boolean;
+}
+
+function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDecision {
+  const { context, run } = turn;
   const steps: Step[] = [];
-  for (const zone of zoneOrder(context, progress, run)) {
+  for (const zone of orderZones(turn)) {
     if (zone.remaining === 0) continue;
-    const attempt = rollZone(context, progress, run, zone, isScaling);
+    const attempt = rollZone(turn, zone);
     steps.push(attempt.step);
-    // A paused zone is passed over; every other answer decides for the group, since zones go one at a time.
+    // A paused zone is skipped. The result of any other zone decides for the group, since zones roll one at a time.
     if (zone.view.zone.paused) continue;
-    const warnings = [...observations, ...attempt.warnings];
-    return { steps, actions: attempt.actions, warnings, wantedReadings: attempt.wantedReadings, run: attempt.run };
+    const { actions, warnings, wantedReadings, run: next } = attempt;
+    return { steps, actions, warnings: [...observations, ...warnings], wantedReadings, run: next };
   }
-  return { steps, actions: [], warnings: observations, wantedReadings: [], run: measured(context, run, false) };
+  return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(context, run, false) };
 }
 
 /**
- * The started zone first; else the one zone that is not whole; else in listed order. Before all of them comes the zone whose pods are down for
- * being outdated, when nothing else could go before it is cured, and nothing else would cure it.
+ * Returns the zones of the wave in the order in which they roll: the open zone, else the one zone with unavailable pods, else in listed order.
+ * Before all of them comes a zone whose outdated pods are down, when no other zone can roll before it is cured.
  */
-function zoneOrder(context: GroupContext, progress: WaveProgress, run: RunState): readonly ZoneProgress[] {
+function orderZones({ context, progress, run }: WaveTurn): readonly ZoneProgress[] {
   const down = context.view.zones.filter((view) => !view.isReady);
-  const started = profileOf(context.group).finishesStartedZone ? zoneNamed(context, run.openZone) : undefined;
-  const first = curedFirst(context, down, started) ?? started ?? (down.length === 1 ? down[0] : undefined);
+  const open = profileOf(context.group).finishesStartedZone ? zoneNamed(context, run.openZone) : undefined;
+  const first = zoneToCure(context, down, open) ?? open ?? (down.length === 1 ? down[0] : undefined);
   if (first === undefined || !progress.zones.some(({ view }) => view === first)) return progress.zones;
   return [...progress.zones].sort((a, b) => Number(b.view === first) - Number(a.view === first));
 }
 
-/** Of the zones that are `down`, the one to cure before the started zone goes on. */
-function curedFirst(context: GroupContext, down: readonly ZoneView[], started: ZoneView | undefined): ZoneView | undefined {
+/** Returns the zone of `down` that is cured before the open zone goes on. */
+function zoneToCure(context: GroupContext, down: readonly ZoneView[], open: ZoneView | undefined): ZoneView | undefined {
   const [only] = down;
   if (only !== undefined && down.length === 1) {
     const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal));
-    return started?.isReady === true && isBroken ? only : undefined;
+    return open?.isReady === true && isBroken ? only : undefined;
   }
   const curable = down.filter((view) => mayCureBeside(context, view));
-  return curable.find((view) => view === started) ?? curable[0];
+  return curable.find((view) => view === open) ?? curable[0];
 }
 
-interface Attempt {
+interface Attempt extends Omit<RollDecision, 'steps' | 'run'> {
   readonly step: Step;
-  readonly actions: readonly Action[];
-  readonly warnings: readonly RuleResult[];
-  readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
   readonly run: RunState;
 }
 
-function rollZone(context: GroupContext, progress: WaveProgress, run: RunState, zone: ZoneProgress, isScaling: boolean): Attempt {
-  const deadline = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
-  const current = deadline === undefined ? run : fail(run, deadline, context.nowMs);
-  const question: RollQuestion = { context, run: current, zone, isScaling };
-  const name = zone.view.zone.name;
-  const hasBegun = (current.lastDisruptionMs ?? -1) >= current.waveStartedMs;
-  const before =
-    current.outcome === 'failed'
-      ? { results: [], observations: [], wantedReadings: [] }
-      : hasBegun
-        ? underWay(context, progress.wave, current)
-        : beforeWave(context, progress.wave, current);
-  const gated = before.failure === undefined || current.outcome === 'failed' ? current : fail(current, before.failure, context.nowMs);
-  const policies = policyAnswer({ context, action: 'rollout', zone: zone.view, run: current });
-  // What an earlier run replaced is not this run under way: a new template begins when the windows let it, also in a zone that is open.
-  const isUnderWay = (current.lastDisruptionMs ?? -1) >= current.startedMs;
-  const covered = !isUnderWay ? 'nothing' : current.openZone === name ? 'zone' : 'run';
+/** Decides for one zone: asks every check, and replaces the chosen pods if no result blocks. */
+function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
+  const { context, isScaling } = turn;
+  const { view } = zone;
+  const inTime = failIfLate(context, turn.run);
+  const wave = checkWave(turn, inTime);
+  const run = wave.failure === undefined ? inTime : fail(inTime, wave.failure, context.nowMs);
+  const policies = policyAnswer({ context, action: 'rollout', zone: view, run: inTime });
+  const question: RollQuestion = { context, run, zone, isScaling };
   const choice = choosePods(question);
-  const results = [
-    ...rollRules.map((rule) => rule.evaluate({ ...question, run: gated })),
-    ...strategyOf(context.group).checkStep(question),
-    ...[undoneResult(context, zone.view), protectedResult(context, zone.view, 'all')].filter((answer) => answer !== undefined),
-    ...before.results,
-    windowResult(context, 'rollout', covered),
-    ...policies.results,
-    progressDeadline(context, gated),
-    runDeadline(context, gated),
-  ].map((answer) => withException(context, answer, { zone: name, podCount: choice.chosen.length }));
-  // The budgets have counted their exceptions in: what they let go is chosen, and nothing else may be called permitted.
-  results.push(...choice.results);
+  const results = checkRoll({ ...question, wave, policies, choice });
   const outcome = stepOutcome(results);
   const isActing = outcome === 'act' && choice.chosen.length > 0;
+  const isIdle = outcome === 'act' && !isActing;
   const step: Step = {
-    id: `roll/${name}`,
+    id: `roll/${view.zone.name}`,
     kind: 'roll',
-    zone: name,
+    zone: view.zone.name,
     pods: choice.queue.map((pod) => pod.name),
-    outcome: isActing ? 'act' : outcome === 'act' ? 'wait' : outcome,
-    results: isActing || outcome !== 'act' ? results : [...results, inFlightWait(zone.view, choice.queue)],
+    outcome: isIdle ? 'wait' : outcome,
+    results: isIdle ? [...results, podsInFlight(view, choice.queue)] : results,
   };
-  const next = measured(
-    context,
-    isActing
-      ? {
-          ...gated,
-          ...goneUnder(context.group),
-          openZone: name,
-          lastDisruptionMs: context.nowMs,
-          inFlightSinceMs: gated.inFlightSinceMs ?? context.nowMs,
-        }
-      : gated,
-    !results.some(isPersonOrCalendar) && !waitsForApproval(policies),
-  );
+  const isMovable = !results.some(isPersonOrCalendar) && !waitsForApproval(policies);
   return {
     step,
-    actions: isActing ? strategyOf(context.group).replacePods(context, zone.view, choice.chosen) : [],
-    warnings: [...before.observations, ...policies.warnings],
-    wantedReadings: before.wantedReadings,
-    run: next,
+    actions: isActing ? strategyOf(context.group).replacePods(context, view, choice.chosen) : [],
+    warnings: [...wave.observations, ...policies.warnings],
+    wantedReadings: wave.wantedReadings,
+    run: countMovableTime(context, isActing ? noteReplacement(context, run, view) : run, isMovable),
   };
 }
 
-/** No rule holds, yet no pod may go: those that remain are on their way out already, or on a node that would not let them go. */
-function inFlightWait(view: ZoneView, queue: readonly PodView[]): RuleResult {
+/** Returns the run, failed if one of its deadlines has passed. */
+function failIfLate(context: GroupContext, run: RunState): RunState {
+  const failure = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
+  return failure === undefined ? run : fail(run, failure, context.nowMs);
+}
+
+/** Asks for the approval and the gates of the wave. A failed run asks for nothing. */
+function checkWave({ context, progress }: WaveTurn, run: RunState): WaveAnswer {
+  if (run.outcome === 'failed') return { results: [], observations: [], wantedReadings: [] };
+  const hasBegun = (run.lastDisruptionMs ?? -1) >= run.waveStartedMs;
+  return hasBegun ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
+}
+
+/** Returns the run after pods of the zone were replaced at this instant. */
+function noteReplacement(context: GroupContext, run: RunState, { zone }: ZoneView): RunState {
+  return {
+    ...run,
+    ...goneUnder(context.group),
+    openZone: zone.name,
+    lastDisruptionMs: context.nowMs,
+    inFlightSinceMs: run.inFlightSinceMs ?? context.nowMs,
+  };
+}
+
+/** Says why no pod can be replaced although no rule blocks: the remaining pods are in flight, or on a node that would not terminate them. */
+function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
   const stranded = queue.find((pod) => !pod.nodeReady && !pod.isTerminating);
   const fact =
     view.inFlight === 0 && stranded !== undefined
@@ -211,23 +201,23 @@ function inFlightWait(view: ZoneView, queue: readonly PodView[]): RuleResult {
 
 const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'approval', 'undone', 'protected']);
 
-/** Time spent behind these rules, and behind a limit of nothing, which a person must change, is not the group's own. */
+/** Reports whether only a person or the calendar can end this result. The deadline of the run does not count that time. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
   return (blocks(answer) && personOrCalendar.has(answer.rule)) || isLimitOfZero(answer) || isLiftedLater(answer);
 }
 
-/** A limit of nothing that waits for an instant, such as the beginning of an exception. */
+/** Reports whether a limit of 0 waits for an instant, such as the start of an exception. */
 function isLiftedLater({ rule, outcome, limit, earliestMs }: RuleResult): boolean {
   return rule === 'zone-budget' && outcome === 'wait' && limit === '0' && earliestMs !== undefined;
 }
 
-/** A rule that asks for approval answers under its own name. */
+/** Reports whether a rule of a policy waits for an approval. Its result has the name of that rule. */
 function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
   return effects.includes('requireApproval') && results.some(blocks);
 }
 
 /** Adds the time since the last decision to the time in which the group was free to move. */
-function measured(context: GroupContext, run: RunState, isMovable: boolean): RunState {
+function countMovableTime(context: GroupContext, run: RunState, isMovable: boolean): RunState {
   const passed = run.isMovable ? Math.max(0, context.nowMs - run.movableAsOfMs) : 0;
   return { ...run, movableMs: run.movableMs + passed, movableAsOfMs: context.nowMs, isMovable };
 }

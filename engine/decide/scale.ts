@@ -6,11 +6,10 @@ import { blocks, result, stepOutcome } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { policyAnswer } from '../rules/policy.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
-import { leavingOrdinals, protectedResult } from '../rules/protected.ts';
-import { type ScaleQuestion, scaleDownRules, scaleUpRules } from '../rules/scale.ts';
-import { windowResult } from '../rules/window.ts';
+import type { ScaleQuestion } from '../rules/scale.ts';
 import { cancelOf, objectOf, requesterText } from '../run/requests.ts';
 import type { ReplicaSourceView, RunState } from '../snapshot.ts';
+import { checkScale, scaleDownChecks, scaleUpChecks } from './checks.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
 
 interface ScaleDecision {
@@ -104,8 +103,7 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
 function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
   const { context, zone, from, to } = question;
   const policies = policyAnswer({ context, action: 'scaleUp', zone, change: { from, to } });
-  const asked = desired.isForced ? [] : scaleUpRules.map((rule) => rule.evaluate(question));
-  const results = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleUp', 'nothing'), ...policies.results]);
+  const results = checkScale(scaleUpChecks, { ...question, source: desired.answer, policies });
   const outcome = stepOutcome(results);
   const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], from, to, outcome, results };
   const calls = withdrawals(question, from);
@@ -116,43 +114,37 @@ function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): Zo
 function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
   const { context, zone, from, to } = question;
   const policies = policyAnswer({ context, action: 'scaleDown', zone, change: { from, to } });
-  const asked = [...scaleDownRules.map((rule) => rule.evaluate(question)), ...protectedPods(question)];
-  const first = excepted(question, [desired.answer, ...asked, windowResult(context, 'scaleDown', 'nothing'), ...policies.results]);
-  const staying = withdrawals(question, to);
-  const end = (results: readonly RuleResult[], actions: readonly Action[], permitted?: number): ZoneOutcome => {
-    const step: Step = {
-      id,
-      kind: 'scaleDown',
-      zone: zone.zone.name,
-      pods: [],
-      from,
-      to: permitted ?? to,
-      outcome: stepOutcome(results),
-      results,
-    };
-    const write = permitted === undefined ? [] : [scaleAction(question, permitted)];
-    const all = [...staying, ...actions, ...write];
-    return { step, actions: all, replicas: permitted ?? from, warnings: policies.warnings, isScaling: permitted !== undefined };
-  };
-  // Pods are first asked to prepare when nothing else holds: a prepared pod serves less, so it must not be prepared for a wait of another kind.
-  if (first.some(blocks)) return end(first, renewals(question));
+  const { results, calls, permitted } = prepareToShrink(
+    question,
+    checkScale(scaleDownChecks, { ...question, source: desired.answer, policies }),
+  );
+  const outcome = stepOutcome(results);
+  const step: Step = { id, kind: 'scaleDown', zone: zone.zone.name, pods: [], from, to: permitted ?? to, outcome, results };
+  const write = permitted === undefined ? [] : [scaleAction(question, permitted)];
+  const actions = [...withdrawals(question, to), ...calls, ...write];
+  return { step, actions, replicas: permitted ?? from, warnings: policies.warnings, isScaling: permitted !== undefined };
+}
+
+interface Preparedness {
+  readonly results: readonly RuleResult[];
+  readonly calls: readonly Action[];
+  /** The replicas that may be written now; absent while a result blocks. */
+  readonly permitted?: number;
+}
+
+/** Asks the leaving pods to prepare, first for their delay, then for their removal, each only when no result before it blocks. */
+function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Preparedness {
+  const { context, zone, to } = question;
+  const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });
+  if (checked.some(blocks)) return { results: checked, calls: renewals(question) };
   const delayed = delayedDownscale(question);
-  const second = excepted(question, [...first, delayed.result]);
-  if (second.some(blocks)) return end(second, delayed.actions);
+  const afterDelay = [...checked, permit(delayed.result)];
+  if (afterDelay.some(blocks)) return { results: afterDelay, calls: delayed.actions };
   const permitted = blocks(delayed.result) ? to : delayed.permitted;
   const prepared = prepareDownscale(question, permitted);
-  const third = excepted(question, [...second, prepared.result]);
-  if (third.some(blocks)) return end(third, [...delayed.actions, ...prepared.actions]);
-  return end(third, delayed.actions, permitted);
-}
-
-function protectedPods({ context, zone, from, to }: ScaleQuestion): readonly RuleResult[] {
-  const held = protectedResult(context, zone, leavingOrdinals(zone, { from, to }));
-  return held === undefined ? [] : [held];
-}
-
-function excepted(question: ScaleQuestion, results: readonly RuleResult[]): readonly RuleResult[] {
-  return results.map((answer) => withException(question.context, answer, { zone: question.zone.zone.name, to: question.to }));
+  const results = [...afterDelay, permit(prepared.result)];
+  if (results.some(blocks)) return { results, calls: [...delayed.actions, ...prepared.actions] };
+  return { results, calls: delayed.actions, permitted };
 }
 
 function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action {

@@ -19,7 +19,10 @@ import { isProtected, protectedResult } from './protected.ts';
 import { pausedByPerson, type RollQuestion } from './roll.ts';
 import { isShrinkHeld, isStuck, mayCureBeside, stuckInstants } from './stuck.ts';
 
-interface PodChoice {
+/** Names the group of rules that `choosePods` asks. */
+export const podBudgets = 'budgets';
+
+export interface PodChoice {
   readonly chosen: readonly ChosenPod[];
   /** Every pod still to go in this wave, in its order. */
   readonly queue: readonly PodView[];

@@ -20,7 +20,7 @@ export interface RollQuestion {
   readonly isScaling: boolean;
 }
 
-const updateStrategy: Rule<RollQuestion> = {
+export const updateStrategy: Rule<RollQuestion> = {
   id: 'update-strategy',
   evaluate: ({ context, zone }) => {
     const limit = traitsOf(context.group).updateStrategy;
@@ -34,7 +34,7 @@ const updateStrategy: Rule<RollQuestion> = {
   },
 };
 
-const viewComplete: Rule<RollQuestion> = {
+export const viewComplete: Rule<RollQuestion> = {
   id: 'view-complete',
   evaluate: ({ context }) => {
     const unread = context.view.zones.find((view) => view.unknown !== undefined);
@@ -57,7 +57,7 @@ export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
   return result('view-complete', 'wait', fact, { limit: `generation ${set.generation}` });
 }
 
-const notFailed: Rule<RollQuestion> = {
+export const notFailed: Rule<RollQuestion> = {
   id: 'run-failed',
   evaluate: ({ context, run }) => {
     if (run.outcome !== 'failed') return result('run-failed', 'ok', 'the run has not failed');
@@ -65,7 +65,7 @@ const notFailed: Rule<RollQuestion> = {
   },
 };
 
-const notPaused: Rule<RollQuestion> = {
+export const notPaused: Rule<RollQuestion> = {
   id: 'paused',
   evaluate: ({ context, zone }) => {
     const { zone: definition } = zone.view;
@@ -92,7 +92,7 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
   });
 }
 
-const noReplicaWrite: Rule<RollQuestion> = {
+export const noReplicaWrite: Rule<RollQuestion> = {
   id: 'replica-write-in-flight',
   evaluate: ({ context, isScaling }) => {
     if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
@@ -111,7 +111,7 @@ const noReplicaWrite: Rule<RollQuestion> = {
   },
 };
 
-const otherZonesReady: Rule<RollQuestion> = {
+export const otherZonesReady: Rule<RollQuestion> = {
   id: 'other-zones-ready',
   evaluate: ({ context, zone }) => {
     const { name } = zone.view.zone;
@@ -146,7 +146,7 @@ const otherZonesReady: Rule<RollQuestion> = {
   },
 };
 
-const minInterval: Rule<RollQuestion> = {
+export const minInterval: Rule<RollQuestion> = {
   id: 'min-interval',
   evaluate: ({ context, run }) => {
     const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
@@ -163,7 +163,7 @@ const minInterval: Rule<RollQuestion> = {
   },
 };
 
-const ledgerHasRoom: Rule<RollQuestion> = {
+export const ledgerHasRoom: Rule<RollQuestion> = {
   id: 'ledger-full',
   evaluate: ({ context }) => {
     const open = context.view.ledger.claims.length;
@@ -172,15 +172,3 @@ const ledgerHasRoom: Rule<RollQuestion> = {
     });
   },
 };
-
-/** The rules of a roll that need no look at single pods, in the order in which people read them. */
-export const rollRules: readonly Rule<RollQuestion>[] = [
-  updateStrategy,
-  viewComplete,
-  notFailed,
-  notPaused,
-  noReplicaWrite,
-  otherZonesReady,
-  minInterval,
-  ledgerHasRoom,
-];

@@ -10,7 +10,7 @@ import type { RunState } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
 import { gateVerdict } from './gate.ts';
 
-interface WaveAnswer {
+export interface WaveAnswer {
   readonly results: readonly RuleResult[];
   /** Results of gates that only observe. */
   readonly observations: readonly RuleResult[];

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { rollChecks, scaleDownChecks, scaleUpChecks } from '../../../engine/decide/checks.ts';
+
+describe('the checks of a step', () => {
+  it('of a rollout stand in the order in which people read them', () => {
+    expect(rollChecks.map(({ id }) => id)).toEqual([
+      'update-strategy',
+      'view-complete',
+      'run-failed',
+      'paused',
+      'replica-write-in-flight',
+      'other-zones-ready',
+      'min-interval',
+      'ledger-full',
+      'strategy',
+      'undone',
+      'protected',
+      'wave',
+      'window',
+      'policies',
+      'progress-deadline',
+      'run-deadline',
+      'budgets',
+    ]);
+  });
+
+  it('of a change of replicas begin with the wanted number and end with the policies', () => {
+    expect(scaleUpChecks.map(({ id }) => id)).toEqual(['replica-source', 'scale-up', 'window', 'policies']);
+    expect(scaleDownChecks.map(({ id }) => id)).toEqual([
+      'replica-source',
+      'view-complete',
+      'scaling-hold',
+      'paused',
+      'replicas-owned',
+      'no-downscale',
+      'scale-floor',
+      'leader-floor',
+      'rollout-in-progress',
+      'other-zones-ready',
+      'zone-gap',
+      'protected',
+      'window',
+      'policies',
+    ]);
+  });
+});
