@@ -54,7 +54,7 @@ describe('the table of codes', () => {
   });
 
   it('answers only codes of its own', () => {
-    expect(explainCode('RG2106')?.title).toBe('Zones follow each other in a circle');
+    expect(explainCode('RG2106')?.title).toBe('Zones follow each other in a cycle');
     expect([explainCode('RG9999'), explainCode('constructor')]).toEqual([undefined, undefined]);
   });
 });
@@ -162,7 +162,7 @@ describe('the text of a finding', () => {
       "<place>policies/ingester.yaml:1:9</> <warning>warning</> <code>RG2109</> no wave names the gate errors
          1 | gates: [errors]
            |         <caret>^^^^^^</>
-      <hint>   fix: name it in a wave, or remove it</>"
+      <hint>   fix: name the gate in a wave, or remove it</>"
     `);
   });
 });

@@ -77,7 +77,7 @@ describe('lint of StatefulSets beside a group', () => {
     );
     expect(findings.map(({ code, hint }) => `${code} ${hint}`)).toEqual([
       'RG2110 a StatefulSet of this name is in the namespace loki',
-      'RG2120 add what belongs to a group to its zones, and leave the rest as it is',
+      'RG2120 add zones that belong to a group; leave the others as they are',
     ]);
   });
 

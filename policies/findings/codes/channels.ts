@@ -1,44 +1,42 @@
-// Codes RG2511 to RG2519: notification channels, and who names them.
+// Codes RG2511 to RG2519: notification channels and the groups that use them.
 export const channelCodes = {
   RG2511: {
     title: 'The notification channel does not exist',
     severity: 'error',
     explanation:
-      'A group names a NotificationChannel that is not among those of these files. Nobody is told of its runs by that channel; rollouts go on all the same.',
+      'A group names a NotificationChannel that these files do not define. The channel receives no messages about the group. Rollouts continue.',
   },
   RG2512: {
-    title: 'The notification channel is not there for this namespace',
+    title: 'The notification channel is not usable from this namespace',
     severity: 'error',
     explanation:
-      'A NotificationChannel says in `usableFrom` for which namespaces it is there, since it writes with credentials that are not theirs. Nothing is told of groups of another namespace.',
-    hint: 'add the namespace to usableFrom of the channel, or name another one',
+      'A NotificationChannel lists in `usableFrom` the namespaces that may use it, because it sends with its own credentials. It sends nothing about groups of other namespaces.',
+    hint: 'add the namespace to usableFrom of the channel, or name another channel',
   },
   RG2513: {
-    title: 'The notification channel is not where the agent lives',
+    title: "The notification channel is not in the agent's namespace",
     severity: 'warning',
     explanation:
-      'The agent reads notification channels of its own namespace only, because a channel has an address and credentials, and whoever may write objects elsewhere must not decide where the agent connects to. A channel of another namespace is ignored.',
-    hint: "write it into the agent's namespace, or leave the namespace out in a file of the agent's directory",
+      'The agent reads notification channels only from its own namespace, because a channel contains an address and credentials. Authors in other namespaces must not decide where the agent connects to. Channels elsewhere are ignored.',
+    hint: "move the channel to the agent's namespace, or omit the namespace in a file of the agent's policy directory",
   },
   RG2514: {
-    title: 'The notification channel has no encryption',
+    title: 'The notification channel is not encrypted',
     severity: 'error',
     explanation:
-      'The address begins with http and is not one of the machine itself. What is told, and the credentials, could be read and changed on their way, so the agent does not use such a channel.',
-    hint: 'use https, with ca when the authority is your own',
+      'The address begins with http and is not a loopback address. Messages and credentials could be read and changed on the network, so the agent does not use the channel.',
+    hint: 'use https, with ca if the authority is private',
   },
   RG2515: {
     title: 'The callback is not signed',
     severity: 'warning',
-    explanation:
-      'Without signingKey the receiver of a callback cannot tell it from one that somebody else has sent, and a repeated one from a new one.',
-    hint: 'give the channel a signingKey',
+    explanation: 'Without signingKey the receiver cannot tell a genuine callback from a forged or repeated one.',
+    hint: 'add signingKey to the channel',
   },
   RG2516: {
     title: 'The channel is named twice',
     severity: 'error',
-    explanation:
-      'A group names one channel in two entries of notify. Each entry would be about the same messages; one entry can list every event.',
+    explanation: 'A group names one channel in two entries of notify. One entry can list all events.',
     hint: 'put the events into one entry',
   },
 } as const;

@@ -1,76 +1,74 @@
-// Codes RG3001 to RG3099: conditions that cannot be decided as written.
+// Codes RG3001 to RG3099: JsonLogic conditions that cannot be evaluated as written.
 export const conditionCodes = {
   RG3001: {
     title: 'The operator does not exist',
     severity: 'error',
-    explanation:
-      'The dialect has no operator of this name. Evaluating it would either fail at the worst moment or treat the object as data, which counts as true.',
+    explanation: 'JsonLogic has no operator of this name here. At run time it would fail, or count as data, which is always true.',
   },
   RG3002: {
-    title: 'The operator is not part of the dialect',
+    title: 'The operator is not allowed',
     severity: 'error',
     explanation:
-      'Other JsonLogic implementations have this operator; here it is left out on purpose. `log` has a side effect, `method` calls code of the host, and regular expressions can take exponential time. Conditions must be pure and bounded, because they are decided inside admission.',
+      'Other JsonLogic implementations have this operator. It is not allowed here because admission evaluates conditions, so they must be pure and bounded. `log` has a side effect, `method` calls host code, and regular expressions can take exponential time.',
   },
   RG3003: {
     title: 'An operation needs exactly one operator',
     severity: 'error',
     explanation:
-      'JsonLogic takes an object with two keys, or with none, for data, and data counts as true. A slip of indentation would turn a condition into one that always holds.',
-    hint: 'write one operator per object, joined by and or or',
+      'JsonLogic treats an object with two keys, or without a key, as data, and data is always true. A wrong indentation can thus make a condition always true.',
+    hint: 'write one operator per object, and join them with and or or',
   },
   RG3004: {
     title: 'The operator has the wrong number of arguments',
     severity: 'error',
     explanation:
-      'Surplus arguments would be ignored and missing ones taken for null, both without a trace. The message says how many the operator takes.',
+      'JsonLogic silently ignores surplus arguments and reads missing ones as null. The message names the number of arguments that the operator takes.',
   },
   RG3005: {
     title: 'An argument has the wrong type',
     severity: 'error',
     explanation:
-      'The operator would convert the value silently, as when text is compared with a number, and the answer would be one that nobody meant.',
+      'JsonLogic silently converts the value, for example text that is compared with a number. The result is then not what the condition says.',
   },
   RG3006: {
     title: 'The variable does not exist',
     severity: 'error',
     explanation:
-      'The condition reads a variable that nobody provides. It would be unknown for ever, so that the rule either always or never applies.',
+      'The condition reads a variable that has no value. The variable is always unknown, so the rule either always applies or never.',
   },
   RG3007: {
-    title: 'The path of a variable must be written out',
+    title: 'The path of a variable must be literal',
     severity: 'error',
-    explanation:
-      'The path of a variable is computed by another operation. Then it cannot be checked beforehand which inputs the condition reads.',
+    explanation: 'Another operation computes the path of a variable. The inputs of such a condition cannot be checked in advance.',
     hint: 'write the path as text',
   },
   RG3008: {
     title: 'The condition is too large',
     severity: 'error',
-    explanation: 'A condition may have a limited number of nodes, because it is decided for every request. The message names the limit.',
-    hint: 'split it into several rules',
+    explanation:
+      'The number of nodes in a condition is limited, because the webhook evaluates it for every request. The message names the limit.',
+    hint: 'split the condition into several rules',
   },
   RG3009: {
     title: 'The condition is nested too deeply',
     severity: 'error',
-    explanation: 'Operations may be nested to a limited depth, so that no condition can exhaust the stack. The message names the limit.',
-    hint: 'split it into several rules',
+    explanation: 'The nesting depth of a condition is limited, so that no condition can exhaust the stack. The message names the limit.',
+    hint: 'split the condition into several rules',
   },
   RG3010: {
     title: 'A literal is too long',
     severity: 'error',
-    explanation: 'A text in a condition may have a limited length. Longer text is data, not a condition.',
+    explanation: 'The length of a text in a condition is limited. The message names the limit.',
   },
   RG3011: {
     title: 'A list is too long',
     severity: 'error',
-    explanation: 'A list in a condition may have a limited number of items. Longer lists are data, not a condition.',
+    explanation: 'The number of items of a list in a condition is limited. The message names the limit.',
   },
   RG3012: {
     title: 'The condition is constant',
     severity: 'warning',
-    explanation:
-      'The condition reads no variable, so that it always has the same answer. A rule that always applies is written without a condition.',
-    hint: 'read a variable, or leave the condition out',
+    explanation: 'The condition reads no variable, so its result is always the same. A rule that always applies needs no condition.',
+    hint: 'read a variable, or remove the condition',
   },
 } as const;

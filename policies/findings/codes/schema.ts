@@ -4,53 +4,51 @@ export const schemaCodes = {
     title: 'The kind does not exist',
     severity: 'error',
     explanation:
-      'The API group rollout-group.dev has no kind of this name. The document would protect nothing, so it is an error and not skipped.',
+      'The API group rollout-group.dev has no kind of this name. The document would protect nothing, so it is not skipped silently.',
   },
   RG2002: {
     title: 'The version of the API group does not exist',
     severity: 'error',
     explanation:
-      'This program reads one version of the API group rollout-group.dev. A document of another version may mean something else by the same words, so none of it is used.',
+      'This program reads one version of the API group rollout-group.dev. Another version may give the same fields another meaning, so the document is not used.',
     hint: 'set apiVersion to rollout-group.dev/v1alpha1',
   },
   RG2003: {
     title: 'The field does not exist',
     severity: 'error',
-    explanation:
-      'The kind has no field of this name at this place. The API server would drop it without a word and the setting would never act.',
+    explanation: 'The kind has no field of this name here. The API server would drop it silently, and the setting would have no effect.',
   },
   RG2004: {
     title: 'A required field is missing',
     severity: 'error',
-    explanation: 'The field has no default, because no value would be safe for everybody. The document is not used until it is there.',
+    explanation: 'The field has no default, because no value is safe for every group. The document is not used without it.',
   },
   RG2005: {
     title: 'The value has the wrong type',
     severity: 'error',
     explanation:
-      'The field holds another type than its schema says, for example text where a number belongs. Quoted numbers are text in YAML; a list item needs its dash.',
+      'The schema requires another type, for example a number instead of text. In YAML a quoted number is text, and a list item begins with a dash.',
   },
   RG2006: {
-    title: 'The value is not one of the allowed ones',
+    title: 'The value is not allowed',
     severity: 'error',
-    explanation: 'The field takes one of a few words, in exactly this spelling. The message lists them.',
+    explanation: 'The field takes one of a few words in exactly this spelling. The message lists them.',
   },
   RG2007: {
     title: 'The value has the wrong form',
     severity: 'error',
     explanation:
-      'The text does not have the form that the field needs: a duration such as 30s or 1h30m, a percentage such as 10%, a name of lower-case letters, digits and dashes, or an instant with an offset such as 2026-12-18T18:00:00+01:00.',
+      'The text does not have the form of the field. Examples: a duration such as 30s or 1h30m, a percentage such as 10%, an instant with an offset such as 2026-12-18T18:00:00+01:00. A name has lower-case letters, digits and dashes.',
   },
   RG2008: {
     title: 'The value is out of range',
     severity: 'error',
-    explanation: 'The number is too small or too large, or the text or list too short or too long. The message names the bound.',
+    explanation: 'The number is too small or too large, or the text or list is too short or too long. The message names the limit.',
   },
   RG2009: {
     title: 'Fields exclude each other',
     severity: 'error',
-    explanation:
-      'Some fields are alternatives: exactly one of them says what is meant. With two of them one would have to be ignored, with none of them there is nothing to act on.',
+    explanation: 'The fields are alternatives, and exactly one of them is required.',
     hint: 'keep exactly one of them',
   },
   RG2010: {
@@ -61,6 +59,7 @@ export const schemaCodes = {
   RG2011: {
     title: 'The fields do not go together',
     severity: 'error',
-    explanation: 'One field needs another one beside it, or has no effect beside it. What was meant cannot be told, so nothing is guessed.',
+    explanation:
+      'One field requires another field, or has no effect together with it. The intention is not clear, so the document is not used.',
   },
 } as const;

@@ -1,49 +1,48 @@
-// Codes RG2501 to RG2599: metric sources, and who names them.
+// Codes RG2501 to RG2599: metric sources and the groups and policies that use them.
 export const sourceCodes = {
   RG2501: {
     title: 'The metric source does not exist',
     severity: 'error',
     explanation:
-      'A gate or a policy names a MetricSource that is not among those of these files. A gate whose source does not exist is never read, so it holds; a metric input is unknown.',
+      'A gate or a policy names a MetricSource that these files do not define. The gate is never read, so it blocks. A metric input is unknown.',
   },
   RG2502: {
-    title: 'The metric source is not there for this namespace',
+    title: 'The metric source is not usable from this namespace',
     severity: 'error',
     explanation:
-      'A MetricSource says in `usableFrom` for which namespaces it is there, since it is asked with credentials that are not theirs. A gate or a policy of another namespace is not read from it: the gate holds, and the input of the policy is unknown.',
-    hint: 'add the namespace to usableFrom of the source, or name another one',
+      'A MetricSource lists in `usableFrom` the namespaces that may use it, because the agent queries it with its credentials. For other namespaces the gate blocks, and the input of a policy is unknown.',
+    hint: 'add the namespace to usableFrom of the source, or name another source',
   },
   RG2503: {
     title: 'The metric source is of another kind',
     severity: 'error',
-    explanation:
-      'A gate asks Prometheus and names a source that is a Consul, or the other way round. Such a gate is never read, so it holds.',
+    explanation: 'A gate queries Prometheus but its source is Consul, or the other way round. Such a gate is never read, so it blocks.',
   },
   RG2504: {
-    title: 'The metric source is not where the agent lives',
+    title: "The metric source is not in the agent's namespace",
     severity: 'warning',
     explanation:
-      'The agent reads metric sources of its own namespace only, because a source has an address and credentials, and whoever may write objects elsewhere must not decide where the agent connects to. A source of another namespace is ignored.',
-    hint: "write it into the agent's namespace, or leave the namespace out in a file of the agent's directory",
+      'The agent reads metric sources only from its own namespace, because a source contains an address and credentials. Authors in other namespaces must not decide where the agent connects to. Sources elsewhere are ignored.',
+    hint: "move the source to the agent's namespace, or omit the namespace in a file of the agent's policy directory",
   },
   RG2505: {
-    title: 'Credentials go over the network without encryption',
+    title: 'Credentials are sent without encryption',
     severity: 'warning',
     explanation:
-      'The source has credentials and an address that begins with http. Whoever sees the traffic sees the credentials, and may answer in the place of the server.',
-    hint: 'use https, with ca when the authority is your own',
+      'The source has credentials and an address that begins with http. An attacker on the network can read the credentials and forge the answers.',
+    hint: 'use https, with ca if the authority is private',
   },
   RG2506: {
-    title: 'The metric source is asked more often than it allows',
+    title: 'The metric source is queried more often than it allows',
     severity: 'error',
     explanation:
-      'A MetricSource has the shortest time between two readings in `limits.minInterval`. A gate whose `every` is shorter is not read at all, so it holds; a metric input of a policy, which is asked four times in its `maxAge`, is unknown then.',
-    hint: 'make every of the gate as long as that, or maxAge of the input four times as long; or lower minInterval of the source',
+      '`limits.minInterval` of a MetricSource is the shortest time between two queries. A gate with a shorter `every` is never read, so it blocks. A metric input is read four times in its `maxAge`; if that is too often, the input is unknown.',
+    hint: 'set every of the gate to at least minInterval, or maxAge of the input to four times minInterval; or lower minInterval',
   },
   RG2507: {
     title: 'The query is not PromQL',
     severity: 'error',
     explanation:
-      'Brackets, texts, operators or operands are not where they belong, so that no server understands the query: the gate would never have a reading, and the metric would be unknown. Names of functions and metrics are not looked at.',
+      'The syntax of the query is wrong, so no server can evaluate it. The gate never has a reading, and a metric input is unknown. Names of functions and metrics are not checked.',
   },
 } as const;

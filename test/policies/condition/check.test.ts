@@ -216,12 +216,12 @@ describe('a mistake in a condition is named at its place', () => {
     const titles = [...new Set(mistakes.map(([, code]) => code))].sort().map((code) => `${code} ${explainCode(code)?.title}`);
     expect(titles).toEqual([
       'RG3001 The operator does not exist',
-      'RG3002 The operator is not part of the dialect',
+      'RG3002 The operator is not allowed',
       'RG3003 An operation needs exactly one operator',
       'RG3004 The operator has the wrong number of arguments',
       'RG3005 An argument has the wrong type',
       'RG3006 The variable does not exist',
-      'RG3007 The path of a variable must be written out',
+      'RG3007 The path of a variable must be literal',
       'RG3008 The condition is too large',
       'RG3009 The condition is nested too deeply',
       'RG3010 A literal is too long',
