@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Moment, type ProcessOptions, startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, type MemoryCluster, nativeGroup, newCluster, rolled } from '../kit/memory-cluster.ts';
+import { shareOf } from '../kit/share.ts';
 
 type Group = 'adopted' | 'evicting';
 
@@ -64,7 +65,7 @@ describe.each<Group>(['adopted', 'evicting'])('a rollout of an %s group whose le
       expect(sites).toContain(group === 'adopted' ? 'act.deletePod' : 'act.evictPod');
       expect(sites).toContain('ledger.replace');
       const wrong: string[] = [];
-      for (const { site, moment, visit } of sites.flatMap(hits)) {
+      for (const { site, moment, visit } of shareOf(sites.flatMap(hits), 4)) {
         const where = `${what} ${moment} ${site} (visit ${visit})`;
         try {
           const { cluster, late } = await rollWith(group, once(site, moment, visit, what));

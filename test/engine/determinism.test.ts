@@ -13,9 +13,10 @@ import { gate, group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, statefulSet } from '../kit/objects.ts';
 import { randomFrom } from '../kit/random.ts';
 import { randomCase } from '../kit/random-groups.ts';
+import { rounds } from '../kit/share.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 
-const permutations = 200;
+const permutations = rounds(200, 50);
 
 type Shuffle = <Item>(items: readonly Item[]) => readonly Item[];
 

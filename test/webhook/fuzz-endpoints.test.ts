@@ -3,12 +3,13 @@ import { type Decided, decide } from '../../webhook/review/decide.ts';
 import { readReview } from '../../webhook/review/read-review.ts';
 import type { Endpoint, Review } from '../../webhook/review/review.ts';
 import { type Random, randomFrom } from '../kit/random.ts';
+import { commitSeed, rounds } from '../kit/share.ts';
 import { type FuzzWorld, fuzzWorld, newPodOf, straying, trespass } from './fuzz-world.ts';
 import { change, type Forged, forge } from './review/forged.ts';
 import { type Json, reviewJson } from './review/reviews.ts';
 
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
-const count = 20_000;
+const seed = Number(process.env['FUZZ_SEED'] ?? commitSeed);
+const count = rounds(20_000, 3_000);
 const bounds = { maxDepth: 256, maxValues: 700 };
 /** Of each answer, in virtual time. */
 const deadlineMs = 4_000;

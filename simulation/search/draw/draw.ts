@@ -115,7 +115,7 @@ function drawnGroup(random: Random): GroupShape {
  * of a seed is what it was before there were such.
  */
 function withEngine(seed: number, group: GroupShape): GroupShape {
-  const lot = draw(seed, 'strategy');
+  const lot = draw(seed, 'engine');
   if (group.kind === 'adopted' || lot >= 0.3) return group;
   return lot < 0.15 ? { ...group, strategy: 'partition', rotateBy: 'delete' } : { ...group, strategy: 'pinned' };
 }

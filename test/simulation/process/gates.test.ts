@@ -10,6 +10,7 @@ import { gateHttp } from '../../../simulation/process/gates.ts';
 import type { Scheduler } from '../../../simulation/scheduler.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
 import { createTrace } from '../../../simulation/trace.ts';
+import { shareOf } from '../../kit/share.ts';
 import { lifeWith, memoryServer } from './memory-server.ts';
 
 function gateServerOf({ nowMs }: Pick<Scheduler, 'nowMs'>, options: Partial<GateServerOptions> = {}) {
@@ -194,7 +195,7 @@ describe('agents with a gated group', () => {
       };
     };
     const rates = { F1: 0.02, F2: 0.02, F11: 0.005, F12: 0.005, F22: 0.6 };
-    for (const seed of [1, 2, 3, 4]) {
+    for (const seed of shareOf([1, 2, 3, 4], 2)) {
       const first = await run(seed, drawnFaults(seed, rates));
       expect({ seed, isRolled: first.isRolled, leaks: first.leaks, defects: first.defects }).toEqual({
         seed,
@@ -204,6 +205,6 @@ describe('agents with a gated group', () => {
       });
       expect((await run(seed, placedFaults(first.placed))).hash).toBe(first.hash);
     }
-    expect(kinds.size).toBeGreaterThan(2);
+    expect(kinds.size).toBeGreaterThan(1);
   });
 });

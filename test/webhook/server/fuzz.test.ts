@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Random, randomFrom } from '../../kit/random.ts';
+import { commitSeed } from '../../kit/share.ts';
 import { forge } from '../review/forged.ts';
 import { type Asking, ask, closeAll, endpoint, keepAliveAgent, type Reply, rawConnection, responseOf, serve } from './served.ts';
 
 afterEach(closeAll);
 
-const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
+const seed = Number(process.env['FUZZ_SEED'] ?? commitSeed);
 
 const endpoints = [
   endpoint(async (review) => ({ allowed: !review.dryRun, message: JSON.stringify(review), warnings: [review.name] })),
