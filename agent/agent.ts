@@ -1,285 +1,372 @@
-// The agent as a whole: caches, policies, leadership and the loop of turns, put together.
+// The agent: caches, policies, leadership and the loop of turns, started in this order and stopped in the reverse one.
 import { sleep } from '../cluster/env.ts';
 import { messageOf } from '../policies/error-message.ts';
 import { type AdmissionGuard, admissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
-import { gateReader } from './gates/gate-reader.ts';
-import { metricReader } from './gates/metric-reader.ts';
+import { type GateReader, gateReader } from './gates/gate-reader.ts';
+import { type MetricReader, metricReader } from './gates/metric-reader.ts';
 import { seenPods } from './gates/seen-pods.ts';
-import { startLeadership } from './leadership.ts';
-import { type NextTurn, startLoop } from './loop.ts';
-import { startPolicySource } from './policies/policies.ts';
-import { followPartings } from './release/group-removals.ts';
-import { findOrphans } from './release/orphans.ts';
+import { type Leadership, startLeadership } from './leadership.ts';
+import { type Loop, type NextTurn, startLoop } from './loop.ts';
+import { type ActivePolicies, type PolicySource, startPolicySource } from './policies/policies.ts';
+import { followPartings, type Partings } from './release/group-removals.ts';
+import { findOrphans, type Orphans } from './release/orphans.ts';
 import { type ReleaseParts, takeReleaseTurn } from './release/release-turn.ts';
 import { sourceStates } from './release/source-states.ts';
-import type { Degradation, TurnListener } from './report.ts';
+import type { Degradation, TurnListener, TurnReport } from './report.ts';
 import { type GroupMemory, newMemory } from './turn/gather.ts';
-import { ledgerStore } from './turn/ledgers.ts';
+import { type Ledgers, ledgerStore } from './turn/ledgers.ts';
 import { type TurnParts, takeTurn } from './turn/turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
-import { concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
-import { countChanges } from './watched/changes.ts';
-import { replicaSources } from './watched/replica-sources.ts';
+import { type CacheChange, type Caches, concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
+import { type CountedChanges, countChanges } from './watched/changes.ts';
+import { type ReplicaSources, replicaSources } from './watched/replica-sources.ts';
 
 export interface Agent {
-  /** Whether every cache has synced, or is known to be missing or forbidden, and the policies were read once. Never goes back to false. */
+  /** Reports whether every cache has synced, or is known to be missing or forbidden, and policies were read once. Stays true from then on. */
   readonly isReady: () => boolean;
-  /** What the webhook of this process judges by: over the same caches, whether this process leads or not. */
+  /** Judges requests for the webhook of this process by the same caches, whether this process leads or not. */
   readonly guard: AdmissionGuard;
-  /** The watches of this process, for whoever else has a use for what they tell. */
+  /** The watches that other parts of the process may follow. */
   readonly followed: SharedWatches;
   /**
-   * Hands over: no new turn and no new request of the acting path, requests under way that change something finish, the Lease is released,
-   * watches end. Turns that hang are left behind after 15 s, and the Lease expires by itself if even then something is under way. Calling it
-   * twice waits for the same end. Whoever still asks the guard says by `guarded` when that is over: watches go on until it settles, which is
-   * not waited for.
+   * Hands over. No turn and no request of the acting path begins; writes in flight finish; then the Lease is released and watches end. Turns
+   * that do not end within 15 s are abandoned, and the Lease expires if a write is still in flight. Further calls wait for the same end.
+   * Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
    */
   readonly stop: (guarded?: Promise<unknown>) => Promise<void>;
 }
 
-/** Of one read in a turn, whatever the flags allow for others: a turn that hangs is one that does not react. */
+/** Limits each read of a turn, whatever the flags allow for other requests: a turn that hangs does not react. */
 const longestReadMs = 30_000;
-/** Of one request of the acting path. */
+/** Limits each request of the acting path. */
 const longestActMs = 5_000;
-
-/** How long turns may take to end once the agent is told to. */
+/** Limits how long turns may take to end once the agent stops. */
 const longestEndMs = 15_000;
 
-/** Starts the agent; it works until it is stopped. Never throws: what is missing is reported to the listeners, and tried again. */
-export function startAgent(
-  env: AgentEnv,
-  config: AgentConfig,
-  listeners: readonly TurnListener[],
-  /** What the guard reads and writes through; `env` when left out. */
-  admissionEnv: AgentEnv = env,
-): Agent {
-  const readTimeoutMs = Math.min(config.kubernetesTimeoutMs, longestReadMs);
-  // Half of the time for which a holder may act after a renewal, so that one renewal that takes long does not stop everything.
-  const actTimeoutMs = Math.min(readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
-  const changes = countChanges(env);
-  const index = new WakeIndex();
-  const memories = new Map<string, GroupMemory>();
-  let isReady = false;
-  let isStopping = false;
-  let stopped: Promise<void> | undefined;
-
-  const loop = startLoop({
-    clock: env.clock,
-    timers: env.timers,
-    random: env.random,
-    retryMs: config.retryMs,
-    takeTurn: async (key, askedMs) => {
-      const group = index.group(key);
-      if (group === undefined) return await takeOrphanTurn(key);
-      const memory = memories.get(key) ?? newMemory(caches);
-      memories.set(key, memory);
-      return await takeTurn(parts, group, memory, askedMs);
-    },
-  });
-  loop.setPaused(true);
-  const wake = (keys: Iterable<string>): void => {
-    for (const key of keys) loop.wake(key);
-  };
-
-  /** Of a group that nothing defines any more. */
-  const takeOrphanTurn = async (key: string): Promise<NextTurn> => {
-    const orphan = orphans.get(key);
-    if (orphan === undefined) return {};
-    const { isOver = false, ...next } = await takeReleaseTurn(releaseParts, orphan);
-    if (isOver) orphans.settle(key);
-    return next;
-  };
-
-  const caches = startCaches(env, config, (change) => {
-    if (concernsPolicies(change)) policies.refresh();
-    if (change.kind === 'state') {
-      tellDegradations();
-      partings.look();
-      wake(orphans.keys());
-    }
-    wake(index.touchedBy(change));
-  });
-  const sources = replicaSources(env, readTimeoutMs, (key) => wake(index.mirroring(key)));
-  const policies = startPolicySource(env, config, caches, {
-    onChange: (now) => {
-      const changed = index.replace(now);
-      partings.look();
-      for (const key of memories.keys()) if (index.group(key) === undefined) memories.delete(key);
-      sources.follow(now.groups);
-      ledgers.keep(now.groups);
-      gates.keep(now.groups);
-      metrics.follow(now.groups, now.policies);
-      tellGroups();
-      followGroups();
-      wake(changed);
-      orphans.look();
-    },
-    onState: () => {
-      tellDegradations();
-      partings.look();
-      wake(orphans.keys());
-    },
-  });
-  const leadership = startLeadership(env, config, {
-    onChange: (isLeader) => {
-      // A new leader begins from what is stored, never from memory; so does one that comes back.
-      memories.clear();
-      gates.clear();
-      metrics.clear();
-      orphans.clear();
-      partings.clear();
-      const now = policies.current();
-      if (isLeader && now !== undefined) metrics.follow(now.groups, now.policies);
-      followGroups();
-      loop.setPaused(!isLeader);
-      if (isLeader) loop.wakeAll();
-      partings.look();
-      orphans.look();
-    },
-    onState: () => {
-      tellDegradations();
-      tellLeadership();
-    },
-  });
-  const ledgers = ledgerStore(changes.env, {
-    timeoutMs: actTimeoutMs,
-    mayUseMemory: () => config.lease.mode !== 'required',
-    mayWrite: () => leadership.mayAct(actTimeoutMs),
-    onDegraded: () => tellDegradations(),
-  });
-  const orphans = findOrphans({
-    env,
-    caches,
-    timeoutMs: readTimeoutMs,
-    groups: () => policies.current()?.groups,
-    isLeading: () => isLeading(),
-    onChange: () => {
-      followGroups();
-      wake(orphans.keys());
-      tellDegradations();
-    },
-  });
-  const followGroups = (): void => loop.setGroups([...(policies.current()?.groups ?? []).map(groupKey), ...orphans.keys()]);
-  const isLeading = (): boolean => !isStopping && leadership.epoch() !== undefined;
-  const written = (source: string) => policies.current()?.metricSources.find(({ name }) => name === source);
-  const gates = gateReader({
-    env,
-    clusterDomain: config.clusterDomain,
-    seen: (group) => seenPods(group, { clock: env.clock, config, caches, policies: policies.current() }),
-    written,
-    isLeading,
-    onReading: (key) => loop.wake(key),
-  });
-  const metrics = metricReader({ env, agentNamespace: config.agentNamespace, written, isLeading, onReading: wake });
-  const parts: TurnParts = {
-    env: changes.env,
-    config: { ...config, kubernetesTimeoutMs: readTimeoutMs },
-    caches,
-    policies: policies.current,
-    sources,
-    ledgers,
-    gates,
-    metrics,
-    leadership,
-    actTimeoutMs,
-    isStopping: () => isStopping,
-    onReport: (report) => {
-      index.noteWaits(report);
-      // A turn that failed before its decision says nothing about what is wanted, and one of a group that is gone wants nothing.
-      if (report.decision !== undefined && index.group(groupKey(report.group)) !== undefined)
-        gates.want(report.group, report.decision.wantedReadings, report.decision.run);
-      tell((listener) => listener.turnEnded(report));
-    },
-  };
-
-  const releaseParts: ReleaseParts = {
-    ...parts,
-    sourceStates: (now) => sourceStates({ config, hasDirectory: env.policyDirectory !== undefined, caches, policies }, now),
-    onReport: (report) => tell((listener) => listener.releaseEnded?.(report)),
-  };
-
-  const partings = followPartings({
-    env,
-    config,
-    caches,
-    policies: policies.current,
-    isLeading,
-    sourceStates: releaseParts.sourceStates,
-    runOf: (key) => memories.get(key)?.ledger?.current.run,
-    onReport: (report) => tell((listener) => listener.groupGone?.(report)),
-  });
-
-  const tell = (what: (listener: TurnListener) => void): void => {
-    for (const listener of listeners) {
-      try {
-        what(listener);
-      } catch (error) {
-        env.log.error('a listener failed', { problem: messageOf(error) });
-      }
-    }
-  };
-  const tellDegradations = whenChanged(
-    (): readonly Degradation[] =>
-      [...caches.degradations(), policies.degradation(), leadership.degradation(), ledgers.degradation(), orphans.degradation()].filter(
-        (degradation) => degradation !== undefined,
-      ),
-    (degradations) => tell((listener) => listener.degraded?.(degradations)),
-  );
-  const tellLeadership = whenChanged(leadership.state, (state) => tell((listener) => listener.leadershipChanged?.(state)));
-  const tellGroups = whenChanged(
-    () => ({ groups: policies.current()?.groups ?? [], findings: policies.current()?.findings ?? [] }),
-    ({ groups, findings }) => tell((listener) => listener.groupsChanged?.(groups, findings)),
-  );
-
-  const endWatches = (): void => {
-    policies.stop();
-    sources.stop();
-    caches.stop();
-  };
-
-  const stop = async (guarded: Promise<unknown> | undefined): Promise<void> => {
-    isStopping = true;
-    gates.stop();
-    metrics.stop();
-    orphans.clear();
-    partings.clear();
-    const patience = new AbortController();
-    const limit = sleep(env, longestEndMs, patience.signal);
-    await Promise.race([loop.stop(), limit]);
-    patience.abort();
-    if (changes.underWay() === 0) await leadership.release();
-    else {
-      env.log.error('something that was asked for is still under way; the Lease is left to expire');
-      leadership.stop();
-    }
-    if (guarded === undefined) endWatches();
-    else void guarded.then(endWatches, endWatches);
-  };
-  policies.refresh();
-  return {
-    guard: admissionGuard({ env: admissionEnv, config, caches, policies: policies.upToDate, metrics }),
-    followed: caches.shared,
-    isReady: () => {
-      isReady ||= caches.isSettled() && policies.current() !== undefined;
-      return isReady;
-    },
-    stop: (guarded) => {
-      stopped ??= stop(guarded);
-      return stopped;
-    },
-  };
+/**
+ * Starts the agent. It works until it is stopped. Never throws: listeners hear what is missing, and the agent tries again. The guard reads
+ * and writes through `admissionEnv`.
+ */
+export function startAgent(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[], admissionEnv: AgentEnv = env): Agent {
+  const agent = new RunningAgent(env, config, listeners, admissionEnv);
+  return { guard: agent.guard, followed: agent.followed, isReady: () => agent.isReady(), stop: (guarded) => agent.stop(guarded) };
 }
 
-/** Calls back with the value only when it differs from the last one. */
-function whenChanged<Value>(current: () => Value, tell: (value: Value) => void): () => void {
-  let before: string | undefined;
+class RunningAgent {
+  readonly guard: AdmissionGuard;
+  readonly followed: SharedWatches;
+  readonly #env: AgentEnv;
+  readonly #config: AgentConfig;
+  readonly #listeners: readonly TurnListener[];
+  readonly #readTimeoutMs: number;
+  readonly #actTimeoutMs: number;
+  readonly #index = new WakeIndex();
+  readonly #memories = new Map<string, GroupMemory>();
+  readonly #changes: CountedChanges;
+  readonly #loop: Loop;
+  readonly #caches: Caches;
+  readonly #sources: ReplicaSources;
+  readonly #policies: PolicySource;
+  readonly #leadership: Leadership;
+  readonly #ledgers: Ledgers;
+  readonly #orphans: Orphans;
+  readonly #gates: GateReader;
+  readonly #metrics: MetricReader;
+  readonly #turnParts: TurnParts;
+  readonly #releaseParts: ReleaseParts;
+  readonly #partings: Partings;
+  #isReady = false;
+  #isStopping = false;
+  #stopped: Promise<void> | undefined;
+
+  constructor(env: AgentEnv, config: AgentConfig, listeners: readonly TurnListener[], admissionEnv: AgentEnv) {
+    this.#env = env;
+    this.#config = config;
+    this.#listeners = listeners;
+    this.#readTimeoutMs = Math.min(config.kubernetesTimeoutMs, longestReadMs);
+    // At most half of the renew deadline, so that one slow renewal does not stop all actions.
+    this.#actTimeoutMs = Math.min(this.#readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
+    this.#changes = countChanges(env);
+    const { clock, timers, random } = env;
+    this.#loop = startLoop({ clock, timers, random, retryMs: config.retryMs, takeTurn: (key, askedMs) => this.#takeTurn(key, askedMs) });
+    this.#loop.setPaused(true);
+    this.#caches = startCaches(env, config, (change) => this.#onCacheChange(change));
+    this.#sources = replicaSources(env, this.#readTimeoutMs, (key) => this.#wake(this.#index.mirroring(key)));
+    this.#policies = startPolicySource(env, config, this.#caches, {
+      onChange: (now) => this.#onPolicies(now),
+      onState: () => this.#onReadability(),
+    });
+    this.#leadership = startLeadership(env, config, {
+      onChange: (isLeader) => this.#onLeadership(isLeader),
+      onState: () => {
+        this.#reportDegradations();
+        this.#reportLeadership();
+      },
+    });
+    this.#ledgers = this.#openLedgers();
+    this.#orphans = this.#startOrphanSearch();
+    this.#gates = this.#startGates();
+    this.#metrics = metricReader({
+      env,
+      agentNamespace: config.agentNamespace,
+      written: (source) => this.#metricSource(source),
+      isLeading: () => this.#isLeading(),
+      onReading: (keys) => this.#wake(keys),
+    });
+    this.#turnParts = this.#partsOfTurns();
+    this.#releaseParts = this.#partsOfReleases();
+    this.#partings = this.#startGroupRemovals();
+    this.#policies.refresh();
+    this.guard = admissionGuard({
+      env: admissionEnv,
+      config,
+      caches: this.#caches,
+      policies: this.#policies.upToDate,
+      metrics: this.#metrics,
+    });
+    this.followed = this.#caches.shared;
+  }
+
+  isReady(): boolean {
+    this.#isReady ||= this.#caches.isSettled() && this.#policies.current() !== undefined;
+    return this.#isReady;
+  }
+
+  stop(guarded: Promise<unknown> | undefined): Promise<void> {
+    this.#stopped ??= this.#handOver(guarded);
+    return this.#stopped;
+  }
+
+  #openLedgers(): Ledgers {
+    return ledgerStore(this.#changes.env, {
+      timeoutMs: this.#actTimeoutMs,
+      mayUseMemory: () => this.#config.lease.mode !== 'required',
+      mayWrite: () => this.#leadership.mayAct(this.#actTimeoutMs),
+      onDegraded: () => this.#reportDegradations(),
+    });
+  }
+
+  #startOrphanSearch(): Orphans {
+    return findOrphans({
+      env: this.#env,
+      caches: this.#caches,
+      timeoutMs: this.#readTimeoutMs,
+      groups: () => this.#policies.current()?.groups,
+      isLeading: () => this.#isLeading(),
+      onChange: () => {
+        this.#setLoopGroups();
+        this.#wake(this.#orphans.keys());
+        this.#reportDegradations();
+      },
+    });
+  }
+
+  #startGates(): GateReader {
+    const { clock } = this.#env;
+    const [config, caches] = [this.#config, this.#caches];
+    return gateReader({
+      env: this.#env,
+      clusterDomain: config.clusterDomain,
+      seen: (group) => seenPods(group, { clock, config, caches, policies: this.#policies.current() }),
+      written: (source) => this.#metricSource(source),
+      isLeading: () => this.#isLeading(),
+      onReading: (key) => this.#loop.wake(key),
+    });
+  }
+
+  #partsOfTurns(): TurnParts {
+    return {
+      env: this.#changes.env,
+      config: { ...this.#config, kubernetesTimeoutMs: this.#readTimeoutMs },
+      caches: this.#caches,
+      policies: this.#policies.current,
+      sources: this.#sources,
+      ledgers: this.#ledgers,
+      gates: this.#gates,
+      metrics: this.#metrics,
+      leadership: this.#leadership,
+      actTimeoutMs: this.#actTimeoutMs,
+      isStopping: () => this.#isStopping,
+      onReport: (report) => this.#onReport(report),
+    };
+  }
+
+  #partsOfReleases(): ReleaseParts {
+    const parts = { config: this.#config, caches: this.#caches, policies: this.#policies };
+    const hasDirectory = this.#env.policyDirectory !== undefined;
+    return {
+      ...this.#turnParts,
+      sourceStates: (now) => sourceStates({ ...parts, hasDirectory }, now),
+      onReport: (report) => this.#tell((listener) => listener.releaseEnded?.(report)),
+    };
+  }
+
+  #startGroupRemovals(): Partings {
+    return followPartings({
+      env: this.#env,
+      config: this.#config,
+      caches: this.#caches,
+      policies: this.#policies.current,
+      isLeading: () => this.#isLeading(),
+      sourceStates: this.#releaseParts.sourceStates,
+      runOf: (key) => this.#memories.get(key)?.ledger?.current.run,
+      onReport: (report) => this.#tell((listener) => listener.groupGone?.(report)),
+    });
+  }
+
+  async #takeTurn(key: string, askedMs: number): Promise<NextTurn> {
+    const group = this.#index.group(key);
+    if (group === undefined) return await this.#takeOrphanTurn(key);
+    const memory = this.#memories.get(key) ?? newMemory(this.#caches);
+    this.#memories.set(key, memory);
+    return await takeTurn(this.#turnParts, group, memory, askedMs);
+  }
+
+  /** Takes the turn of a group without a definition. */
+  async #takeOrphanTurn(key: string): Promise<NextTurn> {
+    const orphan = this.#orphans.get(key);
+    if (orphan === undefined) return {};
+    const { isOver = false, ...next } = await takeReleaseTurn(this.#releaseParts, orphan);
+    if (isOver) this.#orphans.settle(key);
+    return next;
+  }
+
+  #onCacheChange(change: CacheChange): void {
+    if (concernsPolicies(change)) this.#policies.refresh();
+    if (change.kind === 'state') this.#onReadability();
+    this.#wake(this.#index.touchedBy(change));
+  }
+
+  /** Reacts when a source or a kind becomes readable or unreadable. */
+  #onReadability(): void {
+    this.#reportDegradations();
+    this.#partings.look();
+    this.#wake(this.#orphans.keys());
+  }
+
+  #onPolicies(now: ActivePolicies): void {
+    const changed = this.#index.replace(now);
+    // Before memories go: a removed group is reported with its run.
+    this.#partings.look();
+    for (const key of this.#memories.keys()) if (this.#index.group(key) === undefined) this.#memories.delete(key);
+    this.#sources.follow(now.groups);
+    this.#ledgers.keep(now.groups);
+    this.#gates.keep(now.groups);
+    this.#metrics.follow(now.groups, now.policies);
+    this.#reportGroups();
+    this.#setLoopGroups();
+    this.#wake(changed);
+    this.#orphans.look();
+  }
+
+  #onLeadership(isLeader: boolean): void {
+    // A new leader, and one that leads again, begins from the stored state.
+    this.#memories.clear();
+    for (const part of [this.#gates, this.#metrics, this.#orphans, this.#partings]) part.clear();
+    const now = this.#policies.current();
+    if (isLeader && now !== undefined) this.#metrics.follow(now.groups, now.policies);
+    this.#setLoopGroups();
+    this.#loop.setPaused(!isLeader);
+    if (isLeader) this.#loop.wakeAll();
+    this.#partings.look();
+    this.#orphans.look();
+  }
+
+  #onReport(report: TurnReport): void {
+    this.#index.noteWaits(report);
+    // Without a decision the wanted readings are unknown, and a group without a definition wants none.
+    if (report.decision !== undefined && this.#index.group(groupKey(report.group)) !== undefined)
+      this.#gates.want(report.group, report.decision.wantedReadings, report.decision.run);
+    this.#tell((listener) => listener.turnEnded(report));
+  }
+
+  #isLeading(): boolean {
+    return !this.#isStopping && this.#leadership.epoch() !== undefined;
+  }
+
+  #metricSource(source: string) {
+    return this.#policies.current()?.metricSources.find(({ name }) => name === source);
+  }
+
+  #setLoopGroups(): void {
+    this.#loop.setGroups([...(this.#policies.current()?.groups ?? []).map(groupKey), ...this.#orphans.keys()]);
+  }
+
+  #wake(keys: Iterable<string>): void {
+    for (const key of keys) this.#loop.wake(key);
+  }
+
+  #tell(call: (listener: TurnListener) => void): void {
+    for (const listener of this.#listeners) {
+      try {
+        call(listener);
+      } catch (error) {
+        this.#env.log.error('listener failed', { problem: messageOf(error) });
+      }
+    }
+  }
+
+  readonly #reportDegradations = whenChanged(
+    (): readonly Degradation[] =>
+      [
+        ...this.#caches.degradations(),
+        this.#policies.degradation(),
+        this.#leadership.degradation(),
+        this.#ledgers.degradation(),
+        this.#orphans.degradation(),
+      ].filter((degradation) => degradation !== undefined),
+    (degradations) => this.#tell((listener) => listener.degraded?.(degradations)),
+  );
+
+  readonly #reportLeadership = whenChanged(
+    () => this.#leadership.state(),
+    (state) => this.#tell((listener) => listener.leadershipChanged?.(state)),
+  );
+
+  readonly #reportGroups = whenChanged(
+    () => ({ groups: this.#policies.current()?.groups ?? [], findings: this.#policies.current()?.findings ?? [] }),
+    ({ groups, findings }) => this.#tell((listener) => listener.groupsChanged?.(groups, findings)),
+  );
+
+  async #handOver(guarded: Promise<unknown> | undefined): Promise<void> {
+    this.#isStopping = true;
+    this.#gates.stop();
+    this.#metrics.stop();
+    this.#orphans.clear();
+    this.#partings.clear();
+    const patience = new AbortController();
+    await Promise.race([this.#loop.stop(), sleep(this.#env, longestEndMs, patience.signal)]);
+    patience.abort();
+    if (this.#changes.underWay() === 0) await this.#leadership.release();
+    else {
+      this.#env.log.error('a write is still in flight; the Lease is left to expire');
+      this.#leadership.stop();
+    }
+    if (guarded === undefined) this.#stopWatches();
+    else
+      void guarded.then(
+        () => this.#stopWatches(),
+        () => this.#stopWatches(),
+      );
+  }
+
+  #stopWatches(): void {
+    this.#policies.stop();
+    this.#sources.stop();
+    this.#caches.stop();
+  }
+}
+
+/** Returns a function that calls `report` with the current value whenever it differs from the last reported one. */
+export function whenChanged<Value>(current: () => Value, report: (value: Value) => void, reported?: Value): () => void {
+  let before = reported === undefined ? undefined : JSON.stringify(reported);
   return () => {
     const value = current();
     const text = JSON.stringify(value);
     if (text === before) return;
     before = text;
-    tell(value);
+    report(value);
   };
 }

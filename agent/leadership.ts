@@ -69,7 +69,7 @@ export function startLeadership(
     if (!isInQuestion()) return;
     if (!isRefused) return proveLater();
     isAlone = true;
-    env.log.warn('the agent works alone, because it may not use Leases', { problem: problem?.message });
+    env.log.warn('agent works without a lease: access to leases is forbidden', { problem: problem?.message });
     listener.onChange(true);
     listener.onState();
   };
@@ -86,13 +86,13 @@ export function startLeadership(
       onAcquired: (epoch) => {
         isUsable = true;
         isAlone = false;
-        env.log.info('this process leads', { epoch });
+        env.log.info('leadership acquired', { epoch });
         listener.onChange(true);
         listener.onState();
       },
       onLost: (reason) => {
         isAlone = false;
-        env.log.warn('this process does not lead any more', { reason });
+        env.log.warn('leadership lost', { reason });
         listener.onChange(false);
         listener.onState();
       },

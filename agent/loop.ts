@@ -21,7 +21,7 @@ interface LoopOptions {
   readonly takeTurn: (key: string, askedMs: number) => Promise<NextTurn>;
 }
 
-interface Loop {
+export interface Loop {
   /** The groups there are; others end. A new one has its turn at once. */
   readonly setGroups: (keys: Iterable<string>) => void;
   /** Asks for a turn of the group; several requests before it begins are one. */

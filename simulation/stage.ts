@@ -26,8 +26,8 @@ const frontEnds = 2;
 
 /** What the agent logs when it has caught itself: a mistake, whatever the world has done. */
 export const selfAccusations: readonly string[] = [
-  'a decision violates an invariant; nothing destructive is done',
-  'the policies cannot be worked out',
+  'decision violates an invariant; destructive actions are blocked',
+  'policies cannot be resolved',
 ];
 
 export interface Run {

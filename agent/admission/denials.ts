@@ -55,7 +55,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
         // Another process has told of it.
         if (isStatus(error, 409) || hasWarned) continue;
         hasWarned = true;
-        env.log.warn('an Event of a denial could not be written', { error: messageOf(error) });
+        env.log.warn('event of a denial could not be written', { error: messageOf(error) });
       }
     }
     writing = undefined;

@@ -40,13 +40,13 @@ export function sourceHttp(options: SourceHttpOptions): GateHttp {
     if (problems.get(source) === problem) return;
     if (problem === undefined) {
       problems.delete(source);
-      options.log.info('a metric source answers again', { source });
+      options.log.info('metric source answers again', { source });
       return;
     }
     // Anybody may name sources that do not exist.
     if (problems.size >= mostProblems) problems.clear();
     problems.set(source, problem);
-    options.log.warn('a metric source cannot be asked', { source, problem, detail });
+    options.log.warn('metric source cannot be queried', { source, problem, detail });
   };
   const asked = async (question: GateQuestion, send: (at: At) => Promise<GateAnswer>): Promise<GateAnswer> => {
     const startedMs = options.clock.monotonicMs();

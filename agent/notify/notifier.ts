@@ -47,7 +47,7 @@ export function createNotifier({ env, config, onResult }: NotifierOptions): Noti
     if (problem === undefined) logged.delete(about);
     else if (logged.get(about) !== problem) {
       logged.set(about, problem);
-      env.log.warn('a notification could not be delivered', { ...fields, problem });
+      env.log.warn('notification could not be delivered', { ...fields, problem });
     }
   };
 

@@ -105,7 +105,7 @@ export function startPolicySource(
     }
     if (message !== defect) {
       defect = message;
-      if (message !== undefined) env.log.error('the policies cannot be worked out', { problem: message });
+      if (message !== undefined) env.log.error('policies cannot be resolved', { problem: message });
       listener.onState();
     }
     return resolved;
@@ -241,7 +241,7 @@ function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boo
     } catch (error) {
       if (turn !== reading) return;
       problem = messageOf(error);
-      log.error('the policy directory cannot be read', { problem });
+      log.error('policy directory cannot be read', { problem });
       cancelRetry = timers.after(rereadAfterMs, () => void read());
     }
     onChange();

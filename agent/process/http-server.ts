@@ -67,7 +67,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       resolve();
     });
   });
-  server.on('error', ({ message }) => options.log.warn('the HTTP server failed', { error: message }));
+  server.on('error', ({ message }) => options.log.warn('HTTP server failed', { error: message }));
   return { port: portOf(server), close: () => close(server) };
 }
 
@@ -121,7 +121,7 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
     given =
       refusal(options, request, { path, route: known === undefined ? '<unknown-route>' : route }) ?? (await (known ?? missing)(options));
   } catch (error) {
-    log.error('an HTTP request could not be answered', { route, error: messageOf(error) });
+    log.error('HTTP request failed', { route, error: messageOf(error) });
     given = { status: 500, contentType: text, body: 'internal error\n' };
   }
   const body = Buffer.from(given.body);

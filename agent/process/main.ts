@@ -121,7 +121,7 @@ async function start(settings: AgentSettings): Promise<void> {
         });
   parts.push(...(leading === undefined ? [] : [leading.agent]), ...(webhook === undefined ? [] : [webhook]));
   areStarted = true;
-  const what = leading === undefined ? 'the webhooks were started' : 'the agent was started';
+  const what = leading === undefined ? 'webhooks started' : 'agent started';
   const port = webhook === undefined ? {} : { webhookPort: webhook.port };
   log.info(what, { server: connection.server, namespaces: config.namespaces?.join(',') ?? '*', ...port });
 
@@ -179,12 +179,12 @@ function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>):
     log.info('handing over', { signal });
     setTimeout(() => {
       // It ends as it was told to; what the API server did not take in that time expires, or is told by the next leader.
-      log.error('the hand-over took too long', { ms: withinMs });
+      log.error('hand-over timed out', { ms: withinMs });
       process.exit(0);
     }, withinMs).unref();
     handOver().then(
       () => process.exit(0),
-      (error: unknown) => fail(log, 'the hand-over failed', error),
+      (error: unknown) => fail(log, 'hand-over failed', error),
     );
   };
   process.on('SIGTERM', end);
@@ -193,8 +193,8 @@ function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>):
 
 /** What nobody has thought of must not go on acting. */
 function endOnDefects(log: Log): void {
-  process.on('unhandledRejection', (error) => fail(log, 'a defect: something failed unnoticed', error));
-  process.on('uncaughtException', (error) => fail(log, 'a defect: something failed unnoticed', error));
+  process.on('unhandledRejection', (error) => fail(log, 'unhandled error', error));
+  process.on('uncaughtException', (error) => fail(log, 'unhandled error', error));
 }
 
 function fail(log: Log, message: string, error: unknown): void {

@@ -74,7 +74,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
     clock: processClock,
     onAnswer: metrics.podAnswered,
     onWrongCluster: (route) => {
-      log.warn('a pod refused a request that was not meant for it', { route, cluster });
+      log.warn('pod answered 511: wrong X-Cluster', { route, cluster });
       metrics.wrongClusterAnswered({ route, cluster });
     },
   });

@@ -80,7 +80,7 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
         ...metrics.httpServer,
         ...metrics.webhook,
         certificate: (isLoaded) => {
-          if (isLoaded) env.log.info('a certificate is served', {});
+          if (isLoaded) env.log.info('certificate is served', {});
         },
       },
       env,
@@ -131,8 +131,8 @@ export function tellProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, 
   let cancel = (): void => undefined;
   const look = (): void => {
     const now = problems();
-    for (const problem of now) if (!told.includes(problem)) log.warn('the webhooks are not as they should be', { problem });
-    if (now.length === 0 && told.length > 0) log.info('the webhooks are as they should be again');
+    for (const problem of now) if (!told.includes(problem)) log.warn('webhook problem', { problem });
+    if (now.length === 0 && told.length > 0) log.info('webhook problems resolved');
     told = now;
     cancel = timers.after(lookMs, look);
   };

@@ -32,24 +32,24 @@ export function turnLog(log: Log): TurnListener {
         first === undefined ? '' : `${decision.phase} ${decision.waits.map(({ rule, outcome }) => `${rule} ${outcome}`).join(' ')}`;
       if (held === (waits.get(key) ?? '')) return;
       waits.set(key, held);
-      if (first === undefined) log.info('the group is no longer held', { ...name, phase: decision.phase });
+      if (first === undefined) log.info('group is no longer blocked', { ...name, phase: decision.phase });
       else {
         const until = first.earliestMs === undefined ? undefined : new Date(first.earliestMs).toISOString();
-        log.info('the group is held', { ...name, phase: decision.phase, rule: first.rule, fact: first.fact, limit: first.limit, until });
+        log.info('group is blocked', { ...name, phase: decision.phase, rule: first.rule, fact: first.fact, limit: first.limit, until });
       }
     },
     groupsChanged: (groups, findings) => {
       const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
       for (const known of [waits, errors]) for (const key of known.keys()) if (!keys.has(key)) known.delete(key);
-      log.info('groups are defined', { groups: groups.length, findings: findings.length });
+      log.info('groups loaded', { groups: groups.length, findings: findings.length });
       for (const { code, severity, message, object, file, line } of findings.slice(0, 100)) {
         if (severity !== 'notice') log.warn(message, { code, severity, object, file: file === '' ? undefined : `${file}:${line}` });
       }
     },
     degraded: (all) => {
       const now = new Map(all.map(({ id, message }) => [id, message]));
-      for (const [id, message] of now) if (degradations.get(id) !== message) log.warn('something is missing', { part: id, message });
-      for (const id of degradations.keys()) if (!now.has(id)) log.info('something is no longer missing', { part: id });
+      for (const [id, message] of now) if (degradations.get(id) !== message) log.warn('degraded', { part: id, message });
+      for (const id of degradations.keys()) if (!now.has(id)) log.info('no longer degraded', { part: id });
       degradations.clear();
       for (const [id, message] of now) degradations.set(id, message);
     },

@@ -113,7 +113,7 @@ export function createEvents({ env, config, objects, onWrite }: EventsOptions): 
         onWrite?.('done');
       } catch (error) {
         onWrite?.('failed');
-        if (!hasWarned) env.log.warn('an Event could not be written', { error: messageOf(error) });
+        if (!hasWarned) env.log.warn('event could not be written', { error: messageOf(error) });
         hasWarned = true;
       }
     }

@@ -175,7 +175,7 @@ export function createPublisher({ env, config, objects, originOf, onWrite }: Pub
       if (isStatus(error, 409) || failed.has(key)) return;
       failed.add(key);
       const [namespace = '', group = ''] = key.split('/');
-      env.log.warn('a decision could not be published', {
+      env.log.warn('decision could not be published', {
         namespace,
         group,
         error: messageOf(error),

@@ -207,7 +207,7 @@ export function createRunRecords({ env, config, onWrite }: RunRecordsOptions): R
   };
 
   const warn = (error: unknown): void => {
-    if (!hasWarned) env.log.warn('runs could not be recorded', { error: messageOf(error) });
+    if (!hasWarned) env.log.warn('run could not be recorded', { error: messageOf(error) });
     hasWarned = true;
   };
 

@@ -8,7 +8,7 @@ import type { PartingReport } from '../report.ts';
 import { type KnownParts, knownSnapshot } from '../turn/known.ts';
 import { groupKey } from '../wake-index.ts';
 
-interface Partings {
+export interface Partings {
   /** The groups that are defined may have changed, or how surely that is known. To be called before what is remembered of groups goes. */
   readonly look: () => void;
   /** As after the loss of leadership: what goes away before the next look is told by somebody else. */
@@ -74,7 +74,7 @@ export function followPartings(options: PartingsOptions): Partings {
     const { namespace, name } = group;
     for (const { statefulSet, isWarning, note } of parting.words) {
       const write = isWarning ? env.log.warn : env.log.info;
-      write('a group is defined no more', { namespace, group: name, statefulSet, note });
+      write('group is no longer defined', { namespace, group: name, statefulSet, note });
     }
     onReport({ group: { namespace, name }, snapshot, words: parting.words });
     return undefined;

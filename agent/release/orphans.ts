@@ -25,7 +25,7 @@ export interface Orphan extends LedgerIdentity {
   heldSinceMs?: number | undefined;
 }
 
-interface Orphans {
+export interface Orphans {
   readonly get: (key: string) => Orphan | undefined;
   readonly keys: () => readonly string[];
   /** The groups that are defined, or who leads, may have changed. Several looks at once are one. */
@@ -89,7 +89,7 @@ export function findOrphans({ env, caches, groups, isLeading, timeoutMs, onChang
         for (const set of unlooked) if (set.startsWith(`${namespace}/`)) looked.add(set);
         continue;
       }
-      env.log.warn('groups that are to be released cannot be looked for', { namespace, problem: problem.message });
+      env.log.warn('deleted groups cannot be listed', { namespace, problem: problem.message });
       if (problem.isForbidden) refusal = problem.message;
       isDone = false;
     }

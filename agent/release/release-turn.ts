@@ -41,7 +41,7 @@ export async function takeReleaseTurn(parts: ReleaseParts, orphan: Orphan): Prom
     return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).run();
   } catch (error) {
     const { namespace, name: group } = orphan;
-    parts.env.log.warn('a release could not go on', { namespace, group, problem: messageOf(error) });
+    parts.env.log.warn('release failed', { namespace, group, problem: messageOf(error) });
     return { retry: { afterMs: askedPauseMs(error) } };
   }
 }
@@ -115,7 +115,7 @@ class ReleaseTurn {
     this.#orphan.waitsFor = decision.kind === 'wait' ? decision.because : undefined;
     const because = this.#orphan.waitsFor;
     if (because === undefined || because === waitsFor) return;
-    this.#parts.env.log.info('a group that nothing defines any more is not released yet', { namespace, group, because });
+    this.#parts.env.log.info('release of a deleted group waits', { namespace, group, because });
   }
 
   #isLasting(decision: ReleaseDecision): boolean {
@@ -140,7 +140,7 @@ class ReleaseTurn {
     if (!mayAct()) return undefined;
     const { result, message } = await act(env, action, { timeoutMs: actTimeoutMs, mayAct, sourceOf: () => undefined });
     const { namespace, statefulSet, from } = action;
-    env.log.info('the partition of a StatefulSet that no group has any more was asked to become 0', {
+    env.log.info('releasing statefulset: partition set to 0', {
       namespace,
       statefulSet,
       from,

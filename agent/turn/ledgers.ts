@@ -86,7 +86,7 @@ export function ledgerStore(env: AgentEnv, { timeoutMs, mayUseMemory, mayWrite, 
       const isNews = forbidden === undefined;
       forbidden = error.message;
       if (isNews) {
-        env.log.error('ledgers cannot be stored', { problem: error.message });
+        env.log.error('ledger cannot be stored', { problem: error.message });
         onDegraded();
       }
       if (!mayUseMemory()) throw error;

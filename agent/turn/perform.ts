@@ -86,7 +86,7 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
   const standing = calledPods(action, snapshot);
   if (endpoint === undefined) {
     // The policy does not name an endpoint any more: nobody can be told, and nobody waits for it.
-    env.log.error('pods cannot be told to stay, because no endpoint is defined any more', { group: group.name, zone: action.zone });
+    env.log.error('pods cannot be told to stay: no endpoint is defined', { group: group.name, zone: action.zone });
     const answers =
       action.method === 'POST' ? [] : standing.map(({ ordinal, uid }): PodAnswer => ({ ordinal, podUid: uid, result: 'done' }));
     return { action, result: 'refused', message: 'no endpoint is defined', answers };

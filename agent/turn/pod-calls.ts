@@ -65,14 +65,14 @@ interface Request extends Omit<CallOptions, 'leftMs'> {
 async function ask({ pods, clock, log }: AgentEnv, pod: CalledPod, { method, site, call, timeoutMs }: Request): Promise<PodAnswer> {
   const identity = { ordinal: pod.ordinal, podUid: pod.uid };
   const failed = (message: string): PodAnswer => {
-    log.error('a pod did not answer as it should', { pod: pod.name, method, call, problem: message });
+    log.error('pod call failed', { pod: pod.name, method, call, problem: message });
     return { ...identity, result: 'failed', message };
   };
   if (typeof pod.url !== 'string') return failed(pod.url.problem);
   try {
     const { status, body } = await pods.call({ method, url: pod.url, timeoutMs, maxBodyBytes, site });
     if (method === 'DELETE' && (status === 409 || status === 404)) {
-      log.info('a pod had nothing to take back', { pod: pod.name, call, status });
+      log.info('pod had no preparation to cancel', { pod: pod.name, call, status });
       return { ...identity, result: 'done' };
     }
     if (status < 200 || status > 299) return failed(`it answered ${status}`);

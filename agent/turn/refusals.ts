@@ -35,7 +35,7 @@ export class Refusals {
     const before = this.#refusals.get(verb);
     const pauseMs = before === undefined ? firstPauseMs : Math.min(longestPauseMs, before.pauseMs * 2);
     this.#refusals.set(verb, { message, pauseMs, untilMs: nowMs() + pauseMs });
-    if (before?.message !== message) warn('the API server forbids what has to be done', { verb, problem: message });
+    if (before?.message !== message) warn('API server forbids an action', { verb, problem: message });
   }
 
   permitted(verb: Verb): void {

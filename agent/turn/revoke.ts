@@ -50,7 +50,7 @@ export async function revoke(
       const options = { patch, site: 'revoke.touchPod', timeoutMs };
       const touched = await patchObject(env, resources.pods, { namespace, name, uid, resourceVersion }, options);
       changed.push({ kind: 'pod', namespace, name, uid, resourceVersion: touched.metadata.resourceVersion ?? resourceVersion });
-      env.log.info('a deletion that was announced and never answered was made impossible', { namespace, pod: name });
+      env.log.info('unanswered pod deletion revoked', { namespace, pod: name });
     } catch (error) {
       if (isStatus(error, 404, 409, 410)) continue;
       if (!isStatus(error, 403)) throw error;

@@ -181,7 +181,7 @@ class Turn {
     if (!decision.actions.some(isDestructive)) return [];
     const violations = this.#unsafe(snapshot, decision);
     for (const violation of violations) {
-      this.#parts.env.log.error('a decision violates an invariant; nothing destructive is done', { ...this.#name(), violation });
+      this.#parts.env.log.error('decision violates an invariant; destructive actions are blocked', { ...this.#name(), violation });
     }
     return violations;
   }
@@ -225,7 +225,7 @@ class Turn {
     const violations = areTermsSame ? unsafe : ['what people say of the group has changed', ...unsafe];
     if (violations.length === 0) return true;
     this.#isOvertaken = true;
-    env.log.info('what was decided does not hold any more; the group is looked at again', {
+    env.log.info('decision is stale; the group is evaluated again', {
       ...this.#name(),
       because: violations.join('; '),
     });

@@ -1,7 +1,7 @@
 // How many requests are under way that change something: until they have ended nobody else may be let in.
 import type { AgentEnv } from '../env.ts';
 
-interface CountedChanges {
+export interface CountedChanges {
   /** Passes everything through. */
   readonly env: AgentEnv;
   /** Writes to the API server and calls to pods that have not ended. */

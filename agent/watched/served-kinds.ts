@@ -23,7 +23,7 @@ export function servedKinds(env: AgentEnv, onLearned: () => void): ServedKinds {
       known = await discover(env, { timeoutMs });
       onLearned();
     } catch (error) {
-      env.log.warn('the kinds that the server serves cannot be listed', { problem: messageOf(error) });
+      env.log.warn('API discovery failed', { problem: messageOf(error) });
     }
   };
   return {

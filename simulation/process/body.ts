@@ -92,7 +92,7 @@ function logOf({ life, log, onDefect }: BodyOptions): Log {
     (message, fields = {}) => {
       if (!life.time.isAlive()) return;
       // Nothing stops when a listener throws, so nobody would see it.
-      if (message === 'a listener failed') onDefect(`${life.name}: ${message}: ${String(fields['problem'])}`);
+      if (message === 'listener failed') onDefect(`${life.name}: ${message}: ${String(fields['problem'])}`);
       log?.(life.name, level, message, fields);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

@@ -185,7 +185,7 @@ describe('Kubernetes Events', () => {
     server.fault = () => status(403, 'Forbidden');
     await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
     await turn({ updated: [1, 0], performed: [replaced('a', 1)] });
-    expect(warnings).toEqual(['an Event could not be written']);
+    expect(warnings).toEqual(['event could not be written']);
     expect(new Set(results)).toEqual(new Set(['failed']));
   });
 

@@ -145,7 +145,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
       await asked(query);
       await patch('metricsources', 'prod', { spec: { prometheus: { url: prometheus.url() } } });
       await open.group.untilRolled(longestMs, { isAdopted: false });
-      expect(agent.log()).toContain('a metric source answers again');
+      expect(agent.log()).toContain('metric source answers again');
       await prometheus.kill();
     },
     longestMs,

@@ -246,7 +246,7 @@ describe('publishing a decision', () => {
     server.fault = () => status(500, 'InternalError');
     turn(1);
     await env.advance(600_000);
-    expect(warnings).toEqual(['a decision could not be published']);
+    expect(warnings).toEqual(['decision could not be published']);
     expect(env.requests.length).toBeGreaterThan(5);
     expect(env.requests.length).toBeLessThan(20);
     server.fault = undefined;
@@ -262,7 +262,7 @@ describe('publishing a decision', () => {
     turn(1);
     await env.advance(10_000);
     expect(server.writes()).toEqual([]);
-    expect(warnings).toEqual(['a decision could not be published']);
+    expect(warnings).toEqual(['decision could not be published']);
   });
 
   it('forgets groups that are gone', async () => {

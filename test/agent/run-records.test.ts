@@ -200,7 +200,7 @@ describe('records of runs', () => {
     await turn({ updated: [3, 3], target: 'old' });
     server.fault = ({ method }) => (method === 'POST' ? status(500, 'InternalError') : undefined);
     await turn({ updated: [0, 0], performed: [replaced('a', 0)] }, 100);
-    expect(warnings).toEqual(['runs could not be recorded']);
+    expect(warnings).toEqual(['run could not be recorded']);
     server.fault = undefined;
     records.beginHandOver();
     records.listener.leadershipChanged?.({ isLeader: false });

@@ -60,9 +60,9 @@ describe('the log of turns', () => {
       }),
     );
     for (let count = 0; count < 3; count += 1) listener.turnEnded(report({ updated: [0, 0] }));
-    expect(said().map(([level, message, fields]) => [level, message, fields?.['rule']])).toEqual([['info', 'the group is held', 'paused']]);
+    expect(said().map(([level, message, fields]) => [level, message, fields?.['rule']])).toEqual([['info', 'group is blocked', 'paused']]);
     listener.turnEnded(report({ updated: [3, 3] }));
-    expect(said().map(([, message]) => message)).toEqual(['the group is no longer held']);
+    expect(said().map(([, message]) => message)).toEqual(['group is no longer blocked']);
   });
 
   it('says a failure once until a turn succeeds or another thing fails', () => {
@@ -83,10 +83,10 @@ describe('the log of turns', () => {
     listener.degraded?.([lease, { ...lease, id: 'events' }]);
     listener.degraded?.([]);
     expect(said().map(([level, message, fields]) => [level, message, fields?.['part']])).toEqual([
-      ['warn', 'something is missing', 'lease'],
-      ['warn', 'something is missing', 'events'],
-      ['info', 'something is no longer missing', 'lease'],
-      ['info', 'something is no longer missing', 'events'],
+      ['warn', 'degraded', 'lease'],
+      ['warn', 'degraded', 'events'],
+      ['info', 'no longer degraded', 'lease'],
+      ['info', 'no longer degraded', 'events'],
     ]);
   });
 });

@@ -26,7 +26,7 @@ it('problems of the webhooks are told once when they begin, and their end as wel
   await env.advance(120_000);
   problems = [];
   await env.advance(120_000);
-  expect(told).toEqual(['the certificate ends soon', 'configuration x cannot be written', 'the webhooks are as they should be again']);
+  expect(told).toEqual(['the certificate ends soon', 'configuration x cannot be written', 'webhook problems resolved']);
   stop();
   expect(env.timerCount()).toBe(0);
 });

@@ -8,5 +8,5 @@ it('knows what the agent says when it has caught itself, in the words of the age
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const agent = files.map((name) => readFileSync(join(root, name), 'utf8')).join('\n');
   // The last one is what simulation/process/body.ts listens for.
-  for (const message of [...selfAccusations, 'a listener failed']) expect(agent).toContain(`'${message}'`);
+  for (const message of [...selfAccusations, 'listener failed']) expect(agent).toContain(`'${message}'`);
 });

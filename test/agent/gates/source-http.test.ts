@@ -233,9 +233,9 @@ describe('an answer that is none', () => {
     isDown = true;
     await refused(ask());
     expect(logs.map((line) => line.split(' {')[0])).toEqual([
-      'a metric source cannot be asked',
-      'a metric source answers again',
-      'a metric source cannot be asked',
+      'metric source cannot be queried',
+      'metric source answers again',
+      'metric source cannot be queried',
     ]);
   });
 });
