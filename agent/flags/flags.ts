@@ -1,50 +1,51 @@
-// Every flag of the agent as data: those of grafana/rollout-operator under their own names and defaults, and ours. Parser, help and docs read it.
+// Defines every flag of the agent: those of grafana/rollout-operator with their names and defaults, and the agent's own.
 
-/** How the text of a flag is read: as Go's flag package reads it, or as Prometheus does. `list`: separated by commas. */
+/** Names the syntax of a value: that of Go's flag package, or of Prometheus durations. A `list` is separated by commas. */
 export type FlagKind = 'text' | 'list' | 'boolean' | 'integer' | 'number' | 'duration' | 'prometheusDuration';
 
 export interface FlagSpec {
   /** Without dashes. */
   readonly name: string;
   readonly kind: FlagKind;
-  /** As it would be typed; empty when nothing is said. */
+  /** As typed on the command line; empty without a default. */
   readonly default: string;
   readonly description: string;
-  /** What a value stands for, in the help. */
+  /** Placeholder of the value in the help. */
   readonly value?: string;
-  /** Names that earlier releases of grafana/rollout-operator had for it. */
+  /** Names of the flag in earlier releases of grafana/rollout-operator. */
   readonly aliases?: readonly string[];
   readonly section: 'original' | 'webhook' | 'agent';
 }
 
-/** In the order in which they are shown. */
+/** Lists the flags in the order of the help. */
 export const flags = [
   {
     name: 'kubernetes.namespace',
     kind: 'text',
     default: '',
-    description: 'Namespace in which the agent lives, and which it watches unless -namespaces says otherwise. Required.',
+    description: 'Namespace of the agent. The agent watches this namespace unless -namespaces names others. Required.',
     section: 'original',
   },
   {
     name: 'kubernetes.api-url',
     kind: 'text',
     default: '',
-    description: 'Address of the API server. Together with -kubernetes.config-file, or neither: then the credentials of the pod are used.',
+    description:
+      'Address of the API server. Set it together with -kubernetes.config-file, or set neither to use the service account of the pod.',
     section: 'original',
   },
   {
     name: 'kubernetes.config-file',
     kind: 'text',
     default: '',
-    description: 'A kubeconfig with the credentials. Together with -kubernetes.api-url, or neither.',
+    description: 'Kubeconfig with the credentials. Set it together with -kubernetes.api-url, or set neither.',
     section: 'original',
   },
   {
     name: 'kubernetes.client-timeout',
     kind: 'duration',
     default: '5m',
-    description: 'Time-out of requests to the API server that disturb nothing. 0 is an hour.',
+    description: 'Timeout of requests to the API server outside the acting path. 0 means 1h.',
     section: 'original',
   },
   {
@@ -58,36 +59,35 @@ export const flags = [
     name: 'kubernetes.client-burst',
     kind: 'integer',
     default: '10',
-    description: 'Requests to each API group that may go out at once. At least 1 when -kubernetes.client-qps is above 0.',
+    description: 'Requests to each API group that may be sent at once. At least 1 if -kubernetes.client-qps is above 0.',
     section: 'original',
   },
   {
     name: 'kubernetes.cluster-domain',
     kind: 'text',
     default: 'cluster.local.',
-    description: 'Ends the host names of pods; with a trailing dot it is fully qualified. Not empty.',
+    description: 'Domain suffix of pod host names. A trailing dot makes them fully qualified. Must not be empty.',
     section: 'original',
   },
   {
     name: 'pods.client-timeout',
     kind: 'duration',
     default: '5s',
-    description: 'Time-out of each HTTP request to a pod; none lasts longer than the Lease is certain. 0 is an hour.',
+    description: 'Timeout of each HTTP request to a pod. A request never outlasts the Lease. 0 means 1h.',
     section: 'original',
   },
   {
     name: 'reconcile.interval',
     kind: 'duration',
     default: '5s',
-    description:
-      'The shortest pause before a group whose turn failed is tried again. Nothing else waits for it: the agent acts when something changes.',
+    description: 'Shortest pause before a failed turn of a group is retried. The agent otherwise acts as soon as something changes.',
     section: 'original',
   },
   {
     name: 'server.port',
     kind: 'integer',
     default: '8001',
-    description: 'Port of /ready, /healthz and /metrics; 0 takes a free one.',
+    description: 'Port of /ready, /healthz and /metrics. 0 chooses a free port.',
     section: 'original',
   },
   {
@@ -101,28 +101,28 @@ export const flags = [
     name: 'log.level',
     kind: 'text',
     default: 'debug',
-    description: 'The least that is logged: debug, info, warn or error.',
+    description: 'Lowest level that is logged: debug, info, warn or error.',
     section: 'original',
   },
   {
     name: 'server.cluster-validation.http.enabled',
     kind: 'boolean',
     default: 'false',
-    description: 'Refuse HTTP requests whose header X-Cluster is not the namespace.',
+    description: 'Reject HTTP requests whose header X-Cluster differs from the namespace.',
     section: 'original',
   },
   {
     name: 'server.cluster-validation.http.soft-validation',
     kind: 'boolean',
     default: 'false',
-    description: 'Log and count such requests instead. Only with -server.cluster-validation.http.enabled.',
+    description: 'Log and count such requests instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
     section: 'original',
   },
   {
     name: 'server.cluster-validation.http.excluded-paths',
     kind: 'list',
     default: '',
-    description: 'Path fragments that are exempt; empty stands for admission/no-downscale,admission/prepare-downscale.',
+    description: 'Path fragments that are exempt. Empty means admission/no-downscale,admission/prepare-downscale.',
     aliases: ['server.cluster-validation.http.exclude-paths'],
     section: 'original',
   },
@@ -141,40 +141,46 @@ export const flags = [
     section: 'webhook',
   },
   { name: 'server-tls.port', kind: 'integer', default: '8443', description: 'Port of the webhooks.', section: 'webhook' },
-  { name: 'server-tls.cert-file', kind: 'text', default: '', description: 'Certificate, when it is not self-signed.', section: 'webhook' },
+  {
+    name: 'server-tls.cert-file',
+    kind: 'text',
+    default: '',
+    description: 'Certificate file. Used if the certificate is not self-signed.',
+    section: 'webhook',
+  },
   {
     name: 'server-tls.key-file',
     kind: 'text',
     default: '',
-    description: 'Key of the certificate, when it is not self-signed.',
+    description: 'Key file of the certificate. Used if the certificate is not self-signed.',
     section: 'webhook',
   },
   {
     name: 'server-tls.request-timeout',
     kind: 'duration',
     default: '10s',
-    description: 'Time-out of a webhook request. More than 0.',
+    description: 'Timeout of a webhook request. Must be above 0.',
     section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.enabled',
     kind: 'boolean',
     default: 'true',
-    description: 'Sign the certificate ourselves and keep it in a Secret.',
+    description: 'Create a self-signed certificate and keep it in a Secret.',
     section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.secret-name',
     kind: 'text',
     default: 'rollout-operator-self-signed-certificate',
-    description: 'Name of that Secret.',
+    description: 'Name of the Secret with the self-signed certificate.',
     section: 'webhook',
   },
   {
     name: 'server-tls.self-signed-cert.dns-name',
     kind: 'text',
     default: '',
-    description: 'The name the certificate is for; empty stands for rollout-operator.NAMESPACE.svc.',
+    description: 'DNS name in the certificate. Empty means rollout-operator.NAMESPACE.svc.',
     section: 'webhook',
   },
   {
@@ -188,7 +194,7 @@ export const flags = [
     name: 'server-tls.self-signed-cert.expiration',
     kind: 'prometheusDuration',
     default: '1y',
-    description: 'For how long the certificate is valid.',
+    description: 'Lifetime of the certificate.',
     section: 'webhook',
   },
   {
@@ -202,56 +208,59 @@ export const flags = [
     name: 'use-zone-tracker',
     kind: 'boolean',
     default: 'false',
-    description: 'Where the prepare-downscale webhook keeps the instants of downscales. The agent keeps them in its ledgers either way.',
+    description:
+      'The prepare-downscale webhook records downscale times in a ConfigMap instead of annotations. The agent always uses its ledgers.',
     section: 'webhook',
   },
   {
     name: 'zone-tracker.config-map-name',
     kind: 'text',
     default: 'rollout-operator-zone-tracker',
-    description: 'ConfigMap of the zone tracker. Not empty with -use-zone-tracker.',
+    description: 'ConfigMap of the zone tracker. Must not be empty with -use-zone-tracker.',
     section: 'webhook',
   },
   {
     name: 'zpdb.pod-ready-annotation-patch-timeout',
     kind: 'duration',
     default: '5s',
-    description: 'Time-out of writing the instant at which a pod became ready. More than 0.',
+    description: 'Timeout of the patch that records when a pod became ready. Must be above 0.',
     section: 'webhook',
   },
   {
     name: 'server-tls.ca-file',
     kind: 'text',
     default: '',
-    description: 'The authority that issued the certificate, when it is not self-signed.',
+    description: 'CA that issued the certificate. Used if the certificate is not self-signed.',
     section: 'agent',
   },
   {
     name: 'server-tls.client-ca-file',
     kind: 'text',
     default: '',
-    description: 'Clients must show a certificate of this authority. API servers have one when their admission configuration names it.',
+    description: 'Require client certificates of this CA. The API server presents one if its admission configuration names it.',
     section: 'agent',
   },
   {
     name: 'server-tls.drain',
     kind: 'duration',
     default: '10s',
-    description: 'For how long requests are still answered after the process was told to end and is ready no more.',
+    description: 'How long the webhooks still answer requests after the process received a stop signal and is no longer ready.',
     section: 'agent',
   },
   {
     name: 'run',
     kind: 'text',
     default: 'all',
-    description: 'agent: no webhooks. webhook: nothing but webhooks. all: the agent, and with -server-tls.enabled the webhooks.',
+    description:
+      'agent: the agent without webhooks. webhook: the webhooks alone. all: the agent, and the webhooks if -server-tls.enabled is set.',
     section: 'agent',
   },
   {
     name: 'namespaces',
     kind: 'list',
     default: '',
-    description: 'Namespaces whose groups are moved, separated by commas; * is the whole cluster. Empty stands for -kubernetes.namespace.',
+    description:
+      'Namespaces whose groups the agent rolls out, separated by commas. * means the whole cluster. Empty means -kubernetes.namespace.',
     section: 'agent',
   },
   {
@@ -259,14 +268,14 @@ export const flags = [
     kind: 'text',
     default: '',
     value: 'directory',
-    description: 'Directory with policy files, read again when it changes.',
+    description: 'Directory with policy files. The agent reads it again when it changes.',
     section: 'agent',
   },
   {
     name: 'policies.reread',
     kind: 'duration',
     default: '30s',
-    description: 'How often the directory is read even though nothing said that it changed. More than 0.',
+    description: 'How often the policy directory is read even without a change event. Must be above 0.',
     section: 'agent',
   },
   {
@@ -274,15 +283,14 @@ export const flags = [
     kind: 'list',
     default: 'directory,objects,adopted',
     description:
-      'Where groups may be defined, the first definition of a group counts: directory, objects (of our kinds), adopted (labels and annotations).',
+      'Where groups may be defined: directory, objects (RolloutGroup objects), adopted (labels and annotations). The first definition of a group counts.',
     section: 'agent',
   },
   {
     name: 'intents.stamped',
     kind: 'boolean',
     default: 'false',
-    description:
-      'Whether the webhook /admission/stamp is registered, so that the identity in RolloutIntents is true. Without it no approval counts.',
+    description: 'The webhook /admission/stamp is registered, so requesters in RolloutIntents are verified. Without it no approval counts.',
     section: 'agent',
   },
   {
@@ -290,7 +298,7 @@ export const flags = [
     kind: 'boolean',
     default: 'false',
     description:
-      'Whether the webhook /admission/prepare-downscale is registered, so that /admission/enforce leaves the pods of adopted groups to it. Otherwise it refuses what needs them prepared.',
+      'The webhook /admission/prepare-downscale is registered and prepares the pods of adopted groups. Without it /admission/enforce denies requests that require prepared pods.',
     section: 'agent',
   },
   {
@@ -298,7 +306,7 @@ export const flags = [
     kind: 'text',
     default: 'auto',
     description:
-      'required: nothing is done without the Lease. auto: without permission for Leases the agent works alone, and says so. off: alone.',
+      'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if access to Leases is forbidden. off: the agent uses no Lease.',
     section: 'agent',
   },
   {
@@ -312,49 +320,49 @@ export const flags = [
     name: 'lease.duration',
     kind: 'duration',
     default: '15s',
-    description: 'For how long others leave the Lease to a holder that they do not hear of.',
+    description: 'How long other processes wait for a renewal before they take the Lease.',
     section: 'agent',
   },
   {
     name: 'lease.renew-deadline',
     kind: 'duration',
     default: '10s',
-    description: 'After how long without a renewal the holder stops acting. Less than -lease.duration.',
+    description: 'How long after its last renewal the holder still acts. Less than -lease.duration.',
     section: 'agent',
   },
   {
     name: 'lease.retry-period',
     kind: 'duration',
     default: '2s',
-    description: 'Between two tries to take or renew the Lease. Less than -lease.renew-deadline.',
+    description: 'Pause between two attempts to take or renew the Lease. Less than -lease.renew-deadline.',
     section: 'agent',
   },
   {
     name: 'identity',
     kind: 'text',
     default: '',
-    description: 'Who holds the Lease, unique for each process. Empty stands for the name of the host and something random.',
+    description: 'Holder name in the Lease, unique for each process. Empty means the host name and a random suffix.',
     section: 'agent',
   },
   {
     name: 'publish.every',
     kind: 'duration',
     default: '5s',
-    description: 'The shortest time between two published decisions of one group.',
+    description: 'Shortest time between two published decisions of one group.',
     section: 'agent',
   },
   {
     name: 'server.address',
     kind: 'text',
     default: '',
-    description: 'Address that the HTTP server binds, such as 127.0.0.1. Empty stands for all.',
+    description: 'Address that the HTTP server binds, such as 127.0.0.1. Empty means all addresses.',
     section: 'agent',
   },
 ] as const satisfies readonly FlagSpec[];
 
 type Flag = (typeof flags)[number];
 
-/** The value that a flag of a kind has once it is read: durations are milliseconds. */
+/** Maps the kind of a flag to the type of its parsed value. Durations are milliseconds. */
 type ValueOf<Kind extends FlagKind> = Kind extends 'text'
   ? string
   : Kind extends 'list'
@@ -363,10 +371,10 @@ type ValueOf<Kind extends FlagKind> = Kind extends 'text'
       ? boolean
       : number;
 
-/** The value of every flag, given or not. */
+/** Holds the value of every flag; flags that are not given have their default. */
 export type FlagValues = { readonly [One in Flag as One['name']]: ValueOf<One['kind']> };
 
-/** The flag with this name, or that had it in an earlier release. */
+/** Returns the flag with this name or alias. */
 export function flagNamed(name: string): FlagSpec | undefined {
   return flags.find((flag: FlagSpec) => flag.name === name || flag.aliases?.includes(name));
 }

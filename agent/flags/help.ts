@@ -1,4 +1,4 @@
-// The flags in words: the usage on a terminal, and their part of docs/agent.md.
+// Renders the flags: the usage on a terminal, and the tables of docs/agent.md.
 import { type FlagSpec, flags } from './flags.ts';
 
 export const executableName = 'rollout-group-agent';
@@ -9,25 +9,25 @@ const sections: readonly (readonly [FlagSpec['section'], string])[] = [
   ['webhook', 'Flags of the webhooks'],
 ];
 
-/** What `-help` prints; with a final newline. */
+/** Returns the text of `-help` with a final newline. */
 export function usageText(): string {
   const lines = sections.flatMap(([section, title]) => ['', title, ...flagsOf(section).flatMap(usageLines)]);
   return [
     `Usage: ${executableName} -kubernetes.namespace NAMESPACE [flags]`,
     '',
-    'Moves groups of StatefulSets, one zone at a time. Flags take one dash or two, and their value after = or as the next word;',
-    'booleans take it only after =.',
+    'Rolls out groups of StatefulSets, one zone at a time. Flags take one dash or two, and a value after = or as the next word;',
+    'booleans take their value only after =.',
     ...lines,
     '',
     '  -help',
-    '        Show this.',
+    '        Show this help.',
     '  -version',
     '        Show the version.',
     '',
   ].join('\n');
 }
 
-/** The tables of flags for the documentation, as lines. */
+/** Returns the flag tables of docs/agent.md as lines. */
 export function flagTables(): readonly string[] {
   return sections.flatMap(([section, title]) => [
     `### ${title}`,

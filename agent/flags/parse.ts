@@ -1,4 +1,4 @@
-// Reads the words of the command line as Go's flag package does: one dash or two, `=` or the next word, booleans only with `=`.
+// Parses the command line as Go's flag package does: one dash or two, a value after `=` or as the next word, booleans only with `=`.
 
 import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
@@ -8,7 +8,7 @@ type ParsedFlags =
   | { readonly kind: 'values'; readonly values: FlagValues }
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
-  /** One sentence; the usage follows it, and the exit code is 2. */
+  /** One sentence. The process prints it with the usage and ends with exit code 2. */
   | { readonly kind: 'wrong'; readonly message: string };
 
 /**

@@ -154,11 +154,11 @@ const shortestLifetimeMs = 60_000;
 /** In this order, whichever fails first is named. */
 const originalChecks: readonly Check[] = [
   (values) => when(values['kubernetes.cluster-domain'] === '', '-kubernetes.cluster-domain must not be empty'),
-  (values) => when(values['kubernetes.namespace'] === '', '-kubernetes.namespace must name the namespace of the agent'),
+  (values) => when(values['kubernetes.namespace'] === '', '-kubernetes.namespace must not be empty: it names the namespace of the agent'),
   (values) =>
     when(
       (values['kubernetes.api-url'] === '') !== (values['kubernetes.config-file'] === ''),
-      '-kubernetes.api-url and -kubernetes.config-file must be given together, or neither of them',
+      '-kubernetes.api-url and -kubernetes.config-file must be set together, or neither',
     ),
   (values) =>
     when(
@@ -195,21 +195,17 @@ const ownChecks: readonly Check[] = [
   (values) => when(values['policies.reread'] <= 0, '-policies.reread must be above 0'),
   (values) => {
     const wrong = values['namespaces'].find((name) => name !== '*' && !/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/.test(name));
-    return when(wrong !== undefined, `-namespaces names ${quoted(wrong ?? '')}, which is no name of a namespace`);
+    return when(wrong !== undefined, `-namespaces names ${quoted(wrong ?? '')}, which is not a valid namespace name`);
   },
   (values) => when(!runs.some((one) => one === values['run']), `-run is ${quoted(values['run'])}: it must be ${listed(runs)}`),
-  (values) =>
-    when(
-      values['run'] === 'webhook' && !values['server-tls.enabled'],
-      '-run=webhook asks for nothing but webhooks, and -server-tls.enabled=true is missing',
-    ),
+  (values) => when(values['run'] === 'webhook' && !values['server-tls.enabled'], '-run=webhook needs -server-tls.enabled=true'),
   (values) => when(values['server-tls.drain'] < 0, '-server-tls.drain must not be negative'),
   (values) =>
     when(
       values['server-tls.enabled'] &&
         !values['server-tls.self-signed-cert.enabled'] &&
         (values['server-tls.cert-file'] === '' || values['server-tls.key-file'] === ''),
-      'without -server-tls.self-signed-cert.enabled both -server-tls.cert-file and -server-tls.key-file must be given',
+      '-server-tls.cert-file and -server-tls.key-file must be set without -server-tls.self-signed-cert.enabled',
     ),
   (values) =>
     when(
@@ -279,7 +275,9 @@ function regularExpressions(texts: readonly string[]): { readonly expressions: r
     try {
       expressions.push(new RegExp(text));
     } catch {
-      return { refused: `-server.cluster-validation.http.excluded-user-agents has ${quoted(text)}, which is no regular expression` };
+      return {
+        refused: `-server.cluster-validation.http.excluded-user-agents has ${quoted(text)}, which is not a valid regular expression`,
+      };
     }
   }
   return { expressions };
@@ -289,7 +287,7 @@ function policySources(words: readonly string[]): { readonly names: readonly Pol
   const names: PolicySourceName[] = [];
   for (const word of words) {
     const name = sourceNames.find((one) => one === word);
-    if (name === undefined) return { refused: `-policy-sources names ${quoted(word)}: there are ${listed(sourceNames, 'and')}` };
+    if (name === undefined) return { refused: `-policy-sources names ${quoted(word)}: it must be ${listed(sourceNames)}` };
     if (!names.includes(name)) names.push(name);
   }
   return names.length === 0 ? { refused: '-policy-sources must name at least one source' } : { names };

@@ -1,19 +1,19 @@
-// Every metric with its type, labels, buckets and meaning, as data: the registry and docs/agent.md are made from it.
+// Defines every metric with its type, labels, buckets and help. The registry and docs/agent.md are made from it.
 
 export interface MetricSpec {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly string[];
   readonly help: string;
-  /** Upper bounds, without the infinite one. */
+  /** Upper bounds without infinity. */
   readonly buckets?: readonly number[];
-  /** One of grafana/rollout-operator, under the name it has there. */
+  /** The metric exists in grafana/rollout-operator under the same name. */
   readonly isOriginal?: true;
 }
 
 const standardBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const requestBuckets = [...standardBuckets, 25, 50, 100];
-/** 4 bytes to 1 GiB, each four times the one before. */
+/** 4 bytes to 1 GiB by factors of four. */
 const byteBuckets = Array.from({ length: 15 }, (_, power) => 4 * 4 ** power);
 const group = ['namespace', 'group'];
 
@@ -23,21 +23,21 @@ export const originalMetrics = {
     name: 'rollout_operator_group_reconciles_total',
     type: 'counter',
     labels: ['rollout_group'],
-    help: 'Turns of a group whose StatefulSets carry the label rollout-group.',
+    help: 'Reconciles of groups whose StatefulSets carry the label rollout-group.',
     isOriginal: true,
   },
   reconcilesFailed: {
     name: 'rollout_operator_group_reconciles_failed_total',
     type: 'counter',
     labels: ['rollout_group'],
-    help: 'Turns of such a group that could not be finished; 0 from its first turn on.',
+    help: 'Failed reconciles of such a group; 0 from its first reconcile on.',
     isOriginal: true,
   },
   reconcileDuration: {
     name: 'rollout_operator_group_reconcile_duration_seconds',
     type: 'histogram',
     labels: ['rollout_group'],
-    help: 'Duration of the turns of such a group.',
+    help: 'Duration of the reconciles of such a group.',
     buckets: standardBuckets,
     isOriginal: true,
   },
@@ -45,7 +45,7 @@ export const originalMetrics = {
     name: 'rollout_operator_last_successful_group_reconcile_timestamp_seconds',
     type: 'gauge',
     labels: ['rollout_group'],
-    help: 'When a turn of such a group last ended without an error, as Unix time; 0 until the first.',
+    help: 'Unix time of the last successful reconcile of such a group; 0 before the first.',
     isOriginal: true,
   },
   requestDuration: {
@@ -60,7 +60,7 @@ export const originalMetrics = {
     name: 'rollout_operator_request_message_bytes',
     type: 'histogram',
     labels: ['method', 'route'],
-    help: 'Size of the bodies of requests to the HTTP server.',
+    help: 'Body size of requests to the HTTP server.',
     buckets: byteBuckets,
     isOriginal: true,
   },
@@ -68,7 +68,7 @@ export const originalMetrics = {
     name: 'rollout_operator_response_message_bytes',
     type: 'histogram',
     labels: ['method', 'route'],
-    help: 'Size of the bodies of its answers.',
+    help: 'Body size of responses of the HTTP server.',
     buckets: byteBuckets,
     isOriginal: true,
   },
@@ -76,21 +76,21 @@ export const originalMetrics = {
     name: 'rollout_operator_inflight_requests',
     type: 'gauge',
     labels: ['method', 'route'],
-    help: 'Requests to the HTTP server that have no answer yet.',
+    help: 'Requests that the HTTP server is processing.',
     isOriginal: true,
   },
   invalidClusterClient: {
     name: 'rollout_operator_client_invalid_cluster_validation_label_requests_total',
     type: 'counter',
     labels: ['method', 'protocol', 'request_cluster'],
-    help: 'Requests to pods that were answered with 511 because of their header X-Cluster.',
+    help: 'Requests to pods that answered 511 because of the header X-Cluster.',
     isOriginal: true,
   },
   invalidClusterServer: {
     name: 'rollout_operator_server_invalid_cluster_validation_label_requests_total',
     type: 'counter',
     labels: ['protocol', 'method', 'cluster_validation_label', 'request_cluster_validation_label'],
-    help: 'Requests to the HTTP server whose header X-Cluster was not the namespace.',
+    help: 'Requests to the HTTP server whose header X-Cluster differs from the namespace.',
     isOriginal: true,
   },
   kubernetesDuration: {
@@ -105,7 +105,7 @@ export const originalMetrics = {
     name: 'rollout_operator_kubernetes_api_client_rate_limited_requests_total',
     type: 'counter',
     labels: ['api_group'],
-    help: 'Requests to the API server that were given up while they waited for the rate limit.',
+    help: 'Requests to the API server that timed out in the rate limiter.',
     isOriginal: true,
   },
   podDuration: {
@@ -120,103 +120,108 @@ export const originalMetrics = {
     name: 'rollout_operator_zpdb_configurations_observed_total',
     type: 'counter',
     labels: ['result'],
-    help: 'Events of ZoneAwarePodDisruptionBudgets: updated, deleted, ignored, delete-ignored, invalid.',
+    help: 'Watch events of ZoneAwarePodDisruptionBudgets: updated, deleted, ignored, delete-ignored, invalid.',
     isOriginal: true,
   },
   evictionRequests: {
     name: 'rollout_operator_zpdb_eviction_requests_total',
     type: 'counter',
     labels: ['reason', 'status'],
-    help: 'Evictions that were judged, by reason and code of the answer.',
+    help: 'Evaluated eviction requests, by reason and response code.',
     isOriginal: true,
   },
   evictionsInflight: {
     name: 'rollout_operator_zpdb_inflight_eviction_requests',
     type: 'gauge',
     labels: [],
-    help: 'Evictions that are being judged, or wait for others under the same budget.',
+    help: 'Eviction requests that are being evaluated or wait for another one under the same budget.',
     isOriginal: true,
   },
   failurePolicy: {
     name: 'kube_validating_webhook_failure_policy',
     type: 'gauge',
     labels: ['type', 'webhook', 'policy'],
-    help: 'The failure policy of each webhook of the namespace: 1 for the one in force, 0 for the other.',
+    help: 'Failure policy of each webhook of the namespace: 1 for the policy in force, 0 for the other one.',
     isOriginal: true,
   },
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 
-/** Ours. */
+/** The agent's own metrics. */
 export const ownMetrics = {
   buildInfo: { name: 'rollout_group_build_info', type: 'gauge', labels: ['version'], help: 'Always 1.' },
-  groups: { name: 'rollout_group_groups', type: 'gauge', labels: [], help: 'Groups that are defined.' },
+  groups: { name: 'rollout_group_groups', type: 'gauge', labels: [], help: 'Defined groups.' },
   groupsUncounted: {
     name: 'rollout_group_groups_without_series',
     type: 'gauge',
     labels: [],
-    help: 'Groups beyond the thousandth, which have no series of their own.',
+    help: 'Groups without series of their own: those beyond the limit of 1000.',
   },
   state: {
     name: 'rollout_group_state',
     type: 'gauge',
     labels: [...group, 'phase'],
-    help: '1 for the phase in which the group is, 0 for the others.',
+    help: '1 for the current phase of the group, 0 for every other phase.',
   },
   phaseStarted: {
     name: 'rollout_group_phase_started_timestamp_seconds',
     type: 'gauge',
     labels: group,
-    help: 'Since when the group has been in its phase, as Unix time; not before the start of this process.',
+    help: 'Unix time at which the group entered its phase, or at which this process started if that is later.',
   },
   phaseSeconds: {
     name: 'rollout_group_phase_seconds_total',
     type: 'counter',
     labels: [...group, 'phase'],
-    help: 'Time that the group spent in a phase while this process watched.',
+    help: 'Time that the group spent in a phase since this process started.',
   },
   waits: {
     name: 'rollout_group_waits',
     type: 'gauge',
     labels: [...group, 'rule', 'reason', 'outcome'],
-    help: '1 for each rule that holds the group now: outcome wait, no or unknown.',
+    help: '1 for each rule that blocks the group: outcome wait, no or unknown.',
   },
   waitStarted: {
     name: 'rollout_group_wait_started_timestamp_seconds',
     type: 'gauge',
     labels: [...group, 'rule'],
-    help: 'Since when the rule has held the group without a break, as Unix time; not before the start of this process.',
+    help: 'Unix time at which the rule began to block the group, or at which this process started if that is later.',
   },
   budgetLimit: {
     name: 'rollout_group_budget_limit_pods',
     type: 'gauge',
     labels: [...group, 'zone'],
-    help: 'Pods of the zone that may be unavailable at once by the group itself; absent when the disruption budget alone says so.',
+    help: 'Pods of the zone that the group allows to be unavailable at once. Absent if only the disruption budget limits them.',
   },
   budgetUsed: {
     name: 'rollout_group_budget_used_pods',
     type: 'gauge',
     labels: [...group, 'zone'],
-    help: 'Pods of the zone that are unavailable.',
+    help: 'Unavailable pods of the zone.',
   },
   pods: {
     name: 'rollout_group_pods',
     type: 'gauge',
     labels: [...group, 'zone', 'state'],
-    help: 'Pods of the zone: desired, updated, available.',
+    help: 'Pods of the zone by state: desired, updated, available.',
   },
-  turns: { name: 'rollout_group_turns_total', type: 'counter', labels: [...group, 'result'], help: 'Turns of a group: ok or failed.' },
+  turns: {
+    name: 'rollout_group_turns_total',
+    type: 'counter',
+    labels: [...group, 'result'],
+    help: 'Turns of a group by result: ok or failed.',
+  },
   turnDuration: {
     name: 'rollout_group_turn_duration_seconds',
     type: 'histogram',
     labels: [],
-    help: 'Duration of turns, their requests included.',
+    help: 'Duration of turns, including their requests.',
     buckets: [0.001, 0.0025, ...standardBuckets, 30],
   },
   reaction: {
     name: 'rollout_group_reaction_seconds',
     type: 'histogram',
     labels: [],
-    help: 'From the event that asked for a turn until its first action was sent.',
+    help: 'Time from the event that caused a turn until its first action was sent.',
     buckets: [0.001, 0.0025, ...standardBuckets, 30],
   },
   actions: {
@@ -229,7 +234,7 @@ export const ownMetrics = {
     name: 'rollout_group_degraded',
     type: 'gauge',
     labels: ['part', 'reason'],
-    help: '1 for each part that the agent would use and cannot: forbidden, missing, unreachable or invalid.',
+    help: '1 for each part that the agent cannot use, by reason: forbidden, missing, unreachable or invalid.',
   },
   findings: {
     name: 'rollout_group_findings',
@@ -242,60 +247,60 @@ export const ownMetrics = {
     name: 'rollout_group_leader_epoch',
     type: 'gauge',
     labels: [],
-    help: 'How often the Lease had changed hands when this process took it.',
+    help: 'Number of changes of the Lease holder when this process took the Lease.',
   },
   snapshotAge: {
     name: 'rollout_group_snapshot_age_seconds',
     type: 'gauge',
     labels: group,
-    help: 'Age of what the last decision of the group was made from. It grows while nothing changes.',
+    help: 'Age of the snapshot behind the last decision of the group. It grows while nothing changes.',
   },
   writes: {
     name: 'rollout_group_writes_total',
     type: 'counter',
     labels: ['writer', 'result'],
-    help: 'What is published, by writer (decision, event, run) and result: done, failed, dropped.',
+    help: 'Published objects by writer (decision, event, run) and result: done, failed, dropped.',
   },
   notifications: {
     name: 'rollout_group_notifications_total',
     type: 'counter',
     labels: ['channel', 'result'],
-    help: 'What went to a NotificationChannel, by result: sent, edited, found (sent before, its answer was lost), refused (given up), failed (tried again).',
+    help: 'Notifications to a NotificationChannel by result: sent, edited, found (sent earlier, the response was lost), refused (given up), failed (retried).',
   },
   admissions: {
     name: 'rollout_group_admission_requests_total',
     type: 'counter',
     labels: ['route', 'allowed', 'failure'],
-    help: 'Requests that a webhook has judged. `failure` says why its endpoint could not: overload, deadline, error or client-gone; else it is empty.',
+    help: 'Admission requests by route and answer. `failure` is overload, deadline, error or client-gone if the endpoint could not evaluate the request.',
   },
   admissionDuration: {
     name: 'rollout_group_admission_duration_seconds',
     type: 'histogram',
     labels: ['route'],
-    help: 'Time that an endpoint of the webhook took, requests to the API server included.',
+    help: 'Time that a webhook endpoint took, including its requests to the API server.',
     buckets: standardBuckets,
   },
   refusedConnections: {
     name: 'rollout_group_webhook_refused_connections_total',
     type: 'counter',
     labels: ['why'],
-    help: 'Connections to the webhook that were ended before their first request: limit, peer-limit or handshake.',
+    help: 'Connections to the webhook that were closed before their first request: limit, peer-limit or handshake.',
   },
   certificateExpiry: {
     name: 'rollout_group_webhook_certificate_expiry_timestamp_seconds',
     type: 'gauge',
     labels: [],
-    help: 'When the certificate of the webhook ends to be valid.',
+    help: 'Unix time at which the webhook certificate expires.',
   },
   readyTimeWrites: {
     name: 'rollout_group_ready_time_writes_total',
     type: 'counter',
     labels: ['result'],
-    help: 'Writes of the instant at which a pod under a ZoneAwarePodDisruptionBudget became ready: set, removed or failed.',
+    help: 'Writes of the ready time of pods under a ZoneAwarePodDisruptionBudget: set, removed or failed.',
   },
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 
-/** The table of metrics for the documentation, as lines. */
+/** Returns the metric tables of docs/agent.md as lines. */
 export function metricTables(): readonly string[] {
   return [
     ...table('Metrics of this agent', Object.values(ownMetrics)),

@@ -284,7 +284,7 @@ describe('settingsOf', () => {
   });
 
   it('refuses to serve nothing but webhooks without them', () => {
-    expect(settings('-run=webhook')).toEqual({ refused: expect.stringContaining('-server-tls.enabled=true is missing') });
+    expect(settings('-run=webhook')).toEqual({ refused: expect.stringContaining('needs -server-tls.enabled=true') });
   });
 
   it('names the first of all that is wrong, in the order of the original', () => {
