@@ -1,6 +1,14 @@
 // The strategy `onDelete`: the agent evicts or deletes pods, and the StatefulSet controller creates each successor at the update revision.
-import { choosePods, queuePods, replacePods } from './replace-pods.ts';
-import type { Strategy } from './strategy.ts';
+// The strategy `pinned` orders, chooses and replaces pods by the same functions.
+import type { GroupContext } from '../context.ts';
+import type { Action } from '../decision.ts';
+import { isAvailable, isCrashing, type ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
+import { isProtected } from '../rules/protected.ts';
+import type { RollQuestion } from '../rules/roll.ts';
+import { inFlightBefore, isStuck } from '../rules/stuck.ts';
+import type { PodView } from '../snapshot.ts';
+import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 export const onDelete: Strategy = {
   queuePods: (question) => queuePods(question),
@@ -11,3 +19,103 @@ export const onDelete: Strategy = {
   settlePartitions: () => [],
   warnOfRestarts: () => [],
 };
+
+/**
+ * Returns the outdated pods of the zone in the order of their replacement. Adopted groups: by ordinal. Native groups: the pods of `first`, then
+ * stuck pods, other unready pods and the rest by ordinal; late come pods that prepare to leave, last pods on a node that is not ready, which
+ * would not terminate. Under OrderedReady the lowest stuck pod comes first: no pod above it comes back before it does.
+ */
+export function queuePods(question: RollQuestion, first: readonly PodView[] = []): readonly PodView[] {
+  const { context, zone } = question;
+  const { order } = context.group.rollout;
+  const direction = order === 'descending' ? -1 : 1;
+  const isByOrdinal = !profileOf(context.group).replacesUnreadyPodsFirst;
+  const isOrdered = !isByOrdinal && zone.view.set?.podManagementPolicy === 'OrderedReady';
+  const leaving = new Set(
+    context.view.ledger.preparations.filter((entry) => entry.zone === zone.view.zone.name).map((entry) => entry.podUid),
+  );
+  const rank = (pod: PodView): number => {
+    if (isByOrdinal || first.includes(pod)) return 0;
+    if (isStuck(context, zone.view, pod)) return 1;
+    // A pod in flight keeps its place in the wave, also on a node where it does not terminate.
+    if (pod.isTerminating || isClaimed(question, pod)) return 2;
+    if (isUp(question, pod)) return leaving.has(pod.uid) ? 5 : 4;
+    return pod.nodeReady ? 3 : 6;
+  };
+  // Protected pods come last, so that a wave of some pods replaces others.
+  const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) + (isProtected(context, zone.view, pod.ordinal) ? 10 : 0) }));
+  ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 1 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
+  return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
+}
+
+/** Chooses pods of the queue within the allowance. */
+export function choosePods(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
+  if (!profileOf(question.context.group).replacesUnreadyPodsFirst) return chooseFirst(question, queue, allowance.free);
+  return chooseUnreadyFirst(question, queue, allowance);
+}
+
+/** Adopted groups: chooses the first pods by ordinal. A terminating pod uses up a place; crashing pods are chosen outside the budget. */
+function chooseFirst(question: RollQuestion, queue: readonly PodView[], free: number): readonly ChosenPod[] {
+  const curesCrashes = question.context.group.rollout.replaceUnready.when !== 'none';
+  return queue.flatMap((pod, index): ChosenPod[] => {
+    if (pod.isTerminating) return [];
+    if (curesCrashes && isCrashing(pod)) return [{ pod, because: 'stuck' }];
+    return index < free ? [{ pod, because: 'outdated' }] : [];
+  });
+}
+
+/**
+ * Native groups: chooses stuck pods outside the budget, since they are unavailable already, but never more than the cap in flight at once. Other
+ * pods follow while the budget lasts. A pod that is unready and not stuck yet costs no budget either.
+ */
+function chooseUnreadyFirst(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
+  const chosen: ChosenPod[] = [];
+  const { view } = question.zone;
+  const most = hasInterval(question) ? 1 : queue.length;
+  let left = Math.min(most, free);
+  for (const pod of queue) {
+    const isCure = isStuck(question.context, view, pod);
+    const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;
+    if (chosen.length + inFlight >= cap) break;
+    const because = reasonToReplace(question, pod, left);
+    if (because === undefined) continue;
+    chosen.push({ pod, because });
+    if (because === 'outdated' && isUp(question, pod)) left -= 1;
+  }
+  return chosen.slice(0, most);
+}
+
+/** Returns why the pod is replaced while the budget has room for `left` pods, or undefined if the pod is not replaced now. */
+function reasonToReplace(question: RollQuestion, pod: PodView, left: number): ChosenPod['because'] | undefined {
+  if (pod.isTerminating || isClaimed(question, pod)) return undefined;
+  if (isStuck(question.context, question.zone.view, pod)) return 'stuck';
+  return left > 0 && pod.nodeReady ? 'outdated' : undefined;
+}
+
+/** Reports whether an interval between replacements is set, with which one pod at a time is replaced. */
+export function hasInterval({ context }: RollQuestion): boolean {
+  return Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0) > 0;
+}
+
+/** Returns one eviction or deletion for each chosen pod. `pinTo` is the revision of the successors, where the ledger decides it. */
+export function replacePods(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[], pinTo?: string): readonly Action[] {
+  const { namespace, rollout } = context.group;
+  const { name: zone, statefulSet } = view.zone;
+  return chosen.map(({ pod, because }): Action => {
+    const { name, ordinal, uid, resourceVersion } = pod;
+    const target = { namespace, zone, statefulSet, pod: name, ordinal, uid, ...(pinTo === undefined ? {} : { pinTo }) };
+    // A PodDisruptionBudget would deny the eviction of a stuck pod.
+    if (because === 'stuck' || rollout.rotateBy === 'delete') return { kind: 'deletePod', ...target, resourceVersion, because };
+    return { kind: 'evictPod', ...target, because };
+  });
+}
+
+/** Reports whether the ledger has a claim on the pod. */
+export function isClaimed({ zone }: RollQuestion, pod: PodView): boolean {
+  return zone.view.claims.some((claim) => claim.uid === pod.uid);
+}
+
+/** Reports whether the pod is available by the readiness setting of its group. */
+export function isUp({ context, zone }: RollQuestion, pod: PodView): boolean {
+  return isAvailable(pod, context.group, zone.view.set?.minReadySeconds ?? 0, context.nowMs);
+}

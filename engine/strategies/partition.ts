@@ -3,13 +3,13 @@ import { holdingPartition } from '../../policies/strategies.ts';
 import { pods, waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
-import { isAvailable, partitionOrdinal, type ZoneView } from '../observe/view.ts';
+import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import { inFlightBefore, isBelowPartition, isNextDown, isStuck } from '../rules/stuck.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
+import { hasInterval, isUp, replacePods } from './on-delete.ts';
 import { partitionSource, restartWarnings, type SetPartition, setPartition, settleZones } from './partition/writes.ts';
-import { hasInterval, replacePods } from './replace-pods.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 export const partition: Strategy = {
@@ -33,30 +33,41 @@ function queueFromTop({ context, zone }: RollQuestion): readonly PodView[] {
 
 /**
  * Chooses the lowest stuck pod: under OrderedReady the controller waits for it without end (kubernetes.io, StatefulSet, "Forced rollback").
- * Otherwise chooses the next pods below the partition while the budget lasts. Under OrderedReady that is one pod, since more would only be
- * unavailable for longer. Pods that are unready themselves cost no budget.
+ * Otherwise chooses the next pods below the partition.
  */
-function chooseFromTop(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
-  const { context, zone } = question;
-  const { view } = zone;
+function chooseFromTop(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
+  const { view } = question.zone;
   const { set } = view;
   if (set === undefined) return [];
-  const stuck = queue.find((pod) => isStuck(context, view, pod));
+  const stuck = queue.find((pod) => isStuck(question.context, view, pod));
+  if (stuck === undefined) return chooseNextDown(question, set, queue, allowance);
   // A stuck pod above the partition counts as in flight itself.
-  const own = stuck !== undefined && isBelowPartition(set, stuck) ? 0 : 1;
-  if (stuck !== undefined) return inFlightBefore(view, stuck) - own < cap ? [{ pod: stuck, because: 'stuck' }] : [];
+  const own = isBelowPartition(set, stuck) ? 0 : 1;
+  return inFlightBefore(view, stuck) - own < allowance.cap ? [{ pod: stuck, because: 'stuck' }] : [];
+}
+
+/**
+ * Chooses the next pods below the partition while the budget lasts. Under OrderedReady that is one pod, since more would only be unavailable for
+ * longer. Pods that are unready themselves cost no budget.
+ */
+function chooseNextDown(
+  question: RollQuestion,
+  set: StatefulSetView,
+  queue: readonly PodView[],
+  { free, cap }: Allowance,
+): readonly ChosenPod[] {
+  const { view } = question.zone;
   const released = new Set(view.released.map(({ uid }) => uid));
   const most = set.podManagementPolicy === 'OrderedReady' || hasInterval(question) ? 1 : queue.length;
   const chosen: ChosenPod[] = [];
   let left = free;
   for (const pod of queue) {
     if (released.has(pod.uid)) continue;
-    const isUp = isAvailable(pod, context.group, set.minReadySeconds, context.nowMs);
     const isTaken = view.unavailable.has(pod.ordinal);
     // Only the next pod down can be replaced: every pod below the partition stays.
     if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isTaken && left <= 0) || pod.isTerminating) break;
     chosen.push({ pod, because: 'outdated' });
-    if (isUp && !isTaken) left -= 1;
+    if (isUp(question, pod) && !isTaken) left -= 1;
   }
   return chosen;
 }
@@ -99,7 +110,7 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
     partitionOrdinal(set) < set.firstOrdinal + view.replicas - asked
   ) {
     const names = beyond.map(({ name }) => name).join(', ');
-    const fact = `partition ${set.partition} lets the StatefulSet controller replace ${names}, which the wave does not ask for`;
+    const fact = `partition ${set.partition} lets the StatefulSet controller replace ${names}, which the wave does not include`;
     return [result('partition-kept', 'wait', fact, details)];
   }
   return [result('partition-kept', 'ok', `the partition is ${set.partition}`, details)];

@@ -1,4 +1,4 @@
-// The strategy `pinned`: whether the pods that it took away came back at their revision, and whether that revision can be made at all.
+// The strategy `pinned`: the ledger pins every pod to a revision, and the webhook on pod creation gives the pod that revision.
 
 import { formatDuration } from '../../policies/duration.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
@@ -12,18 +12,18 @@ import type { RollQuestion } from '../rules/roll.ts';
 import { isBelowPartition } from '../rules/stuck.ts';
 import { requestsFor } from '../run/requests.ts';
 import { isUnknown, type Pin, type PodView, type RunState, type StatefulSetView } from '../snapshot.ts';
+import { choosePods, queuePods, replacePods } from './on-delete.ts';
 import { partitionSource, restartWarnings, type SetPartition, setPartition, settleZones } from './partition/writes.ts';
 import { templateOf } from './pinned/pins.ts';
-import { choosePods, queuePods, replacePods } from './replace-pods.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
-/** How often a pod is taken away so that it comes back at one revision; then a person is asked for. */
+/** How often a pod is replaced to bring it to one revision. After that a person must act. */
 const mostPlacements = 2;
 
-/** How long after the first attempt the second one comes, in milliseconds: a webhook that was installed, or restarted, a moment ago is there by then. */
+/** The pause between two attempts, in milliseconds: long enough for a webhook that was just installed or restarted. */
 const pauseMs = 30_000;
 
-/** When a revision that could not be read is asked for again, in milliseconds. */
+/** The pause before a revision that could not be read is read again, in milliseconds. */
 const askedAgainMs = 5_000;
 
 export const pinned: Strategy = {
@@ -75,14 +75,15 @@ function misplaced({ view }: Pick<GroupContext, 'view'>, { zone, target, pods, c
   });
 }
 
-/** Pods that were to come back at the revision of the run and did not, as when the webhook could not be reached. */
+/** Returns the pods that did not come back at the revision of the run, as when the webhook could not be reached. */
 function misplacedPods(context: Pick<GroupContext, 'view'>, zone: ZoneView): readonly PodView[] {
   return misplaced(context, zone).map(({ pod }) => pod);
 }
 
 /**
- * The StatefulSet controller makes every pod at the current revision, and the webhook on its creation changes that. Where the webhook is missing each further attempt
- * would be a restart for nothing, in every zone, so after two of one pod somebody has to look. A `retry` that came later lets them go again.
+ * Blocks while pods came back at the wrong revision. The StatefulSet controller creates every pod at the current revision, and the webhook on pod
+ * creation changes it. Without the webhook every further attempt would be a useless restart, so after two attempts of one pod a person must act.
+ * A later `retry` allows new attempts.
  */
 function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   const limit = `${mostPlacements} attempts`;
@@ -90,19 +91,19 @@ function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   const lasting = context.view.zones.flatMap((view) => misplaced(context, view)).filter((one) => isLasting(context, run, one));
   if (lasting.length > 0) {
     const wanted = [...new Set(lasting.map(({ pin }) => pin.revision))];
-    const fact = `${describe(lasting)} came back ${mostPlacements} times and not at ${wanted.join(', ')}: the webhook on the creation of pods was not asked, or did not answer`;
+    const fact = `${describe(lasting)} came back ${mostPlacements} times, but not at ${wanted.join(', ')}: the webhook on pod creation was not called or did not answer`;
     const source = { object: `ControllerRevision ${context.group.namespace}/${wanted[0]}` };
     return result('pin-applied', 'wait', fact, { limit, source });
   }
   const wrong = misplaced(context, zone.view);
   if (wrong.length === 0) return result('pin-applied', 'ok', 'every pinned pod runs its revision');
-  const fact = `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'goes' : 'go'} again`;
+  const fact = `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'is' : 'are'} replaced again`;
   const againMs = Math.max(...wrong.map(({ pin: { atMs = 0 } }) => (isBelievable(context, atMs) ? atMs + pauseMs : 0)));
   if (againMs <= context.nowMs) return result('pin-applied', 'ok', fact, { limit });
   return result('pin-applied', 'wait', fact, { limit: `${formatDuration(pauseMs)} later`, earliestMs: againMs });
 }
 
-/** An attempt that a fast clock has dated ahead was before every word that was said since. */
+/** Reports whether all attempts of a pod are used up. An attempt that a fast clock dated ahead counts as earlier than every request. */
 function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): boolean {
   const { placements, atMs = 0 } = pin;
   if (placements < mostPlacements) return false;
@@ -110,11 +111,11 @@ function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): bo
   return !requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
 }
 
-/** A pod is taken away only when what it is to become can be made. Nobody has to know it where nobody looks, as in a plan from manifests. */
+/** Blocks until the template of the target revision is known. A plan from manifests reads no ControllerRevisions and skips the rule. */
 function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
   const { set, zone, target: name } = view;
   const { revisions } = context.snapshot;
-  if (set === undefined || revisions === undefined) return result('revision-known', 'skip', 'no ControllerRevision was asked for');
+  if (set === undefined || revisions === undefined) return result('revision-known', 'skip', 'no ControllerRevision is needed');
   if (name === set.status.currentRevision) return result('revision-known', 'ok', `${name} is the current revision of ${set.name}`);
   const template = templateOf(context.view, context.snapshot, { zone: zone.name, statefulSet: set.name, name });
   const source = { object: `ControllerRevision ${context.group.namespace}/${name}` };

@@ -237,7 +237,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     await arena.group.scale('ingester-zone-b', 0);
     await expect
       .poll(() => agent.turns().flatMap(({ decision }) => decision?.warnings.map(({ fact }) => fact) ?? []), { timeout: 30_000 })
-      .toContain('zone b has no pods, which Kubernetes takes for a complete rollout: they will come back at the update revision');
+      .toContain('zone b has no pods, so Kubernetes counts its rollout as complete: new pods start at the update revision');
     await controlPlane().client.until<Pod>(arena.group.podsPath, 'no pods in zone b', (pods) => pods.length === 2);
     await untilPartition('b', holding);
     await arena.group.scale('ingester-zone-b', 2);

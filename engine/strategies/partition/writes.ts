@@ -92,7 +92,7 @@ export function restartWarnings(
     if (set === undefined || unknown !== undefined || set.updateStrategy !== 'RollingUpdate') return [];
     const isEmpty = view.replicas === 0 && run?.outcome === 'running';
     const fact = isEmpty
-      ? `zone ${zone.name} has no pods, which Kubernetes takes for a complete rollout: they will come back at the update revision`
+      ? `zone ${zone.name} has no pods, so Kubernetes counts its rollout as complete: new pods start at the update revision`
       : factOf(view, set);
     return fact === undefined ? [] : [result('restart-version', 'wait', fact, { source: partitionSource(set) })];
   });

@@ -1,26 +1,26 @@
-// A pod that a StatefulSet controller makes at one revision, as it would have made it at another: what the target changes, with all that others have added.
+// Turns a pod that the StatefulSet controller creates at one revision into the pod of another revision, and keeps the fields that others added.
 import { entryKey, isMap, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
 import { canonicalJson } from '../../hash.ts';
 
 interface Pin {
   /** The pod as the API server has it in admission. */
   readonly pod: ObjectContent;
-  /** `data.spec.template` of the ControllerRevision that it was made from. */
+  /** `data.spec.template` of the ControllerRevision from which the pod was created. */
   readonly made: ObjectContent;
-  /** The same of the revision that it is to have. */
+  /** `data.spec.template` of the ControllerRevision to which the pod is pinned. */
   readonly target: ObjectContent;
-  /** The name of that ControllerRevision. */
+  /** The name of the ControllerRevision to which the pod is pinned. */
   readonly revision: string;
 }
 
 const revisionLabel = 'controller-revision-hash';
 
 /**
- * A three-way merge: what differs between the pod and the template that it was made from was added by the controller (name, claims, hostname) or by
- * admission (tokens, tolerations, sidecars) and stays; what differs between the two templates is taken from the target. Where both have changed the same
- * value the target's counts. What built-in admission derived from a service account, a priority class or a runtime class goes with it when the target
- * names another one: the API server asks its own plugins again after a webhook has changed a pod. The label and the spec change together, because the
- * controller believes the label.
+ * Returns the three-way merge of the pod and two templates. A field that differs between the pod and its own template was added by the
+ * controller (name, claims, hostname) or by admission (tokens, tolerations, sidecars) and stays. A field that differs between the two templates has
+ * the value of the target, also where both changed it. Values that built-in admission derived from a service account, a priority class or a runtime
+ * class are dropped when the target names another one: the API server asks its own plugins again after a webhook has changed a pod. The label and
+ * the spec change together, because the controller trusts the label.
  */
 export function pinnedPod({ pod, made, target, revision }: Pin): ObjectContent {
   const [metadata, spec] = [mapOf(pod['metadata']), mapOf(pod['spec'])];
@@ -37,7 +37,7 @@ export function pinnedPod({ pod, made, target, revision }: Pin): ObjectContent {
       labels: { ...labels, [revisionLabel]: revision },
       ...(Object.keys(annotations).length === 0 && metadata['annotations'] === undefined ? {} : { annotations }),
     },
-    // The controller names the pod in the network, whatever a template says.
+    // The controller sets the network name of the pod, and no template can.
     spec: { ...mergedSpec, ...only(spec, 'hostname', 'subdomain') },
   };
 }
@@ -53,10 +53,10 @@ const derived: readonly { readonly from: string; readonly fields: readonly strin
   { from: 'runtimeClassName', fields: ['overhead'] },
 ];
 
-/** Where the API server mounts the token of the service account. */
+/** The path at which the API server mounts the token of the service account. */
 const tokenPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** The spec of the pod without what follows from a field of which the target has another value. */
+/** Returns the spec of the pod without the values that admission derived from a field of which the target has another value. */
 function withoutDerived(spec: ObjectContent, made: ObjectContent, target: ObjectContent): ObjectContent {
   const changed = derived.filter(({ from }) => !isSame(made[from], target[from]));
   const gone = new Set(
@@ -65,7 +65,7 @@ function withoutDerived(spec: ObjectContent, made: ObjectContent, target: Object
       .filter((field) => made[field] === undefined || !isSame(made[field], spec[field])),
   );
   const kept = Object.fromEntries(Object.entries(spec).filter(([key]) => !gone.has(key)));
-  // What the template itself has of them the merge looks after.
+  // The merge handles the values that the template itself has.
   const restored = { ...kept, ...Object.fromEntries([...gone].flatMap((key) => (made[key] === undefined ? [] : [[key, made[key]]]))) };
   return changed.some(({ from }) => from === 'serviceAccountName') ? withoutToken(restored, made) : restored;
 }
@@ -102,24 +102,24 @@ function mergedMap(made: ObjectContent, own: ObjectContent, target: ObjectConten
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** `key` is the name of the field, by which lists are told apart that have merge keys. */
+/** Merges one field. `key` is its name, which decides whether a list has a merge key. */
 function merged(key: string, made: unknown, own: unknown, target: unknown): unknown {
   if (isSame(made, target)) return own;
   if (isSame(made, own)) return target;
   if (isMap(own) && isMap(target)) return mergedMap(mapOf(made), own, target);
   if (Array.isArray(own) && Array.isArray(target)) return mergedList(key, listOf(made), own, target);
-  // Whatever was added inside of it stays, although the target has nothing of the kind.
+  // Additions inside the field stay, although the target does not have the field.
   if (target === undefined && (isMap(own) || Array.isArray(own))) return additions(key, made, own);
   return target;
 }
 
-/** What of a map or a list was not in the template; undefined when that is nothing. */
+/** Returns the part of a map or a list that was not in the template, or undefined when there is none. */
 function additions(key: string, made: unknown, own: unknown): unknown {
   const rest = Array.isArray(own) ? mergedList(key, listOf(made), own, []) : mergedMap(mapOf(made), mapOf(own), {});
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** Entries by their merge key; lists of other maps as sets; lists of plain values, such as arguments, as the target has them. */
+/** Merges lists by their merge key, and lists of other maps as sets. A list of plain values, such as arguments, is that of the target. */
 function mergedList(key: string, made: readonly unknown[], own: readonly unknown[], target: readonly unknown[]): readonly unknown[] {
   const by = entryKey(key, [made, own, target]);
   if (by === undefined) {
@@ -130,12 +130,12 @@ function mergedList(key: string, made: readonly unknown[], own: readonly unknown
   const index = (list: readonly unknown[]): ReadonlyMap<string, unknown> => new Map(list.map((entry) => [keyOf(entry, by) ?? '', entry]));
   const [before, present, wanted] = [index(made), index(own), index(target)];
   const kept = [...wanted].flatMap(([name, entry]): unknown[] => {
-    // Somebody has taken it away, and the target asks for nothing new there.
+    // The pod does not have the entry although its template has, and the target does not change the entry.
     if (!present.has(name) && before.has(name) && isSame(before.get(name), entry)) return [];
     return present.has(name) ? [merged(key, before.get(name), present.get(name), entry)] : [entry];
   });
   const added = own.filter((entry) => !before.has(keyOf(entry, by) ?? '') && !wanted.has(keyOf(entry, by) ?? ''));
-  // Containers start in their order, so one that was put before all others stays there.
+  // Containers start in their order, so a container that was added before all others stays first.
   const first = own.findIndex((entry) => before.has(keyOf(entry, by) ?? ''));
   const isLeading = (entry: unknown): boolean => first !== -1 && own.indexOf(entry) < first;
   return [...added.filter(isLeading), ...kept, ...added.filter((entry) => !isLeading(entry))];

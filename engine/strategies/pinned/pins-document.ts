@@ -1,4 +1,4 @@
-// Pinned pods as rows of the ledger's text: those that stand where they were put as ranges, those on their way one by one.
+// Pins as rows of the ledger document: settled pins as ranges of ordinals, pins of pods in flight one by one.
 import { z } from 'zod';
 import { ordinalRanges, ordinalsIn } from '../../amount.ts';
 import type { Pin } from '../../snapshot.ts';
@@ -31,10 +31,10 @@ export const pinRow = z.union([placedRow, settledRow]);
 /** One row of `templates`. */
 export const templateRow = z.object({ zone, revision, template: z.record(z.string(), z.unknown()) });
 
-/** As many pods of one zone as a ledger can speak of; a text that asks for more is refused before any list is made. */
+/** The most pods of one zone that a ledger can name. A document with more is rejected before any list is made. */
 const mostOrdinals = 100_000;
 
-/** The rows of pins, in any order. */
+/** Returns the rows of pins, in any order. */
 export function encodePins(pins: readonly Pin[]): readonly z.infer<typeof pinRow>[] {
   const settled = new Map<string, { readonly zone: string; readonly revision: string; readonly ordinals: number[] }>();
   const placed: z.infer<typeof placedRow>[] = [];
@@ -58,7 +58,7 @@ export function encodePins(pins: readonly Pin[]): readonly z.infer<typeof pinRow
   return [...placed, ...[...settled.values()].map((row) => ({ ...row, ordinals: ordinalRanges(row.ordinals) }))];
 }
 
-/** The pins of rows; undefined when two of them are about one pod, or ordinals do not ascend. */
+/** Returns the pins of rows, or undefined when two rows name the same pod or ordinals do not ascend. */
 export function pinsOf(rows: readonly z.infer<typeof pinRow>[]): readonly Pin[] | undefined {
   const seen = new Set<string>();
   const pins: Pin[] = [];

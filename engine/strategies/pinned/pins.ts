@@ -1,4 +1,4 @@
-// At which revisions the pods of a group come back when they go: what its ledger says of it after a look at them, and after each decision.
+// The pins of a group: the revision at which each pod comes back, as the ledger stores it after each look at the pods and each decision.
 
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
@@ -15,23 +15,23 @@ import {
   type RevisionView,
   type RunState,
   type Snapshot,
+  type StatefulSetView,
 } from '../../snapshot.ts';
 
-/** What a ledger says of pinned pods. */
+/** The part of a ledger that is about pinned pods. */
 type Pinned = Pick<Ledger, 'pins' | 'templates'>;
 
 /**
- * The most characters that copies of templates may take up in a ledger, as JSON. A template that does not fit is not copied: then its pods come back at
- * their revision for as long as Kubernetes keeps its ControllerRevision, which it does while a pod carries it.
+ * The most characters that copies of templates may take up in a ledger, as JSON. A template that does not fit is not copied. Its pods then come
+ * back at their revision while Kubernetes keeps the ControllerRevision, that is while a pod carries it.
  */
 export const keptTemplatesLimit = 96 * 1024;
 
 /**
- * What the ledger of the group says after a look at its pods. Every pod that runs another revision than the current one of its StatefulSet comes
- * back at the revision that it runs, whoever brought it there: so do pods that another engine replaced, and those of a run in between. What
- * the StatefulSet controller does anyway is not said, and neither is what was announced and never carried out. A pod that should have come back at the
- * update revision and did not is kept in mind, to be replaced once more. What cannot be read changes nothing. `run` is the one after the look: once it
- * is over nobody looks again by itself.
+ * Returns the pins of a group after a look at its pods. Every pod that does not run the current revision of its StatefulSet is pinned to the
+ * revision that it runs, also pods that another strategy replaced and pods of a run in between. A pin is dropped when the StatefulSet controller
+ * creates the pod at that revision anyway, or when the replacement was never carried out. A pod that did not come back at the update revision
+ * keeps its pin and is replaced once more. A zone that cannot be read keeps its pins. `run` is the run after the look.
  */
 export function observedPins(
   { group, view, snapshot }: Pick<GroupContext, 'group' | 'view' | 'snapshot'>,
@@ -42,53 +42,82 @@ export function observedPins(
   return withTemplates(pins, view.ledger, group, snapshot);
 }
 
+/** A zone whose StatefulSet and pods were read. */
+interface PinnedZone {
+  readonly group: GroupDefinition;
+  readonly set: StatefulSetView;
+  readonly view: ZoneView;
+  readonly ledger: Ledger;
+  /** Whether the run is over: after that the agent does not look again by itself. */
+  readonly isOver: boolean;
+  /** By ordinal. */
+  readonly pods: ReadonlyMap<number, PodView>;
+  /** UIDs of the pods that have a claim. */
+  readonly claimed: ReadonlySet<string>;
+}
+
 function pinsOfZone(
   group: GroupDefinition,
   view: ZoneView,
   { ledger, isOver }: { readonly ledger: Ledger; readonly isOver: boolean },
 ): readonly Pin[] {
-  const { set, unknown, zone, target } = view;
-  const own = (ledger.pins ?? []).filter((pin) => pin.zone === zone.name);
-  if (set === undefined || unknown !== undefined || set.status.currentRevision === '') return own;
-  const { currentRevision } = set.status;
+  const { set, unknown, zone } = view;
+  const known = (ledger.pins ?? []).filter((pin) => pin.zone === zone.name);
+  if (set === undefined || unknown !== undefined || set.status.currentRevision === '') return known;
   const pods = new Map<number, PodView>();
-  // Of two pods of one ordinal the one that stays counts.
+  // Of two pods of one ordinal, the pod that is not terminating counts.
   for (const pod of view.pods) if (!pod.isTerminating || !pods.has(pod.ordinal)) pods.set(pod.ordinal, pod);
-  const claimed = new Set(view.claims.map(({ uid }) => uid));
-  const kept = own.filter(({ ordinal, revision, placements, replaces }) => {
-    // Under another engine what the StatefulSet controller makes at the update revision stays so, or it would take it away again for ever.
-    if (!traitsOf(group).pinsPods && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
-    const pod = pods.get(ordinal);
-    // What failed and is rolled back is not made once more.
-    if (pod === undefined && revision === ledger.run?.rolledBack?.revisions[zone.name] && revision !== target) return false;
-    if (pod === undefined) return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
-    if (pod.isTerminating) return true;
-    if (pod.revision === revision) return revision !== currentRevision;
-    // The attempts before one that never came still count.
-    if (pod.uid === replaces) return claimed.has(pod.uid) || (placements > 1 && revision === target && traitsOf(group).pinsPods);
-    // A revision that nobody wants any more follows the pod, and not the other way round.
-    return revision === target && traitsOf(group).pinsPods;
-  });
-  const isUndone = ({ ordinal, replaces }: Pin): boolean => {
-    const pod = pods.get(ordinal);
-    return pod !== undefined && !pod.isTerminating && pod.uid === replaces && !claimed.has(pod.uid);
-  };
-  const said = new Map(kept.map((pin) => [pin.ordinal, isUndone(pin) ? withoutLast(pin) : pin]));
-  for (const [ordinal, { revision, uid, isTerminating }] of pods) {
-    const known = said.get(ordinal);
-    const isPlaced = known !== undefined && known.revision === revision && !isTerminating && known.replaces !== uid;
-    const isForeign = known === undefined && traitsOf(group).pinsPods && revision !== '' && revision !== currentRevision;
-    if (isForeign || (isPlaced && known.placements > 0)) said.set(ordinal, { zone: zone.name, ordinal, revision, placements: 0 });
-  }
-  return [...said.values()].sort((a, b) => a.ordinal - b.ordinal);
+  const pinned: PinnedZone = { group, set, view, ledger, isOver, pods, claimed: new Set(view.claims.map(({ uid }) => uid)) };
+  const kept = known.filter((pin) => isKept(pinned, pin));
+  return withObservedPods(pinned, new Map(kept.map((pin) => [pin.ordinal, isUndone(pinned, pin) ? withoutLast(pin) : pin])));
 }
 
-/** The pin as it was before the pod was to be taken away for the last time. */
+/** Reports whether a pin still says something about its pod. */
+function isKept(pinned: PinnedZone, pin: Pin): boolean {
+  const { group, set, view, pods, claimed } = pinned;
+  const { ordinal, revision, placements, replaces } = pin;
+  // Under another strategy a pod that the StatefulSet controller creates at the update revision stays there: a pin would have it replaced without end.
+  if (!traitsOf(group).pinsPods && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
+  const pod = pods.get(ordinal);
+  if (pod === undefined) return isKeptWithoutPod(pinned, pin);
+  if (pod.isTerminating) return true;
+  if (pod.revision === revision) return revision !== set.status.currentRevision;
+  // Earlier attempts still count when the last one was not carried out.
+  if (pod.uid === replaces) return claimed.has(pod.uid) || (placements > 1 && revision === view.target && traitsOf(group).pinsPods);
+  // A pin to another revision than the target follows its pod.
+  return revision === view.target && traitsOf(group).pinsPods;
+}
+
+function isKeptWithoutPod({ set, view, ledger, isOver }: PinnedZone, { ordinal, revision }: Pin): boolean {
+  // No further pod is created at a revision that failed and is rolled back.
+  if (revision === ledger.run?.rolledBack?.revisions[view.zone.name] && revision !== view.target) return false;
+  return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
+}
+
+/** Reports whether the pod that the pin replaces is still there and no claim on it is left. */
+function isUndone({ pods, claimed }: PinnedZone, { ordinal, replaces }: Pin): boolean {
+  const pod = pods.get(ordinal);
+  return pod !== undefined && !pod.isTerminating && pod.uid === replaces && !claimed.has(pod.uid);
+}
+
+/** Returns the pin without its last attempt. */
 function withoutLast({ replaces: _replaces, ...pin }: Pin): Pin {
   return { ...pin, placements: pin.placements - 1 };
 }
 
-/** The ledger with the pin of every pod that these actions take away, so that its successor is made at the revision which it is to have. */
+/** Returns the pins, with settled ones for pods that came back at their revision and for pods at another revision than the current one. */
+function withObservedPods({ group, set, view, pods }: PinnedZone, kept: ReadonlyMap<number, Pin>): readonly Pin[] {
+  const pins = new Map(kept);
+  for (const [ordinal, { revision, uid, isTerminating }] of pods) {
+    const known = pins.get(ordinal);
+    const isPlaced = known !== undefined && known.revision === revision && !isTerminating && known.replaces !== uid;
+    const isForeign = known === undefined && traitsOf(group).pinsPods && revision !== '' && revision !== set.status.currentRevision;
+    if (isForeign || (isPlaced && known.placements > 0)) pins.set(ordinal, { zone: view.zone.name, ordinal, revision, placements: 0 });
+  }
+  return [...pins.values()].sort((a, b) => a.ordinal - b.ordinal);
+}
+
+/** Returns the ledger with a pin for every pod that these actions replace, so that its successor is created at the revision of the pin. */
 export function withPins(
   ledger: Ledger,
   actions: readonly Action[],
@@ -100,7 +129,7 @@ export function withPins(
     const before = known?.revision === pinTo ? known.placements : 0;
     return [{ zone, ordinal, revision: pinTo, placements: before + 1, replaces: uid, atMs: snapshot.nowMs }];
   });
-  // After a change of the engine: what is left to the StatefulSet controller must stay as it makes it, or it would be taken away for ever.
+  // After a change of the strategy, pods that the StatefulSet controller replaces have no pin: it would have them replaced without end.
   const released = actions.flatMap((action) =>
     action.kind === 'setPartition' ? action.pods.map((pod) => ({ ...pod, zone: action.zone })) : [],
   );
@@ -110,7 +139,7 @@ export function withPins(
   return { ...ledger, ...withTemplates([...others, ...pinned], ledger, group, snapshot) };
 }
 
-/** The ledger as it was `before` for the pods of actions that were certainly not carried out: they come back as they are. */
+/** Returns the ledger with the pins of `before` for the pods of actions that were certainly not carried out. */
 export function withoutPinsOf(ledger: Ledger, before: Pinned, actions: readonly Action[]): Ledger {
   const places = new Set(actions.filter(isReplacement).flatMap((action) => (action.pinTo === undefined ? [] : [placeOf(action)])));
   if (places.size === 0) return ledger;
@@ -124,21 +153,22 @@ function placeOf({ zone, ordinal }: Pick<Pin, 'zone' | 'ordinal'>): string {
 }
 
 /**
- * What a zone goes back to if its run fails: while the run is not over a copy is kept, for once the whole zone has moved Kubernetes may forget that revision.
+ * Returns the revision to which a zone returns if its run fails. Its template is copied while the run is not over: once all pods of the zone are
+ * updated, Kubernetes may delete that ControllerRevision.
  */
 function keptForRollback({ run }: Ledger, zone: string): readonly string[] {
   const before = run === undefined || run.outcome === 'completed' ? undefined : run.previous[zone];
   return before === undefined ? [] : [before];
 }
 
-/** A ControllerRevision by its StatefulSet. */
+/** A ControllerRevision that the agent reads. */
 interface WantedRevision {
   readonly zone: string;
   readonly statefulSet: string;
   readonly name: string;
 }
 
-/** The revisions at which pods are to come back, or may soon be, and of which the ledger has no copy. Those at which they come back anyway need none. */
+/** Returns the revisions at which pods come back now or may soon, and of which the ledger has no copy. The current revision needs none. */
 export function wantedRevisions({ group, ledger, zones }: GroupView): readonly WantedRevision[] {
   if (!traitsOf(group).pinsPods) return [];
   return zones.flatMap(({ zone, set, target, pods, unknown }) => {
@@ -163,7 +193,7 @@ export function wantedRevisions({ group, ledger, zones }: GroupView): readonly W
   });
 }
 
-/** The template of a revision, from the ledger or as it was read; the reason when it could not be. undefined when nobody asked for it. */
+/** Returns the template of a revision from the ledger or as it was read, unknown with the reason, or undefined when it was not read. */
 export function templateOf(
   { ledger, group }: Pick<GroupView, 'ledger' | 'group'>,
   { revisions }: Pick<Snapshot, 'revisions'>,
@@ -178,7 +208,7 @@ function copyOf({ templates = [] }: Ledger, zone: string, name: string): KeptTem
   return templates.find((copy) => copy.zone === zone && copy.revision === name);
 }
 
-/** The pins with a copy of each template that they name, as far as one is known and there is room for it. */
+/** Returns the pins with a copy of each template that they name, if the template is known and fits into the ledger. */
 function withTemplates(pins: readonly Pin[], ledger: Ledger, group: GroupDefinition, snapshot: Snapshot): Pinned {
   const before = traitsOf(group).pinsPods
     ? group.zones.flatMap(({ name: zone }) => keptForRollback(ledger, zone).map((revision) => ({ zone, revision })))

@@ -1,4 +1,4 @@
-// What becomes of a pod that is about to be made: it is made at the revision that the ledger pins its ordinal to, or stays as it is, and why.
+// Decides the revision of a pod that is about to be created: the revision to which the ledger pins its ordinal, or its own, and why.
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { isMap, type ObjectContent } from '../../diff/field-diff.ts';
@@ -12,42 +12,42 @@ export interface NewPod {
   readonly namespace: string;
   readonly name: string;
   readonly statefulSet: string;
-  /** Of that StatefulSet. */
+  /** The UID of that StatefulSet. */
   readonly uid: string;
-  /** It counts from `spec.ordinals.start`, as the name does. */
+  /** Counted from `spec.ordinals.start`, as in the name. */
   readonly ordinal: number;
   /** Label `controller-revision-hash`: the ControllerRevision that the pod was made from. */
   readonly revision: string;
   readonly content: ObjectContent;
 }
 
-/** What became of reading a ControllerRevision. */
+/** The outcome of reading a ControllerRevision. */
 export type ReadRevision =
   | { readonly kind: 'template'; readonly template: ObjectContent }
-  /** It is there, and is another object's, or no revision of pods. */
+  /** The object exists, but belongs to another StatefulSet or has no pod template. */
   | { readonly kind: 'unusable'; readonly problem: string }
   | { readonly kind: 'missing' }
   | { readonly kind: 'unread'; readonly problem: string };
 
 export interface PlacementQuestion {
-  /** Of the group that the pod is in. */
+  /** The ledger of the group of the pod. */
   readonly ledger: Known<Ledger>;
-  /** Name of the zone that the StatefulSet is. */
+  /** The zone of the StatefulSet. */
   readonly zone: string;
-  /** Of the StatefulSet as it was last seen; absent when it was not. */
+  /** The UID of the StatefulSet as last seen; absent if it was not seen. */
   readonly knownUid?: string | undefined;
-  /** By name, those that `revisionsToRead` names. */
+  /** By name: the revisions that `revisionsToRead` names. */
   readonly revisions: ReadonlyMap<string, ReadRevision>;
 }
 
 export type Placement =
   | { readonly kind: 'pinned'; readonly pod: ObjectContent; readonly from: string; readonly to: string }
-  /** With a problem it is not what should be, or nobody knows: one sentence that names the pod, the revision it gets, and why. */
+  /** `problem`: the pod has the wrong revision, or the right one is unknown. One sentence with the pod, its revision and the cause. */
   | { readonly kind: 'stays'; readonly problem?: string };
 
 /**
- * The pod of a request to create one; undefined when no StatefulSet of `apps` controls it. Unknown, with the reason, when it cannot be told which
- * ordinal or revision it is: name, label `apps.kubernetes.io/pod-index` and label `controller-revision-hash` must fit together.
+ * Returns the pod of a request to create one, or undefined when no StatefulSet of `apps` controls it. The pod is unknown when its ordinal or its
+ * revision cannot be read: its name, label `apps.kubernetes.io/pod-index` and label `controller-revision-hash` must agree.
  */
 export function newPod(namespace: string, content: ObjectContent): Known<NewPod> | undefined {
   const owner = controllerOf(content);
@@ -55,24 +55,24 @@ export function newPod(namespace: string, content: ObjectContent): Known<NewPod>
   const name = textAt(content, 'metadata', 'name') ?? '';
   const index = textAt(content, 'metadata', 'labels', 'apps.kubernetes.io/pod-index');
   const revision = textAt(content, 'metadata', 'labels', 'controller-revision-hash') ?? '';
-  const unknown = (why: string): Known<NewPod> => ({ unknown: `pod ${name} of StatefulSet ${owner.name} is made as it is: ${why}` });
+  const unknown = (why: string): Known<NewPod> => ({ unknown: `pod ${name} of StatefulSet ${owner.name} is created unchanged: ${why}` });
   const digits = name.startsWith(`${owner.name}-`) ? name.slice(owner.name.length + 1) : '';
-  if (!/^(?:0|[1-9]\d{0,9})$/.test(digits)) return unknown('its name ends in no ordinal');
-  if (index !== undefined && index !== digits) return unknown(`its name and the label apps.kubernetes.io/pod-index ${index} disagree`);
+  if (!/^(?:0|[1-9]\d{0,9})$/.test(digits)) return unknown('its name does not end in an ordinal');
+  if (index !== undefined && index !== digits) return unknown(`its name and the label apps.kubernetes.io/pod-index ${index} differ`);
   if (revision === '') return unknown('it has no label controller-revision-hash');
-  if (!isName(revision)) return unknown('its label controller-revision-hash is no name of a ControllerRevision');
+  if (!isName(revision)) return unknown('its label controller-revision-hash is not a name of a ControllerRevision');
   if (owner.uid === '') return unknown('its owner has no UID');
   return { namespace, name, statefulSet: owner.name, uid: owner.uid, ordinal: Number(digits), revision, content };
 }
 
-/** Whether pods of the group may be pinned, now or from the time before its engine was changed. */
+/** Reports whether pods of the group may be pinned, by its strategy or by pins from before a change of the strategy. */
 export function mayPin(group: GroupDefinition): boolean {
   return traitsOf(group).holdsPartition;
 }
 
 /**
- * The group that the pod's StatefulSet is a zone of, if its pods may be pinned. A group that has changed from the strategy `pinned` to `partition` in
- * the middle of a rollout still has pins in its ledger.
+ * Returns the group and zone of the pod's StatefulSet, if its pods may be pinned. The ledger of a group that changed from the strategy `pinned` to
+ * `partition` in the middle of a rollout still has pins.
  */
 export function pinnedGroupOf(
   groups: readonly GroupDefinition[],
@@ -86,13 +86,13 @@ export function pinnedGroupOf(
   return undefined;
 }
 
-/** Names of the ControllerRevisions by which the pod can be placed: none when it stays whatever they say. */
+/** Returns the names of the ControllerRevisions that `placementOf` needs; no name when the pod keeps its own revision. */
 export function revisionsToRead(pod: NewPod, question: Omit<PlacementQuestion, 'revisions'>): readonly string[] {
   const target = targetOf(pod, question);
   return typeof target === 'string' ? [pod.revision, target] : [];
 }
 
-/** A ControllerRevision as the API server gives it; undefined when there is none. It counts when the StatefulSet that controls the pod controls it, too. */
+/** Reads a ControllerRevision; undefined stands for a missing object. It is usable if the StatefulSet of the pod controls it. */
 export function readRevision(object: ObjectContent | undefined, { uid }: Pick<NewPod, 'uid'>): ReadRevision {
   if (object === undefined) return { kind: 'missing' };
   const template = observeTemplate(object, uid);
@@ -100,9 +100,9 @@ export function readRevision(object: ObjectContent | undefined, { uid }: Pick<Ne
 }
 
 /**
- * The pod as it should be made, or why it stays. A pod that carries the pinned revision already stays, so that being asked twice about one pod
- * changes nothing; whatever is unknown leaves it at the revision that its controller gave it, which is never a newer one. A template counts from the
- * ControllerRevision, and from the ledger's copy where the history no longer has it or it cannot be read.
+ * Returns the pod at its pinned revision, or why it stays as it is. A pod that has the pinned revision already stays, so a second call changes
+ * nothing. When something is unknown, the pod keeps the revision that its controller gave it, which is never a newer one. The template comes from
+ * the ControllerRevision, or from the copy in the ledger when the ControllerRevision is missing or cannot be read.
  */
 export function placementOf(pod: NewPod, question: PlacementQuestion): Placement {
   const target = targetOf(pod, question);
@@ -110,7 +110,7 @@ export function placementOf(pod: NewPod, question: PlacementQuestion): Placement
   if (typeof target !== 'string') return { kind: 'stays', problem: target.unknown };
   const stays = (why: string): Placement => ({
     kind: 'stays',
-    problem: `${made(pod)} and not at ${target}, to which it is pinned: ${why}`,
+    problem: `${created(pod)} instead of ${target}, to which it is pinned: ${why}`,
   });
   const [from, to] = [templateOf(pod.revision, question, pod), templateOf(target, question, pod)];
   if (isUnknown(to)) return stays(to.unknown);
@@ -123,26 +123,26 @@ export function placementOf(pod: NewPod, question: PlacementQuestion): Placement
   };
 }
 
-/** What is said of a pod of which nobody could tell whether it is pinned. */
+/** Returns the problem of a pod of which it is unknown whether it is pinned. */
 export function unplaced(pod: Pick<NewPod, 'name' | 'revision'>, why: string): string {
-  return `${made(pod)}, and whether it is pinned to another is not known: ${why}`;
+  return `${created(pod)}; whether it is pinned to another revision is unknown: ${why}`;
 }
 
-/** The revision that the pod should have instead of its own. */
+/** Returns the revision to which the pod is pinned, or undefined when that is its own. */
 function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestion, 'revisions'>): Known<string> | undefined {
   if (isUnknown(ledger)) return { unknown: unplaced(pod, ledger.unknown) };
   const revision = placedRevision(ledger, zone, pod);
   if (revision === pod.revision) return undefined;
-  if (!isName(revision)) return { unknown: unplaced(pod, 'the ledger pins it to what is no name of a ControllerRevision') };
+  if (!isName(revision)) return { unknown: unplaced(pod, 'the ledger pins it to a text that is not a name of a ControllerRevision') };
   if (knownUid !== undefined && knownUid !== pod.uid) {
-    return { unknown: unplaced(pod, `StatefulSet ${pod.statefulSet} was made anew, and the ledger is about the one before`) };
+    return { unknown: unplaced(pod, `StatefulSet ${pod.statefulSet} was recreated, and the ledger is about its predecessor`) };
   }
   return revision;
 }
 
 /**
- * The revision at which a pod of the zone is made by what the ledger says, when the controller would make it at `revision`. Where a whole zone had
- * moved to a revision that was rolled back, that is the current one for Kubernetes, and pods of new ordinals would be made at it.
+ * Returns the revision at which the ledger has a pod created that the controller creates at `revision`. After a rollback of a zone whose pods were
+ * all updated, Kubernetes counts the failed revision as the current one and would create pods of new ordinals at it.
  */
 export function placedRevision(
   { pins = [], run }: Ledger,
@@ -158,20 +158,20 @@ function templateOf(name: string, { ledger, zone, knownUid, revisions }: Placeme
   const read = revisions.get(name) ?? { kind: 'unread', problem: 'it was not read' };
   if (read.kind === 'template') return read.template;
   if (read.kind === 'unusable') return { unknown: `ControllerRevision ${name} cannot be used: ${read.problem}` };
-  // A copy names no owner: it is believed of the StatefulSet that is known to be there.
+  // A copy names no owner, so it counts only for the StatefulSet that was seen.
   const copy = isUnknown(ledger) ? undefined : ledger.templates?.find((one) => one.zone === zone && one.revision === name);
   if (copy !== undefined && knownUid === uid) return copy.template;
-  const why = read.kind === 'missing' ? 'is not there any more' : `cannot be read (${read.problem})`;
-  return { unknown: `ControllerRevision ${name} ${why}, and the ledger has no copy that counts` };
+  const why = read.kind === 'missing' ? 'no longer exists' : `cannot be read (${read.problem})`;
+  return { unknown: `ControllerRevision ${name} ${why}, and the ledger has no usable copy` };
 }
 
-/** As Kubernetes names objects (RFC 1123 subdomain): names become parts of paths. */
+/** Reports whether a text is a name of a Kubernetes object (RFC 1123 subdomain). Names become parts of URL paths. */
 function isName(text: string): boolean {
   return text.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(text);
 }
 
-function made({ name, revision }: Pick<NewPod, 'name' | 'revision'>): string {
-  return `pod ${name} is made at revision ${revision}`;
+function created({ name, revision }: Pick<NewPod, 'name' | 'revision'>): string {
+  return `pod ${name} is created at revision ${revision}`;
 }
 
 interface Controller {

@@ -54,7 +54,7 @@ export const defects: readonly Defect[] = [
   },
   {
     name: 'stuck pods go without a cap',
-    file: 'engine/strategies/replace-pods.ts',
+    file: 'engine/strategies/on-delete.ts',
     find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;',
     replace: 'const inFlight = -100;',
     by: 'decisions',
@@ -188,8 +188,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'a pod comes back at a revision that it has not, and nobody wants',
     file: 'engine/strategies/pinned/pins.ts',
-    find: 'return revision === target && traitsOf(group).pinsPods;',
-    replace: 'return target.length > 0 && traitsOf(group).pinsPods;',
+    find: 'return revision === view.target && traitsOf(group).pinsPods;',
+    replace: 'return view.target.length > 0 && traitsOf(group).pinsPods;',
     by: 'pins',
   },
   {

@@ -170,24 +170,24 @@ describe('the creation of a pod', () => {
   it.each<[string, WorldChanges]>([
     ['policies and objects are not known yet', { groups: () => ({ unknown: 'policies and objects are not known yet' }) }],
     ['is that of loki/store', { ledger: () => Promise.reject(new Error('the ledger of mimir/ingester is that of loki/store')) }],
-    ['ControllerRevision r2 is not there any more', { revisions: { r1: revision(1) } }],
+    ['ControllerRevision r2 no longer exists', { revisions: { r1: revision(1) } }],
     ['the API server answered 403', { revisions: { r1: revision(1), r2: status(403, 'Forbidden') } }],
     ['the API server did not answer', { revisions: { r1: 'silence', r2: revision(2) } }],
     ['it belongs to another object', { revisions: { r1: revision(1), r2: revision(2, { ...owner, uid: 'other' }) } }],
-    ['was made anew', { uidOf: () => 'another-uid' }],
+    ['was recreated', { uidOf: () => 'another-uid' }],
     ['the webhook came to no decision in time', { ledger: () => new Promise<never>(() => undefined) }],
   ])('is let through as it is, with a warning, when %s', async (why, changes) => {
     const { ask } = newWorld(changes);
     const answer = await ask();
     expect(answer).toEqual(unchanged(why));
-    expect(answer.warnings?.[0]).toMatch(/^pod ingester-zone-a-1001 is made at revision r1/);
+    expect(answer.warnings?.[0]).toMatch(/^pod ingester-zone-a-1001 is created at revision r1/);
     expect(Buffer.byteLength(answer.warnings?.[0] ?? '')).toBeLessThanOrEqual(250);
   });
 
   it('whose name and labels disagree is let through as it is, with a warning only where pods are pinned', async () => {
     const object = podObject();
     const metadata = { ...(object['metadata'] as Json), name: 'ingester-zone-a-7' };
-    expect(await newWorld().ask(reviewOf({ ...object, metadata }))).toEqual(unchanged('disagree'));
+    expect(await newWorld().ask(reviewOf({ ...object, metadata }))).toEqual(unchanged('differ'));
     expect(await newWorld({ groups: (): readonly GroupDefinition[] => [group()] }).ask(reviewOf({ ...object, metadata }))).toEqual({
       allowed: true,
     });

@@ -225,7 +225,7 @@ describe('a partition that nobody decided', () => {
     expect(step?.results.find(({ rule }) => rule === 'partition-kept')).toEqual({
       rule: 'partition-kept',
       outcome: 'wait',
-      fact: 'partition 2 lets the StatefulSet controller replace ingester-zone-a-2, ingester-zone-a-3, which the wave does not ask for',
+      fact: 'partition 2 lets the StatefulSet controller replace ingester-zone-a-2, ingester-zone-a-3, which the wave does not include',
       limit: '4 or more',
       source: { object: 'StatefulSet mimir/ingester-zone-a', field: 'spec.updateStrategy.rollingUpdate.partition' },
     });
@@ -264,7 +264,7 @@ describe('a partition that nobody decided', () => {
     const definition = partitioned({ zones: ['a', 'b'] });
     const both = roll(definition, runOf({ target: { a: newRevision, b: newRevision } }), { statefulSets });
     expect(both.warnings.map(({ fact }) => fact)).toEqual([
-      'zone b has no pods, which Kubernetes takes for a complete rollout: they will come back at the update revision',
+      'zone b has no pods, so Kubernetes counts its rollout as complete: new pods start at the update revision',
     ]);
   });
 });

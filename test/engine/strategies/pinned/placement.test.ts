@@ -92,13 +92,13 @@ describe('a pod that is about to be made', () => {
   });
 
   it.each<[string, PodChanges]>([
-    ['its name ends in no ordinal', { name: 'ingester-zone-a-x' }],
-    ['its name ends in no ordinal', { name: 'ingester-zone-b-1' }],
-    ['its name ends in no ordinal', { name: 'ingester-zone-a-01' }],
-    ['pod-index 2 disagree', { labels: { 'apps.kubernetes.io/pod-index': '2' } }],
+    ['its name does not end in an ordinal', { name: 'ingester-zone-a-x' }],
+    ['its name does not end in an ordinal', { name: 'ingester-zone-b-1' }],
+    ['its name does not end in an ordinal', { name: 'ingester-zone-a-01' }],
+    ['pod-index 2 differ', { labels: { 'apps.kubernetes.io/pod-index': '2' } }],
     ['no label controller-revision-hash', { labels: { 'controller-revision-hash': undefined } }],
-    ['no name of a ControllerRevision', { labels: { 'controller-revision-hash': '.' } }],
-    ['no name of a ControllerRevision', { labels: { 'controller-revision-hash': '../pods/a' } }],
+    ['not a name of a ControllerRevision', { labels: { 'controller-revision-hash': '.' } }],
+    ['not a name of a ControllerRevision', { labels: { 'controller-revision-hash': '../pods/a' } }],
     ['its owner has no UID', { owners: [{ ...owner, uid: undefined }] }],
   ])('is unknown: %s', (why, changes) => {
     const pod = newPod('mimir', content(changes));
@@ -156,9 +156,9 @@ describe('where a pod is placed', () => {
 
   it.each<[string, Partial<PlacementQuestion>]>([
     ['the ledger cannot be read', { ledger: { unknown: 'the ledger cannot be read' } }],
-    ['no name of a ControllerRevision', { ledger: ledgerOf({ pins: [pin({ revision: '..' })] }) }],
-    ['ControllerRevision r2 is not there any more', { revisions: new Map([...read([1]), ['r2', { kind: 'missing' } as const]]) }],
-    ['ControllerRevision r1 is not there any more', { revisions: new Map([...read([2]), ['r1', { kind: 'missing' } as const]]) }],
+    ['not a name of a ControllerRevision', { ledger: ledgerOf({ pins: [pin({ revision: '..' })] }) }],
+    ['ControllerRevision r2 no longer exists', { revisions: new Map([...read([1]), ['r2', { kind: 'missing' } as const]]) }],
+    ['ControllerRevision r1 no longer exists', { revisions: new Map([...read([2]), ['r1', { kind: 'missing' } as const]]) }],
     [
       'ControllerRevision r2 cannot be read (503)',
       { revisions: new Map([...read([1]), ['r2', { kind: 'unread', problem: '503' } as const]]) },
@@ -174,11 +174,11 @@ describe('where a pod is placed', () => {
       'holds no template',
       { revisions: new Map([...read([1]), ['r2', readRevision({ metadata: { ownerReferences: [owner] } }, { uid })]]) },
     ],
-    ['StatefulSet ingester-zone-a was made anew', { knownUid: 'another-uid' }],
+    ['StatefulSet ingester-zone-a was recreated', { knownUid: 'another-uid' }],
   ])('is where its controller made it, which is said, when %s', (why, changes) => {
     const placement = place(podOf(), changes);
     expect(placement).toEqual({ kind: 'stays', problem: expect.stringContaining(why) });
-    expect(placement).toHaveProperty('problem', expect.stringMatching(/^pod ingester-zone-a-1 is made at revision r1/));
+    expect(placement).toHaveProperty('problem', expect.stringMatching(/^pod ingester-zone-a-1 is created at revision r1/));
   });
 });
 

@@ -3,7 +3,7 @@ import type { Defect, Edit } from '../defect.ts';
 
 const view = 'engine/observe/view.ts';
 const invariants = 'engine/invariants/invariants.ts';
-const replacing = 'engine/strategies/replace-pods.ts';
+const replacing = 'engine/strategies/on-delete.ts';
 
 /** What an invariant says of a decision is not asked. */
 const silent = (find: string, replace: string): Edit => ({ file: invariants, find, replace });
@@ -88,8 +88,8 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: replacing,
-        find: 'if (pod.isTerminating || isClaimed(question, pod)) continue;',
-        replace: 'if (isClaimed(question, pod)) continue;',
+        find: 'if (pod.isTerminating || isClaimed(question, pod)) return undefined;',
+        replace: 'if (isClaimed(question, pod)) return undefined;',
       },
       {
         file: invariants,
@@ -107,7 +107,7 @@ export const countingDefects: readonly Defect[] = [
     id: 'budget-not-spent',
     title: 'the pods that go in one turn do not count against one another',
     edits: [
-      { file: replacing, find: 'if (isUp(question, pod)) left -= 1;', replace: '' },
+      { file: replacing, find: "if (because === 'outdated' && isUp(question, pod)) left -= 1;", replace: '' },
       {
         file: replacing,
         find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;',

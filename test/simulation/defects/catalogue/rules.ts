@@ -118,9 +118,9 @@ export const ruleDefects: readonly Defect[] = [
       },
       {
         file: roll,
-        find: 'const down = context.view.zones.filter((view) => !view.isReady);\n    const isLenient = context.group',
+        find: 'const down = context.view.zones.filter((view) => !view.isReady);\n    const isLenient = profileOf',
         replace:
-          'const down = context.view.zones.filter((view) => !view.isReady && (view.unavailable.size > 0 || view.unknown !== undefined));\n    const isLenient = context.group',
+          'const down = context.view.zones.filter((view) => !view.isReady && (view.unavailable.size > 0 || view.unknown !== undefined));\n    const isLenient = profileOf',
       },
       {
         file: invariants,
