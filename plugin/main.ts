@@ -17,7 +17,7 @@ async function run(): Promise<number> {
   try {
     return await answer();
   } catch (error) {
-    const { reportEnding } = await import('./ending.ts');
+    const { reportEnding } = await import('./process-exit.ts');
     return reportEnding(error, { words, stderr: process.stderr, env: process.env });
   }
 }

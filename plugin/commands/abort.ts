@@ -3,7 +3,7 @@ import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { type Asked, type AskFlags, ask, publishedRun } from '../live/asking.ts';
+import { type Asked, type AskFlags, ask, publishedRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/request-text.ts';
 

@@ -13,9 +13,9 @@ import { writeErrors } from '../output/file-errors.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/plural.ts';
 import { type AppliedObject, applyAll, type ReadyObject, type Trouble, tryAll } from '../source/cluster/apply.ts';
-import { basisChanges, type ReadObject } from '../source/cluster/basis.ts';
+import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf } from '../source/cluster/live-plan.ts';
 import { gitOpsOwner } from '../source/cluster/owner.ts';
-import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf } from '../source/cluster/planning.ts';
+import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
 import type { GivenFiles, LivePlanOptions } from '../source/live-options.ts';
 import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 

@@ -3,13 +3,13 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { deleteObject } from '../../cluster/request/write.ts';
+import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { accessFor, printObjects, zoneNamed } from '../live/acting.ts';
-import { type Asked, type AskFlags, askedGroup, submit } from '../live/asking.ts';
-import { rolloutExceptions, rolloutIntents } from '../live/kinds.ts';
+import { accessFor, printObjects, zoneNamed } from '../live/dry-run.ts';
+import { type Asked, type AskFlags, askedGroup, submit } from '../live/submit-request.ts';
 import { placeText } from '../output/request-text.ts';
 
 export interface CancelOptions extends AskFlags {

@@ -30,7 +30,7 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
   if (options.current !== undefined) throw usageFailure('--live and --current are both given', 'what runs comes from one of them');
   const [{ withCluster }, { givenFiles, readLiveInputs }] = await Promise.all([
     import('../connection.ts'),
-    import('../source/cluster/plan.ts'),
+    import('../source/cluster/live-plan-inputs.ts'),
   ]);
   const inputs = await withCluster(context, options, 'read', async (cluster) =>
     readLiveInputs(context, options, cluster, await givenFiles(context, options)),
@@ -84,7 +84,7 @@ async function showDifference({ stdout }: CommandContext, { output }: DiffOption
 }
 
 async function showSiblings({ stdout }: CommandContext, { output }: DiffOptions, { input }: PlanInputs): Promise<ExitCode> {
-  const [{ siblingDifferences }, { renderSiblings }] = await Promise.all([import('../sibling-difference.ts'), import('../output/diff.ts')]);
+  const [{ siblingDifferences }, { renderSiblings }] = await Promise.all([import('../zone-difference.ts'), import('../output/diff.ts')]);
   const groups = siblingDifferences(input.desired.filter(isContent), input.groups);
   if (output === 'json' || output === 'yaml') await writeDocument(stdout, output, { kind: 'SiblingDifference', groups });
   else await writeText(stdout, output, (look) => renderSiblings(groups, look));

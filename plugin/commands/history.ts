@@ -4,8 +4,8 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { releaseLines } from '../live/gone.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
+import { releaseLines } from '../live/removed-group.ts';
 import { readRuns } from '../live/runs.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { writeDocument } from '../output/formats.ts';

@@ -126,7 +126,7 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
 /** The RolloutGroups that there are. Where the kind is not installed there are none. */
 async function groupsOf(cluster: Cluster, namespaces: readonly string[] | undefined, notes: string[]): Promise<readonly RolloutGroup[]> {
   const [{ rolloutGroups }, { listIn, orUnknown }] = await Promise.all([
-    import('../live/kinds.ts'),
+    import('../cluster-snapshot/kinds.ts'),
     import('../source/cluster/cluster.ts'),
   ]);
   const list = await orUnknown(rolloutGroups, listIn(cluster, rolloutGroups, namespaces));

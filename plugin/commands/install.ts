@@ -6,7 +6,7 @@ import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { usageFailure } from '../failure.ts';
-import { accessFor, printObjects } from '../live/acting.ts';
+import { accessFor, printObjects } from '../live/dry-run.ts';
 import { plural } from '../output/plural.ts';
 import { applyInstallation } from '../source/cluster/install.ts';
 import { type InstallationFlags, readScope, writePolicyErrors } from '../source/installation.ts';

@@ -1,13 +1,13 @@
 // The verb pause: no further pod is replaced until resume or the end of the pause.
 import { isStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { accessFor, type DryRun, printObjects, zoneNamed } from '../live/acting.ts';
+import { accessFor, type DryRun, printObjects, zoneNamed } from '../live/dry-run.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { applyIntent, pauseIntent } from '../live/intents.ts';
-import { notInstalled, rolloutIntents } from '../live/kinds.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';

@@ -41,7 +41,7 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
   }
   const [{ withCluster }, { readAndPlan, savedOf }] = await Promise.all([
     import('../connection.ts'),
-    import('../source/cluster/planning.ts'),
+    import('../source/cluster/live-plan.ts'),
   ]);
   return withCluster(context, options, 'read', async (cluster) => {
     const planned = await readAndPlan(context, options, cluster);

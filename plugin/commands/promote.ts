@@ -4,8 +4,8 @@ import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/asking.ts';
 import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
+import { type Asked, type AskFlags, ask, publishedRun, type Request } from '../live/submit-request.ts';
 
 export interface PromoteOptions extends AskFlags, PromptFlags {
   readonly wave?: string;

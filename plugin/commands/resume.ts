@@ -1,12 +1,12 @@
 // The verb resume: deletes the pauses of a group or a zone.
 import { isStatus } from '../../cluster/request/failure.ts';
+import { notInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { accessFor, type DryRun, printObjects, zoneNamed } from '../live/acting.ts';
+import { accessFor, type DryRun, printObjects, zoneNamed } from '../live/dry-run.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { deleteIntent, type StandingIntent, standingPauses } from '../live/intents.ts';
-import { notInstalled, rolloutIntents } from '../live/kinds.ts';
 import { readGroups, scopeOf } from '../live/read.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { sourceText } from '../output/plan/plan-text.ts';

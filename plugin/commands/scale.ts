@@ -7,8 +7,8 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { accessFor, type DryRun, printObjects, recordReason } from '../live/acting.ts';
 import { isMeant, isMeantByName, type PromptFlags } from '../live/confirm.ts';
+import { accessFor, type DryRun, printObjects, recordReason } from '../live/dry-run.ts';
 import { type Members, readMembers, refuseWhenDenied } from '../live/members.ts';
 import { type ScaleTarget, scaleTarget } from '../live/scale-target.ts';
 import { groupNamed, nameOf } from '../live/target.ts';

@@ -15,11 +15,11 @@ import {
 import { createEstimator, type Estimator, estimationOf } from '../live/estimate.ts';
 import { factsOf } from '../live/facts.ts';
 import { type Ending, follow, type Screen } from '../live/follow.ts';
-import { areGone, goneFailure } from '../live/gone.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { attended, notesOn } from '../live/notes.ts';
 import { haveMembersChanged, havePausesChanged, outdatedLines } from '../live/outdated.ts';
 import { type ReadGroups, readGroups, scopeOf } from '../live/read.ts';
+import { areGone, goneFailure } from '../live/removed-group.ts';
 import { type GroupName, groupNamed, nameOf } from '../live/target.ts';
 import { durationFlag } from '../live/when.ts';
 import { etaDocument } from '../output/estimate-text.ts';

@@ -6,12 +6,12 @@ import type { InstallOptions } from '../../install/object.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../exit-code.ts';
-import { printObjects } from '../live/acting.ts';
 import { isMeant, type PromptFlags } from '../live/confirm.ts';
+import { printObjects } from '../live/dry-run.ts';
 import { plural } from '../output/plural.ts';
 import { deleteInstallation } from '../source/cluster/install.ts';
-import { readHeldSets } from '../source/held-partitions.ts';
 import { anyWorkload, type InstallationFlags, readScope, writePolicyErrors } from '../source/installation.ts';
+import { readHeldSets } from '../source/partitioned-sets.ts';
 
 export interface UninstallFlags extends InstallationFlags, PromptFlags, Omit<ConnectionFlags, 'namespace'> {
   readonly crds?: boolean;

@@ -5,10 +5,10 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
+import { evidenceNames } from '../cluster-snapshot/listing.ts';
+import { itemsOf, liveSnapshot, unreadParts } from '../cluster-snapshot/snapshot.ts';
 import type { LiveGroup } from './groups.ts';
-import { evidenceNames } from './listing.ts';
 import { isUnderWay, type ReadGroups } from './read.ts';
-import { itemsOf, liveSnapshot, unreadParts } from './snapshot.ts';
 
 /** undefined when nothing is under way, or while not everything has been read yet; unknown with the reason. */
 export type Estimation = Known<Estimate> | undefined;

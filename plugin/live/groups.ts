@@ -9,8 +9,8 @@ import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/s
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
-import type { Listing } from './listing.ts';
-import { itemsOf, liveSnapshot, textIn, unreadParts } from './snapshot.ts';
+import type { Listing } from '../cluster-snapshot/listing.ts';
+import { itemsOf, liveSnapshot, textIn, unreadParts } from '../cluster-snapshot/snapshot.ts';
 import type { GroupName } from './target.ts';
 
 /** One group as it is shown. */

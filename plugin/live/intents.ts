@@ -6,8 +6,8 @@ import { applyObject, deleteObject } from '../../cluster/request/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import { isHold } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
-import { rolloutIntents } from './kinds.ts';
 
 /** Whom the API server names as the owner of what the plugin writes. */
 export const fieldManager = 'kubectl-rollout-group';

@@ -5,15 +5,15 @@ import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import type { Listing } from '../cluster-snapshot/listing.ts';
+import { readReplicaSources } from '../cluster-snapshot/replica-sources.ts';
+import { itemsOf, liveSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { sourceText } from '../output/plan/plan-text.ts';
 import type { LiveGroup } from './groups.ts';
-import type { Listing } from './listing.ts';
 import { readEvidence, scopeOf } from './read.ts';
-import { readReplicaSources } from './replica-sources.ts';
-import { itemsOf, liveSnapshot } from './snapshot.ts';
 import type { GroupName } from './target.ts';
 
 export interface Member {

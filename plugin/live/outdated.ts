@@ -4,11 +4,11 @@
 import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
-import { releaseLines } from './gone.ts';
+import type { Listing } from '../cluster-snapshot/listing.ts';
+import { itemsOf } from '../cluster-snapshot/snapshot.ts';
 import type { LiveGroup } from './groups.ts';
 import { isPause } from './intents.ts';
-import type { Listing } from './listing.ts';
-import { itemsOf } from './snapshot.ts';
+import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 
 /** One sentence for each thing that the decision does not know of; none when it was made here, of what is there now. */

@@ -3,15 +3,15 @@
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type ReplicaSourceView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { definitionNames, evidenceNames, type Listing, listOnce, shownNames, watchListing } from '../cluster-snapshot/listing.ts';
+import { readReplicaSources } from '../cluster-snapshot/replica-sources.ts';
+import { unreadParts } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { releaseFailure } from './gone.ts';
 import { type LiveGroup, type LiveWorld, liveGroups, readWorld, unpublished } from './groups.ts';
-import { definitionNames, evidenceNames, type Listing, listOnce, shownNames, watchListing } from './listing.ts';
-import { readReplicaSources } from './replica-sources.ts';
-import { unreadParts } from './snapshot.ts';
+import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
 /** Which groups are meant. */

@@ -3,8 +3,8 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { RolloutRun } from '../../policies/schema/kinds.ts';
 import { schemas } from '../../policies/schema/kinds.ts';
+import { notInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
-import { notInstalled, rolloutRuns } from './kinds.ts';
 import { type GroupName, nameOf } from './target.ts';
 
 export type RunRecord = RolloutRun['spec'];

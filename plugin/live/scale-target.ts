@@ -1,13 +1,13 @@
 // Where the replicas of a group are written: a leading StatefulSet, the object they are mirrored from, or the group itself.
 import { type Resource, resources } from '../../cluster/request/resource.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
+import { resourceFinder } from '../cluster-snapshot/replica-sources.ts';
+import { itemsOf } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { rolloutGroups } from './kinds.ts';
 import type { Members } from './members.ts';
-import { resourceFinder } from './replica-sources.ts';
-import { itemsOf } from './snapshot.ts';
 
 export interface ScaleTarget {
   readonly resource: Resource;

@@ -1,9 +1,9 @@
 // What a person asks about by one name: a group, a StatefulSet of one, or a pod.
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
-import { releaseFailure } from './gone.ts';
 import type { LiveGroup } from './groups.ts';
 import type { ReadGroups } from './read.ts';
+import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
 export interface Subject {

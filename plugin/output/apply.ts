@@ -1,7 +1,7 @@
 // What was applied and what was not, object by object, and why a plan is stale.
 import type { OutputStream } from '../context.ts';
 import type { AppliedObject } from '../source/cluster/apply.ts';
-import type { BasisChange } from '../source/cluster/basis.ts';
+import type { BasisChange } from '../source/cluster/plan-basis.ts';
 import { plural } from './plural.ts';
 
 export type Shown = Pick<OutputStream, 'paint'>;

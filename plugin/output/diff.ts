@@ -4,7 +4,7 @@ import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import type { PlannedChange } from '../../engine/plan/document.ts';
 import { blockingResults } from '../../engine/rule.ts';
 import type { Difference, GroupDifference, ObjectDifference, ZonePart } from '../difference.ts';
-import type { GroupSiblings } from '../sibling-difference.ts';
+import type { GroupSiblings } from '../zone-difference.ts';
 import { valueText } from './plan/changes.ts';
 import { podsText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';

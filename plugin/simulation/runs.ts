@@ -7,10 +7,10 @@ import { type RunOptions, type RunResult, runScenario, type TimelineEntry } from
 import type { Scenario } from '../../simulation/scenario.ts';
 import { failureOf } from '../../simulation/search/judge.ts';
 import { shrink } from '../../simulation/search/shrink.ts';
-import { laneSpans } from '../lanes.ts';
 import type { LaneSpan } from '../output/timeline.ts';
 import { type Simulated, scenarioOfGiven } from './scenario.ts';
-import { faultSpans, tellingOf } from './telling.ts';
+import { faultSpans, readableEntries } from './timeline-entries.ts';
+import { zoneSpans } from './zone-spans.ts';
 
 interface SimulatedRun {
   /** Repeats this very run. */
@@ -172,7 +172,7 @@ function told(simulated: Simulated, { scenario, result, turns, last }: Played): 
   const isHeld = run.end !== 'done';
   const shown: ShownRun = {
     ...run,
-    timeline: tellingOf(result.timeline, group),
+    timeline: readableEntries(result.timeline, group),
     heldBy: isHeld ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
   };
   // Lanes begin with the run and end with it, not with the first turn and after the quiet at the end.
@@ -181,7 +181,7 @@ function told(simulated: Simulated, { scenario, result, turns, last }: Played): 
   // Who waits for good has no further turn.
   const end = within.at(-1);
   const lanes = end === undefined ? [] : [...within, { ...end, nowMs: run.durationMs }];
-  const shifted = laneSpans(lanes).map((span) => ({
+  const shifted = zoneSpans(lanes).map((span) => ({
     ...span,
     startSeconds: span.startSeconds + from / 1000,
     endSeconds: span.endSeconds + from / 1000,

@@ -9,7 +9,7 @@ import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts'
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 import { agentLeaseName } from '../live/agent.ts';
-import { type HeldLease, leaseDeciding, readDecisions } from '../live/deciding.ts';
+import { type HeldLease, leaseDeciding, readDecisions } from '../live/published-decisions.ts';
 
 /**
  * Its Lease tells; where that may not be read, the usual place is taken.

@@ -17,7 +17,7 @@ import { Failure, usageFailure } from '../failure.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { readAssumptions } from './assumptions-file.ts';
 import { readInput, readInputs } from './input.ts';
-import { absentMembers } from './plan-absent.ts';
+import { absentMembers } from './missing-members.ts';
 import { type BesidePlan, notesOf, refuseOtherNamespace } from './plan-notes.ts';
 import { applyWhatIf, parseWhatIf } from './what-if.ts';
 

@@ -8,7 +8,7 @@ import type { Plan } from '../../engine/plan/document.ts';
 import { exitCodes } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { version } from '../version.ts';
-import type { ReadObject } from './cluster/basis.ts';
+import type { ReadObject } from './cluster/plan-basis.ts';
 import { unreadable } from './failures.ts';
 import type { GivenFiles } from './live-options.ts';
 

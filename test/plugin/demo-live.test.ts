@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Turn } from '../../engine/plan/forward.ts';
-import { laneSpans } from '../../plugin/lanes.ts';
 import { type Moment, renderFrame, transitionKey, transitionLine } from '../../plugin/output/live.ts';
 import { renderLanes } from '../../plugin/output/timeline.ts';
+import { zoneSpans } from '../../plugin/simulation/zone-spans.ts';
 import { decision, rollStep, zoneDecision } from './decision-kit.ts';
 import { look } from './plan-kit.ts';
 
@@ -118,7 +118,7 @@ describe('lanes', () => {
         steps: [],
       }),
     ];
-    expect(laneSpans(turns)).toEqual([
+    expect(zoneSpans(turns)).toEqual([
       { lane: 'zone-a', kind: 'roll', startSeconds: 0, endSeconds: 90 },
       { lane: 'zone-b', kind: 'wait', startSeconds: 0, endSeconds: 100 },
       { lane: 'zone-a', kind: 'soak', startSeconds: 90, endSeconds: 100 },

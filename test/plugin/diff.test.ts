@@ -4,7 +4,7 @@ import { defaultAssumptions } from '../../engine/plan/assumptions.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../../plugin/difference.ts';
 import { renderDifference, renderSiblings } from '../../plugin/output/diff.ts';
-import { siblingDifferences } from '../../plugin/sibling-difference.ts';
+import { siblingDifferences } from '../../plugin/zone-difference.ts';
 import { type GroupOverrides, group } from '../kit/groups.ts';
 import { look } from './plan-kit.ts';
 

@@ -1,6 +1,6 @@
 // Runs the plugin inside the test's process, with streams that remember: for suites in which a process for each command would cost too much.
 import { PassThrough } from 'node:stream';
-import { reportEnding } from '../../plugin/ending.ts';
+import { reportEnding } from '../../plugin/process-exit.ts';
 import { runProgram } from '../../plugin/program.ts';
 
 export interface InProcess {

@@ -4,8 +4,8 @@ import { namedSecretProblem, secretReader } from '../../../cluster/request/secre
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { secretKeysOf } from '../../../policies/integrations/secret-keys.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
+import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
-import { metricSources, notificationChannels } from '../../live/kinds.ts';
 import { listIn, orUnknown } from '../../source/cluster/cluster.ts';
 import type { SecretsFact } from '../check.ts';
 

@@ -9,7 +9,7 @@ import { messageOf } from '../../../policies/error-message.ts';
 import type { Cluster } from '../../connection.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
-import { planAnnotation, type ReadObject, targetOf } from './basis.ts';
+import { planAnnotation, type ReadObject, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {
   readonly resource: Resource;

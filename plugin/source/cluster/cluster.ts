@@ -19,8 +19,8 @@ import {
   type UnreadObject,
 } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zoneBudgets } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
-import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies, zoneBudgets } from '../../live/kinds.ts';
 import { agentNamespaceOf } from '../agent-namespace.ts';
 
 /** Lists of one or several namespaces, or of all. A list that may not be read is unknown; one of a kind that is not installed is empty. */

@@ -5,8 +5,8 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { absentElsewhere, objectKey } from '../../../engine/plan/absent.ts';
 import type { AbsentMembers } from '../../../engine/plan/plan.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
-import { rolloutGroups } from '../../live/kinds.ts';
 import { listIn } from './cluster.ts';
 
 interface LiveAbsence {

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { reportEnding } from '../../plugin/ending.ts';
 import { exitCodes } from '../../plugin/exit-code.ts';
 import { Failure } from '../../plugin/failure.ts';
+import { reportEnding } from '../../plugin/process-exit.ts';
 
 function ending(error: unknown, words: readonly string[] = []) {
   let text = '';

@@ -13,7 +13,7 @@ import type { Cluster } from '../connection.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { namespacesFlagOf } from './agent-flags.ts';
 import { comparedObjects, readObjects } from './cluster/cluster.ts';
-import { asFile } from './cluster/policies.ts';
+import { asFile } from './cluster/plan-policies.ts';
 
 /**
  * Those with the partition that holds everything, of whatever group, and members of groups of the strategies `partition` and `pinned` with a partition that

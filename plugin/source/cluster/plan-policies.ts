@@ -7,7 +7,7 @@ import type { PolicyFile } from '../../../policies/load.ts';
 import { parseDocuments } from '../../../policies/yaml/document.ts';
 import { nameOf } from '../../difference.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
-import type { AskedObject } from './asked.ts';
+import type { AskedObject } from './desired-objects.ts';
 import { overlaid } from './overlay.ts';
 
 interface PolicyQuestion {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AskedObject } from '../../../plugin/source/cluster/asked.ts';
-import { policiesOver } from '../../../plugin/source/cluster/policies.ts';
+import type { AskedObject } from '../../../plugin/source/cluster/desired-objects.ts';
+import { policiesOver } from '../../../plugin/source/cluster/plan-policies.ts';
 import { manifest } from '../../kit/manifests.ts';
 
 const live = ['a', 'b', 'c'].map((zone) => ({ ...manifest(zone) }));

@@ -5,7 +5,7 @@ import type { ScenarioEvent } from '../../simulation/scenario.ts';
 import type { LaneSpan } from '../output/timeline.ts';
 
 /** Requests of agents one by one, and faults of single requests that are tried again, are left out: there are thousands of them. */
-export function tellingOf(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
+export function readableEntries(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
   return timeline
     .filter(({ who, what }) => (who === 'fault' ? isAccident(what) : !/: \d{3} \(/.test(what)))
     .map(({ atMs, who, what }) => ({ atMs: Math.round(atMs), who, what: who === 'fault' ? withZones(what, group) : what }));

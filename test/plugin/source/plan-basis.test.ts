@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Snapshot } from '../../../engine/snapshot.ts';
-import { basisChanges, basisOf } from '../../../plugin/source/cluster/basis.ts';
+import { basisChanges, basisOf } from '../../../plugin/source/cluster/plan-basis.ts';
 import { group } from '../../kit/groups.ts';
 import { manifest } from '../../kit/manifests.ts';
 import { pod, podsOf, statefulSet } from '../../kit/objects.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergePatch, toApply } from '../../../plugin/source/cluster/asked.ts';
+import { mergePatch, toApply } from '../../../plugin/source/cluster/desired-objects.ts';
 
 /** RFC 7386, as it is written there. */
 function patched(target: unknown, patch: unknown): unknown {

@@ -4,10 +4,10 @@ import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { decodeRequest } from '../../engine/judge/request-document.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
+import { readReplicaSources } from '../cluster-snapshot/replica-sources.ts';
+import { liveSnapshot } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { readEvidence } from './read.ts';
-import { readReplicaSources } from './replica-sources.ts';
-import { liveSnapshot } from './snapshot.ts';
 
 /** So many requests are tried for one id; more would take longer than somebody waits. */
 const mostTried = 5_000;

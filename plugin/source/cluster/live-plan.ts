@@ -10,8 +10,8 @@ import { usageFailure } from '../../failure.ts';
 import type { GivenFiles, LivePlanOptions } from '../live-options.ts';
 import { type SavedPlan, savedPlan } from '../saved-plan.ts';
 import type { ReadyObject } from './apply.ts';
-import { toApply } from './asked.ts';
-import { givenFiles, type LivePlanInputs, readLiveInputs } from './plan.ts';
+import { toApply } from './desired-objects.ts';
+import { givenFiles, type LivePlanInputs, readLiveInputs } from './live-plan-inputs.ts';
 
 export interface Planned extends LivePlanInputs {
   readonly plan: Plan;

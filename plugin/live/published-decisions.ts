@@ -1,8 +1,8 @@
 // Which of several agents decides about a namespace: what it published tells, else where its Lease is.
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
+import { listOnce } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { readWorld } from './groups.ts';
-import { listOnce } from './listing.ts';
 
 /** The latest decision about a group, as far as it says who made it. */
 interface MadeDecision {

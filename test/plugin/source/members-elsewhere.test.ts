@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { liveAbsence } from '../../../plugin/source/cluster/absent.ts';
+import { liveAbsence } from '../../../plugin/source/cluster/members-elsewhere.ts';
 import { group } from '../../kit/groups.ts';
 import type { FakeObject } from '../api-server.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';

@@ -1,13 +1,13 @@
 // Which resource an object belongs to, and the live object of the same name: known kinds at once, others by asking what the server serves.
-import { discover } from '../../../cluster/request/discovery.ts';
-import { isStatus } from '../../../cluster/request/failure.ts';
-import { getObject } from '../../../cluster/request/read.ts';
-import { apiVersionOf, type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
-import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
-import { fieldAt } from '../../../engine/observe/raw.ts';
-import type { Cluster } from '../../connection.ts';
-import { nameOf } from '../../difference.ts';
-import { type AskedObject, hasName } from './asked.ts';
+import { discover } from '../../cluster/request/discovery.ts';
+import { isStatus } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
+import { apiVersionOf, type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import type { ObjectContent } from '../../engine/diff/field-diff.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
+import type { Cluster } from '../connection.ts';
+import { nameOf } from '../difference.ts';
+import { type AskedObject, hasName } from '../source/cluster/desired-objects.ts';
 
 type ResourceOf = (apiVersion: string, kind: string) => Resource | undefined;
 

@@ -6,6 +6,7 @@ import { groupsToPlan } from '../../../engine/plan/groups.ts';
 import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import { loadPolicies } from '../../../policies/load.ts';
+import { liveTwins, resourcesOf } from '../../cluster-snapshot/resources.ts';
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf } from '../../difference.ts';
@@ -13,13 +14,12 @@ import { readInput, readInputs } from '../input.ts';
 import type { GivenFiles, LivePlanOptions } from '../live-options.ts';
 import { assumptionsOf, instantOf, type PlanInputOptions, type PlanInputs, refuseRepeats, selectGroups, unique } from '../plan-inputs.ts';
 import { applyWhatIf, parseWhatIf } from '../what-if.ts';
-import { liveAbsence } from './absent.ts';
-import { type AskedObject, type StoredObject, storedObject } from './asked.ts';
-import { basisOf, type ReadObject } from './basis.ts';
 import { type ClusterObjects, comparedObjects, readObjects, readSources, seenSnapshot, unreadParts } from './cluster.ts';
+import { type AskedObject, type StoredObject, storedObject } from './desired-objects.ts';
+import { liveAbsence } from './members-elsewhere.ts';
 import { withReplicasAsAsked } from './overlay.ts';
-import { documentsOf, policiesOver } from './policies.ts';
-import { liveTwins, resourcesOf } from './resources.ts';
+import { basisOf, type ReadObject } from './plan-basis.ts';
+import { documentsOf, policiesOver } from './plan-policies.ts';
 
 export interface LivePlanInputs extends PlanInputs {
   /** What is asked for, in the order in which it is applied, each with what it would become. */

@@ -1,10 +1,10 @@
 // The decisions of a run as lanes of a timeline: which zone was being changed, soaked, or waited, and when.
-import type { GroupDecision } from '../engine/decision.ts';
-import type { Turn } from '../engine/plan/forward.ts';
-import type { LaneSpan } from './output/timeline.ts';
+import type { GroupDecision } from '../../engine/decision.ts';
+import type { Turn } from '../../engine/plan/forward.ts';
+import type { LaneSpan } from '../output/timeline.ts';
 
 /** Spans of every zone, in seconds from the first decision; what stays the same from one decision to the next is one span. */
-export function laneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
+export function zoneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
   const [first] = turns;
   if (first === undefined) return [];
   const seconds = (ms: number) => (ms - first.nowMs) / 1000;
