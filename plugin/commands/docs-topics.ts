@@ -1,9 +1,12 @@
 // The pages of docs/ that the executable carries.
 import agent from '../../docs/agent.md';
 import commandLine from '../../docs/command-line.md';
+import concepts from '../../docs/concepts.md';
 import conditions from '../../docs/conditions.md';
+import deprecationPolicy from '../../docs/deprecation-policy.md';
 import exitCodes from '../../docs/exit-codes.md';
 import gates from '../../docs/gates.md';
+import gettingStarted from '../../docs/getting-started.md';
 import install from '../../docs/install.md';
 import migrateOthers from '../../docs/migrate-from-other-operators.md';
 import migrate from '../../docs/migrate-from-rollout-operator.md';
@@ -26,10 +29,13 @@ import { findingsMarkdown } from '../../policies/findings/codes.ts';
 export const topics: Readonly<Record<string, string>> = {
   agent,
   'command-line': commandLine,
+  concepts,
   conditions,
+  'deprecation-policy': deprecationPolicy,
   'exit-codes': exitCodes,
   findings: findingsMarkdown(),
   gates,
+  'getting-started': gettingStarted,
   install,
   'migrate-from-other-operators': migrateOthers,
   'migrate-from-rollout-operator': migrate,

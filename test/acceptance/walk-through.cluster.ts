@@ -1,4 +1,4 @@
-// The walk through a cluster in the README, typed as it stands there, in a shell of its own beside `npm run cluster`.
+// Types the commands of "Try it on a cluster" in docs/getting-started.md into a shell next to `npm run cluster`.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -8,12 +8,12 @@ import { describeWithBinaries } from '../control-plane/suite.ts';
 
 /** Every line of the section that a person would type, in order. */
 function typedLines(): readonly string[] {
-  const readme = readFileSync('README.md', 'utf8');
-  const section = readme.split(/^## /m).find((part) => part.startsWith('Try it on a cluster\n')) ?? '';
+  const page = readFileSync('docs/getting-started.md', 'utf8');
+  const section = page.split(/^## /m).find((part) => part.startsWith('Try it on a cluster\n')) ?? '';
   return [...section.matchAll(/^```\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) => block.trim().split('\n'));
 }
 
-/** Without kubectl its plugin is called by its own name, as the README says. */
+/** Without kubectl its plugin is called by its own name, as the page says. */
 function hasKubectl(): boolean {
   return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'kubectl')));
 }
@@ -42,7 +42,7 @@ async function type(lines: readonly string[]): Promise<readonly Typed[]> {
   return lines.map((line, index) => ({ line, output: parts[index * 2] ?? '', status: Number(parts[index * 2 + 1] ?? -1) }));
 }
 
-describeWithBinaries('the walk through a cluster in the README', () => {
+describeWithBinaries('the walk through a cluster in docs/getting-started.md', () => {
   let cluster: ChildProcess | undefined;
   let typed: readonly Typed[] = [];
   const outputOf = (verb: string): string =>
